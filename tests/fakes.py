@@ -57,7 +57,8 @@ class FakeCluster:
     `Crash` right after so many groups were written, before any answer. `watermarks` are high watermarks, where they
     differ from the log's end: a transaction is open. `on_call` is told each call's name before it is carried out.
     `down` makes every call a `ClusterError`. `unseen` are appends that were not acknowledged and may become visible,
-    oldest first, with None for a removal: a later write to the same partition stands behind them in the log.
+    oldest first, with None for a removal: a later write to the same partition stands behind them in the log. A removal
+    writes nothing for what is not visible, as up to Kafka 3.9.
     """
 
     side: Side = Side.TARGET
@@ -172,8 +173,8 @@ class FakeCluster:
     def _delete(self, group: str) -> Failure | None:
         if self.states.get(group, EMPTY).member_count:
             return Failure("NON_EMPTY_GROUP", "the group is not empty")
-        unseen = (p for appended in self.unseen.get(group, ()) for p in appended)
-        script = self._written("delete", group, dict.fromkeys([*self.offsets.get(group, {}), *unseen]))
+        # As Kafka up to 3.9: no tombstone is written for what is not visible, and none overtakes it.
+        script = self._written("delete", group, dict.fromkeys(self.offsets.get(group, {})))
         if script is None or script.applied:
             self.offsets.pop(group, None)
             self.states.pop(group, None)
@@ -185,7 +186,8 @@ class FakeCluster:
     ) -> dict[TopicPartition, Failure | None]:
         if self.lacking is not None:
             return dict.fromkeys(partitions, self.lacking)
-        script = self._written("delete_offsets", group, dict.fromkeys(partitions))
+        visible = [place for place in partitions if place in self.offsets.get(group, {})]
+        script = self._written("delete_offsets", group, dict.fromkeys(visible))
         self._crash(script)
         return dict.fromkeys(partitions, script.failure if script else None)
 

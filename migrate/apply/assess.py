@@ -18,6 +18,7 @@ from migrate.apply.drift import (
     group_drift,
     needs_comparison,
     pending_rows,
+    seem_gone,
     to_write,
     unread_source,
 )
@@ -343,7 +344,10 @@ def _read_world(
             source_world, source_ids = from_source.result()
     except ClusterError as error:
         source_world, lost = None, error.problem
-    return World(target_world, source_world, target_ids, source_ids), notes, lost, watch
+    some_seem_gone = undo and any(seem_gone(rows, commits.get(group, {})) for group, rows in held.items())
+    target_topics = frozenset(target.topics()) if some_seem_gone else None
+    world = World(target_world, source_world, target_ids, source_ids, target_topics=target_topics)
+    return world, notes, lost, watch
 
 
 def _differ(planned: str, now: str) -> bool:

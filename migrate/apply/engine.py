@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
+from migrate.apply.attempt import Answer
 from migrate.apply.drift import UNDO, committed, compared, is_committed_as_planned, to_write
 from migrate.apply.history import APPLY, REMOVED, ROLLBACK, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
@@ -22,7 +23,7 @@ from migrate.apply.pending import PendingRows
 from migrate.apply.row_results import RowResult, RowStatus, results_of
 from migrate.apply.run import MAX_CONCURRENCY, ApplyClusters, ApplyOptions
 from migrate.apply.undo import refuse_stale
-from migrate.apply.write import Answer, GroupWriter, read_commits
+from migrate.apply.write import GroupWriter, read_commits
 from migrate.clock import Clock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.model import Commits, Decision, Failure, TopicPartition

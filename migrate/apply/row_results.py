@@ -7,9 +7,9 @@ from itertools import repeat
 from typing import NamedTuple
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
+from migrate.apply.attempt import Answer
 from migrate.apply.drift import committed, is_committed_as_planned, is_kept, offset_text
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
-from migrate.apply.write import Answer
 from migrate.commit_table import has_metadata, offsets_at
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.row_table import GroupRows

@@ -15,13 +15,12 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Self
 
-from migrate.apply.drift import committed, is_committed_as_planned
+from migrate.apply.attempt import MOVED, Answer, Answers, Attempt, Left, is_ours, no_answer
+from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import JournalLost, JournalWriter
 from migrate.apply.pending import PendingRows
 from migrate.clock import Backoff, Clock
-from migrate.commit_table import has_same_offsets
-from migrate.errors import MigrateError
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.row_table import GroupRows
@@ -74,11 +73,6 @@ READ_CHUNK = 1000
 # A look at the commits that is older when a chunk of groups is written is made again: somebody may have reset one.
 FRESH_SECONDS = 10.0
 
-Answer = str | Failure
-Answers = dict[str, dict[TopicPartition, Answer]]
-Left = Mapping[str, PendingRows]
-_MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
-_LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 # For the journal only, where the intent is already recorded: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
 
@@ -147,7 +141,7 @@ class GroupWriter:
             written.journal_gap = "what the cluster answered from then on, what was read back, and how this run ended"
         except Exception as error:
             # A client that cannot even be started, say. What was sent before is read back and reported.
-            written.trouble = f"{_no_answer(error).message}: no more groups were begun"
+            written.trouble = f"{no_answer(error).message}: no more groups were begun"
         return written
 
     def _write(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> bool:
@@ -208,92 +202,8 @@ class GroupWriter:
             self._tell(len(written.answers) - len(self._passing))
 
     def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
-        wanted = {group: rows.commits() for group, rows in left.items()}
-        removed = {group: removals for group, rows in left.items() if (removals := rows.removals())}
-        results = self._removals(removed, left, before) if removed else {}
-        # A group that has changed, or cannot be read, is left as it is: all of it, not only what would be removed.
-        offsets: dict[str, Commits] = {
-            group: rest
-            for group, commits in wanted.items()
-            if (rest := {p: c for p, c in commits.items() if p not in results[group]} if group in results else commits)
-        }
-        if offsets and (moved := self._moved(offsets, left, before)):
-            results |= moved
-            offsets = {group: commits for group, commits in offsets.items() if group not in moved}
-        if offsets:
-            try:
-                altered = self._admin.alter(offsets)
-            except Exception as error:
-                # Whatever broke: what was asked for may have been carried out.
-                lost = _no_answer(error)
-                altered = {group: dict.fromkeys(commits, lost) for group, commits in offsets.items()}
-            for group, commits in offsets.items():
-                results.setdefault(group, {}).update(_answered(altered.get(group, {}), commits, SET))
-        return results
-
-    def _moved(self, offsets: Collection[str], left: Left, before: Mapping[str, Commits]) -> Answers:
-        """Answer for groups that somebody has committed for since they were judged, or that cannot be read any more.
-
-        Nothing where that look is fresh.
-        """
-        if self._clock.monotonic() - self._looked_at <= FRESH_SECONDS:
-            return {}
-        try:
-            current = self._admin.commits(list(offsets))
-        except Exception as error:
-            unread = replace(_no_answer(error), outcome_unknown=False)
-            return {group: dict.fromkeys(left[group], unread) for group in offsets}
-        moved: Answers = {}
-        for group, now in current.items():
-            judged = before.get(group, {})
-            if isinstance(now, Failure):
-                moved[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
-            elif not has_same_offsets(now, judged) and not all(
-                _is_ours(row, now, judged) for row in left[group].by_partition().values()
-            ):
-                moved[group] = dict.fromkeys(left[group], _MOVED)
-        return moved
-
-    def _removals(self, removed: Left, left: Left, before: Mapping[str, Commits]) -> Answers:
-        """Delete groups, or single offsets of those that keep others, if what goes is what was there when judged.
-
-        `removed` are the rows of `left` to remove. A group that has changed since, or that cannot be read, is answered
-        with all its rows of `left`.
-        """
-        answers: Answers = {}
-        empty: list[str] = []
-        single: dict[str, list[TopicPartition]] = {}
-        try:
-            for group, now in self._admin.commits(list(removed)).items():
-                rows, whole, judged = removed[group], group in self._whole, before.get(group, {})
-                places = set(rows)
-                going = [] if isinstance(now, Failure) else [p for p in now if whole or p in places]
-                if isinstance(now, Failure):
-                    answers[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
-                elif not has_same_offsets(now, judged) and (
-                    any(now[p].offset != (judged[p].offset if p in judged else None) for p in going)
-                    or any(
-                        committed(row, now) not in (committed(row, judged), row.target_offset)
-                        for row in left[group].by_partition().values()
-                    )
-                ):
-                    changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: left as they are")
-                    answers[group] = dict.fromkeys(left[group], changed)
-                elif not going and not rows.need_acknowledgement:
-                    answers[group] = dict.fromkeys(rows, REMOVED)
-                elif whole:
-                    empty.append(group)
-                else:
-                    single[group] = sorted(rows)
-            for group, failure in self._admin.delete_groups(empty).items() if empty else ():
-                gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
-                answers[group] = dict.fromkeys(removed[group], REMOVED if gone or failure is None else failure)
-            outcomes = self._admin.delete_offsets(single) if single else {}
-            answers |= {g: _answered(outcomes.get(g, {}), places, REMOVED) for g, places in single.items()}
-        except Exception as error:
-            lost = _no_answer(error)
-            answers = {group: answers.get(group, dict.fromkeys(left[group], lost)) for group in removed}
-        return answers
+        is_fresh = self._clock.monotonic() - self._looked_at <= FRESH_SECONDS
+        return Attempt(self._admin, left, before, self._whole, is_fresh).made()
 
     def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
@@ -318,16 +228,11 @@ class GroupWriter:
                 if is_committed_as_planned(row, commits):
                     if isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement:
                         results[p] = REMOVED if row.target_commit is None else SET
-                elif not _is_ours(row, commits, before.get(group, {})):
-                    results[p] = _MOVED
+                elif not is_ours(row, commits, before.get(group, {})):
+                    results[p] = MOVED
             if results:
                 settled[group] = results
         return settled
-
-
-def _is_ours(row: Row, now: Commits, judged: Commits) -> bool:
-    """True if what is committed is what the row was judged by, was there before it, or is what it sets."""
-    return is_committed_as_planned(row, now) or committed(row, now) in (committed(row, judged), row.target_prior)
 
 
 def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
@@ -361,7 +266,7 @@ def read_commits(
                     tell(len(answers))
             except Exception as error:
                 # Whatever broke: what was written before must be reported.
-                lost = Failure("NO_ANSWER", _no_answer(error).message, retriable=True)
+                lost = Failure("NO_ANSWER", no_answer(error).message, retriable=True)
                 answers |= {group: answers.get(group, lost) for group in left}
             left = [g for g in left if isinstance(answer := answers[g], Failure) and answer.retriable]
             backoff = backoff or Backoff(clock, *PAUSE_SECONDS, timeout_seconds)
@@ -389,11 +294,6 @@ def _is_passing(answer: Answer) -> bool:
     return isinstance(answer, Failure) and answer.retriable
 
 
-def _no_answer(error: Exception) -> Failure:
-    what = error.problem if isinstance(error, MigrateError) else f"{type(error).__name__}: {error}"
-    return Failure("NO_ANSWER", what, retriable=True, outcome_unknown=True)
-
-
 def _merge(answers: Answers, new: Answers) -> None:
     for group, results in new.items():
         known = answers.get(group)
@@ -414,12 +314,3 @@ def _later(before: Answer | None, answer: Answer) -> Answer:
 
 def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (names[i : i + size] for i in range(0, len(names), size))
-
-
-def _answered(
-    outcomes: Mapping[TopicPartition, Failure | None], asked: Collection[TopicPartition], done: str
-) -> dict[TopicPartition, Answer]:
-    """Return each partition's answer; one that was left out of a group's outcomes is unknown."""
-    if not any(outcomes.values()) and all(map(outcomes.__contains__, asked)):
-        return dict.fromkeys(asked, done)
-    return {partition: outcomes.get(partition, _LEFT_OUT) or done for partition in asked}

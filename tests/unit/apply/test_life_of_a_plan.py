@@ -215,7 +215,7 @@ def test_what_somebody_commits_after_the_rows_were_judged_makes_no_lie_of_what_w
     options = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 0.0}
     machine.apply(HERE, options)
     machine.roll_back_in_trouble(HERE, Trouble(Kind.KILLED_BEFORE_CALL, at=7), options, "refuse")
-    ran = machine.life.run("rollback", HERE, Trouble(Kind.MEDDLED, at=6), moved="refuse", **options)
+    ran = machine.life.run("rollback", HERE, Trouble(Kind.MEDDLED, at=7), moved="refuse", **options)
     machine.holds(ran)
     judged, last = (ran.seen("a", until) for until in (ran.judged, (ran.judged or 0) + 1))
     assert judged != last, "nobody committed after the rows were judged"

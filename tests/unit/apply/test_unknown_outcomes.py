@@ -139,6 +139,45 @@ def test_one_unanswered_offset_of_a_group_that_keeps_others_is_removed_although_
     assert scene.target.calls["delete_offsets"] == 1 and scene.target.held("a") == {("A.bills", 0): 5}
 
 
+@pytest.mark.parametrize("others", [False, True])
+def test_an_append_that_no_reading_shows_does_not_come_back_after_the_rollback(tmp_path: Path, others: bool) -> None:
+    """Coordinators up to Kafka 3.9 write no tombstone for what they do not hold, and load the append when they move."""
+    scene = Scene(plan(row("a")), tmp_path)
+    kept = {("A.bills", 0): 5} if others else {}
+    if others:
+        scene.target.commit("a", "A.bills", 0, 5)
+    scene.target.script("alter", "a", Script(HIDDEN, late=True))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    result = scene.rollback()
+    assert result.exit_code == 0 and list(statuses(result).values()) == [RowStatus.REMOVED]
+    while scene.target.unseen["a"]:
+        scene.target.surface("a")
+    assert scene.target.held("a") == kept
+
+
+@pytest.mark.parametrize(
+    ("failure", "exit_code", "status"), [(ALIVE, 1, RowStatus.FAILED), (HIDDEN, 4, RowStatus.UNKNOWN)]
+)
+def test_a_removal_is_not_said_to_be_done_where_the_hidden_append_could_not_be_overtaken(
+    tmp_path: Path, failure: Failure, exit_code: int, status: RowStatus
+) -> None:
+    scene = Scene(plan(row("a")), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN, late=True), Script(failure))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    result = scene.rollback(group_timeout_seconds=0.0)
+    assert result.exit_code == exit_code and list(statuses(result).values()) == [status]
+    assert scene.target.calls["delete"] == 0
+    assert scene.rollback().exit_code == 0 and not scene.target.unseen["a"] and scene.target.held("a") == {}
+
+
+def test_a_removal_that_failed_after_the_hidden_append_was_overtaken_is_tried_again(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a")), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN, late=True))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    scene.target.script("delete", "a", Script(LOADING))
+    assert scene.rollback().exit_code == 0 and scene.target.held("a") == {} and scene.target.calls["delete"] == 2
+
+
 def test_a_rollback_without_an_answer_is_unknown_whatever_is_read_and_goes_on_when_run_again(tmp_path: Path) -> None:
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     scene.target.script("alter", "a", Script(HIDDEN), Script(HIDDEN))

@@ -357,3 +357,24 @@ def night_journal(night: Night) -> frozenset[str]:
     path = night.folder / "cutover.plan"
     fingerprint = read_plan(path).fingerprint
     return frozenset(Journal(journal_path(path, fingerprint), fingerprint, lambda: 0).read().applied)
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_the_target_does_not_show_was_not_removed(night: Night, runs: int) -> None:
+    """Brokers leave commits on a topic without DESCRIBE out of their answer, and the topic out of every listing."""
+    night.target.offsets.clear()
+    night.plan(prior=None)
+    ends(night.execute("apply", "cutover.plan"), 0)
+    held, ranges = dict(night.target.offsets), dict(night.target.ranges)
+    night.target.offsets.clear()
+    night.target.ranges.clear()
+    for _ in range(runs):
+        ends(night.execute("rollback", "cutover.plan"), 3, "deleted, or the principal lacks DESCRIBE on it")
+    night.target.offsets.update(held)
+    night.target.ranges.update(ranges)
+    assert night.all_at(PLANNED)
+    ends(night.execute("rollback", "cutover.plan"), 0, "RESTORED")
+    assert night.all_at(None)
+    # Once they were removed, and read back, nobody needs the topic any more.
+    night.target.ranges.clear()
+    ends(night.execute("rollback", "cutover.plan"), 0)
