@@ -18,10 +18,10 @@ from migrate.apply.drift import (
     group_drift,
     needs_comparison,
     pending_rows,
-    seem_gone,
     to_write,
     unread_source,
 )
+from migrate.apply.hidden import hidden, seem_gone
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
@@ -219,7 +219,7 @@ def _with_expiry(
 def _assess_group(
     plan: Plan, group: str, rows: Collection[Row], world: World, trace: GroupTrace | None
 ) -> GroupAssessment:
-    drifts = group_drift(plan, group, rows, world, trace)
+    drifts = (*hidden(group, rows, world, trace), *group_drift(plan, group, rows, world, trace))
     if drifts:
         return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)))
     commits = world.target.commits[group]

@@ -93,9 +93,10 @@ class Attempt:
         answers: Answers = {}
         empty: list[str] = []
         single: dict[str, list[TopicPartition]] = {}
-        unseen: dict[str, Commits] = {}
         try:
-            for group, now in self.admin.commits(list(removed)).items():
+            answers |= self._still_hidden({g: rows for g, rows in removed.items() if rows.need_acknowledgement})
+            asked = [group for group in removed if group not in answers]
+            for group, now in self.admin.commits(asked).items() if asked else ():
                 rows, whole, judged = removed[group], group in self.whole, self.before.get(group, {})
                 places, doubted = set(rows), _doubted(rows)
                 going = [] if isinstance(now, Failure) else [p for p in now if whole or p in places]
@@ -113,17 +114,10 @@ class Attempt:
                     answers[group] = dict.fromkeys(left[group], changed)
                 elif not going and not rows.need_acknowledgement:
                     answers[group] = dict.fromkeys(rows, REMOVED)
+                elif whole:
+                    empty.append(group)
                 else:
-                    if hidden := {p: commit for p, commit in doubted.items() if p not in now}:
-                        unseen[group] = hidden
-                    if whole:
-                        empty.append(group)
-                    else:
-                        single[group] = sorted(rows)
-            for group, why in self._shown(unseen).items():
-                answers[group] = dict.fromkeys(removed[group], why)
-            empty = [group for group in empty if group not in answers]
-            single = {group: places for group, places in single.items() if group not in answers}
+                    single[group] = sorted(rows)
             for group, failure in self.admin.delete_groups(empty).items() if empty else ():
                 gone = failure is None or failure.code == "GROUP_ID_NOT_FOUND"
                 answers[group] = dict.fromkeys(removed[group], REMOVED if gone or failure is None else failure)
@@ -134,16 +128,22 @@ class Attempt:
             answers = {group: answers.get(group, dict.fromkeys(left[group], lost)) for group in removed}
         return answers
 
-    def _shown(self, unseen: Mapping[str, Commits]) -> dict[str, Failure]:
-        """Commit once more what an unanswered write may have left where nobody sees it; return where that failed.
+    def _still_hidden(self, removed: Left) -> Answers:
+        """Commit once more what unanswered writes may have left where nobody sees it; answer where that failed.
 
         A coordinator up to Kafka 3.9 keeps such an append in its log and not in memory, and removes only what it has in
         memory: without a word it would come back when the coordinator moves.
         """
+        unseen: dict[str, Commits] = {}
+        for group, now in self.admin.commits(list(removed)).items() if removed else ():
+            if isinstance(now, Failure):
+                continue
+            if hidden := {p: commit for p, commit in _doubted(removed[group]).items() if p not in now}:
+                unseen[group] = hidden
         outcomes = self.admin.alter(unseen) if unseen else {}
         answers = {group: _answered(outcomes.get(group, {}), commits, SET) for group, commits in unseen.items()}
         failures = {group: [a for a in each.values() if isinstance(a, Failure)] for group, each in answers.items()}
-        return {group: failed[0] for group, failed in failures.items() if failed}
+        return {group: dict.fromkeys(removed[group], failed[0]) for group, failed in failures.items() if failed}
 
 
 def _doubted(rows: PendingRows) -> dict[TopicPartition, Commit]:

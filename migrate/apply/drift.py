@@ -62,7 +62,7 @@ class World:
     `source_optional` says that a source group or log that could not be read is no difference.
     `expiring` says of groups whose offsets would be gone within 2 hours by when their consumers must be back;
     `synced` are the groups whose offsets MM2 writes as well. `target_topics` are the topics that the target shows, None
-    where nobody asked.
+    where nobody asked (`migrate.apply.hidden`).
     """
 
     target: SideWorld
@@ -184,7 +184,7 @@ def group_drift(
     commits = world.target.commits.get(group, _NOT_READ)
     if isinstance(commits, Failure):
         return (_unreadable(group, "target committed offsets", commits),)
-    offsets = [*_hidden(rows, commits, world, trace), *_target_offsets(plan.header, rows, commits, trace)]
+    offsets = _target_offsets(plan.header, rows, commits, trace)
     if not needs_comparison(rows, commits, trace):
         return tuple(offsets)
     drifts = [*_topic_ids(plan.header, rows, world), *offsets]
@@ -257,27 +257,6 @@ def _topic_ids(header: Header, rows: Collection[Row], world: World) -> Iterator[
             if expected and now != expected:
                 seen = f"{now}: the topic was re-created" if now else "no such topic"
                 yield Drift(topic, f"{side} topic id", expected, seen)
-
-
-def seem_gone(rows: Collection[Row], commits: Commits | Failure) -> Sequence[Row]:
-    """Return the rows to remove that have nothing committed any more, as far as the target shows."""
-    if isinstance(commits, Failure):
-        return ()
-    return [row for row in to_write(rows) if row.decision is Decision.REMOVE and committed(row, commits) is None]
-
-
-def _hidden(rows: Collection[Row], commits: Commits, world: World, trace: GroupTrace | None) -> Iterator[Drift]:
-    """Yield the topics of offsets to be removed that the target does not show.
-
-    Brokers leave commits on a topic that we may not DESCRIBE out of their answer in silence: they only seem to be gone.
-    """
-    if world.target_topics is None:
-        return
-    removed = trace.results if trace is not None and trace.read_back else {}
-    gone = (row for row in seem_gone(rows, commits) if removed.get(row.target_partition) != REMOVED)
-    for topic in sorted({row.target_topic for row in gone} - world.target_topics):
-        expected = "listed, so that what is committed on it shows"
-        yield Drift(topic, "target topic", expected, "deleted, or the principal lacks DESCRIBE on it", True)
 
 
 def _target_offsets(
