@@ -13,8 +13,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.apply.follow_memory import GroupMemory, OwnWrites, same
+from migrate.apply.history import SET
 from migrate.checks.check import is_without_members
-from migrate.model import UNREAD_METADATA, Commit, Commits, Decision, Failure, Grade, GroupState, Row, TopicPartition
+from migrate.model import (
+    UNACKNOWLEDGED,
+    UNREAD_METADATA,
+    Commit,
+    Commits,
+    Decision,
+    Failure,
+    Grade,
+    GroupState,
+    Row,
+    TopicPartition,
+)
 
 
 class WhyNot(StrEnum):
@@ -82,7 +94,8 @@ class Refusal:
 class GroupVerdict:
     """What becomes of one group in a pass: the rows to set, or why it is refused.
 
-    `proven` are writes of ours that were in doubt, and that stand there.
+    `proven` are writes of ours that were in doubt, and that stand there. A row to set that stands there already is
+    `UNACKNOWLEDGED`: no reading tells whether it was written again.
     """
 
     group: str
@@ -96,20 +109,26 @@ def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int)
     refused = _refusal(sight, memory, allowed, now_ms)
     if refused is not None:
         return GroupVerdict(sight.group, refused=refused)
-    to_set = tuple(
-        row._replace(decision=Decision.SET)
-        for row in sight.rows
-        if row.decision is not Decision.SKIP
-        and _is_to_be_set(row, sight.standing.get(row.target_partition), memory.own.get(row.target_partition),
-                          now_ms - allowed.refresh_ms)
-    )  # fmt: skip
     # An older write that stands there proves nothing: the one in doubt may have been appended, and show only later.
     proven = {
         place: standing
         for place, own in memory.own.items()
-        if own.has_doubt and (standing := sight.standing.get(place)) is not None and same(standing, own.last)
+        if (standing := sight.standing.get(place)) is not None and own.is_proven_by(standing, memory.prior.get(place))
     }
+    settled = {place: own.answered(SET, "") if place in proven else own for place, own in memory.own.items()}
+    to_set = tuple(
+        _to_set(row, sight.standing.get(row.target_partition))
+        for row in sight.rows
+        if row.decision is not Decision.SKIP
+        and _is_to_be_set(row, sight.standing.get(row.target_partition), settled.get(row.target_partition),
+                          now_ms - allowed.refresh_ms)
+    )  # fmt: skip
     return GroupVerdict(sight.group, to_set, proven=proven)
+
+
+def _to_set(row: Row, standing: Commit | None) -> Row:
+    reason = UNACKNOWLEDGED if same(standing, row.target_commit) else row.reason
+    return row._replace(decision=Decision.SET, reason=reason)
 
 
 def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, written_before_ms: int) -> bool:
@@ -119,9 +138,7 @@ def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, writ
     """
     if not same(standing, row.target_commit) or own is None or not own.is_ours(standing):
         return True
-    if own.has_doubt and not same(standing, own.last):
-        return True
-    return own.written_ms <= written_before_ms
+    return own.has_doubt or own.written_ms <= written_before_ms
 
 
 def _refusal(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
@@ -175,7 +192,7 @@ def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: i
 
 
 def _is_expired(own: OwnWrites, allowed: Allowed, now_ms: int) -> bool:
-    return allowed.retention_ms is not None and now_ms - own.written_ms >= allowed.retention_ms
+    return allowed.retention_ms is not None and now_ms - own.since_ms >= allowed.retention_ms
 
 
 def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:

@@ -5,7 +5,7 @@ Invariants:
 - What stands on the target is read once more right before it is written, and a group that has changed is left to the
   next pass. The broker itself refuses a commit to a group with members.
 - What stood in each place first is on disk before our first write there, an intent before each write.
-- A row counts as set only if a fresh client read it back.
+- A row counts as set only if a fresh client read it back; one that stood there before, only if the cluster said so too.
 """
 
 import re
@@ -17,8 +17,9 @@ from migrate.apply.follow_decision import Allowed, GroupSight, GroupVerdict, Ref
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
 from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
+from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
-from migrate.apply.write import GroupWriter, read_commits
+from migrate.apply.write import Answer, GroupWriter, read_commits
 from migrate.checks import checklist
 from migrate.checks.check import is_without_members
 from migrate.clock import Clock
@@ -261,7 +262,7 @@ class Follower:
             if commits is None or isinstance(commits, Failure):
                 refused[group] = Refusal(WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
                 continue
-            there = {row for row in of_group if is_committed_as_planned(row, commits)}
+            there = {row for row in of_group if _is_set(row, answers.get(row.target_partition), commits)}
             unsure = {
                 row.target_partition: row.target_commit
                 for row in there
@@ -348,6 +349,11 @@ def without_rows(results: Collection[CheckResult], rows: PlanRows) -> dict[str, 
     groups = rows.groups()
     blocks = (r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.GROUP and r.subject not in groups)
     return {r.subject: Refusal(r.check, f"{capital(r.seen)}; expected {r.expected}.") for r in blocks}
+
+
+def _is_set(row: Row, answer: Answer | None, commits: Commits) -> bool:
+    """True if a row was read back, and that shows that it was written: what stood there before shows in any case."""
+    return is_committed_as_planned(row, commits) and (not row.needs_acknowledgement or answer == SET)
 
 
 def _is_new(memory: FollowMemory, group: str, rows: Collection[Row]) -> bool:

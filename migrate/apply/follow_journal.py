@@ -85,9 +85,8 @@ class FollowWriter(JournalWriter):
         self.sync()
 
     def prove(self, group: str, standing: Mapping[TopicPartition, Commit]) -> None:
-        """Say that writes which had no certain answer stand there."""
+        """Say that the newest writes, which had no certain answer, stand there since they were begun."""
         places = sorted(standing)
-        self.write("intent", group=group, **planned_columns(standing))
         self.write("outcome", group=group, **by_partition(places, status=[SET], code=[""], message=[""]))
 
     def leave(self, group: str, reason: str) -> None:

@@ -4,6 +4,8 @@ Invariants:
 - The first prior state of each place counts, whatever is saved later: that may be what we set ourselves.
 - A write that was begun and has no certain answer may stand there: it stays among those that are ours until a later one
   is certain.
+- A write counts from when it was begun, and only once it is certain: one that may not have been made is no refresh.
+  Where a reading does not tell which of several tries was made, the oldest counts.
 - `snapshot` gives few events that fold into the same memory: a journal made of them is as good as the whole one.
 """
 
@@ -47,13 +49,23 @@ class OwnWrites:
     """What we have written in one place. `certain` is the last write that was acknowledged, None where none was.
 
     `doubtful` are those begun since without a certain answer, oldest first; `attempt` is the one under way.
-    `written_ms` is when the last one was begun, in ms since 1970.
+    `written_ms` is when the certain one was begun, `doubtful_ms` the oldest in doubt, `attempt_ms` the one under way:
+    in ms since 1970, 0 where there is none.
     """
 
     certain: Commit | None = None
     doubtful: tuple[Commit, ...] = ()
     attempt: Commit | None = None
     written_ms: int = 0
+    doubtful_ms: int = 0
+    attempt_ms: int = 0
+
+    @property
+    def since_ms(self) -> int:
+        """When the oldest of the writes that may stand there was begun, in ms since 1970; 0 where none does."""
+        if self.certain is not None:
+            return self.written_ms
+        return self.doubtful_ms if self.doubtful else self.attempt_ms
 
     @property
     def last(self) -> Commit | None:
@@ -74,23 +86,39 @@ class OwnWrites:
         """True if what stands there is what we wrote, or may have written."""
         return standing is not None and any(same(standing, own) for own in self.all)
 
+    def is_proven_by(self, standing: Commit | None, prior: Commit | None) -> bool:
+        """True if what stands there shows that the newest write in doubt was made.
+
+        `prior` stood there before our first. What looked the same before proves nothing: a refresh that was not made
+        would count as made.
+        """
+        before = (prior if self.certain is None else None, *self.all[:-1])
+        return (
+            self.has_doubt
+            and standing is not None
+            and same(standing, self.last)
+            and not any(same(standing, commit) for commit in before)
+        )
+
     def begun(self, commit: Commit, now_ms: int) -> "OwnWrites":
         """Return this with a write under way; one before it that was never answered is in doubt."""
-        return replace(self.in_doubt(), attempt=commit, written_ms=now_ms)
+        return replace(self.in_doubt(), attempt=commit, attempt_ms=now_ms)
 
     def in_doubt(self) -> "OwnWrites":
         """Return this with the write under way, if there is one, among those in doubt."""
         if self.attempt is None:
             return self
         others = tuple(c for c in self.doubtful if not same(c, self.attempt))
-        return replace(self, doubtful=(*others, self.attempt), attempt=None)
+        since_ms = self.doubtful_ms if self.doubtful else self.attempt_ms
+        return replace(self, doubtful=(*others, self.attempt), attempt=None, doubtful_ms=since_ms, attempt_ms=0)
 
     def answered(self, status: str, code: str) -> "OwnWrites":
         """Return this after the answer to the write under way, or after a reading that settles what is in doubt."""
         if status in (SET, REMOVED):
-            return OwnWrites(self.last, written_ms=self.written_ms)
+            doubt_ms = self.doubtful_ms if self.doubtful else self.written_ms
+            return OwnWrites(self.last, written_ms=doubt_ms if self.attempt is None else self.attempt_ms)
         if status == FAILED and not may_be_written(code):
-            return replace(self, attempt=None)
+            return replace(self, attempt=None, attempt_ms=0)
         return self.in_doubt()
 
 
@@ -186,16 +214,15 @@ def _snapshot(group: str, memory: GroupMemory) -> Iterator[Event]:
         metadata = ["" if commit is None else commit.metadata for commit in stood]
         yield {"event": "backup", "group": group, **by_partition(places, offset=offsets, metadata=metadata)}
     # Mostly all places of a group were written at once: then they take two lines.
-    for written_ms in sorted({own.written_ms for own in memory.own.values()}):
-        then = {place: own for place, own in memory.own.items() if own.written_ms == written_ms}
+    stands = [(own.written_ms, place, own.certain) for place, own in memory.own.items() if own.certain is not None]
+    for written_ms in sorted({ms for ms, _, _ in stands}):
+        certain = {place: commit for ms, place, commit in stands if ms == written_ms}
         when = {"time": iso(written_ms), "group": group}
-        certain = {place: own.certain for place, own in then.items() if own.certain is not None}
-        if certain:
-            places = sorted(certain)
-            yield {"event": "intent", **when, **planned_columns(certain)}
-            yield {"event": "outcome", **when, **by_partition(places, status=[SET], code=[""], message=[""])}
-        for place, own in sorted(then.items()):
-            for commit in own.all[own.certain is not None :]:
-                yield {"event": "intent", **when, **planned_columns({place: commit})}
+        yield {"event": "intent", **when, **planned_columns(certain)}
+        yield {"event": "outcome", **when, **by_partition(sorted(certain), status=[SET], code=[""], message=[""])}
+    for place, own in sorted(memory.own.items()):
+        doubts = [(commit, own.doubtful_ms) for commit in own.doubtful]
+        for commit, begun_ms in doubts if own.attempt is None else (*doubts, (own.attempt, own.attempt_ms)):
+            yield {"event": "intent", "time": iso(begun_ms), "group": group, **planned_columns({place: commit})}
     if memory.left:
         yield {"event": LEFT, "group": group, "reason": memory.left}

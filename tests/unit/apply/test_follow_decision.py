@@ -110,6 +110,27 @@ def test_while_a_later_write_is_in_doubt_the_older_one_is_written_again_and_so_m
     assert [r.target_offset for r in verdict.to_set] == [600]
 
 
+@pytest.mark.parametrize("memory", [
+    GroupMemory({PLACE: None}, {PLACE: OwnWrites(Commit(650), written_ms=0).begun(Commit(650), DAY_MS)}),
+    GroupMemory({PLACE: Commit(650)}, {PLACE: OwnWrites().begun(Commit(650), DAY_MS)}),
+])  # fmt: skip
+def test_a_refresh_in_doubt_is_not_proven_by_what_stood_there_before_it_and_is_made_again(memory: GroupMemory) -> None:
+    verdict = judge(sight(standing={PLACE: Commit(650)}), memory, ALLOWED, DAY_MS)
+    assert not verdict.proven
+    assert [(r.target_offset, r.needs_acknowledgement) for r in verdict.to_set] == [(650, True)]
+
+
+def test_only_where_it_stands_already_does_a_row_need_the_clusters_own_answer() -> None:
+    (moved,) = judge(sight(row(700), standing={PLACE: Commit(650)}), wrote(650), ALLOWED, 0).to_set
+    assert not moved.needs_acknowledgement
+
+
+def test_a_refresh_that_was_not_made_is_no_reason_to_take_retention_for_somebody_else() -> None:
+    own = OwnWrites(Commit(650), written_ms=0).begun(Commit(650), 6 * DAY_MS)
+    for write in (own, own.in_doubt(), own.answered(FAILED, "NOT_SENT")):
+        assert judge(sight(), GroupMemory({PLACE: None}, {PLACE: write}), ALLOWED, 7 * DAY_MS).to_set
+
+
 def test_metadata_that_could_not_be_read_accuses_nobody() -> None:
     unread = Commit(500, UNREAD_METADATA)
     memory = GroupMemory({PLACE: None}, {PLACE: OwnWrites(Commit(500, "m"))})
@@ -165,6 +186,7 @@ class LifeOfAFollow(RuleBasedStateMachine):
         self.target: dict[int, Commit] = {}
         self.authors: dict[int, str] = {}
         self.first: dict[int, Commit | None] = {}
+        self.made_ms: dict[int, int] = {}
         self.alive = self.seen_alive = self.seen_foreign = False
 
     @initialize(stood=st.dictionaries(st.sampled_from([0, 1]), st.integers(0, 20).map(Commit)))
@@ -190,6 +212,7 @@ class LifeOfAFollow(RuleBasedStateMachine):
     @precondition(lambda self: not self.alive)
     def reset_by_a_colleague(self, partition: int, offset: int) -> None:
         self.target[partition], self.authors[partition] = Commit(offset), self.COLLEAGUE
+        self.seen_foreign = True
 
     @rule()
     def start_or_stop_consumers_on_the_target(self) -> None:
@@ -199,10 +222,15 @@ class LifeOfAFollow(RuleBasedStateMachine):
     @precondition(lambda self: self.alive)
     def commit_by_consumers_on_the_target(self) -> None:
         self.target[0], self.authors[0] = Commit(20), self.COLLEAGUE
+        self.seen_foreign = True
 
     @rule(hours=st.integers(1, 80))
     def let_time_pass(self, hours: int) -> None:
         self.now_ms += hours * 3_600_000
+        for p, author in [*self.authors.items()]:
+            # Retention takes what we wrote; how old the others' offsets are is their affair.
+            if author == self.FOLLOW and self.now_ms - self.made_ms[p] >= 7 * DAY_MS:
+                del self.target[p], self.authors[p]
 
     @rule()
     def make_the_journal_short(self) -> None:
@@ -211,7 +239,8 @@ class LifeOfAFollow(RuleBasedStateMachine):
         ]  # fmt: skip
         assert normal(before) == normal(self.memory)
 
-    @rule(ends=st.sampled_from(["answered", "answered", "unknown", "unknown-not-made", "killed", "killed-before"]))
+    @rule(ends=st.sampled_from(["answered", "answered", "unknown", "unknown-not-made", "refused", "killed",
+                                 "killed-before"]))  # fmt: skip
     def pass_over(self, ends: str) -> None:
         rows = tuple(row(self.source[p], p, decision=Decision.SET) for p in (0, 1))
         standing = {TopicPartition("A.orders", p): commit for p, commit in self.target.items()}
@@ -245,12 +274,16 @@ class LifeOfAFollow(RuleBasedStateMachine):
             to_set = {r.partition for r in verdict.to_set}  # type: ignore[attr-defined]
             for r in rows:
                 assert r.partition in to_set or self.target[r.partition] == r.target_commit
+                if r.partition not in to_set:
+                    age_ms = self.now_ms - self.made_ms[r.partition]
+                    assert age_ms < ALLOWED.refresh_ms, "a write that was not made never counts as a refresh"
+        elif verdict.refused.reason == WhyNot.WRITTEN:  # type: ignore[attr-defined]
+            assert self.seen_foreign, "what retention takes is nobody else's write"
         self.seen_alive |= self.alive
 
     def prove(self, proven: Mapping[TopicPartition, Commit]) -> None:
         if proven:
             places = sorted(proven)
-            self.note("intent", **planned_columns(proven))
             self.note("outcome", **by_partition(places, status=[SET], code=[""], message=[""]))
 
     def write(self, rows: tuple[Row, ...], standing: Mapping[TopicPartition, Commit], ends: str) -> None:
@@ -261,10 +294,12 @@ class LifeOfAFollow(RuleBasedStateMachine):
             places, offset=[None if c is None else c.offset for c in stood], metadata=[""],
         ))  # fmt: skip
         self.note("intent", **planned_columns({r.target_partition: r.target_commit for r in rows}))
-        if ends not in ("unknown-not-made", "killed-before"):
+        if ends not in ("unknown-not-made", "refused", "killed-before"):
             for r in rows:
+                self.made_ms[r.partition] = self.now_ms
                 self.target[r.partition], self.authors[r.partition] = r.target_commit, self.FOLLOW
-        told = {"answered": (SET, ""), "unknown": (UNKNOWN, "_TIMED_OUT"), "unknown-not-made": (FAILED, "_TIMED_OUT")}
+        told = {"answered": (SET, ""), "unknown": (UNKNOWN, "_TIMED_OUT"), "unknown-not-made": (FAILED, "_TIMED_OUT"),
+                "refused": (FAILED, "NOT_SENT")}  # fmt: skip
         if ends in told:
             status, code = told[ends]
             asked = [r.target_partition for r in rows]
@@ -282,7 +317,7 @@ class LifeOfAFollow(RuleBasedStateMachine):
 
 def normal(memory: FollowMemory) -> object:
     return {
-        group: (g.prior, {p: (o.all, o.written_ms) for p, o in g.own.items() if o.all}, g.left)
+        group: (g.prior, {p: (o.all, o.written_ms, o.since_ms) for p, o in g.own.items() if o.all}, g.left)
         for group, g in memory.groups.items()
     }
 

@@ -156,6 +156,42 @@ def test_what_does_not_change_is_written_again_before_the_targets_retention_take
     assert scene.look().rows_set == 3
 
 
+def test_a_refresh_that_the_cluster_refuses_is_named_and_made_again_also_after_retention_took_the_offsets(scene):
+    refused = Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))
+    scene.on_target.brokers = BrokerSettings(4 * 24 * 3_600_000, True)
+    scene.look()
+    for _ in range(4):
+        scene.clock.wait(24 * 3600)
+        scene.target.script("alter", "g", refused)
+        assert reasons(scene.look()) == {"g": WhyNot.NOT_SET}
+    scene.target.offsets["g"].clear()
+    assert scene.look().refused == {} and scene.on_b("g") == G
+
+
+@pytest.mark.parametrize("retries", [False, True])
+def test_a_refresh_without_an_answer_is_not_proven_by_the_older_write_and_is_made_again(scene, retries):
+    lost = Script(Failure("_TIMED_OUT", "no answer", retries, True))
+    scene.on_target.brokers = BrokerSettings(4 * 24 * 3_600_000, True)
+    scene.look()
+    scene.clock.wait(24 * 3600)
+    scene.target.script("alter", "g", *([lost] * 20))
+    assert reasons(scene.look()) == {"g": WhyNot.NOT_SET}
+    scene.target.scripts.clear()
+    assert scene.look().rows_set == 2 and scene.look().rows_set == 0
+
+
+def test_a_write_that_is_proven_after_a_kill_counts_from_when_it_was_begun(scene):
+    scene.on_target.brokers = BrokerSettings(4 * 24 * 3_600_000, True)
+    scene.target.crash_after = 1
+    with pytest.raises(Crash):
+        scene.look()
+    scene.die()
+    scene.clock.wait(23 * 3600)
+    assert scene.look().rows_set == 1, "h, which was not begun"
+    scene.clock.wait(3600)
+    assert scene.look().rows_set == 2
+
+
 def test_a_write_without_an_answer_is_settled_by_reading_back(scene):
     scene.target.script("alter", "g", Script(Failure("_TIMED_OUT", "no answer", True, True), applied=True))
     scene.look()

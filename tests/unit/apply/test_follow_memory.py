@@ -65,6 +65,28 @@ def test_a_reading_settles_which_of_two_stands_there():
     assert own(*doubt, outcome(UNKNOWN), outcome(SET)).all == (Commit(2),)
 
 
+def test_a_refresh_counts_from_when_it_was_begun_and_only_once_it_is_certain():
+    first = [intent(1, at_ms=1000), outcome(SET), intent(1, at_ms=2000)]
+    assert own(*first, outcome(SET)).written_ms == 2000
+    for not_made in (outcome(FAILED, "NOT_SENT"), outcome(FAILED, "GROUP_AUTHORIZATION_FAILED"), outcome(UNKNOWN)):
+        assert own(*first, not_made).written_ms == own(*first).written_ms == 1000
+
+
+def test_a_reading_dates_a_write_in_doubt_by_its_oldest_try_and_never_by_the_reading():
+    tries = [intent(2, at_ms=2000), outcome(UNKNOWN), intent(2, at_ms=3000)]
+    assert own(intent(1, at_ms=1000), outcome(SET), *tries, outcome(UNKNOWN), outcome(SET)).written_ms == 2000
+    assert own(*tries, outcome(FAILED, "NOT_SENT"), outcome(SET)).written_ms == 2000
+    assert own(*tries, outcome(SET)).written_ms == 3000, "the answer is to the newest try"
+
+
+def test_what_stood_there_before_a_write_in_doubt_does_not_prove_it():
+    refresh = own(intent(1), outcome(SET), intent(1))
+    assert not refresh.is_proven_by(Commit(1), prior=None)
+    assert not own(intent(5)).is_proven_by(Commit(5), prior=Commit(5))
+    assert own(intent(1), outcome(SET), intent(5)).is_proven_by(Commit(5), prior=Commit(5)), "ours stood there between"
+    assert not own(intent(1), outcome(SET)).is_proven_by(Commit(1), prior=None), "nothing is in doubt"
+
+
 def test_metadata_counts_and_leader_epochs_do_not():
     write = own(intent(1, metadata="m"), outcome(SET))
     assert write.is_ours(Commit(1, "m", 7)) and not write.is_ours(Commit(1)) and not write.is_ours(None)
@@ -82,9 +104,14 @@ def test_what_takes_an_offset_away_is_not_ours():
     assert remembered(event).of("g").written() == {}
 
 
+def times(write: OwnWrites) -> tuple[int, int]:
+    return write.written_ms, write.answered(SET, "").written_ms
+
+
 @pytest.mark.parametrize("events", [
     [backup(5), intent(1), outcome(SET), intent(2, at_ms=77_000)],
     [backup(None), intent(1), outcome(UNKNOWN), intent(2), outcome(UNKNOWN)],
+    [intent(1), outcome(SET), intent(1, at_ms=77_000), outcome(UNKNOWN), intent(2, at_ms=88_000)],
     [intent(3, P1, "m"), outcome(SET, place=P1), {"event": "left", "group": "g", "reason": "alive-on-target"}],
 ])  # fmt: skip
 def test_a_snapshot_folds_into_the_same_memory(events):
@@ -93,6 +120,6 @@ def test_a_snapshot_folds_into_the_same_memory(events):
     assert after.begun["pid"] == 7
     for memory in (before, after):
         group = memory.of("g")
-        told = {place: (write.all, write.certain, write.written_ms) for place, write in group.own.items()}
-        assert told == {p: (w.all, w.certain, w.written_ms) for p, w in before.of("g").own.items()}
+        told = {place: (write.all, write.certain, *times(write)) for place, write in group.own.items()}
+        assert told == {p: (w.all, w.certain, *times(w)) for p, w in before.of("g").own.items()}
         assert (group.prior, group.left) == (before.of("g").prior, before.of("g").left)
