@@ -8,25 +8,31 @@ Invariants, whatever the rows say:
 - A group is set whole or not at all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.apply.follow_memory import GroupMemory, OwnWrites, same
 from migrate.apply.history import SET
-from migrate.checks.check import is_without_members
+from migrate.checks.check import CheckFacts, is_without_members
+from migrate.checks.groups import offsets_expiry
+from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import (
     UNACKNOWLEDGED,
     UNREAD_METADATA,
+    CheckResult,
     Commit,
     Commits,
     Decision,
     Failure,
     Grade,
     GroupState,
+    Level,
     Row,
     TopicPartition,
 )
+from migrate.row_table import PlanRows
+from migrate.survey.policies import Policies
 
 
 class WhyNot(StrEnum):
@@ -67,6 +73,7 @@ class GroupSight:
     """What a pass saw of one group: its translated rows with blocks laid over, and what stands on the target.
 
     `moving` says which commits changed while the group had no member, "" where none did or that was accepted.
+    `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them.
     """
 
     group: str
@@ -74,6 +81,7 @@ class GroupSight:
     standing: Commits
     target_state: GroupState | Failure | None
     moving: str = ""
+    is_expiring: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +128,11 @@ def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int)
         _to_set(row, sight.standing.get(row.target_partition))
         for row in sight.rows
         if row.decision is not Decision.SKIP
-        and _is_to_be_set(row, sight.standing.get(row.target_partition), settled.get(row.target_partition),
-                          now_ms - allowed.refresh_ms)
+        and (
+            sight.is_expiring
+            or _is_to_be_set(row, sight.standing.get(row.target_partition), settled.get(row.target_partition),
+                             now_ms - allowed.refresh_ms)
+        )
     )  # fmt: skip
     return GroupVerdict(sight.group, to_set, proven=proven)
 
@@ -229,6 +240,26 @@ def _would_go_back(row: Row, sight: GroupSight, memory: GroupMemory) -> bool:
     if standing is None or row.target_offset is None or row.target_offset >= standing.offset:
         return False
     return own is None or not own.is_ours(standing)
+
+
+def kept_by_a_write(
+    facts: CheckFacts, rows: PlanRows, results: Iterable[CheckResult], policies: Policies
+) -> frozenset[str]:
+    """Return the groups that `offsets-expiry` blocks, and would not if all their rows were written now.
+
+    A plan leaves rows that stand right as they are. Here their block would forbid the very write that keeps them, where
+    the clock runs from each commit; where it runs from when a classic group lost its last member, no write helps.
+    """
+    blocked = _expiring(results)
+    of_blocked = (row for group, table in rows.groups().items() if group in blocked for row in table)
+    written = PlanRows.of(
+        row._replace(decision=Decision.SET) if row.decision is Decision.KEEP else row for row in of_blocked
+    )
+    return blocked - _expiring(offsets_expiry.judge(facts, written, policies)) if blocked else blocked
+
+
+def _expiring(results: Iterable[CheckResult]) -> frozenset[str]:
+    return frozenset(r.subject for r in results if r.check == OFFSETS_EXPIRY.name and r.counts_as is Level.BLOCK)
 
 
 def _refused(sight: GroupSight, reason: str, sentence: str) -> Refusal:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from migrate.apply.drift import is_committed_as_planned
-from migrate.apply.follow_decision import Allowed, GroupSight, GroupVerdict, Refusal, WhyNot, judge
+from migrate.apply.follow_decision import Allowed, GroupSight, GroupVerdict, Refusal, WhyNot, judge, kept_by_a_write
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
 from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
@@ -22,6 +22,7 @@ from migrate.apply.pending import PendingRows
 from migrate.apply.write import Answer, GroupWriter, read_commits
 from migrate.checks import checklist
 from migrate.checks.check import is_without_members
+from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Grade, GroupState, Level, Row, Scope
@@ -135,7 +136,7 @@ class Follower:
         self._passes += 1
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
         survey = self._survey()
-        sights, refused = self._sights(survey)
+        sights, refused = _sights(self._choices, survey, self._memory, self._clock.now_ms())
         allowed, now_ms = allowed_by(survey, self._choices.grades), self._clock.now_ms()
         verdicts = [judge(sight, self._memory.of(sight.group), allowed, now_ms) for sight in sights]
         rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
@@ -188,24 +189,6 @@ class Follower:
             self._edges.forget()  # what was read there is nothing of ours
             raise
         return survey
-
-    def _sights(self, survey: Survey) -> tuple[list[GroupSight], dict[str, Refusal]]:
-        """Return what was seen of each group, and the refusals of those that have no row."""
-        request = self._choices.request
-        _, rows, results = judged(request, survey, self._clock.now_ms())
-        laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
-        facts = survey.group_facts
-        sights = []
-        for group, table in laid.groups().items():
-            moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
-            accepted = any(pattern.fullmatch(group) for pattern in self._choices.moving_groups)
-            sights.append(
-                GroupSight(
-                    group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
-                    "" if accepted else ", ".join(moving[:3]),
-                )
-            )  # fmt: skip
-        return sights, gone_from_source(self._memory, laid.groups().keys()) | without_rows(results, laid)
 
     def _written(self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict]) -> _Writing:
         """Write, and read back."""
@@ -306,6 +289,28 @@ class Follower:
                 if moved:
                     refused[group] = Refusal(WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
         return refused, before
+
+
+def _sights(
+    choices: FollowChoices, survey: Survey, memory: FollowMemory, now_ms: int
+) -> tuple[list[GroupSight], dict[str, Refusal]]:
+    """Return what was seen of each group, and the refusals of those that have no row."""
+    request, facts = choices.request, survey.group_facts
+    asked, rows, found = judged(request, survey, now_ms)
+    expiring = kept_by_a_write(asked, rows, found, request.policies)
+    results = [r for r in found if r.check != OFFSETS_EXPIRY.name or r.subject not in expiring]
+    laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
+    sights = []
+    for group, table in laid.groups().items():
+        moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
+        accepted = any(pattern.fullmatch(group) for pattern in choices.moving_groups)
+        sights.append(
+            GroupSight(
+                group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
+                "" if accepted else ", ".join(moving[:3]), group in expiring,
+            )
+        )  # fmt: skip
+    return sights, gone_from_source(memory, laid.groups().keys()) | without_rows(results, laid)
 
 
 def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:

@@ -47,6 +47,22 @@ FOLLOWING = (
         _ENGINE,
     ),
     Mutant(
+        "expiry-forbids-what-keeps-the-offsets",
+        "Where the clock runs from each commit, offsets that expire soon are written and not refused.",
+        "migrate/apply/follow_engine.py",
+        "    expiring = kept_by_a_write(asked, rows, found, request.policies)\n",
+        "    expiring = frozenset[str]()\n",
+        _ENGINE,
+    ),
+    Mutant(
+        "offsets-that-no-write-keeps-are-written",
+        "Where a classic group's own clock runs out, no write helps, and a person has to look.",
+        "migrate/apply/follow_decision.py",
+        "    return blocked - _expiring(offsets_expiry.judge(facts, written, policies)) if blocked else blocked\n",
+        "    return blocked\n",
+        _ENGINE,
+    ),
+    Mutant(
         "unread-metadata-is-somebody-elses",
         "Metadata that could not be read accuses nobody.",
         "migrate/apply/follow_decision.py",

@@ -173,6 +173,11 @@ def test_what_does_not_change_is_written_again_before_retention_takes_it() -> No
     assert judge(seen, wrote(650), ALLOWED, 2 * DAY_MS).to_set
 
 
+def test_what_expires_by_the_targets_own_clock_is_written_again_also_where_we_remember_a_later_write() -> None:
+    seen = sight(standing={PLACE: Commit(650)}, is_expiring=True)
+    assert [r.target_offset for r in judge(seen, wrote(650, at_ms=DAY_MS), ALLOWED, DAY_MS).to_set] == [650]
+
+
 class LifeOfAFollow(RuleBasedStateMachine):
     """One group of two rows. The truth of the target is kept beside what `follow` remembers, in events alone."""
 

@@ -156,6 +156,42 @@ def test_what_does_not_change_is_written_again_before_the_targets_retention_take
     assert scene.look().rows_set == 3
 
 
+def test_offsets_whose_clock_runs_from_each_commit_are_written_again_however_little_time_is_left(scene):
+    scene.on_target.brokers = BrokerSettings(8 * 3_600_000, True)
+    scene.look()
+    for kind in (GroupKind.SIMPLE, GroupKind.CONSUMER):
+        begun = scene.clock.now_ms()
+        scene.on_target.records = {
+            "g": GroupRecord(kind, committed_ms={T0: begun, T1: begun}),
+            "h": GroupRecord(kind, committed_ms={U0: begun}),
+        }
+        scene.clock.wait(7 * 3600)
+        result = scene.look()
+        assert (result.refused, result.rows_set) == ({}, 3)
+
+
+def test_offsets_that_expire_by_a_classic_groups_own_clock_are_refused_for_no_write_helps(scene):
+    scene.on_target.brokers = BrokerSettings(8 * 3_600_000, True)
+    scene.look()
+    empty_since = scene.clock.now_ms()
+    scene.on_target.records = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", empty_since)}
+    scene.clock.wait(7 * 3600)
+    before = scene.on_b("g")
+    scene.source.commit("g", "t", 0, 70)
+    assert reasons(scene.look()) == {"g": "offsets-expiry"} and scene.on_b("g") == before
+
+
+def test_offsets_that_would_be_gone_too_soon_even_if_they_were_written_now_are_refused(scene):
+    scene.look()
+    now_ms = scene.clock.now_ms()
+    scene.on_target.brokers = BrokerSettings(3_600_000, True)
+    scene.on_target.records = {
+        "g": GroupRecord(GroupKind.SIMPLE, committed_ms={T0: now_ms, T1: now_ms}),
+        "h": GroupRecord(GroupKind.SIMPLE, committed_ms={U0: now_ms}),
+    }
+    assert reasons(scene.look()) == {"g": "offsets-expiry", "h": "offsets-expiry"}
+
+
 def test_a_refresh_that_the_cluster_refuses_is_named_and_made_again_also_after_retention_took_the_offsets(scene):
     refused = Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))
     scene.on_target.brokers = BrokerSettings(4 * 24 * 3_600_000, True)
