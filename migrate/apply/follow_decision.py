@@ -5,7 +5,7 @@ Invariants, whatever the rows say:
 - Never over somebody else's write. A group in which something stands that is neither our own last write nor what stood
   there before our first one is left alone from then on.
 - Never back, unless what stands there is our own last write: then a reset on the source has to reach the target.
-- A group is set whole or not at all.
+- A group is set whole or not at all: also not without a place that we wrote, and that has no row any more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -86,7 +86,10 @@ class GroupSight:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a group is not written; `is_unsafe` where it would skip records if its consumers started on the target."""
+    """Why a group is not written.
+
+    `is_unsafe` where it would skip records if its consumers started on the target, or nobody knows what they are owed.
+    """
 
     reason: str
     sentence: str
@@ -163,6 +166,7 @@ def _refusal(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: i
     for found in (
         _unread(sight, memory),
         _foreign(sight, memory, allowed, now_ms),
+        _gone(sight, memory),
         _not_translated(sight, allowed),
         _backwards(sight, memory),
     ):
@@ -204,6 +208,15 @@ def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: i
 
 def _is_expired(own: OwnWrites, allowed: Allowed, now_ms: int) -> bool:
     return allowed.retention_ms is not None and now_ms - own.since_ms >= allowed.retention_ms
+
+
+def _gone(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+    """Return the refusal of a group of which the source shows only a part of what we wrote: it is set whole or not."""
+    gone = sorted(memory.written().keys() - {row.target_partition for row in sight.rows})
+    if not gone:
+        return None
+    sentence = f"No commit of it for {gone[0]} was seen on the source: what stands there on the target may be old."
+    return Refusal(WhyNot.GONE, sentence, is_unsafe=True)
 
 
 def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:

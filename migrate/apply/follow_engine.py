@@ -95,7 +95,7 @@ class PassResult:
 
     @property
     def unsafe(self) -> tuple[str, ...]:
-        """The groups whose consumers would skip records if they started on the target now."""
+        """The groups whose consumers would skip records, or may, if they started on the target now."""
         return tuple(sorted(group for group, refusal in self.refused.items() if refusal.is_unsafe))
 
 
@@ -343,7 +343,7 @@ def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, 
     """
     told = "No commit of it was seen on the source: nothing keeps what stands on the target from expiring."
     return {
-        group: Refusal(WhyNot.GONE, told)
+        group: Refusal(WhyNot.GONE, told, is_unsafe=True)
         for group, of_group in memory.groups.items()
         if group not in there and of_group.written() and not of_group.left
     }

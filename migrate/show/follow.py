@@ -108,7 +108,7 @@ def refused_lines(result: PassResult | None, width: int, colour: bool) -> Iterat
     yield ""
     yield paint("LEFT OUT", Colour.BOLD, colour)
     for group, refusal in refused[:GROUPS_SHOWN]:
-        unsafe = "unsafe-to-fail-over: it would skip records on the target. " if refusal.is_unsafe else ""
+        unsafe = "unsafe-to-fail-over: it may skip records on the target. " if refusal.is_unsafe else ""
         yield from wrapped(f"{name(group)}  {refusal.reason}: {unsafe}{safe(refusal.sentence)}", width, "  ", "    ")
     if len(refused) > GROUPS_SHOWN:
         yield f"  and {many(len(refused) - GROUPS_SHOWN, 'more group')}: the status file has them all"

@@ -87,6 +87,14 @@ FOLLOWING = (
         _ENGINE,
     ),
     Mutant(
+        "partly-gone-from-the-source-in-silence",
+        "A group of which a part that we wrote has no commit on the source any more is named, and not set in part.",
+        "migrate/apply/follow_decision.py",
+        "        _gone(sight, memory),\n",
+        "",
+        _DECISION,
+    ),
+    Mutant(
         "rolled-back-twice",
         "What an undo plan has restored is a later plan's by now.",
         "migrate/cli/standing.py",

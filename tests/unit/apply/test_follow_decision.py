@@ -178,6 +178,21 @@ def test_what_expires_by_the_targets_own_clock_is_written_again_also_where_we_re
     assert [r.target_offset for r in judge(seen, wrote(650, at_ms=DAY_MS), ALLOWED, DAY_MS).to_set] == [650]
 
 
+def test_what_we_wrote_and_has_no_row_any_more_refuses_its_group_and_what_we_never_wrote_does_not() -> None:
+    other = TopicPartition("A.orders", 1)
+    seen = sight(standing={PLACE: Commit(650), other: Commit(5)})
+    prior, refused = {PLACE: None, other: Commit(5)}, {PLACE: OwnWrites(Commit(650)), other: OwnWrites()}
+    assert judge(seen, GroupMemory(prior, refused), ALLOWED, 0).refused is None
+    verdict = judge(seen, GroupMemory(prior, refused | {other: OwnWrites(Commit(5))}), ALLOWED, 0).refused
+    assert verdict is not None and (verdict.reason, verdict.is_unsafe, verdict.is_final) == (WhyNot.GONE, True, False)
+
+
+def test_a_skipped_row_of_what_we_wrote_is_a_row_all_the_same() -> None:
+    skipped = make_untranslated(Decision.SKIP, "topic-not-replicated")
+    assert skipped.target_partition == PLACE
+    assert judge(sight(skipped, standing={PLACE: Commit(650)}), wrote(650), ALLOWED, 0).refused is None
+
+
 class LifeOfAFollow(RuleBasedStateMachine):
     """One group of two rows. The truth of the target is kept beside what `follow` remembers, in events alone."""
 

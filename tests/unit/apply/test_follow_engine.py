@@ -298,7 +298,21 @@ def test_a_write_that_shows_only_later_is_not_taken_for_undone(scene):
 def test_a_group_that_has_no_commit_on_the_source_any_more_is_named_and_never_left_out_in_silence(scene):
     scene.look()
     scene.source.offsets.pop("h")
-    assert reasons(scene.look()) == {"h": WhyNot.GONE} and scene.on_b("h") == H
+    result = scene.look()
+    assert reasons(result) == {"h": WhyNot.GONE} and result.unsafe == ("h",) and scene.on_b("h") == H
+
+
+def test_a_group_of_which_a_commit_is_not_seen_on_the_source_any_more_is_named_and_not_set_in_part(scene):
+    scene.look()
+    gone = scene.source.offsets["g"].pop(TopicPartition("t", 1))
+    scene.source.commit("g", "t", 0, 70)
+    scene.source.commit("h", "u", 0, 50)
+    result = scene.look()
+    assert reasons(result) == {"g": WhyNot.GONE} and result.unsafe == ("g",)
+    assert str(T1) in result.refused["g"].sentence
+    assert scene.on_b("g") == G and scene.on_b("h") == {("A.u", 0): 50}
+    scene.source.offsets["g"][TopicPartition("t", 1)] = gone
+    assert scene.look().refused == {} and scene.on_b("g")["A.t", 0] == 70
 
 
 def test_a_group_that_was_handed_over_and_is_gone_from_the_source_is_done(scene):
