@@ -9,7 +9,7 @@ Invariants, whatever the rows say:
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from migrate.apply.follow_memory import GroupMemory, OwnWrites, same
@@ -73,7 +73,8 @@ class GroupSight:
     """What a pass saw of one group: its translated rows with blocks laid over, and what stands on the target.
 
     `moving` says which commits changed while the group had no member, "" where none did or that was accepted.
-    `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them.
+    `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them. `topic_ids` are
+    those of topics on the target, as far as it tells them.
     """
 
     group: str
@@ -82,6 +83,7 @@ class GroupSight:
     target_state: GroupState | Failure | None
     moving: str = ""
     is_expiring: bool = False
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

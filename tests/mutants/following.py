@@ -175,6 +175,14 @@ FOLLOWING = (
         _ENGINE,
     ),
     Mutant(
+        "follow-writes-into-a-topic-created-anew",
+        "A topic that was created anew between the look and the write is not written.",
+        "migrate/apply/follow_engine.py",
+        "if now.get(topic) != topic_id)",
+        "if False)",
+        _ENGINE,
+    ),
+    Mutant(
         "follow-writes-though-consumers-have-just-come",
         "A group that came alive between the look and the write is left alone.",
         "migrate/apply/follow_engine.py",

@@ -376,6 +376,30 @@ def test_a_topic_that_was_created_anew_has_its_records_read_anew(scene):
     assert scene.forgotten == 1
 
 
+@pytest.mark.parametrize("now", ["another", None])
+def test_a_topic_that_is_created_anew_or_deleted_between_the_look_and_the_write_refuses_its_groups(scene, now):
+    def change(call: str) -> None:
+        if call == "states" and scene.target.calls["states"] == 2:
+            scene.target.ids.pop("A.t")
+            scene.target.ids |= {"A.t": now} if now else {}
+
+    scene.target.on_call = change
+    result = scene.look()
+    assert reasons(result) == {"g": WhyNot.CHANGED} and "A.t" in result.refused["g"].sentence
+    assert scene.on_b("g") == {} and scene.on_b("h") == H
+    assert scene.look().refused == {} and scene.on_b("g") == G
+
+
+def test_where_the_target_tells_no_topic_ids_none_are_compared(scene):
+    def tell(call: str) -> None:
+        if call == "states" and scene.target.calls["states"] == 2:
+            scene.target.ids["A.t"] = "told only now"
+
+    scene.target.ids.clear()
+    scene.target.on_call = tell
+    assert scene.look().refused == {} and scene.on_b("g") == G
+
+
 def test_told_to_stop_it_begins_no_write(scene):
     stopped = scene.look(is_wanted=lambda: False)
     assert (stopped.is_stopped, stopped.rows_set, stopped.refused, scene.target.writes) == (True, 0, {}, 0)
