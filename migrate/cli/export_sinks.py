@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from migrate.cli.position_options import refuse_password
 from migrate.cli.wiring import Endpoint, endpoint_of, endpoints
 from migrate.errors import UsageError
 from migrate.inventory.new_file import new_file, refuse_existing
@@ -61,6 +62,7 @@ def sink_of(flow: Flow, options: Mapping[str, Any]) -> ExportSink:
             "--to-topic and --to-config go together.", "Name the topic, and the client properties of its cluster."
         )
     if topic is None:
+        refuse_password("--out", out)
         return FolderSink(out) if form == PARQUET else FileSink(out, form)
     if form != JSONL:
         raise UsageError(f"--format {form} cannot be written to a topic.", "Records there are JSON: --format jsonl.")

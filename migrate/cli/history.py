@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.cli.console import reader_has_gone
 from migrate.cli.export import period_of, waited_for
 from migrate.cli.options import filters_of
+from migrate.cli.position_options import refuse_password
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
@@ -79,11 +80,15 @@ def request_of(options: Mapping[str, Any], now_ms: int) -> HistoryRequest:
 
 
 def refuse_place(out: str, form: str) -> None:
-    """Raise `UsageError` where the format and --out do not fit together, `Refused` if something is there."""
+    """Raise `UsageError` where the format and --out do not fit together, `Refused` if something is there.
+
+    `UsageError` too for a URL with a password in it.
+    """
     if form == PARQUET and not out:
         raise UsageError("--format parquet needs a place.", "Give --out FOLDER, or a URL.")
     if form == TABLE and out:
         raise UsageError("--format table is for the screen.", "Omit --out, or give --format csv or parquet.")
+    refuse_password("--out", out)
     if form == CSV and "://" in out:
         raise UsageError(f"--out {out} is a URL.", "CSV is one file here; use --format parquet.")
     if form == CSV and out:

@@ -88,5 +88,9 @@ def report(plan: Path, out: Path, verification: Path | None, log_format: str, **
     the commands that the page offers for copying; no cluster is contacted.
     """
     from migrate.cli.report import run_report
+    from migrate.mm2.connect_worker import connect_worker
 
-    return printed(run_report(plan, out, verification, take_clusters(options).words()))
+    given = take_clusters(options)
+    if given.connect_url is not None:
+        connect_worker(given.connect_url)  # refuses a login, which the page would show to whoever it is sent to
+    return printed(run_report(plan, out, verification, given.words()))

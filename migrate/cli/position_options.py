@@ -46,7 +46,7 @@ def positions_of(options: Mapping[str, Any]) -> PositionsAsked:
     given = options["position_files"]
     for origin in given:
         refuse_suffix(origin)
-        _refuse_password("--positions", origin)
+        refuse_password("--positions", origin)
     if doubled := next((g for g in given if given.count(g) > 1), ""):
         raise UsageError(f"--positions {doubled} is given twice.", "Name each file once.")
     asked = PositionsAsked(
@@ -84,16 +84,16 @@ def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:
             raise UsageError(f"{option_name} {text}: expected {form}.", "For example orders=s3a://jobs/orders")
         if holder in pairs:
             raise UsageError(f"{option_name} names {holder} twice.", "Name each holder once.")
-        _refuse_password(option_name, url)
+        refuse_password(option_name, url)
         pairs[holder] = url.rstrip("/")
     return pairs
 
 
-def _refuse_password(option_name: str, url: str) -> None:
-    # A plan names its origins, and a process list shows its options.
+def refuse_password(option_name: str, url: str) -> None:
+    """Raise `UsageError` for a URL with a password in it: plans and messages name it, a process list shows it."""
     # Half of all secret keys have a slash.
     if re.match(r"[a-zA-Z0-9.+-]+://[^/@:]*:(?!\d+/)[^@]*@", url):
         raise UsageError(
-            f"{option_name}: a URL holds a password, which the plan would show to whoever reads it.",
+            f"{option_name}: a URL holds a password, which plans, messages and process lists show.",
             "Give it to Spark's file system in spark-defaults.conf, or by a provider of credentials.",
         )

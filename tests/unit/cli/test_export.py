@@ -34,6 +34,8 @@ TOPIC = ("--to-topic", "json", "--to-config", "a.properties")
         ((*JSONL, "--kinds", "offsets"), "'offsets' is not one of"),
         ((*JSONL, "--max-fetch", "much"), "no number of bytes"),
         (("--format", "csv", "--out", "s3a://bucket/x.csv"), "is a URL"),
+        (("--format", "csv", "--out", "s3a://key:hidden@bucket/x.csv"), "--out: a URL holds a password"),
+        (("--format", "parquet", "--out", "s3a://key:hid/hidden@bucket/x"), "--out: a URL holds a password"),
         (("--format", "csv", "--out", "/nowhere/at/all.csv"), "there is no folder /nowhere/at"),
     ],
 )
@@ -41,6 +43,7 @@ def test_what_does_not_fit_together_is_wrong_usage(tmp_path, monkeypatch, words,
     monkeypatch.chdir(tmp_path)
     ran = run("groups", "export", *words, *clusters(tmp_path))
     assert ran.exit_code == 2 and problem in ran.output and "Traceback" not in ran.output
+    assert "hidden" not in ran.output
 
 
 def test_a_file_that_is_there_is_refused_before_anybody_is_asked(tmp_path, monkeypatch):

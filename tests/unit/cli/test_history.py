@@ -11,6 +11,8 @@ from tests.unit.commands import clusters, run
         (("--format", "parquet"), "--format parquet needs a place"),
         (("--out", "x"), "--format table is for the screen"),
         (("--format", "csv", "--out", "s3a://bucket/x.csv"), "is a URL"),
+        (("--format", "csv", "--out", "s3a://key:hidden@bucket/x.csv"), "--out: a URL holds a password"),
+        (("--format", "parquet", "--out", "s3a://key:hid/hidden@bucket/x"), "--out: a URL holds a password"),
         (("--format", "csv", "--out", "/nowhere/at/all.csv"), "there is no folder /nowhere/at"),
         (("--format", "json"), "'json' is not one of"),
         (("--bucket", "0m"), "--bucket 0 has no length"),
@@ -25,6 +27,7 @@ def test_what_does_not_fit_together_is_wrong_usage(tmp_path, monkeypatch, words,
     monkeypatch.chdir(tmp_path)
     ran = run("groups", "history", *words, *clusters(tmp_path))
     assert ran.exit_code == 2 and problem in ran.output and "Traceback" not in ran.output
+    assert "hidden" not in ran.output
 
 
 def test_a_file_that_is_there_is_refused_before_anybody_is_asked(tmp_path, monkeypatch):

@@ -146,6 +146,15 @@ def test_a_name_that_the_terminal_can_not_encode_is_escaped_and_not_a_crash(tmp_
     assert done.returncode == 0 and b"gr\\xfc" in done.stdout
 
 
+def test_a_report_refuses_a_login_in_the_workers_address_as_every_command_does(plan_file, tmp_path):
+    out = tmp_path / "r.html"
+    told = run("report", str(plan_file), "--out", str(out), "--connect-url", "http://admin:hidden@connect:8083")
+    assert told.exit_code == 2 and "it has a login in it" in told.output and "hidden" not in told.output
+    assert not out.exists()
+    assert run("report", str(plan_file), "--out", str(out), "--connect-url", "http://connect:8083").exit_code == 0
+    assert "http://connect:8083" in out.read_text()
+
+
 def test_a_timeout_without_a_watch_is_wrong_use(tmp_path):
     config = tmp_path / "mm2.properties"
     config.write_text("clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\n")
