@@ -8,7 +8,7 @@ import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +142,16 @@ def _first_line(error: BaseException) -> str:
 
 def _complain(problem: str, todo: str) -> None:
     _hush()
+    say_beside(safe(f"mm2-migrate: {problem} {todo}".rstrip()))
+
+
+def say_beside(text: str, end: str = "\n") -> None:
+    """Print on stderr, beside the results; where it takes nothing, the text is dropped.
+
+    A log pipe that died must not stop an apply between two groups, nor leave a folder half written.
+    """
     with contextlib.suppress(OSError):
-        click.echo(safe(f"mm2-migrate: {problem} {todo}".rstrip()), err=True)
+        click.echo(text + end, err=True, nl=False)
 
 
 def progress_on_stderr(log_format: str) -> Any:
@@ -151,13 +159,8 @@ def progress_on_stderr(log_format: str) -> Any:
     from migrate.clock import SystemClock
     from migrate.progress import Heart, LineProgress
 
-    def write(text: str) -> None:
-        # A log pipe that died must not stop an apply between two groups.
-        with contextlib.suppress(OSError):
-            click.echo(text, err=True, nl=False)
-
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stderr.isatty() else 0
-    progress = LineProgress(write, SystemClock(), as_json=log_format == "json", columns=columns)
+    progress = LineProgress(partial(say_beside, end=""), SystemClock(), as_json=log_format == "json", columns=columns)
     _telling.append((progress, Heart(progress)))
     return progress
 

@@ -1,6 +1,5 @@
 """The `follow` command: passes that keep the target's offsets fresh under a mandate. Wiring, and no decisions."""
 
-import contextlib
 import json
 import os
 import socket
@@ -8,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import click
 
 from migrate import __version__
 from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
@@ -20,7 +17,7 @@ from migrate.apply.run import refuse_earlier_format, refuse_other_cluster
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.write import Interruption
 from migrate.cli.apply import approved, refuse_other_name
-from migrate.cli.console import print_lines
+from migrate.cli.console import print_lines, say_beside
 from migrate.cli.sign import refusal
 from migrate.clock import SystemClock, iso
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
@@ -175,9 +172,7 @@ class _Teller:
         document = pass_document(result)
         if trouble := self.write(total, ""):
             document["status_file"] = trouble
-        # Who reads these lines may be gone; the passes go on.
-        with contextlib.suppress(OSError):
-            click.echo(json.dumps(document), err=True)
+        say_beside(json.dumps(document))
 
     def finally_(self, total: PassSum, ended: str) -> None:
         """Say in the status file why it ended."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from migrate.cli.console import print_lines, printed, progress_on_stderr, say_reading, terminal
+from migrate.cli.console import print_lines, printed, progress_on_stderr, say_beside, say_reading, terminal
 from migrate.cli.options import FILE, command_options, option, printed_cluster_options, row_options, take_clusters
 from migrate.cli.utf8 import print_in_utf8
 
@@ -32,7 +32,7 @@ def show(plans: tuple[Path, ...], log_format: str, **options: Any) -> int:
         print_in_utf8()
     print_lines(lines)
     if beside:
-        click.echo(beside, err=True)
+        say_beside(beside)
     return 0
 
 

@@ -1,6 +1,5 @@
 """The command line's shared options, and what they mean together. No decisions about offsets here."""
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from migrate.checks.registry import ACCEPTABLE_CHECKS, parse_waiver
-from migrate.cli.console import one_paragraph
+from migrate.cli.console import one_paragraph, say_beside
 from migrate.cli.replicator_options import other_flow, refuse_mixed
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow, Replicator
@@ -375,8 +374,7 @@ def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "
 
         worker = connect_worker(given.connect_url)
         if worker.warning:
-            with contextlib.suppress(OSError):  # a pipe that died is no reason to stop
-                click.echo(f"mm2-migrate: warning: {worker.warning}", err=True)
+            say_beside(f"mm2-migrate: warning: {worker.warning}")
         return worker.described()
     from migrate.mm2.strimzi import read_strimzi
 

@@ -1,19 +1,20 @@
 """The `positions` command: what the holders in a plan are to be set to, in the form that each takes."""
 
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import click
 
-from migrate.cli.console import print_lines
+from migrate.cli.console import print_lines, say_beside
 from migrate.cli.options import FILE, command_options, option
 from migrate.cli.utf8 import print_in_utf8
 from migrate.errors import Refused, UsageError
 from migrate.inventory.new_file import new_file
 from migrate.model import Row, Side
-from migrate.plan.file import read_plan
+from migrate.plan.file import read_plan, reporting_unwritable
 from migrate.plan.plan import Plan
 from migrate.plan.standing import refuse_standing
 from migrate.show.positions import (
@@ -32,6 +33,9 @@ from migrate.show.positions import (
     selected,
 )
 from migrate.text import many, name, some
+
+# File systems take 255; the ending, and the name that a file has until it is whole, need the rest.
+MOST_NAME_BYTES = 230
 
 
 @click.command(short_help="Print what jobs that keep their own offsets are to be set to.")
@@ -62,7 +66,7 @@ def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: P
     else:
         _print(made, rows, held, form, Side(side), out)
     for line in beside(made, form, rows, chosen):
-        click.echo(line, err=True)
+        say_beside(line)
     return 0
 
 
@@ -93,10 +97,8 @@ def _print(
                 f"--format {form} is for one holder, and these are {len(held)}.",
                 f"Name one with --holder ({some((name(h.holder) for h in held), 5)}), or give a folder with --out.",
             )
-        _make_folder(out)
-        for one in held:
-            with new_file(out / f"{_file_name(one.holder)}.txt") as file:
-                file.writelines(f"{line}\n" for line in OF_ONE_HOLDER[form](one))
+        texts = {f"{_file_name(one.holder)}.txt": OF_ONE_HOLDER[form](one) for one in held}
+        _write_folder(out, {Path(path): "".join(f"{line}\n" for line in lines) for path, lines in texts.items()})
         return
     if form in OF_ONE_HOLDER:
         lines = list(OF_ONE_HOLDER[form](held[0]))
@@ -119,13 +121,30 @@ def _write_checkpoints(plan: Plan, rows: Sequence[Row], holders: Sequence[str], 
             "Name a folder that does not exist yet; the query's own folder is never written.",
         )
     batches = {holder: rewritten_batch(plan, holder, [r for r in rows if r.group == holder]) for holder in holders}
+    paths = {
+        holder: Path(_file_name(holder) if len(batches) > 1 else "", "offsets", str(number))
+        for holder, (number, _) in batches.items()
+    }
+    _write_folder(out, {paths[holder]: content for holder, (_, content) in batches.items()})
+    for holder, path in paths.items():
+        say_beside(f"{name(holder)}: wrote {out / path}")
+
+
+def _write_folder(out: Path, texts: Mapping[Path, str]) -> None:
+    """Write texts into a new folder, each at its path in it; where one cannot be written, the folder goes away again.
+
+    Half of it would be taken for all, and the same command would be refused because it exists.
+    """
     _make_folder(out)
-    for holder, (number, content) in batches.items():
-        folder = out / "offsets" if len(batches) == 1 else out / _file_name(holder) / "offsets"
-        folder.mkdir(parents=True)
-        with new_file(folder / str(number)) as file:
-            file.write(content)
-        click.echo(f"{name(holder)}: wrote {folder / str(number)}", err=True)
+    try:
+        for path, text in texts.items():
+            with reporting_unwritable(out / path, f"{out / path} cannot be written"):
+                (out / path).parent.mkdir(parents=True, exist_ok=True)
+            with new_file(out / path) as file:
+                file.write(text)
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)  # it was not there before: nobody else's files are in it
+        raise
 
 
 def _make_folder(out: Path) -> None:
@@ -141,4 +160,11 @@ def _make_folder(out: Path) -> None:
 
 
 def _file_name(holder: str) -> str:
-    return quote(holder, safe=" ").replace(".", "%2E") if holder.startswith(".") else quote(holder, safe=" ")
+    quoted = quote(holder, safe=" ").replace(".", "%2E") if holder.startswith(".") else quote(holder, safe=" ")
+    if len(quoted) > MOST_NAME_BYTES:
+        raise Refused(
+            f"The name of the holder {name(holder)[:60]}... is too long for a file: {len(quoted)} bytes as it would be "
+            f"written, and at most {MOST_NAME_BYTES} are possible.",
+            "Name this holder alone with --holder: then no file is called after it.",
+        )
+    return quoted

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -64,6 +65,15 @@ def test_a_closed_stream_is_nobody_who_reads_and_no_fault(plan_file, closed):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert told.returncode == 0 and "Traceback" not in told.stderr, told.stderr
+
+
+def test_what_is_said_beside_results_ends_nothing_where_nobody_hears_it(plan_file):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "migrate", "show", str(plan_file), "--format", "kcg"], stderr=full,
+            stdout=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 0 and "billing" in done.stdout
 
 
 def test_a_closed_pipe_hides_no_failure():

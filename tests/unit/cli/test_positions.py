@@ -1,6 +1,12 @@
 """The command `positions`: texts to stdout or files, what changes beside them to stderr, and nothing overwritten."""
 
+import errno
 import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +70,59 @@ def test_a_rewritten_checkpoint_goes_to_a_folder_that_was_not_there(plan, tmp_pa
     assert shown.exit_code == 0, shown.stderr
     assert [p.relative_to(out).as_posix() for p in out.rglob("*")] == ["offsets", "offsets/17"]
     assert (out / "offsets" / "17").read_text() == BATCH.replace('{"orders":{"0":700}}', '{"A.orders":{"0":5}}')
+
+
+@pytest.fixture
+def queries(tmp_path):
+    """Two queries."""
+    origins = tuple(
+        PositionOrigin(str(tmp_path / holder), "spark-checkpoint", holder, "a" * 64, 17, 1, BATCH)
+        for holder in ("one", "two")
+    )
+    rows = [make_position(o.holder, "orders", 0, target_offset=5, holder_kind="spark-checkpoint") for o in origins]
+    write_plan(make_plan(rows, positions=origins), tmp_path / "c.plan")
+    return tmp_path / "c.plan"
+
+
+@pytest.mark.parametrize("form", ["spark-checkpoint", "spark", "csv"])
+def test_a_stderr_that_takes_nothing_costs_no_file_and_no_exit_code(queries, tmp_path, form):
+    words = [sys.executable, "-m", "migrate", "positions", str(queries), "--format", form, "--out", str(tmp_path / "x")]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(words, stderr=full, stdout=subprocess.PIPE, timeout=60)
+    files = [path for path in (tmp_path / "x", *(tmp_path / "x").rglob("*")) if path.is_file()]
+    assert done.returncode == 0 and len(files) == (1 if form == "csv" else 2)
+
+
+@pytest.mark.parametrize("form", ["spark-checkpoint", "spark"])
+def test_a_folder_that_cannot_be_written_whole_is_taken_away_so_that_the_same_command_can_run_again(
+    queries, tmp_path, monkeypatch, form
+):
+    out, sync = tmp_path / "texts", os.fsync
+    written = []
+
+    def full_at_the_second_file(descriptor):
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            if written:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            written.append(descriptor)
+        sync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_at_the_second_file)
+        shown = positions(queries, "--format", form, "--out", str(out))
+    assert shown.exit_code == 1 and "No space left on device" in shown.stderr
+    assert written and not out.exists() and ": wrote" not in shown.stderr
+    assert positions(queries, "--format", form, "--out", str(out)).exit_code == 0
+
+
+@pytest.mark.parametrize(("length", "code"), [(230, 0), (231, 3)])
+def test_a_name_that_is_too_long_for_a_file_is_refused_before_a_folder_is_made(tmp_path, length, code):
+    holders = ("short", "ä" * (length // 6) + "x" * (length % 6))  # each ä is 6 bytes of a file's name
+    write_plan(make_plan([make_position(h, "orders", 0, target_offset=5) for h in holders]), tmp_path / "c.plan")
+    out = tmp_path / "texts"
+    shown = positions(tmp_path / "c.plan", "--format", "spark", "--out", str(out))
+    assert shown.exit_code == code, shown.output
+    assert out.exists() is (code == 0) and ("too long for a file" in shown.stderr) is (code == 3)
 
 
 def test_the_querys_own_folder_is_never_written(plan, tmp_path):
