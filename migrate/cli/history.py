@@ -14,11 +14,12 @@ from migrate.cli.export import period_of, waited_for
 from migrate.cli.options import filters_of
 from migrate.cli.position_options import refuse_password
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
-from migrate.clock import SystemClock
+from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.inventory.new_file import new_file, refuse_existing
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
+from migrate.ports import ClusterAdmin
 from migrate.progress import LineProgress
 from migrate.show.commit_history import announced, history_summary, history_table
 from migrate.show.table import wrapped
@@ -42,12 +43,12 @@ def run_history(flow: Flow, progress: LineProgress, show: Print, **options: Any)
     from migrate.spark.scanner import reading_topic
     from migrate.survey.offsets_topic import OFFSETS_TOPIC
 
-    request, out, form = request_of(options, SystemClock().now_ms()), options["out"] or "", options["form"]
+    asked, out, form = request_of(options, SystemClock().now_ms()), options["out"] or "", options["form"]
     refuse_place(out, form)
     of = endpoint_of(flow, options)
     wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        pin = _pinned(of, request, options["max_fetch"], progress, wishes)
+        pin, request = _pinned(of, asked, options["max_fetch"], progress, wishes)
         session = offsets_session(spark, pin.offsets <= MOST_HELD)
         with _place(session, out, form, show) as write:
             progress.step(announced(pin))
@@ -96,16 +97,23 @@ def refuse_place(out: str, form: str) -> None:
 
 
 def _pinned(
-    of: Endpoint, request: HistoryRequest, max_fetch: int | None, progress: LineProgress, wishes: Wishes
-) -> OffsetsPin:
+    of: Endpoint, asked: HistoryRequest, max_fetch: int | None, progress: LineProgress, wishes: Wishes
+) -> tuple[OffsetsPin, HistoryRequest]:
     """Pin the topic, and wait for transactions that were open then while Spark starts."""
     with closing(of.admin()) as admin:
         progress.step(f"reaching {admin.alias}")
         admin.facts()
-        pin = pin_offsets_topic(admin, named_groups(request.filters))
+        pin, request = pinned_now(admin, asked, SystemClock())
         refuse_beyond(max_fetch, pin.offsets_bytes, pin.alias)
         wishes.settle(SparkPurpose(is_small=pin.offsets <= MOST_HELD))
-        return waited_for(admin, pin, progress, SystemClock())
+        return waited_for(admin, pin, progress, SystemClock()), request
+
+
+def pinned_now(admin: ClusterAdmin, asked: HistoryRequest, clock: Clock) -> tuple[OffsetsPin, HistoryRequest]:
+    """Return the topic's pin, and the request with the time of it. Raises what `pin_offsets_topic` does."""
+    pin = pin_offsets_topic(admin, named_groups(asked.filters))
+    # Of an earlier time (a cluster is reached in seconds) the newest rows would tell commits that came after it.
+    return pin, replace(asked, now_ms=clock.now_ms())
 
 
 def _with_ends(

@@ -16,7 +16,7 @@ MOST_LOOKUPS = 100_000
 class HistoryRequest:
     """Which commits, and into buckets of how many ms they go; buckets begin at whole multiples since 1970 (UTC).
 
-    `now_ms` is when it was asked: the bucket that was still open then ends there.
+    `now_ms` is when the topic was pinned: the bucket that was still open then ends there.
     """
 
     bucket_ms: int

@@ -2,6 +2,11 @@
 
 import pytest
 
+from migrate.cli.history import pinned_now
+from migrate.model import LogRange, TopicPartition
+from migrate.survey.commit_history import HistoryRequest
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from tests.fakes import FakeClock, FakeCluster
 from tests.unit.commands import clusters, run
 
 
@@ -41,3 +46,21 @@ def test_a_cluster_that_does_not_answer_is_one_paragraph(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran = run("groups", "history", *clusters(tmp_path), "--side", "target", "--request-timeout", "0.5")
     assert ran.exit_code == 1 and "target B (127.0.0.1:1) cannot be reached" in ran.output
+
+
+def test_the_newest_bucket_ends_when_the_topic_had_been_pinned_and_not_when_somebody_asked():
+    clock, asked_in = FakeClock(), []
+    place = TopicPartition(OFFSETS_TOPIC, 0)
+    held = FakeCluster(ranges={place: LogRange(0, 9)})
+
+    def a_commit_comes(call):
+        clock.wait(2)
+        if call == "log_ranges":
+            held.ranges[place] = LogRange(0, 10)
+        asked_in.append(call)
+
+    held.on_call = a_commit_comes
+    asked = HistoryRequest(60_000, clock.now_ms())
+    pin, request = pinned_now(held, asked, clock)
+    assert pin.logs == {0: LogRange(0, 10)} and asked_in[-1] == "log_ranges"
+    assert request.cut_ms == clock.now_ms() > asked.cut_ms
