@@ -9,6 +9,7 @@ from migrate.apply.journal import journal_content, journal_to_read
 from migrate.apply.past_runs import PastRuns, past_runs
 from migrate.apply.signatures import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
+from migrate.plan.companions import is_no_ordinary_file
 from migrate.plan.file import read_plan, reporting_unwritable
 from migrate.plan.plan import Plan
 from migrate.plan.standing import refuse_standing
@@ -65,6 +66,8 @@ def _verified(file: Path, plan: Plan) -> Verified:
 def _refuse_overwrite(out: Path) -> None:
     """Raise `Refused` if `out` holds anything but a report: a slip must not cost a plan or its journal."""
     try:
+        if is_no_ordinary_file(out):
+            raise Refused(f"{out} is no ordinary file: no report is written to it.", "Choose another --out.")
         with out.open("rb") as file:
             beginning = file.read(len(MARK))
     except FileNotFoundError:

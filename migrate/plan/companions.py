@@ -99,6 +99,14 @@ def real_path(path: Path) -> Path:
     return path if real == os.path.normpath(path.absolute()) else Path(real)
 
 
+def is_no_ordinary_file(path: Path) -> bool:
+    """True for a pipe, a terminal or another device: to open one may wait for its other end for ever.
+
+    False for files and folders, and for what is not there. Raises `OSError` where that cannot be told.
+    """
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
 def sync_folder(folder: Path) -> None:
     """Return when the names in a folder are on disk; raises `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.model import GROUP_KIND, CheckResult, Decision, Grade, Level, Method, Scope
-from migrate.plan.companions import journal_path, journals_under_any_name, real_path, sync_folder
+from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path, sync_folder
 from migrate.plan.plan import (
     ADDED_IN,
     FORMAT_VERSION,
@@ -216,13 +216,15 @@ def read_plan(path: Path) -> Plan:
 
 
 def refuse_overwrite(path: Path) -> None:
-    """Raise `Refused` if `path` holds a plan that has a journal, or anything that is not a plan.
+    """Raise `Refused` if `path` holds a plan that has a journal, or is or holds anything that is not a plan.
 
     The journal is the way back from what was applied, and means nothing without its plan.
     """
     try:
         if not path.exists() and not path.is_symlink():
             return
+        if is_no_ordinary_file(path):
+            raise Refused(f"{path} is no ordinary file: no plan is written to it.", "Choose another --out.")
     except OSError as error:
         raise MigrateError(
             f"{path} cannot be looked at: {error.strerror}.",
@@ -296,6 +298,8 @@ def _content(path: Path) -> bytes:
     """Return the whole file: from memory, a damaged length cannot make the reader ask for terabytes."""
     todo = "Name the plan file that `mm2-migrate plan` wrote (--out, by default cutover.plan)."
     try:
+        if is_no_ordinary_file(path):
+            raise UnreadablePlan(f"The plan {path} cannot be read: it is no ordinary file.", todo)
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
             if magic != MAGIC:

@@ -177,6 +177,32 @@ def test_a_missing_working_folder_is_never_called_a_fault_of_ours(tmp_path: Path
     assert done.stderr.startswith("mm2-migrate: The working folder is gone. Change to one that exists")
 
 
+# ---- where a file is asked for and a pipe is named
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["report", "cutover.plan", "--out", "/dev/stdout"], 3),
+        (["report", "cutover.plan", "--out", "pipe"], 3),
+        (["plan", "--out", "pipe"], 3),
+        (["plan", "--out", "/dev/stdout"], 3),
+        (["show", "pipe"], 1),
+        (["show", "cutover.plan", "--diff", "pipe"], 1),
+        (["report", "pipe"], 1),
+    ],
+)
+def test_a_pipe_is_refused_and_nobody_waits_for_its_other_end(tmp_path: Path, words: list[str], code: int) -> None:
+    write_plan(PLAN, tmp_path / "cutover.plan")
+    os.mkfifo(tmp_path / "pipe")
+    clusters = Ground(tmp_path, tmp_path, GONE).clusters() if words[0] == "plan" else ()
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "migrate", *words, *clusters]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code and "no ordinary file" in done.stderr, done.stderr
+    assert done.stdout == "" and done.stderr.count("\n") == 1 and NOWHERE not in done.stderr
+
+
 # ---- where the output goes to a file on a full disk
 
 

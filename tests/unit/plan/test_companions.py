@@ -14,7 +14,7 @@ from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
 from migrate.cli.main import cli
 from migrate.errors import MigrateError, Refused
-from migrate.plan.companions import journal_path, journals_under_any_name
+from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from tests.unit.plans import plan, row
@@ -235,3 +235,11 @@ def test_two_journals_of_one_plan_and_name_are_refused_by_both_names(made: Plan,
     shutil.copy(new, old_name(plan_file, made.fingerprint))
     refused = run("apply", plan_file, made.fingerprint, plan_file.parent)
     assert refused.exit_code == 3 and "two journal files" in refused.stderr and new.name in refused.stderr
+
+
+def test_a_pipe_and_a_device_are_no_ordinary_files_also_behind_a_link(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("pipe")
+    odd = ("pipe", "link", "/dev/null")
+    assert [name for name in (*odd, "file", ".", "nowhere") if is_no_ordinary_file(tmp_path / name)] == [*odd]
