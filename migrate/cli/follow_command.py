@@ -18,6 +18,7 @@ from migrate.cli.options import (
     together,
     writing_options,
 )
+from migrate.cli.seconds import Seconds
 from migrate.errors import UsageError
 from migrate.text import parse_duration
 
@@ -54,7 +55,7 @@ def refuse_standing_words(options: Mapping[str, Any]) -> None:
         help="A pass begins so long after the one before began (10s, 5m).")  # fmt: skip
 @option("--passes", type=click.IntRange(min=1), metavar="N",
         help="End after N passes.  [default: when the mandate does]")  # fmt: skip
-@option("--settle", type=click.FloatRange(min=1), default=6.0, show_default=True, metavar="SECONDS",
+@option("--settle", type=Seconds(min=1), default=6.0, show_default=True, metavar="SECONDS",
         help="Time between two looks at groups in a pass; keep it above auto-commit's 5 s.")  # fmt: skip
 @command_options
 def follow_command(plan: Path, **options: Any) -> int:

@@ -26,6 +26,7 @@ from migrate.cli.options import (
     take_clusters,
     together,
 )
+from migrate.cli.seconds import Seconds
 from migrate.cli.utf8 import print_in_utf8
 from migrate.errors import UsageError
 from migrate.model import Side
@@ -50,7 +51,7 @@ _topic_options = together(
 )  # fmt: skip
 _look_options = together(
     option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C."),
-    option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
+    option("--timeout", type=Seconds(min=0), metavar="SECONDS",
            help="With --watch: end after this long.  [default: never]"),
     option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
            help="json: one document; with --watch one per look. csv: not with --watch."),

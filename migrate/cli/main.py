@@ -47,6 +47,7 @@ from migrate.cli.options import (
 )
 from migrate.cli.position_options import position_options, verified_checkpoint_option
 from migrate.cli.positions import positions
+from migrate.cli.seconds import Seconds
 from migrate.cli.utf8 import escape_what_output_lacks, open_standard_streams, take_utf8
 from migrate.errors import EXIT_REFUSED
 from migrate.kafka.core_dumps import forbid_core_dumps
@@ -95,7 +96,7 @@ def cli() -> None:
 @policy_options
 @by_option
 @matching_options
-@option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
+@option("--settle", type=Seconds(min=0), default=15.0, show_default=True, metavar="SECONDS",
         help="Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count "
              "as one, which blocks.")  # fmt: skip
 @option("--require-signatures", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
@@ -159,11 +160,11 @@ def _plans(model: Path, out_dir: Path, options: dict[str, Any]) -> int:
 @by_option
 @option("--no-match", is_flag=True,
         help="Compare no records: only MM2's own positions tell whether it has copied everything.")  # fmt: skip
-@option("--settle", type=click.FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
+@option("--settle", type=Seconds(min=0), default=15.0, show_default=True, metavar="SECONDS",
         help="Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count "
              "as one, and nothing is ever ready.")  # fmt: skip
 @option("--watch", is_flag=True, help="Look again until everything is ready, with progress and the time left.")
-@option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS",
+@option("--timeout", type=Seconds(min=0), metavar="SECONDS",
         help="With --watch: give up after this long (exit 3; 1 if a cluster does not answer).  "
              "[default: never]")  # fmt: skip
 @option("--rehearsal", type=FILE, metavar="PLAN",
@@ -245,7 +246,7 @@ def rollback(plan: Path, **options: Any) -> int:
 @cli.command(short_help="Read the target afresh and compare it with the plan.")
 @click.argument("plan", type=FILE)
 @cluster_options
-@option("--settle", type=click.FloatRange(min=0), metavar="SECONDS",
+@option("--settle", type=Seconds(min=0), metavar="SECONDS",
         help="Read twice, this far apart, and report what moved in between.")  # fmt: skip
 @option("--consumers-ran", is_flag=True,
         help="Consumers have run on the target since: progress beyond the planned offsets is theirs.")  # fmt: skip

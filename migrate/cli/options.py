@@ -11,6 +11,7 @@ import click
 from migrate.checks.registry import ACCEPTABLE_CHECKS, parse_waiver
 from migrate.cli.console import one_paragraph, say_beside
 from migrate.cli.replicator_options import other_flow, refuse_mixed
+from migrate.cli.seconds import Seconds
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow, Replicator
 from migrate.model import Side
@@ -69,7 +70,7 @@ writing_options = together(
     option("--execute", is_flag=True, help="Write. Without it: a dry run with every check."),
     option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
            help="Groups in flight at once."),
-    option("--group-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True,
+    option("--group-timeout", type=Seconds(min=1), default=60.0, show_default=True,
            metavar="SECONDS", help="How long to keep retrying while no group is completed."),
 )  # fmt: skip
 # Where the clusters are and what MM2 is called there, as a command that asks no cluster has it: it prints them.
@@ -108,7 +109,7 @@ printed_cluster_options = together(
 # The same, with what asking takes.
 cluster_options = together(
     printed_cluster_options,
-    option("--request-timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True,
+    option("--request-timeout", type=Seconds(min=0.1), default=30.0, show_default=True,
            metavar="SECONDS", help="Deadline for one request to a cluster."),
 )  # fmt: skip
 topic_options = together(
