@@ -9,7 +9,7 @@ from typing import Any
 from migrate.cli.export_sinks import ExportSink, sink_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
-from migrate.clock import Clock, SystemClock
+from migrate.clock import LATEST_DATE_MS, Clock, SystemClock, iso
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
@@ -30,7 +30,8 @@ from migrate.survey.offsets_export import (
 )
 from migrate.text import many
 
-LATEST_MS = 2**63 - 1
+# Of 1973. A smaller number is one of seconds (until the year 5138), a year, or a date without its hyphens.
+LEAST_MS = 10**11
 
 
 def run_export(flow: Flow, progress: LineProgress, **options: Any) -> int:
@@ -123,21 +124,36 @@ def period_of(options: Mapping[str, Any], what: str) -> tuple[int | None, int | 
 
 
 def time_of(option: str, text: str | None) -> int | None:
-    """Return a moment in ms since 1970: a whole number is that already, all else ISO 8601 with its zone."""
+    """Return a moment in ms since 1970: a whole number is that already, all else ISO 8601 with its zone.
+
+    Raises `UsageError` for what is none, and for a number that is hardly meant as ms (below `LEAST_MS`).
+    """
     if text is None:
         return None
-    if text.isdecimal() and int(text) <= LATEST_MS:
-        return int(text)
+    digits = text.lstrip("0") or "0"
+    # The length first: Python does not read thousands of digits.
+    if text.isdecimal() and len(digits) <= len(str(LATEST_DATE_MS)) and int(digits) <= LATEST_DATE_MS:
+        return _ms(option, int(digits))
     try:
-        moment = datetime.fromisoformat(text)
+        moment = None if text.isdecimal() else datetime.fromisoformat(text)
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise UsageError(
-            f"{option} {text!r} is no moment.",
+            f"{option} {text[:60]!r} is no moment.",
             "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z or ...+01:00, or ms since 1970.",
         )
     return round(moment.timestamp() * 1000)
+
+
+def _ms(option: str, number: int) -> int:
+    if number < LEAST_MS:
+        raise UsageError(
+            f"{option} {number} is a small number: as ms since 1970 that is {iso(number)}.",
+            "Give ms since 1970 (seconds and three digits more), or a date and a time with its zone, such as "
+            "2026-11-23T22:00:00Z.",
+        )
+    return number
 
 
 def _retention(of: Endpoint, request: ExportRequest) -> int | Failure:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from migrate.cli.export import time_of, waited_for
+from migrate.cli.export import LEAST_MS, time_of, waited_for
+from migrate.clock import LATEST_DATE_MS
 from migrate.errors import UsageError
 from migrate.model import LogRange, TopicPartition
 from migrate.survey.offsets_export import OffsetsPin
@@ -29,7 +30,11 @@ TOPIC = ("--to-topic", "json", "--to-config", "a.properties")
         ((*JSONL, "--until", "9" * 30), "is no moment"),
         ((*JSONL, "--since", "yesterday"), "--since 'yesterday' is no moment"),
         ((*JSONL, "--until", "2026-11-23T22:00:00"), "is no moment"),
-        ((*JSONL, "--since", "2000", "--until", "1000"), "--since is not before --until"),
+        ((*JSONL, "--since", "200000000000", "--until", "100000000000"), "--since is not before --until"),
+        ((*JSONL, "--until", "9" * 5000), "is no moment"),
+        ((*JSONL, "--until", "253402300800000"), "is no moment"),
+        ((*JSONL, "--since", "1700000000"), "as ms since 1970 that is 1970-01-20T16:13:20.000Z"),
+        ((*JSONL, "--since", "20261123"), "as ms since 1970 that is 1970-01-01T05:37:41.123Z"),
         ((*JSONL, "--group", "("), "not a regular expression"),
         ((*JSONL, "--kinds", "offsets"), "'offsets' is not one of"),
         ((*JSONL, "--max-fetch", "much"), "no number of bytes"),
@@ -80,6 +85,19 @@ def test_a_moment_has_a_zone_or_is_a_number():
     assert time_of("--since", None) is None
     with pytest.raises(UsageError, match="with its zone"):
         time_of("--since", "2023-11-14")
+
+
+def test_a_number_is_ms_since_1970_where_it_can_be_meant_as_such_and_never_seconds_or_a_compact_date():
+    assert time_of("--until", str(LEAST_MS)) == LEAST_MS
+    assert time_of("--until", f"{'0' * 5000}{LATEST_DATE_MS}") == LATEST_DATE_MS
+    for text in ("0", "2026", "20261123", str(LEAST_MS - 1)):
+        with pytest.raises(UsageError, match=f"{text} is a small number"):
+            time_of("--until", text)
+    for text in (str(LATEST_DATE_MS + 1), "9" * 5000):
+        with pytest.raises(UsageError, match="is no moment") as refused:
+            time_of("--until", text)
+        assert len(str(refused.value)) < 300
+    assert time_of("--since", "1970-01-01T00:00:00.007Z") == 7, "written as a date it is what it says"
 
 
 def test_a_transaction_that_is_open_is_waited_for_and_that_is_said():

@@ -91,7 +91,7 @@ def test_commits_of_an_earlier_time_are_read_in_the_offsets_topic_and_the_time_i
     [
         ({"commits_as_of": "2026-11-23T22:00:00Z"}, "lies in the future"),
         ({"commits_as_of": "yesterday"}, "is no moment"),
-        ({"commits_as_of": "1", "source_down": True}, "exclude each other"),
+        ({"commits_as_of": "2023-11-14T21:00:00Z", "source_down": True}, "exclude each other"),
     ],
 )
 def test_a_time_that_cannot_be_planned_for_is_refused_before_any_cluster_is_asked(flows, tmp_path, options, words):
