@@ -30,7 +30,13 @@ from migrate.mm2.flow import Flow
 from migrate.plan.watch import Asking, BackgroundLook
 from migrate.ports import Progress
 from migrate.progress import LineProgress
-from migrate.show.describe import description_csv, description_document, description_lines, not_visible
+from migrate.show.describe import (
+    description_csv,
+    description_document,
+    description_lines,
+    lines_beside_csv,
+    not_visible,
+)
 from migrate.show.group_waves import wave_report
 from migrate.show.listing import listing_csv, listing_document, listing_lines, unread_lines
 from migrate.show.screen import Screen
@@ -71,6 +77,9 @@ def run_describe(flow: Flow, progress: LineProgress, show: Print, **options: Any
         flow, progress, show, options, lambda edges, timer: _described(read_groups(edges.readers, filters, timer)),
         lambda seen: _description(*seen, options),
     )  # fmt: skip
+    if options["form"] == "csv":
+        for line in lines_beside_csv(described):
+            progress.say(line)
     _say_unread(read, {group.group: not_visible(group) for group in described}, progress, options)
     is_whole = all(group.is_whole for group in described) and not (read.missing or read.unseen and not names)
     return EXIT_DONE if is_whole else EXIT_FAILED

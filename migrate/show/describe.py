@@ -14,11 +14,11 @@ from migrate.described_group import GroupMember
 from migrate.inventory.describe import DescribedGroup, PartitionLine
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
-from migrate.show.listing import INDENT, NOT_VISIBLE, UNSEEN, head_of, unread_lines
+from migrate.show.listing import INDENT, NOT_VISIBLE, SHOWN, UNSEEN, head_of, unread_lines
 from migrate.show.plan_export import csv_line, harmless
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import Layout, columns, headed, layout, wrapped
-from migrate.text import Colour, many, name, paint, safe
+from migrate.text import Colour, many, name, paint, safe, some
 
 FIELDS = (
     "group", "topic", "partition", "current_offset", "log_end_offset", "lag", "consumer_id", "host", "client_id",
@@ -58,6 +58,18 @@ def description_csv(groups: Sequence[DescribedGroup]) -> Iterator[str]:
                 *_member(group, line.member, "", NOT_VISIBLE),
             )  # fmt: skip
             yield csv_line(harmless(value) for value in values)
+
+
+def lines_beside_csv(groups: Sequence[DescribedGroup]) -> Iterator[str]:
+    """Yield what CSV has no place for: the groups that have no partition, and so no line in it.
+
+    Those of which something is not visible are told by `unread_lines`: they may have partitions.
+    """
+    found = [group.group for group in groups if not group.lines and not not_visible(group)]
+    if found:
+        verb = "has" if len(found) == 1 else "have"
+        named = some(map(name, found), SHOWN)
+        yield f"{many(len(found), 'group')} {verb} no line: nothing committed or assigned. {named}"
 
 
 def description_document(read: ClusterGroups, groups: Sequence[DescribedGroup]) -> Iterator[str]:

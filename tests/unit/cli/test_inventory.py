@@ -82,6 +82,18 @@ def test_describe_exits_1_for_a_group_that_is_not_there(cluster):
     assert code == 1 and "nobody: no group on A has this name" in text
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_describe_says_beside_csv_which_groups_are_there_without_a_line(cluster, form):
+    cluster.consumers["idle"] = group()
+    said, shown = [], []
+    progress = SimpleNamespace(say=said.append, step=lambda text: None, advance=lambda done, total: None)
+    code = inventory.run_describe(
+        None, progress, shown.extend, **LOOK | {"form": form}, names=("billing", "idle"), all_groups=False
+    )
+    assert code == 0 and any("billing" in line for line in shown)
+    assert any("1 group has no line" in line and "idle" in line for line in said) is (form == "csv")
+
+
 def test_describe_of_all_groups_has_those_too_that_plans_leave_out(cluster):
     cluster.consumers["console-consumer-7"] = group()
     document = json.loads(printed(inventory.run_describe, names=(), all_groups=True, form="json")[0])

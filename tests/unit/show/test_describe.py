@@ -8,7 +8,7 @@ import pytest
 
 from migrate.described_group import ListedGroup
 from migrate.inventory.describe import describe_groups
-from migrate.show.describe import FIELDS, description_csv, description_document, description_lines
+from migrate.show.describe import FIELDS, description_csv, description_document, description_lines, lines_beside_csv
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
 LONG = "rdkafka-8c3fcd8d-e2e9-4724-848b-1e8995b294dc"
@@ -71,6 +71,21 @@ def test_csv_has_empty_cells_for_none_and_words_for_what_is_not_visible():
     assert by_place["live", "lost", "3"]["log_end_offset"] == "not-visible"
     assert by_place["denied", "pay", "0"]["current_offset"] == "not-visible"
     assert by_place[r"beyond\x1b", "pay", "0"]["lag"] == "-60"
+
+
+def test_groups_that_have_no_line_in_csv_are_counted_and_named_unless_they_are_not_visible():
+    names = [f"idle-{number:02}" for number in range(25)]
+    cluster = FakeGroups(
+        {"busy": group(member("c", pay=(0,))), "denied": group(), **{name: group() for name in names}},
+        committed={"busy": commits(pay_0=1), "denied": DENIED},
+        partitions={"pay": 1},
+    )
+    described = describe_groups(read(cluster))
+    said = list(lines_beside_csv(described))
+    assert said == [f"25 groups have no line: nothing committed or assigned. {', '.join(names[:20])} and 5 more"]
+    alone = [found for found in described if found.group in ("busy", "denied", "idle-03")]
+    assert list(lines_beside_csv(alone)) == ["1 group has no line: nothing committed or assigned. idle-03"]
+    assert not list(lines_beside_csv(alone[:2]))
 
 
 def test_json_has_every_partition_and_why_something_is_null():
