@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from migrate.apply.attempt import Answer
 from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.follow_decision import Allowed, GroupSight, GroupVerdict, Refusal, WhyNot, judge, kept_by_a_write
 from migrate.apply.follow_delay import Delay, DelayWatch
@@ -20,7 +21,7 @@ from migrate.apply.follow_journal import FollowWriter
 from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
 from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
-from migrate.apply.write import Answer, GroupWriter, read_commits
+from migrate.apply.write import GroupWriter, read_commits
 from migrate.checks import checklist
 from migrate.checks.check import is_without_members
 from migrate.checks.registry import OFFSETS_EXPIRY
