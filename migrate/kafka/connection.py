@@ -36,6 +36,7 @@ from migrate.kafka.errors import (
     not_sent,
     note_cause,
     on_one_line,
+    refused_settings,
     timed_out,
 )
 from migrate.kafka.settings import ClientSettings
@@ -227,10 +228,7 @@ class Connection:
         try:
             return AdminClient({"client.id": "mm2-migrate", **self._config, **ours})
         except (KafkaException, ValueError, TypeError) as error:
-            raise ClusterError(
-                f"{self.name} cannot be used with these settings: {on_one_line(error_of(error).str(), self._secrets)}.",
-                "Correct the client properties of this cluster.",
-            ) from None
+            raise refused_settings(self.name, "used", error, self._secrets) from None
 
     def _reach(self) -> None:
         """Wait for the first metadata, the proof of reachability and authentication."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from confluent_kafka import KafkaError, KafkaException
 
+from migrate.errors import ClusterError
 from migrate.mm2.secrets import redact
 from migrate.model import Failure
 from migrate.write_outcome import may_be_written
@@ -71,6 +72,14 @@ def error_of(reason: BaseException | KafkaError) -> KafkaError:
 def on_one_line(text: str, secrets: Iterable[str]) -> str:
     """Return librdkafka's text as the middle of a sentence: on one line, without any secret of the settings."""
     return " ".join(redact(text, secrets).split()).rstrip(".")
+
+
+def refused_settings(name: str, doing: str, reason: BaseException | KafkaError, secrets: Iterable[str]) -> ClusterError:
+    """Return the error of a cluster for which librdkafka makes no client; `doing` is what it is for: "read", "used"."""
+    return ClusterError(
+        f"{name} cannot be {doing} with these settings: {on_one_line(error_of(reason).str(), secrets)}.",
+        "Correct the client properties of this cluster.",
+    )
 
 
 def code_of(reason: BaseException | KafkaError) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message
 
-from migrate.errors import ClusterError
-from migrate.kafka.errors import error_of, failure_of, timed_out
+from migrate.kafka.errors import failure_of, refused_settings, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass, offset_of
 from migrate.kafka.settings import ClientSettings
 from migrate.kafka.turns import in_turns
@@ -31,7 +30,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 class ConsumerOfNextRecords:
-    """Behind `migrate.ports.NextRecordReader`.
+    """Behind `migrate.match.next_record.NextRecordReader`.
 
     `deadline_seconds` is how long the cluster may stay silent before the rest is given up. `isolation_level` is
     read_committed but where copies of aborted records are to be found beside their originals.
@@ -45,18 +44,17 @@ class ConsumerOfNextRecords:
         self._deadline_seconds = deadline_seconds
 
     def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
-        """Return what was found at each position, or the `Failure` that kept it from being read."""
+        """Return what was found at each position, or the `Failure` that kept it from being read.
+
+        Raises `ClusterError` if librdkafka refuses the settings.
+        """
         answers: dict[Position, tuple[NextRecord, ...] | Failure] = dict.fromkeys(positions, ())
         if not answers:
             return answers
         try:
             consumer = Consumer(self._config)
         except (KafkaException, ValueError, TypeError) as error:
-            raise ClusterError(
-                f"{self._settings.side} {self._settings.alias} cannot be read with these settings: "
-                f"{error_of(error).code()}.",
-                "Correct the client properties of this cluster.",
-            ) from None
+            raise refused_settings(self._settings.name, "read", error, self._settings.secrets) from None
         places: dict[TopicPartition, list[Position]] = {}
         for position in answers:
             places.setdefault(position.partition, []).append(position)

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from migrate.errors import ClusterError
-from migrate.kafka.errors import HOPELESS, code_of, error_of, note_cause, on_one_line
+from migrate.kafka.errors import HOPELESS, code_of, note_cause, on_one_line, refused_settings
 from migrate.kafka.read_pass import READS_ONLY
 from migrate.kafka.settings import ClientSettings
 from migrate.match.log_reader import SHORT_FETCH
@@ -89,11 +89,7 @@ class ReaderClients:
             try:
                 self._consumers[reach] = Consumer(settings)
             except (KafkaException, ValueError, TypeError) as error:
-                why = on_one_line(error_of(error).str(), self._secrets)
-                raise ClusterError(
-                    f"{self._name} cannot be read with these settings: {why}.",
-                    "Correct the client properties of this cluster.",
-                ) from None
+                raise refused_settings(self._name, "read", error, self._secrets) from None
         return self._consumers[reach]
 
     def silent(self, problem: KafkaError | None) -> ClusterError:

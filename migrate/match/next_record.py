@@ -82,4 +82,5 @@ class NextRecordReader(Protocol):
         """Return what is at each position, reduced to digests: no payload leaves the reader.
 
         Fewer records than asked for, or none, where the log ends before. Topics are never created.
+        Raises `ClusterError` if the cluster cannot be asked at all.
         """

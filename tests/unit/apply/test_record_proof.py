@@ -43,7 +43,7 @@ def copies(names: Collection[int], start: int = 0) -> list[NextRecord]:
 
 
 class FakeLogs:
-    """Records of logs in memory, behind `migrate.ports.NextRecordReader`."""
+    """Records of logs in memory, behind `migrate.match.next_record.NextRecordReader`."""
 
     def __init__(self, logs: Mapping[TopicPartition, Collection[NextRecord]]) -> None:
         self.logs = logs

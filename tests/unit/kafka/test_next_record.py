@@ -1,8 +1,12 @@
 """The next records at many positions: where they end, and what becomes of those that cannot be read."""
 
+import pytest
+
+from migrate.errors import ClusterError
 from migrate.kafka.next_record import ConsumerOfNextRecords
+from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import Position
-from migrate.model import Failure
+from migrate.model import Failure, Side
 from tests.mockcluster import FETCH
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
 
@@ -30,3 +34,10 @@ def test_next_records_that_are_refused_or_do_not_come_are_failures(cluster):
     assert isinstance(refused, Failure) and refused.code == "TOPIC_AUTHORIZATION_FAILED"
     assert "grant the principal READ on the topic, which includes DESCRIBE" in refused.message
     assert next_records(NOWHERE, [position], 0.5)[position] == Failure("_TIMED_OUT", "no answer within 0.5 s", True)
+
+
+def test_settings_that_librdkafka_refuses_are_an_error_that_says_why_and_shows_no_secret():
+    refused = ClientSettings(Side.SOURCE, "A", "source A", NOWHERE | {"acks": "hunter2"}, frozenset({"hunter2"}))
+    with pytest.raises(ClusterError, match="source A cannot be read with these settings: .*acks") as raised:
+        ConsumerOfNextRecords(refused, 0.5).next_records([Position(PLACES[0], 3, 10)])
+    assert "hunter2" not in str(raised.value)
