@@ -5,12 +5,15 @@ cluster only, so that beside it what is hidden shows. Kafka's Java Admin has it,
 """
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
+from migrate.errors import ClusterError
 from migrate.mm2.secrets import redact
 from migrate.model import Failure
-from migrate.spark.java_client import GRACE_SECONDS, java_properties
-from migrate.spark.java_errors import described, innermost, java_exception
+from migrate.spark.java_client import GRACE_SECONDS, JavaClient
+from migrate.spark.java_errors import described, java_exception
 from migrate.spark.java_settings import JavaSettings
 
 
@@ -24,26 +27,25 @@ def hosted_topics(
     from py4j.protocol import Py4JJavaError
 
     jvm = machine()
-    millis = int(deadline_seconds * 1000)
-    timeouts = dict.fromkeys(("default.api.timeout.ms", "request.timeout.ms"), str(millis))
-    unit = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-    patience = millis + int(GRACE_SECONDS * 1000)
-    errors = jvm.org.apache.kafka.common.protocol.Errors
+    millis = str(int(deadline_seconds * 1000))
+    timed = {**settings.admin, "default.api.timeout.ms": millis, "request.timeout.ms": millis}
     try:
-        admin = jvm.org.apache.kafka.clients.admin.Admin.create(java_properties(jvm, {**settings.admin, **timeouts}))
+        client = JavaClient(jvm, replace(settings, admin=timed), deadline_seconds)
+    except ClusterError as refused:
+        return Failure("JAVA_CLIENT_UNUSABLE", refused.problem)
+    patience = deadline_seconds + GRACE_SECONDS
+    with closing(client):
         try:
             # A list: Python cannot walk through what is only a Java collection.
-            nodes = jvm.java.util.ArrayList(admin.describeCluster().nodes().get(patience, unit))
+            nodes = jvm.java.util.ArrayList(client.get(client.admin.describeCluster().nodes(), patience))
             brokers = jvm.java.util.ArrayList()
             for node in nodes:
                 brokers.add(node.id())
-            descriptions = admin.describeLogDirs(brokers).allDescriptions().get(patience, unit)
-            return topics_of(descriptions, set(brokers), lambda error: str(errors.forException(error).name()))
-        finally:
-            admin.close(jvm.java.time.Duration.ZERO)
-    except Py4JJavaError as error:
-        throwable = java_exception(error)
-        return Failure(errors.forException(innermost(throwable)).name(), redact(described(throwable), settings.secrets))
+            descriptions = client.get(client.admin.describeLogDirs(brokers).allDescriptions(), patience)
+            return topics_of(descriptions, set(brokers), client.code)
+        except Py4JJavaError as error:
+            throwable = java_exception(error)
+            return Failure(client.code(throwable), redact(described(throwable), settings.secrets))
 
 
 def topics_of(

@@ -63,12 +63,17 @@ class JavaClient:
         inner = innermost(throwable)
         if self.java_class(_AUTHENTICATION_CLASS).isInstance(inner):
             raise self.unusable(inner)
-        if inner.getClass().getName() == "java.util.concurrent.TimeoutException":
-            code, retriable = TIMED_OUT, True
-        else:
-            code = self.kafka.common.protocol.Errors.forException(inner).name()
-            retriable = bool(self.java_class(_RETRIABLE_CLASS).isInstance(inner))
+        code = self.code(inner)
+        retriable = code == TIMED_OUT or bool(self.java_class(_RETRIABLE_CLASS).isInstance(inner))
         return Failure(code, f"{what}: {redact(described(inner), self._secrets)}", retriable)
+
+    def code(self, throwable: Any) -> str:
+        """Return Kafka's name of a Java throwable's innermost cause."""
+        inner = innermost(throwable)
+        # A future's own deadline: Kafka would call what it does not know an error of the server.
+        if inner.getClass().getName() == "java.util.concurrent.TimeoutException":
+            return TIMED_OUT
+        return str(self.kafka.common.protocol.Errors.forException(inner).name())
 
     def unusable(self, throwable: Any) -> ClusterError:
         """Return the error that says that this client cannot be used, and why."""

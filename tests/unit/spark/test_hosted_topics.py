@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from migrate.model import Failure
-from migrate.spark.hosted_topics import topics_of
+from migrate.spark.hosted_topics import hosted_topics, topics_of
+from migrate.spark.java_settings import JavaSettings
 
 
 @dataclass
@@ -50,3 +53,44 @@ def test_a_broker_or_a_directory_that_does_not_tell_is_a_failure(told, code):
 
 def test_a_cluster_without_brokers_tells_nothing():
     assert isinstance(hosted({}, ()), Failure)
+
+
+class Thrown(Py4JJavaError):
+    """As py4j raises what Java has thrown, without a JVM to ask."""
+
+    def __init__(self, name: str, message: str) -> None:
+        kind = SimpleNamespace(getName=lambda: name, getSimpleName=lambda: name.rpartition(".")[2])
+        self.java_exception = SimpleNamespace(getClass=lambda: kind, getMessage=lambda: message, getCause=lambda: None)
+
+
+SETTINGS = JavaSettings("source A", {"sasl.password": "hunter2"}, {}, frozenset({"hunter2"}))
+
+
+@pytest.fixture
+def jvm():
+    """A JVM of which only errors are asked for: Kafka knows its own TimeoutException, and not Java's."""
+    jvm = MagicMock()
+    jvm.org.apache.kafka.common.protocol.Errors.forException.return_value.name.return_value = "UNKNOWN_SERVER_ERROR"
+    return jvm
+
+
+def test_javas_own_deadline_has_kafkas_name_of_it_as_in_every_other_call(jvm):
+    nodes = jvm.org.apache.kafka.clients.admin.Admin.create.return_value.describeCluster.return_value.nodes
+    nodes.return_value.get.side_effect = Thrown("java.util.concurrent.TimeoutException", "hunter2 was slow")
+    told = hosted_topics(lambda: jvm, SETTINGS, 5)
+    assert isinstance(told, Failure) and told.code == "REQUEST_TIMED_OUT"
+    assert "TimeoutException" in told.message and "hunter2" not in told.message
+
+
+def test_settings_that_kafka_will_not_have_are_a_failure_that_says_so(jvm):
+    create = jvm.org.apache.kafka.clients.admin.Admin.create
+    create.side_effect = Thrown("org.apache.kafka.common.KafkaException", "no such key store")
+    told = hosted_topics(lambda: jvm, SETTINGS, 5)
+    assert isinstance(told, Failure) and "KafkaException: no such key store" in told.message
+
+
+def test_the_client_is_closed_whatever_it_was_told(jvm):
+    client = jvm.org.apache.kafka.clients.admin.Admin.create.return_value
+    client.describeCluster.side_effect = Thrown("org.apache.kafka.common.KafkaException", "closed")
+    assert isinstance(hosted_topics(lambda: jvm, SETTINGS, 5), Failure)
+    client.close.assert_called_once()
