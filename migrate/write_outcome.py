@@ -1,4 +1,4 @@
-"""Which answers to a write prove that nothing was written. Pure.
+"""Which answers to a write prove that nothing was written, and after which it is worth another try. Pure.
 
 Brokers hide errors that arise after the append: NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT come back as
 COORDINATOR_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER as NOT_COORDINATOR (Kafka's `CoordinatorOperationExceptionHelper`, and
@@ -18,6 +18,16 @@ NOT_WRITTEN = frozenset(
         # Found by this tool, or by its client, before anything is sent.
         "GROUP_CHANGED", "JAVA_CLIENT_MISSING", "JAVA_CLIENT_UNUSABLE", "NOT_SENT", "UNSUPPORTED_BY_CLIENT",
         "_INVALID_ARG", "_UNSUPPORTED_FEATURE",
+    }
+)  # fmt: skip
+
+# Kafka's errors that pass by themselves, by whichever client they come: librdkafka's `retriable()` does not say it of
+# admin errors, and Java's RetriableException takes in topics that are not there.
+PASSING = frozenset(
+    {
+        "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE", "NETWORK_EXCEPTION",
+        "NOT_COORDINATOR", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "THROTTLING_QUOTA_EXCEEDED",
+        "UNSTABLE_OFFSET_COMMIT",
     }
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """What librdkafka's errors mean for a caller who must decide: try again, read back, or give up.
 
-`KafkaError.retriable()` is False for every admin error, even where a second try is right, so the table is here.
+`KafkaError.retriable()` is False for every admin error, even where a second try is right, so there is a table.
 """
 
 import re
@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from migrate.errors import ClusterError
 from migrate.mm2.secrets import redact
 from migrate.model import Failure
-from migrate.write_outcome import may_be_written
+from migrate.write_outcome import PASSING, may_be_written
 
 # Kafka's own names where librdkafka shortens them: plans and journals are read beside Kafka's documentation.
 _KAFKA_NAMES = {
@@ -20,14 +20,7 @@ _KAFKA_NAMES = {
     "NOT_LEADER_FOR_PARTITION": "NOT_LEADER_OR_FOLLOWER",
     "UNKNOWN": "UNKNOWN_SERVER_ERROR",
 }
-RETRIABLE = frozenset(
-    {
-        "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_WAIT_COORD", "_DESTROY", "_DESTROY_BROKER",
-        "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNSTABLE_OFFSET_COMMIT",
-        "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "NETWORK_EXCEPTION", "REQUEST_TIMED_OUT",
-        "THROTTLING_QUOTA_EXCEEDED",
-    }
-)  # fmt: skip
+RETRIABLE = PASSING | {"_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_WAIT_COORD", "_DESTROY", "_DESTROY_BROKER"}
 # librdkafka no longer knows a topic or its leader, since a connection broke: the cluster has not said that it is gone.
 FORGOTTEN = frozenset({"_NOENT", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 # No waiting helps: credentials and certificates do not change by themselves.

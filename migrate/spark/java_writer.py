@@ -13,18 +13,12 @@ from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
 from migrate.spark.java_client import GRACE_SECONDS, JavaClient
 from migrate.spark.java_errors import java_exception
+from migrate.write_outcome import PASSING
 
 # One request becomes one batch in the offsets topic, which takes 1 MiB by default.
 BATCH_CHARACTERS = 128 * 1024
 BATCH_PARTITIONS = 2000
 RECORD_OVERHEAD = 64
-# The same division as for librdkafka (migrate.kafka.errors), whose own codes Java does not have.
-_PASSING = frozenset(
-    {
-        "REQUEST_TIMED_OUT", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE",
-        "NETWORK_EXCEPTION", "NOT_COORDINATOR", "THROTTLING_QUOTA_EXCEEDED",
-    }
-)  # fmt: skip
 _NOT_THERE = frozenset({"GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_OR_PARTITION"})
 
 Submit = Callable[[str, Collection[TopicPartition]], Any]
@@ -108,7 +102,7 @@ class JavaOffsetWriter:
                 return Failure("SASL_AUTHENTICATION_FAILED", refused.problem, outcome_unknown=True)
             # Java's client tries again by itself and reports only the last answer. That one may prove that nothing was
             # written by its own try; it proves nothing for a try before it, which the broker may have appended.
-            return Failure(failure.code, failure.message, failure.code in _PASSING, outcome_unknown=True)
+            return Failure(failure.code, failure.message, failure.code in PASSING, outcome_unknown=True)
 
 
 def _requests(commits: Commits) -> Iterator[list[TopicPartition]]:

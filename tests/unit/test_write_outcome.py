@@ -2,7 +2,9 @@
 
 import pytest
 
-from migrate.write_outcome import NOT_WRITTEN, may_be_written
+from migrate.kafka.errors import RETRIABLE
+from migrate.spark import java_writer
+from migrate.write_outcome import NOT_WRITTEN, PASSING, may_be_written
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,8 @@ def test_what_is_checked_before_the_append_proves_that_nothing_was_written(code)
 def test_no_code_is_listed_that_arises_after_the_append():
     after = {"NOT_ENOUGH_REPLICAS_AFTER_APPEND", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "REQUEST_TIMED_OUT"}
     assert not NOT_WRITTEN & after
+
+
+def test_both_clients_try_again_on_the_same_of_kafkas_errors():
+    assert {code for code in RETRIABLE if not code.startswith("_")} == PASSING
+    assert java_writer.PASSING is PASSING
