@@ -23,6 +23,9 @@ class Colour(StrEnum):
     DIM = "2"
 
 
+# What a spreadsheet takes for the beginning of a formula; the wide forms are what those of East Asian locales do.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
 # What encoding the output has: `output_takes` says it once, when the command starts.
 _encoding = ["utf-8"]
 

@@ -21,11 +21,9 @@ from migrate.row_table import row_document
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import wrapped
-from migrate.text import name, safe, shell_word
+from migrate.text import FORMULA_STARTS, name, safe, shell_word
 
 Value = str | int | None
-# The wide forms are what spreadsheets of East Asian locales take for the same.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 LINE_END = "\r\n"
 # Fields whose column has their own name.
 OWN_FIELDS = (

@@ -15,6 +15,7 @@ from migrate.model import Failure, LogRange, TopicPartition
 from migrate.spark import offset_columns as columns
 from migrate.spark.columns import int64
 from migrate.spark.consumer_offsets import Read, judged_and_counted, timed_records
+from migrate.spark.csv_columns import csv_rows
 from migrate.spark.dataframes import into_spark
 from migrate.survey import offsets_wire as wire
 from migrate.survey.commit_history import HistoryRequest, end_rows
@@ -40,9 +41,6 @@ FIELDS = {
 _ORDER = ("`group`", "topic", "partition", "time_ms")
 # Beyond it Spark decides itself how to join.
 _BROADCAST_ROWS = 1_000_000
-_CSV = (
-    "map('escape', '\"', 'emptyValue', '\"\"', 'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false')"  # noqa: E501
-)
 _TIME = "date_format(timestamp_millis(time_ms), \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
 _IS_COMMIT = f"shape in ({columns.COMMIT}, {columns.COMMIT_WITH_OTHER_TAGS})"
 _COMMITS = f"record_type in ({', '.join(map(str, wire.COMMIT_TYPES))})"
@@ -93,12 +91,14 @@ class CommitSeries:
         return {row[0]: row[1] for row in rows}
 
     def csv_lines(self) -> Iterator[str]:
-        """Yield a header and a CSV row for each, by group, topic, partition and time; no value is an empty cell."""
+        """Yield a header and a CSV row for each, by group, topic, partition and time; no value is an empty cell.
+
+        Names are made harmless.
+        """
         yield ",".join(FIELDS)
         said = {**FIELDS, "time": _TIME}
-        struct = ", ".join(f"'{name}', {sql}" for name, sql in said.items())
-        lines = self.frame.orderBy(*_ORDER).selectExpr(f"to_csv(named_struct({struct}), {_CSV}) as line")
-        for row in lines.toLocalIterator(prefetchPartitions=True):
+        table = self.frame.orderBy(*_ORDER).selectExpr(*(f"{sql} as `{name}`" for name, sql in said.items()))
+        for row in csv_rows(table).toLocalIterator(prefetchPartitions=True):
             yield row[0]
 
     def table(self) -> "DataFrame":

@@ -65,7 +65,7 @@ class ChosenRecords:
         return _streamed(lines.as_json(self.frame, self.kinds))
 
     def csv_lines(self) -> Iterator[str]:
-        """Yield a header, and a CSV row for each, which may have line ends in quotes."""
+        """Yield a header, and a CSV row for each, on one line: what is not plainly visible is escaped."""
         yield ",".join(lines.names(self.kinds))
         yield from _streamed(lines.as_csv(self.frame, self.kinds))
 

@@ -6,6 +6,7 @@ The first eight fields of a commit have the names that Kafka's own tools and pub
 from typing import TYPE_CHECKING
 
 from migrate.spark import offset_columns as columns
+from migrate.spark.csv_columns import csv_rows
 from migrate.survey import offsets_wire as wire
 from migrate.survey.offsets_export import Expires, ExportKinds
 
@@ -53,10 +54,6 @@ _FIELDS = {
 }
 _IS_COMMIT = f"record_type in ({', '.join(map(str, wire.COMMIT_TYPES))})"
 _JSON = "map('ignoreNullFields', 'false')"
-# As RFC 4180 has it; without the last two Spark takes blanks off the ends of names.
-_CSV = (
-    "map('escape', '\"', 'emptyValue', '\"\"', 'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false')"
-)
 
 
 def names(kinds: ExportKinds) -> tuple[str, ...]:
@@ -108,11 +105,8 @@ def _json_text(kinds: ExportKinds) -> str:
 
 
 def as_csv(frame: "DataFrame", kinds: ExportKinds) -> "DataFrame":
-    """One column of CSV rows; members are JSON."""
-    fields = {**_FIELDS[kinds]}
-    if "members" in fields:
-        fields["members"] = f"to_json(members, {_JSON})"
-    return frame.selectExpr(f"to_csv({_struct(fields)}, {_CSV}) as line")
+    """One column of CSV rows, whose texts are made harmless; members are JSON."""
+    return csv_rows(as_table(frame, kinds))
 
 
 def as_table(frame: "DataFrame", kinds: ExportKinds) -> "DataFrame":

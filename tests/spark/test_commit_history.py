@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 from migrate.model import Failure, TopicPartition
+from migrate.show.plan_export import harmless
 from migrate.spark.commit_history import FIELDS, commit_series
 from migrate.survey.commit_history import HistoryRequest
 from migrate.survey.filters import Filters
@@ -178,6 +179,15 @@ def test_ends_of_logs_are_joined_and_those_not_visible_counted(spark):
     ]
     assert (newest.group, newest.lag, newest.lag_is_estimate) == ("h", None, None)
     assert dict(table.dtypes)["time"] == "timestamp" and tuple(table.columns) == tuple(FIELDS)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "a\x1bb", "plain"])
+def test_csv_has_names_that_no_spreadsheet_runs_and_no_terminal_obeys_and_the_table_has_them_as_they_are(spark, text):
+    read, logs = timed_topic(spark, [commit(0, 10, text, text)])
+    with commit_series(read, logs, EVERY) as series:
+        _, row = csv.reader(series.csv_lines())
+        (exact,) = series.table().collect()
+    assert row[1:5] == [harmless(text), harmless(text), "0", "10"] and (exact.group, exact.topic) == (text, text)
 
 
 def test_only_the_newest_times_are_shown(spark):

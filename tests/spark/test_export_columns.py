@@ -7,6 +7,7 @@ import json
 import pytest
 
 from migrate.model import LogRange
+from migrate.show.plan_export import harmless
 from migrate.spark import export_columns
 from migrate.spark.consumer_offsets import chosen_and_written
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
@@ -16,8 +17,8 @@ from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 pytestmark = pytest.mark.spark
 
 TEXTS = ["", "plain", " blanks ", 'quo"ted', "com,ma", "line\nend", "line\r\nend", "back\\slash", "\x00\x1f", "名前 😀",
-         "#x", "''", '""', "null", "\\N"]  # fmt: skip
-MEMBER = GroupValueMember("m,1", None, 'c"', "/h\n", 1, 2)
+         "#x", "''", '""', "null", "\\N", "=1+1", "a\x1bb", " @x", "\u202egro", "-1"]  # fmt: skip
+MEMBER = GroupValueMember("m,1", None, 'c"\x7f\u202e\x1b', "/h\n", 1, 2)
 
 
 def forms(spark, kinds):
@@ -44,11 +45,12 @@ def forms(spark, kinds):
 
 
 def in_csv(value):
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    """As other CSV of ours has it."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(harmless(value))
 
 
 @pytest.mark.parametrize("kinds", list(ExportKinds))
-def test_each_field_is_the_same_in_every_form_and_stands_in_the_same_order(spark, kinds):
+def test_each_field_is_the_same_in_every_form_and_harmless_in_csv_and_stands_in_the_same_order(spark, kinds):
     found = forms(spark, kinds)
     fields = export_columns.names(kinds)
     assert len(found["json"]) == {"commits": len(TEXTS), "groups": 1, "all": len(TEXTS) + 1}[kinds]
@@ -61,12 +63,13 @@ def test_each_field_is_the_same_in_every_form_and_stands_in_the_same_order(spark
             assert (json.loads(row[name] or "null") if name == "members" else row[name]) == (
                 value if name == "members" else in_csv(value)
             )
+            assert row[name].isprintable()
 
 
 def test_members_are_told_without_what_they_subscribe_to(spark):
     (line,) = forms(spark, ExportKinds.GROUPS)["json"]
     assert line["members"] == [
-        {"memberId": "m,1", "groupInstanceId": None, "clientId": 'c"', "clientHost": "/h\n", "rebalanceTimeout": 1,
-         "sessionTimeout": 2},
+        {"memberId": "m,1", "groupInstanceId": None, "clientId": 'c"\x7f\u202e\x1b', "clientHost": "/h\n",
+         "rebalanceTimeout": 1, "sessionTimeout": 2},
     ]  # fmt: skip
     assert (line["kind"], line["protocolType"], line["leader"]) == ("classic", "consumer", None)
