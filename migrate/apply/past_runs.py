@@ -19,7 +19,7 @@ class PastRun:
     """One run of `apply` or `rollback`, or `UNDONE`: a plan that undoes this one was applied, with its own journal.
 
     Times are ISO 8601; `ended` is "" and `exit_code` None where no end was noted. `counts` are rows by status, as
-    `rowresults.RowStatus` names them. `source_not_seen` is why the source was not compared, "" where it was.
+    `row_results.RowStatus` names them. `source_not_seen` is why the source was not compared, "" where it was.
     """
 
     command: str

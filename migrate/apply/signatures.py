@@ -19,7 +19,7 @@ from pathlib import Path
 from migrate.apply.journal import drop_torn_line, no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.plan.companions import Companion, sync_folder
-from migrate.plan.plan import Plan
+from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.text import name, safe
 
 REQUIRED_SETTING = "require-signatures"
@@ -164,8 +164,8 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
         ) from None
     if signature.fingerprint != fingerprint:
         raise UnreadablePlan(
-            f"Line {number} of the signatures {path} is for plan {signature.fingerprint[:12]}, not for "
-            f"{fingerprint[:12]}.",
+            f"Line {number} of the signatures {path} is for plan {signature.fingerprint[:SHORT_DIGITS]}, not for "
+            f"{fingerprint[:SHORT_DIGITS]}.",
             "Have this plan signed: a signature holds for one fingerprint only.",
         )
     return signature

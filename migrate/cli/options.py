@@ -15,6 +15,7 @@ from migrate.cli.seconds import Seconds
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow, Replicator
 from migrate.model import Side
+from migrate.survey.commit_history import MOST_LOOKUPS
 from migrate.survey.policies import (
     UNTRANSLATABLE_REASONS,
     CommitsFrom,
@@ -259,7 +260,7 @@ history_options = together(
     option("--bucket", callback=parsed_by(parse_duration), default="1m", show_default=True, metavar="DURATION",
            help="One row for each group and partition in so long (10s, 5m, 1h, 1d)."),
     option("--no-lag", is_flag=True, help="Do not ask where logs ended: no end_at_time and no lag."),
-    option("--max-lookups", type=click.IntRange(min=0), default=100_000, show_default=True, metavar="N",
+    option("--max-lookups", type=click.IntRange(min=0), default=MOST_LOOKUPS, show_default=True, metavar="N",
            help="Refuse (exit 3) to ask for the ends of logs at more (partition, time)."),
     option("--rows", type=click.IntRange(min=1), default=40, show_default=True, metavar="N",
            help="How many rows, the newest, a table shows."),

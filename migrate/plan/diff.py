@@ -11,7 +11,6 @@ from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Row
 from migrate.plan.plan import Header, Plan
 
-Key = tuple[str, str, int]
 KEY = ("group", "source_topic", "partition")
 MOVING = (
     "source_committed", "source_log_start", "source_log_end", "target_log_start", "target_log_end", "target_prior",

@@ -28,6 +28,7 @@ from migrate.plan.plan import (
     ADDED_IN,
     FORMAT_VERSION,
     READABLE_FORMATS,
+    SHORT_DIGITS,
     TABLES_SINCE,
     Header,
     Mandate,
@@ -208,8 +209,8 @@ def read_plan(path: Path) -> Plan:
     stored = metadata[FINGERPRINT_KEY]
     if stored != plan.fingerprint:
         raise Refused(
-            f"{path} was edited or damaged after it was made: its fingerprint says {stored[:12]}, "
-            f"its contents give {plan.fingerprint[:12]}.",
+            f"{path} was edited or damaged after it was made: its fingerprint says {stored[:SHORT_DIGITS]}, "
+            f"its contents give {plan.short_fingerprint}.",
             "A plan is never edited: get the file again from where it was made, or make a new plan.",
         )
     return plan

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from migrate.model import Decision, Grade, Method, Row, between, rereads
+from migrate.model import Decision, Grade, Method, Row, between
 from migrate.plan.plan import Plan
 from migrate.row_table import GroupRows, PlanRows
 
@@ -59,7 +59,7 @@ class PositionTotals:
 class Totals:
     """Rows by decision and grade, groups by what becomes of them, commits read and filtered, re-reads.
 
-    `rereads_counted` is over rows with a proven bound, `rereads_estimated` over the others that have an
+    `rereads_bounded` is over rows with a proven bound, `rereads_estimated` over the others that have an
     estimate; `unknown_rows` have a translation and neither. An undo rewinds by its nature: not counted there.
     """
 
@@ -185,9 +185,9 @@ def group_totals(rows: GroupRows) -> GroupTotals:
     """Add up the rows of one group."""
     lags = map(between, rows.whole("source_committed"), rows.whole("source_log_end"))
     behind = [max(0, n) for n in lags if n is not None]  # a commit beyond the end is no negative lag
-    counted = [n for n in map(rereads, rows) if n is not None]
-    unproven = rows.values("rereads_at_most", "rereads_estimate")
-    guessed = any(at_most is None and estimate is not None for at_most, estimate in unproven)
+    told = list(rows.values("rereads_at_most", "rereads_estimate"))
+    counted = [n for at_most, estimate in told if (n := estimate if at_most is None else at_most) is not None]
+    guessed = any(at_most is None and estimate is not None for at_most, estimate in told)
     counts = Counter(rows.whole("decision"))
     return GroupTotals(
         {d: counts[d] for d in Decision if counts[d]},

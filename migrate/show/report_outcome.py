@@ -15,7 +15,7 @@ from migrate.apply.row_results import RowStatus, what_became
 from migrate.apply.verify import GOOD
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.model import Decision, Row
-from migrate.plan.plan import Plan
+from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.show.table import number, tally
 from migrate.text import many
 
@@ -102,7 +102,7 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
         ) from None
     if fingerprint != plan.fingerprint:
         raise UsageError(
-            f"{name} verifies plan {fingerprint[:12]}, not {plan.short_fingerprint}.",
+            f"{name} verifies plan {fingerprint[:SHORT_DIGITS]}, not {plan.short_fingerprint}.",
             "Name the file that was made with this plan.",
         )
     return Verified(exit_code, offsets, records, left_out, blocks)
@@ -188,7 +188,8 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
 
 def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Headline:
     if state.is_spent and not state.rolled_back:
-        by = "a rollback was begun" if state.spent_by == ROLLBACK else f"its undo {state.spent_by[:12]} was applied"
+        undo = state.spent_by[:SHORT_DIGITS]
+        by = "a rollback was begun" if state.spent_by == ROLLBACK else f"its undo {undo} was applied"
         return Headline(f"SPENT: {by}", "warn")
     if state.rolled_back:
         return _rollback_verdict(past, counts)

@@ -10,7 +10,7 @@ from migrate.apply.journal import journal_to_read
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
 from migrate.model import Decision
-from migrate.plan.plan import Plan
+from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.show.review import PLACE, ReviewStopped, data_frame, extra_module, review_errors
 from migrate.show.streamed_json import fields_of
 
@@ -103,7 +103,8 @@ def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         raise ReviewStopped(f"{path} is not what `verify --format json` prints.", _MAKE_IT) from None
     if fingerprint != plan.fingerprint:
-        raise ReviewStopped(f"{path} is of plan {str(fingerprint)[:12]}, not of {plan.short_fingerprint}.", _MAKE_IT)
+        other = str(fingerprint)[:SHORT_DIGITS]
+        raise ReviewStopped(f"{path} is of plan {other}, not of {plan.short_fingerprint}.", _MAKE_IT)
     return document
 
 

@@ -62,15 +62,15 @@ def checkpoints_ahead(
 
 
 def read_syncs_topic(
-    clusters: Clusters, flow: Flow, questions: Collection[WindowQuestion], topics: Mapping[str, int], timer: Timer
+    clusters: Clusters, flow: Flow, topics: Mapping[str, int], timer: Timer
 ) -> tuple[SyncReading, Mm2Topic]:
-    """Read the offset syncs, where `topics`, those of the side where they belong, have them."""
+    """Read the offset syncs, where `topics`, those of the side where they belong, have them; asks for no window."""
     topic, side = flow.offset_syncs_topic, flow.syncs_side
     admin = syncs_admin(clusters, flow)
     if admin is None or topic not in topics:
         return SyncReading({}, {}), Mm2Topic(side, topic, None if admin is None else _not_found(flow), None)
     pinned = _pin(admin, topic, timer)
-    return read_syncs(clusters, flow, pinned, questions, timer), Mm2Topic(side, topic, True, pinned)
+    return read_syncs(clusters, flow, pinned, (), timer), Mm2Topic(side, topic, True, pinned)
 
 
 def _not_found(flow: Flow) -> bool | None:

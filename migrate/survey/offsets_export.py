@@ -156,14 +156,12 @@ def pin_offsets_topic(admin: ClusterAdmin, groups: Collection[str] | None) -> Of
     return OffsetsPin(admin.alias, partitions, logs, open_ends)
 
 
-def past_open_transactions(
-    admin: ClusterAdmin, pin: OffsetsPin, clock: Clock, patience_seconds: float = PATIENCE_SECONDS
-) -> OffsetsPin:
+def past_open_transactions(admin: ClusterAdmin, pin: OffsetsPin, clock: Clock) -> OffsetsPin:
     """Wait a little for the transactions that were open at the pin; return it with the ends of those that have ended.
 
     A partition's end is then its high watermark at the pin, so that the moment stays the same for all.
     """
-    backoff = Backoff(clock, *_PAUSE_SECONDS, patience_seconds)
+    backoff = Backoff(clock, *_PAUSE_SECONDS, PATIENCE_SECONDS)
     while pin.open_ends and not backoff.is_over:
         backoff.pause()
         places = {number: TopicPartition(OFFSETS_TOPIC, number) for number in pin.open_ends}

@@ -279,7 +279,7 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
     read = first.checkpoints
     checkpoints = checkpoints_ahead(clusters, flow, first.target.topics, by.timer) if read is None else lambda: read
     # Windows are asked for last, of commits that no records place: to find a million takes longer than to compare.
-    syncs, syncs_topic = read_syncs_topic(clusters, flow, (), listed.topics, by.timer)
+    syncs, syncs_topic = read_syncs_topic(clusters, flow, listed.topics, by.timer)
     comparison = _compare(by, pinned)
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
     questions: frozenset[WindowQuestion] = frozenset()
