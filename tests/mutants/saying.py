@@ -426,6 +426,14 @@ SAYING = (
         ("tests/unit/kafka/test_connection.py::test_what_librdkafka_says_of_a_cluster_shows_no_secret",),
     ),
     Mutant(
+        "javas-deadline-an-error-of-the-server",
+        "Java's own deadline has Kafka's name of it, by which doctor says what to do.",
+        "migrate/spark/java_client.py",
+        "            return TIMED_OUT\n",
+        "            pass\n",
+        ("tests/unit/spark/test_hosted_topics.py",),
+    ),
+    Mutant(
         "old-client-thrown-away",
         "A client that works is kept until a new one has reached the cluster.",
         "migrate/kafka/connection.py",
