@@ -54,7 +54,7 @@ def run_history(flow: Flow, progress: LineProgress, show: Print, **options: Any)
             progress.step(announced(pin))
             with (
                 reading_topic(of.java, OFFSETS_TOPIC),
-                commit_series(topic_reader(session, of.java), pin.logs, request) as series,
+                commit_series(topic_reader(session, of.java), pin.logs, pin.partitions, request) as series,
             ):
                 told = ToldHistory(series.counted, series.rows, not options["no_lag"])
                 if form == TABLE:

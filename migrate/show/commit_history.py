@@ -11,7 +11,7 @@ from migrate.show.offsets_export import counted_lines, missing_lines
 from migrate.show.table import Layout, columns, layout, number, wrapped
 from migrate.survey.commit_history import HistoryRequest, ToldHistory
 from migrate.survey.log_ends import RECORDS_GONE
-from migrate.survey.offsets_export import OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
+from migrate.survey.offsets_export import NOT_ITS_PARTITION, OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.text import Colour, bytes_text, duration_text, many, name, paint, safe
 
@@ -22,6 +22,7 @@ _NUMBERS = columns("OFFSET", "COMMITS", "RECORDS/S", "END-AT-TIME", "LAG")
 _WORDS = {
     OUTSIDE_TIME: "outside --since and --until",
     OTHER_KIND: "of groups themselves, which are no commits",
+    NOT_ITS_PARTITION: "in a partition that is not their group's own, left from when the topic had fewer",
     TOMBSTONE_UNASKED: "tombstones: offsets that were deleted or have expired; what follows one begins anew",
 }
 _COMPACTED = (

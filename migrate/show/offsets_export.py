@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from migrate.model import Failure
 from migrate.survey.offsets_export import (
     FILTER,
+    NOT_ITS_PARTITION,
     OTHER_KIND,
     OUTSIDE_TIME,
     SUPERSEDED,
@@ -21,6 +22,7 @@ _WORDS = {
     SUPERSEDED: "superseded by a later record of the same key",
     OUTSIDE_TIME: "outside --since and --until",
     OTHER_KIND: "not of --kinds",
+    NOT_ITS_PARTITION: "in a partition that is not their group's own, left from when the topic had fewer",
     TOMBSTONE_UNASKED: "tombstones (--tombstones writes them)",
 }
 

@@ -112,14 +112,16 @@ class CommitSeries:
 
 
 @contextmanager
-def commit_series(read: Read, logs: Mapping[int, LogRange], request: HistoryRequest) -> Iterator[CommitSeries]:
-    """Read the topic, and yield the series; what Spark keeps of it is given up in the end.
+def commit_series(
+    read: Read, logs: Mapping[int, LogRange], partitions: int, request: HistoryRequest
+) -> Iterator[CommitSeries]:
+    """Read the topic, which has so many `partitions`, and yield the series; what Spark keeps is given up in the end.
 
     Raises `ClusterError` if what Spark read twice was compacted in between.
     """
     census = _census(read(logs), request).persist()
     try:
-        judged, counted = judged_and_counted(census, request.as_export())
+        judged, counted = judged_and_counted(census, request.as_export(), partitions)
         series = _series(judged, request).persist()
         try:
             row = series.selectExpr("count(1)", "coalesce(sum(commits), 0)").collect()[0]

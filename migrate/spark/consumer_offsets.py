@@ -1,8 +1,9 @@
 """`__consumer_offsets` in full through Spark: which records count, and these as columns or lines.
 
 Two passes. The first groups by raw key and shape of value with fixed-width aggregates only, and decodes no value; what
-it leaves, one row for each, is judged: the newest of a key counts, tombstones win, filters see the names. The second
-reads the chosen records. What was chosen and is not found then was compacted away in between.
+it leaves, one row for each, is judged: the newest of a key counts, if it is in its group's own partition, tombstones
+win, filters see the names. The second reads the chosen records. What was chosen and is not found then was compacted
+away in between.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +24,7 @@ from migrate.survey import offsets_export as export
 from migrate.survey import offsets_wire as wire
 from migrate.survey.compacted import ATTEMPTS
 from migrate.survey.offsets_export import Exported, ExportKinds, ExportRequest, OffsetsPin
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP, partition_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,26 +106,26 @@ def export_offsets(
     """
     with reading_topic(settings, OFFSETS_TOPIC):
         read = topic_reader(spark, settings)
-        return chosen_and_written(read, pin.logs, request, retention_ms, write, renewed)
+        return chosen_and_written(read, pin.logs, pin.partitions, request, retention_ms, write, renewed)
 
 
 def chosen_and_written(
-    read: Read, logs: Mapping[int, LogRange], request: ExportRequest, retention_ms: int | None,
+    read: Read, logs: Mapping[int, LogRange], partitions: int, request: ExportRequest, retention_ms: int | None,
     write: Callable[[ChosenRecords], int], renewed: Renewed | None = None,
 ) -> Exported:  # fmt: skip
-    """As `export_offsets`, from wherever `read` reads."""
+    """As `export_offsets`, from wherever `read` reads; the topic has so many `partitions`."""
     attempts = ATTEMPTS if renewed else 1
     for attempt in range(attempts):
         if attempt and renewed:
             logs = renewed()
         census = _census(read(logs), request).persist()
         try:
-            found = _Found.of(census, request)
+            found = _Found.of(census, request, partitions)
             verdicts = _Verdicts.of(found, request)
             judged = _judged(census, request, verdicts)
             exported = _counted(judged, request)
             chosen = _chosen(read, logs, judged, verdicts, request)
-            facts = None if request.history else _group_facts(census)
+            facts = None if request.history else _group_facts(judged)
             decoded = lines.decoded(chosen, facts, retention_ms)
             if not request.history:
                 tasks = 1 if exported.lines <= _OFFSETS_A_TASK else _TASKS_A_PARTITION * max(1, len(logs))
@@ -165,43 +166,60 @@ def _census(records: "DataFrame", request: ExportRequest) -> "DataFrame":
 
 @dataclass(frozen=True)
 class _Found:
-    """The names in a census. `present` are the groups of which something is there, and is not a tombstone unasked."""
+    """The names in a census. `present` are the groups of which something is there, and is not a tombstone unasked.
+
+    A group counts in its own partition of the topic alone. `strays` are groups with another one in which records of
+    theirs lie, left from when the topic had fewer: no coordinator reads them there.
+    """
 
     groups: frozenset[str]
     present: frozenset[str]
     topics: frozenset[str]
+    strays: frozenset[tuple[str, int]]
 
     @classmethod
-    def of(cls, census: "DataFrame", request: ExportRequest) -> "_Found":
+    def of(cls, census: "DataFrame", request: ExportRequest, partitions: int) -> "_Found":
         from pyspark.sql.functions import expr
 
         # Of broken values too: filters are asked about their groups, and such a group is there.
-        named = census.where(f"label not like '{wire.OTHER_TYPE}%'")
+        is_named = f"label not like '{wire.OTHER_TYPE}%'"
         is_there = "true" if request.tombstones else f"not {_among(_TOMBSTONES)}"
         if not request.history:
             is_there += f" and (is_newest or outside = {_TOO_LATE})"
-        groups = named.where("`group` is not null").groupBy("group").agg(expr(f"bool_or({is_there})"))
-        told = dict(map(tuple, groups.collect()))
+        groups = census.where("`group` is not null").groupBy("group", "log_partition")
+        counts = [expr(f"bool_or({is_named})"), expr(f"bool_or({is_named} and {is_there})")]
+        told = [tuple(row) for row in groups.agg(*counts).collect()]
+        strays = frozenset((group, place) for group, place, *_ in told if place != partition_of(group, partitions))
         has_topics = bool(request.filters.topics or request.filters.exclude_topics)
-        topics = named.where("topic is not null").select("topic").distinct().collect() if has_topics else []
-        return cls(frozenset(told), frozenset(g for g, is_in in told.items() if is_in), frozenset(t for (t,) in topics))
+        named = census.where(f"topic is not null and {is_named}")
+        topics = named.select("topic").distinct().collect() if has_topics else []
+        return cls(
+            frozenset(group for group, _, has_name, _ in told if has_name),
+            frozenset(group for group, place, _, is_in in told if is_in and (group, place) not in strays),
+            frozenset(topic for (topic,) in topics),
+            strays,
+        )
 
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """The names that a filter takes, by filter."""
+    """The names that a filter takes, by filter; `strays` are those of `_Found`."""
 
     groups: Mapping[str, str]
     topics: Mapping[str, str]
+    strays: frozenset[tuple[str, int]]
 
     @classmethod
     def of(cls, found: _Found, request: ExportRequest) -> "_Verdicts":
-        groups = {group: request.filters.group_verdict(group) for group in found.groups}
-        topics = {topic: request.filters.topic_verdict(topic) for topic in found.topics}
-        return cls(*({name: taken for name, taken in each.items() if taken} for each in (groups, topics)))
+        filters = request.filters
+        return cls(
+            {group: verdict for group in found.groups if (verdict := filters.group_verdict(group))},
+            {topic: verdict for topic in found.topics if (verdict := filters.topic_verdict(topic))},
+            found.strays,
+        )
 
     def joined(self, frame: "DataFrame") -> "DataFrame":
-        """Add `group_verdict` and `topic_verdict`, NULL where no filter takes a name."""
+        """Add `group_verdict` and `topic_verdict`, NULL where no filter takes a name, and `is_stray`."""
         from pyspark.sql.functions import broadcast
 
         for name, verdicts in (("group", self.groups), ("topic", self.topics)):
@@ -210,7 +228,12 @@ class _Verdicts:
                 continue
             taken = into_spark(frame.sparkSession, verdicts.items(), f"{name}_named string,{name}_verdict string")
             frame = frame.join(broadcast(taken), frame[name] == taken[f"{name}_named"], "left").drop(f"{name}_named")
-        return frame
+        if not self.strays:  # of nearly every cluster
+            return frame.selectExpr("*", "false as is_stray")
+        strays = into_spark(frame.sparkSession, sorted(self.strays), "stray_group string,stray_partition int")
+        is_it = (frame["group"] == strays["stray_group"]) & (frame["log_partition"] == strays["stray_partition"])
+        marked = frame.join(broadcast(strays), is_it, "left").selectExpr("*", "stray_group is not null as is_stray")
+        return marked.drop("stray_group", "stray_partition")
 
 
 def _judged(frame: "DataFrame", request: ExportRequest, verdicts: _Verdicts) -> "DataFrame":
@@ -222,7 +245,9 @@ def _judged(frame: "DataFrame", request: ExportRequest, verdicts: _Verdicts) -> 
     }[request.kinds]
     is_wanted = f"record_type in ({', '.join(map(str, wanted))})"
     reason = (
-        f"case when not {_among(_COMMIT_LABELS + _GROUP_LABELS)} then label"
+        # Of a type that is not known, what looks like a group's name may be none.
+        f"case when is_stray and label not like '{wire.OTHER_TYPE}%' then '{export.NOT_ITS_PARTITION}'"
+        f" when not {_among(_COMMIT_LABELS + _GROUP_LABELS)} then label"
         f" when outside <> 0 then '{export.OUTSIDE_TIME}'"
         f" when not {is_wanted} then '{export.OTHER_KIND}'"
         f" when group_verdict is not null then concat('{export.FILTER}', group_verdict)"
@@ -234,7 +259,7 @@ def _judged(frame: "DataFrame", request: ExportRequest, verdicts: _Verdicts) -> 
     # A key that cannot be read may be anybody's, and of any type if not even that is there.
     is_lost = (
         f"(label like '{wire.BROKEN_KEY}%' or label like '{wire.BROKEN_VALUE}%') and outside = 0"
-        f" and coalesce({is_wanted}, true) and group_verdict is null and topic_verdict is null"
+        f" and not is_stray and coalesce({is_wanted}, true) and group_verdict is null and topic_verdict is null"
         + ("" if request.history else " and is_newest")
         + ("" if request.tombstones else f" and shape <> {columns.TOMBSTONE}")
     )
@@ -280,13 +305,13 @@ def _chosen(
     return columns.labelled(kept)
 
 
-def _group_facts(census: "DataFrame") -> "DataFrame":
+def _group_facts(judged: "DataFrame") -> "DataFrame":
     """One row per group: what its own newest records say of when its commits expire."""
     from pyspark.sql.functions import expr
 
     members = f"record_type in (5, 19) and shape <> {columns.TOMBSTONE}"
     return (
-        census.where("is_newest and `group` is not null and record_type not in (0, 1)")
+        judged.where("is_newest and not is_stray and `group` is not null and record_type not in (0, 1)")
         .groupBy("group")
         .agg(
             expr("max(empty_since)").alias("empty_since"),
@@ -326,11 +351,12 @@ def timed_records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
     return _records(records, request)
 
 
-def judged_and_counted(census: "DataFrame", request: ExportRequest) -> "tuple[DataFrame, Exported]":
+def judged_and_counted(census: "DataFrame", request: ExportRequest, partitions: int) -> "tuple[DataFrame, Exported]":
     """Add `reason` to rows that stand for `n` records each of a history, and return what became of all of them.
 
-    Rows have `label`, `group`, `topic`, `outside`, `record_type` and `shape`. The census is run twice: persist it.
+    Rows have `log_partition`, `label`, `group`, `topic`, `outside`, `record_type` and `shape`; the topic has so many
+    `partitions`. The census is run twice: persist it.
     """
-    found = _Found.of(census, request)
+    found = _Found.of(census, request, partitions)
     judged = _judged(census, request, _Verdicts.of(found, request))
     return judged, replace(_counted(judged, request), unknown=request.filters.unknown_names(found.present))

@@ -30,6 +30,7 @@ SUPERSEDED = "superseded"
 TOMBSTONE_UNASKED = "tombstone"
 OUTSIDE_TIME = "outside-time"
 OTHER_KIND = "other-kind"
+NOT_ITS_PARTITION = "not-its-partition"
 FILTER = "filter:"
 
 

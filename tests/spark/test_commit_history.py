@@ -11,6 +11,7 @@ from migrate.show.plan_export import harmless
 from migrate.spark.commit_history import FIELDS, commit_series
 from migrate.survey.commit_history import HistoryRequest
 from migrate.survey.filters import Filters
+from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import CommitValue, Fault, GroupValue, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.offsetstopic import EPOCH_MS, timed_topic
@@ -18,6 +19,7 @@ from tests.offsetstopic import EPOCH_MS, timed_topic
 pytestmark = pytest.mark.spark
 
 MINUTE = 60_000
+PARTITIONS = 3
 LATE_MS = EPOCH_MS + 10**9
 EVERY = HistoryRequest(MINUTE, LATE_MS)
 
@@ -25,14 +27,14 @@ EVERY = HistoryRequest(MINUTE, LATE_MS)
 def commit(after_ms, offset, group="g", topic="t", partition=0, version=3):
     """None as an offset is a tombstone."""
     value = None if offset is None else commit_value(CommitValue(version, offset, None, "m", EPOCH_MS))
-    return sum(group.encode()) % 3, after_ms, commit_key(group, topic, partition), value
+    return partition_of(group, PARTITIONS), after_ms, commit_key(group, topic, partition), value
 
 
 def rows_of(spark, records, request=EVERY):
     """(group, topic, partition): [(seconds after the beginning, offset, commits, records_per_s)]."""
     read, logs = timed_topic(spark, records)
     found = defaultdict(list)
-    with commit_series(read, logs, request) as series:
+    with commit_series(read, logs, PARTITIONS, request) as series:
         shown = series.shown()
         assert series.rows == len(shown)
         assert sum(row.commits for row in shown) == series.counted.lines
@@ -149,6 +151,12 @@ def test_what_follows_a_tombstone_begins_anew(spark):
     assert [row[3] for row in rows_of(spark, within)[0]["g", "t", 0]] == [None, None]
 
 
+def test_what_lies_in_a_partition_that_is_not_the_groups_own_is_no_row_and_counted(spark):
+    elsewhere = (partition_of("g", PARTITIONS) + 1) % PARTITIONS
+    found, counted = rows_of(spark, [commit(0, 10), (elsewhere, *commit(60_000, 99)[1:])])
+    assert found == {("g", "t", 0): [(60, 10, 1, None)]} and counted.left_out == {"not-its-partition": 1}
+
+
 def test_the_bucket_that_is_still_open_ends_now(spark):
     request = HistoryRequest(3_600_000, EPOCH_MS + 90_000)
     assert rows_of(spark, [commit(0, 1), commit(80_000, 10)], request)[0]["g", "t", 0] == [(90, 10, 2, None)]
@@ -156,7 +164,7 @@ def test_the_bucket_that_is_still_open_ends_now(spark):
 
 def test_ends_of_logs_are_joined_and_those_not_visible_counted(spark):
     read, logs = timed_topic(spark, [commit(0, 10), commit(60_000, 30), commit(60_000, 7, "h", 'u,"1')])
-    with commit_series(read, logs, EVERY) as series:
+    with commit_series(read, logs, PARTITIONS, EVERY) as series:
         assert series.lookups() == 3
         at = {(place.topic, time_ms - EPOCH_MS) for place, time_ms in series.places()}
         assert at == {("t", 60_000), ("t", 120_000), ('u,"1', 120_000)}
@@ -184,7 +192,7 @@ def test_ends_of_logs_are_joined_and_those_not_visible_counted(spark):
 @pytest.mark.parametrize("text", ["=1+1", "a\x1bb", "plain"])
 def test_csv_has_names_that_no_spreadsheet_runs_and_no_terminal_obeys_and_the_table_has_them_as_they_are(spark, text):
     read, logs = timed_topic(spark, [commit(0, 10, text, text)])
-    with commit_series(read, logs, EVERY) as series:
+    with commit_series(read, logs, PARTITIONS, EVERY) as series:
         _, row = csv.reader(series.csv_lines())
         (exact,) = series.table().collect()
     assert row[1:5] == [harmless(text), harmless(text), "0", "10"] and (exact.group, exact.topic) == (text, text)
@@ -192,13 +200,13 @@ def test_csv_has_names_that_no_spreadsheet_runs_and_no_terminal_obeys_and_the_ta
 
 def test_only_the_newest_times_are_shown(spark):
     read, logs = timed_topic(spark, [commit(n * 60_000, n) for n in range(5)])
-    with commit_series(read, logs, EVERY) as series:
+    with commit_series(read, logs, PARTITIONS, EVERY) as series:
         assert sorted(row.offset for row in series.newest(2).shown()) == [3, 4]
         assert series.newest(2).lookups() == 2 and series.rows == 5
 
 
 def test_a_topic_without_records_gives_no_row(spark):
     read, _ = timed_topic(spark, [commit(0, 1)])
-    with commit_series(read, {}, EVERY) as series:
+    with commit_series(read, {}, PARTITIONS, EVERY) as series:
         assert (series.rows, series.lookups(), series.counted.read) == (0, 0, 0)
         assert list(series.with_ends({}).csv_lines()) == [",".join(FIELDS)]

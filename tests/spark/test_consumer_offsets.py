@@ -12,6 +12,7 @@ from migrate.spark import consumer_offsets
 from migrate.spark.consumer_offsets import chosen_and_written, offsets_session
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
+from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import (
     COMMIT_TYPES,
     CommitValue,
@@ -37,7 +38,7 @@ HOUR_MS = 3_600_000
 KNOWN = ("commit", "commit-with-unknown-tags", "commit-tombstone", "group", "group-tombstone")
 
 
-def exported(spark, records, request, retention_ms=HOUR_MS):
+def exported(spark, records, request, retention_ms=HOUR_MS, partitions=1):
     read, logs = topic_of(spark, records)
     lines = []
 
@@ -45,7 +46,7 @@ def exported(spark, records, request, retention_ms=HOUR_MS):
         lines[:] = map(json.loads, chosen.json_lines())
         return len(lines)
 
-    return chosen_and_written(read, logs, request, retention_ms, write), lines
+    return chosen_and_written(read, logs, partitions, request, retention_ms, write), lines
 
 
 def commit(group="g", offset=1, topic="t", partition=0, **more):
@@ -61,7 +62,7 @@ def some_records(rnd, count=300):
     records = []
     for _ in range(count):
         group = rnd.choice(["a", "b", "__own", "console-consumer-1", "grüppe"])
-        partition = sum(group.encode()) % 3
+        partition = partition_of(group, 3)
         key = commit_key(group, rnd.choice("tuv"), rnd.randrange(2))
         value = commit_value(CommitValue(rnd.randrange(5), rnd.randrange(100), None, "m", EPOCH_MS))
         if rnd.random() < 0.2:
@@ -127,7 +128,7 @@ REQUESTS = [
 @pytest.mark.parametrize("number", range(len(REQUESTS)))
 def test_every_record_is_written_or_left_out_for_one_reason_as_a_plain_walk_finds(spark, number):
     request, records = REQUESTS[number], some_records(random.Random(number))
-    found, lines = exported(spark, records, request)
+    found, lines = exported(spark, records, request, partitions=3)
     written, reasons = walked(records, request)
     assert {(line["logPartition"], line["logOffset"]) for line in lines} == written
     assert found.left_out == reasons
@@ -140,7 +141,8 @@ def test_every_record_is_written_or_left_out_for_one_reason_as_a_plain_walk_find
 
 def test_a_line_says_what_the_commit_says(spark):
     said = CommitValue(4, 95, 5, "é,\"'\n", EPOCH_MS, topic_id="AAECAwQFBgcICQoLDA0ODw")
-    _, (line,) = exported(spark, [(11, commit_key("g", "t", 7), commit_value(said))], ExportRequest())
+    records = [(11, commit_key("g", "t", 7), commit_value(said))]
+    _, (line,) = exported(spark, records, ExportRequest(), partitions=92)
     assert line == {
         "topic": "t", "partition": 7, "group": "g", "version": 4, "offset": 95, "metadata": "é,\"'\n",
         "commitTimestamp": EPOCH_MS, "expireTimestamp": EPOCH_MS + HOUR_MS, "expires": "retention-from-commit",
@@ -239,7 +241,7 @@ class CompactedTopic:
         return len(self.lines)
 
     def exported(self, request, renewed=None):
-        return chosen_and_written(self.read, self.pinned, request, HOUR_MS, self.write, renewed)
+        return chosen_and_written(self.read, self.pinned, 1, request, HOUR_MS, self.write, renewed)
 
 
 @pytest.mark.parametrize("history", [False, True])
@@ -256,7 +258,7 @@ def test_compaction_without_later_ends_or_time_and_again_is_an_error_and_no_sile
     read, logs = topic_of(quick, [commit("g", 1)])
     monkeypatch.setattr(consumer_offsets, "ATTEMPTS", 2)
     with pytest.raises(ClusterError, match="compacted 2 times"):
-        chosen_and_written(read, logs, ExportRequest(), HOUR_MS, lambda chosen: 0, lambda: logs)
+        chosen_and_written(read, logs, 1, ExportRequest(), HOUR_MS, lambda chosen: 0, lambda: logs)
 
 
 VALUE, KEY = "undecodable-value:unknown-version", "undecodable-key:bad-length"
@@ -331,7 +333,7 @@ def test_of_a_group_that_is_named_something_has_to_be_there(quick, more, unknown
 
 def test_the_lines_of_a_long_topic_come_in_several_parts(quick, monkeypatch):
     monkeypatch.setattr(consumer_offsets, "_OFFSETS_A_TASK", 10)
-    records = [(n % 3, *commit(f"g{n}", n)[1:]) for n in range(90)]
+    records = [(partition_of(f"g{n}", 3), *commit(f"g{n}", n)[1:]) for n in range(90)]
     read, logs = topic_of(quick, records)
     sizes = []
 
@@ -339,13 +341,13 @@ def test_the_lines_of_a_long_topic_come_in_several_parts(quick, monkeypatch):
         sizes.append(chosen.frame.rdd.getNumPartitions())
         return sum(1 for _ in chosen.json_lines())
 
-    found = chosen_and_written(read, logs, ExportRequest(), HOUR_MS, write)
+    found = chosen_and_written(read, logs, 3, ExportRequest(), HOUR_MS, write)
     assert found.lines == 90 and sizes == [12]
 
 
 @pytest.mark.parametrize("history", [False, True])
 def test_records_for_a_topic_have_the_keys_of_the_offsets_topic_and_stand_in_its_order(quick, history):
-    records = [*some_records(random.Random(4)), (sum(b"a") % 3, *gone(commit("a"))[1:])]
+    records = [*some_records(random.Random(4)), (partition_of("a", 3), *gone(commit("a"))[1:])]
     read, logs = topic_of(quick, records)
     request = ExportRequest(history=history, tombstones=True, kinds=ExportKinds.ALL)
     made, lines = [], []
@@ -357,7 +359,7 @@ def test_records_for_a_topic_have_the_keys_of_the_offsets_topic_and_stand_in_its
         assert chosen.records().columns == ["key", "value"]
         return len(made)
 
-    chosen_and_written(read, logs, request, HOUR_MS, write)
+    chosen_and_written(read, logs, 3, request, HOUR_MS, write)
     keys = {(p, n): key for p in range(3) for n, (_, key, _) in enumerate(r for r in records if r[0] == p)}
     assert all(keys[line["logPartition"], line["logOffset"]] == key for key, line in made)
     assert sorted(map(str, lines)) == sorted(str(line) for _, line in made)
@@ -367,6 +369,31 @@ def test_records_for_a_topic_have_the_keys_of_the_offsets_topic_and_stand_in_its
     assert all(offsets == sorted(offsets) for offsets in by_key.values())
     assert any(len(offsets) > 1 for offsets in by_key.values()) is history
     assert any(line["tombstone"] and line["offset"] is None for _, line in made if "offset" in line)
+
+
+# Where the topic had 50 partitions, and has 60.
+OWN, FORMER = partition_of("g", 60), partition_of("g", 50)
+
+
+def at(partition, record):
+    return partition, *record[1:]
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_what_a_group_has_left_in_a_partition_that_is_not_its_own_is_counted_and_not_written(quick, history):
+    records = [at(OWN, commit(offset=2)), at(FORMER, commit(offset=1)), at(FORMER, broken())]
+    found, lines = exported(quick, records, ExportRequest(history=history), partitions=60)
+    assert [(line["logPartition"], line["offset"]) for line in lines] == [(OWN, 2)]
+    assert found.left_out == {"not-its-partition": 2} and found.read == 3 and found.lost == {}
+
+
+def test_a_group_is_what_its_own_partition_says_and_not_there_where_only_another_has_it(quick):
+    members = GroupValue("classic", 4, "consumer", 1, "r", "m", 5, (MEMBER,))
+    records = [at(FORMER, (0, group_key(2, "g"), group_value(members))), at(OWN, commit())]
+    _, (line,) = exported(quick, records, ExportRequest(), partitions=60)
+    assert line["expires"] == "retention-from-commit"
+    of_g = ExportRequest(Filters.from_options(groups=["g"]))
+    assert exported(quick, [at(FORMER, commit())], of_g, partitions=60)[0].unknown == ("g",)
 
 
 def test_internal_topics_are_shown_to_a_session_of_their_own(spark):

@@ -40,7 +40,7 @@ def forms(spark, kinds):
         found["table"] = [row.asDict(recursive=True) for row in chosen.table().collect()]
         return len(found["json"])
 
-    chosen_and_written(lambda logs: whole, {0: LogRange(0, len(rows))}, ExportRequest(kinds=kinds), None, write)
+    chosen_and_written(lambda logs: whole, {0: LogRange(0, len(rows))}, 1, ExportRequest(kinds=kinds), None, write)
     return found
 
 

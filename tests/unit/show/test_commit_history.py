@@ -80,3 +80,9 @@ def test_a_history_that_is_whole_does_not_say_that_it_is_not():
 
 def test_what_will_be_read_is_said_in_bytes_before():
     assert announced(PIN) == "reading __consumer_offsets of A: 2 of 50 partitions, 60 offsets, about 6.6 kB"
+
+
+def test_what_is_left_from_when_the_topic_had_fewer_partitions_is_said_to_be_that():
+    told = ToldHistory(Exported({"commit": 2}, {}, {"not-its-partition": 2}), 0)
+    words = "  2 in a partition that is not their group's own, left from when the topic had fewer"
+    assert words in list(history_summary(told, PIN, ""))

@@ -39,6 +39,11 @@ def test_every_record_is_accounted_for_by_name():
     assert lines[-1] == "Pinned: 3: 5-25"
 
 
+def test_what_is_left_from_when_the_topic_had_fewer_partitions_is_said_to_be_that():
+    lines = list(summary_lines(Exported({"commit": 2}, {}, {"not-its-partition": 2}), PIN, "x", None))
+    assert "  2 in a partition that is not their group's own, left from when the topic had fewer" in lines
+
+
 def test_what_is_not_known_is_said():
     exported = Exported({"commit-with-unknown-tags": 1}, {"commit-with-unknown-tags": 1}, {})
     lines = list(summary_lines(exported, PIN, "x", Failure("CLUSTER_AUTHORIZATION_FAILED", "no")))
