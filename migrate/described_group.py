@@ -6,7 +6,7 @@ What a cluster did not tell stands as the `Failure` that says why: it is never a
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.model import Failure, TopicPartition
+from migrate.model import STOPPED_STATES, Failure, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class GroupDescription:
     @property
     def is_stopped(self) -> bool:
         """True if no member holds the group."""
-        return self.state in ("Empty", "Dead") and not self.members
+        return self.state in STOPPED_STATES and not self.members
 
 
 @dataclass(frozen=True, slots=True)

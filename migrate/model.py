@@ -97,11 +97,16 @@ class LogRange:
     end_leader_epoch: int | None = field(default=None, compare=False)
 
 
+# Our own word for a group that two listings did not show.
+ABSENT = "Absent"
+STOPPED_STATES = frozenset({"Empty", "Dead", ABSENT})
+
+
 @dataclass(frozen=True, slots=True)
 class GroupState:
     """A group as its coordinator describes it.
 
-    `state` is Kafka's own word ("Empty", "Dead", "Stable", "PreparingRebalance", ..., "Unknown").
+    `state` is Kafka's own word ("Empty", "Dead", "Stable", "PreparingRebalance", ..., "Unknown"), or `ABSENT`.
     `kind` is "classic", "consumer" or "other" ("other": not a consumer group, such as a Connect worker's).
     `members` names the members as "client-id@host", at most a few dozen; `member_count` counts all. `assignor` is
     the name of the assignor in use ("range", "stream"), "" where there is none or it was not reported.
@@ -115,8 +120,8 @@ class GroupState:
 
     @property
     def is_stopped(self) -> bool:
-        """True if no member holds the group: Empty, or Dead (also what brokers say of a group they lack)."""
-        return self.state in ("Empty", "Dead") and self.member_count == 0
+        """True if no member holds the group: Empty, absent, or Dead (also what brokers say of a group they lack)."""
+        return self.state in STOPPED_STATES and self.member_count == 0
 
     def some_members(self, most: int = 10) -> str:
         """Return up to `most` members, and how many more there are: `members` may hold only the first of them."""

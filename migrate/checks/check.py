@@ -59,7 +59,7 @@ class ClusterSide:
     """One of the two clusters. `may_describe` is None where the broker did not report its ACL verdict.
 
     `states` hold each group's state or the failure to describe it; a group that two listings, `seconds_apart`, did not
-    show is `GroupState("Absent")`. `hidden` are topics that the cluster does not show us, None where nobody asked.
+    show is `GroupState(ABSENT)`. `hidden` are topics that the cluster does not show us, None where nobody asked.
     `logs` tells of commits on it, by their places on the source, whether they are of the logs that are there. `names`
     are what groups are called there that have another name on the source.
     """
@@ -226,7 +226,7 @@ def judges(*checks: Check) -> Callable[[Judge], Judged]:
 
 def is_without_members(state: GroupState | Failure | None) -> bool:
     """True if nobody is in the group, or two listings did not show it; where that is not known it may be alive."""
-    return isinstance(state, GroupState) and (state.is_stopped or state.state == "Absent")
+    return isinstance(state, GroupState) and state.is_stopped
 
 
 def groups_of(rows: PlanRows) -> list[str]:

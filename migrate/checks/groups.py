@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges
-from migrate.model import CheckResult, Decision, Failure, GroupState, Level, Row, TopicPartition, rereads
+from migrate.model import ABSENT, CheckResult, Decision, Failure, GroupState, Level, Row, TopicPartition, rereads
 from migrate.row_table import PlanRows
 from migrate.survey.expiry import (
     BLOCK_BELOW_MS,
@@ -157,7 +157,7 @@ def two_looks(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
     groups = groups_of(rows)
     for side in (facts.source, facts.target):
         alias, states = side.alias, (side.states.get(group) for group in groups)
-        absent = sum(isinstance(state, GroupState) and state.state == "Absent" for state in states)
+        absent = sum(isinstance(state, GroupState) and state.state == ABSENT for state in states)
         if not absent:
             continue
         expected = f"two listings of the groups, at least {LEAST_SECONDS:.0f} s apart"

@@ -57,7 +57,7 @@ def is_idle(
         return False
     if isinstance(description, Failure):
         return description
-    if description.members or description.state not in ("Empty", "Dead"):
+    if not description.is_stopped:
         return False
     if isinstance(activity, Failure):
         return activity

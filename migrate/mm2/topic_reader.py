@@ -23,16 +23,16 @@ from migrate.mm2.wire import (
     RecordKind,
     SyncRecord,
     WireCheckpoint,
-    decode_checkpoint,
     decode_checkpoint_key,
-    decode_sync,
-    label,
+    read_as,
 )
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
 
 MOST_RECORDS = 500_000
 # Whole records are held so many at a time.
 CHUNK = 50_000
+Decoded = WireCheckpoint | SyncRecord | Reason
+Take = Callable[[int, Content, Decoded], None]
 
 
 class TopicScanner(Protocol):
@@ -79,8 +79,7 @@ class ConsumedMm2Topics:
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic."""
 
-        def take(offset: int, content: Content) -> None:
-            decoded = decode_checkpoint(content.key, content.value)
+        def take(offset: int, content: Content, decoded: Decoded) -> None:
             if isinstance(decoded, WireCheckpoint):
                 key = CheckpointKey(decoded.group, decoded.target_topic, decoded.partition)
                 self._checkpoints[key] = CheckpointRecord(
@@ -96,8 +95,7 @@ class ConsumedMm2Topics:
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
         """Read the offset-syncs topic and find each question's window."""
 
-        def take(offset: int, content: Content) -> None:
-            decoded = decode_sync(content.key, content.value)
+        def take(offset: int, content: Content, decoded: Decoded) -> None:
             if isinstance(decoded, SyncRecord):
                 upstream, downstream = decoded.source_offset, decoded.target_offset
                 # On the way back MM2's target is the source of the plan.
@@ -121,7 +119,7 @@ class ConsumedMm2Topics:
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read MM2's own positions from the Connect offsets topic."""
 
-        def take(offset: int, content: Content) -> None:
+        def take(offset: int, content: Content, decoded: Decoded) -> None:
             self._positions[content.key] = content.value
 
         places = {partition: (Side.TARGET, TopicPartition(topic, partition)) for partition in pinned}
@@ -151,7 +149,7 @@ class ConsumedMm2Topics:
         place: TopicPartition,
         pinned: LogRange,
         expected: RecordKind,
-        take: Callable[[int, Content], None],
+        take: Take,
         forget: Callable[[], None],
     ) -> _Progress:
         self._read_all(side, {place: pinned}, expected, take, forget)
@@ -162,7 +160,7 @@ class ConsumedMm2Topics:
         side: Side,
         logs: Mapping[TopicPartition, LogRange],
         expected: RecordKind,
-        take: Callable[[int, Content], None],
+        take: Take,
         forget: Callable[[], None],
     ) -> None:
         """Read what is new of partitions up to their pinned ends; all anew where a log has been cut or re-created."""
@@ -177,10 +175,11 @@ class ConsumedMm2Topics:
             for place, records in self._scan(side, pieces).items():
                 progress = ends[place][0]
                 for offset, content in records.items():
-                    progress.counts[label(expected, content.key, content.value)] += 1
+                    decoded, label = read_as(expected, content.key, content.value)
+                    progress.counts[label] += 1
                     if content.value is not None:
                         progress.newest_ms = max(progress.newest_ms or 0, content.timestamp)
-                    take(offset, content)
+                    take(offset, content, decoded)
                 progress.end = pieces[place].end
 
     def _scan(

@@ -175,11 +175,21 @@ def label(expected: RecordKind, key: bytes | None, value: bytes | None) -> str:
 
     The kind it looks to be of, else "undecodable:" and the reason why it is not of the expected kind.
     """
+    return read_as(expected, key, value)[1]
+
+
+def read_as(
+    expected: RecordKind, key: bytes | None, value: bytes | None
+) -> tuple[WireCheckpoint | SyncRecord | Reason, str]:
+    """Decode a record as `label` expects it, once, and name it as `label` does; `Reason` where it is none of these."""
+    decoded = decode_checkpoint(key, value) if expected is RecordKind.CHECKPOINT else decode_sync(key, value)
+    if expected in (RecordKind.CHECKPOINT, RecordKind.OFFSET_SYNC) and not isinstance(decoded, Reason):
+        # At most one kind fits a record: no other needs to be tried.
+        return decoded, expected.value
     kind = classify(key, value)
     if kind is not RecordKind.UNKNOWN:
-        return kind.value
-    decoded = decode_checkpoint(key, value) if expected is RecordKind.CHECKPOINT else decode_sync(key, value)
-    return f"undecodable:{decoded if isinstance(decoded, Reason) else Reason.OTHER}"
+        return decoded, kind.value
+    return decoded, f"undecodable:{decoded if isinstance(decoded, Reason) else Reason.OTHER}"
 
 
 def looks_like_connect_json(value: bytes) -> bool:

@@ -203,14 +203,10 @@ def _too_many(status: Status) -> str:
 
 
 def _alive(states: Sequence[GroupState | Failure | None]) -> str:
-    alive = [s for s in states if isinstance(s, GroupState) and not _stopped(s)]
+    alive = [s for s in states if isinstance(s, GroupState) and not s.is_stopped]
     unread = sum(1 for s in states if not isinstance(s, GroupState))
     text = f"{len(alive)} alive ({many(sum(s.member_count for s in alive), 'member')})" if alive else "none alive"
     return text + (f", {unread} not readable" if unread else "")
-
-
-def _stopped(state: GroupState) -> bool:
-    return state.is_stopped or state.state == "Absent"
 
 
 def _topics(status: Status, page: Page, progress: Mapping[str, CopyProgress]) -> Iterator[str]:
@@ -316,7 +312,7 @@ def _living(group: GroupStatus, status: Status) -> Iterator[str]:
     for state, alias, pace in sides:
         if isinstance(state, Failure):
             yield f"its state on {name(alias)} could not be read ({state.code})"
-        elif state is not None and not _stopped(state):
+        elif state is not None and not state.is_stopped:
             who = f": {safe(state.some_members(5))}" if state.members else ""
             yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}{pace}"
 

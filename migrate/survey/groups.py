@@ -153,9 +153,7 @@ def commits_that_moved(
     Groups and partitions without commits so far count too: a first commit is one that moves. `filters` are those that
     `before` went through, None where it went through none.
     """
-    stopped = sorted(
-        g for g, s in states.items() if isinstance(s, GroupState) and (s.is_stopped or s.state == "Absent")
-    )
+    stopped = sorted(g for g, s in states.items() if isinstance(s, GroupState) and s.is_stopped)
     if reader is None or not stopped:
         return {}, {}
     text = f"reading commits of {many(len(stopped), 'group')} on {alias} again"

@@ -6,7 +6,7 @@ from functools import partial
 
 from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
-from migrate.model import ClusterFacts, Failure, GroupState
+from migrate.model import ABSENT, ClusterFacts, Failure, GroupState
 from migrate.ports import ClusterAdmin
 from migrate.progress import QuietProgress, in_background, in_batches
 from migrate.survey.groups import NO_ANSWER
@@ -69,6 +69,6 @@ def both_looks(before: ClusterSurvey, again: Listing, now: States, groups: Colle
         first = before.states.get(group)
         livelier = (now.get(group) if isinstance(first, GroupState) and first.is_stopped else first) or NO_ANSWER
         if isinstance(livelier, GroupState) and livelier.is_stopped and group not in listed:
-            livelier = replace(livelier, state="Absent")
+            livelier = replace(livelier, state=ABSENT)
         states[group] = livelier
     return replace(before, states=states, seconds_apart=again.seconds_apart)

@@ -479,4 +479,20 @@ MATCHING = (
         "for item in case.commits.items() if item[1] is None or item[1].offset)",
         ("tests/unit/plan/test_build.py::test_a_commit_at_offset_0_is_a_commit",),
     ),
+    Mutant(
+        "still-to-copy-left-out-of-the-bound",
+        "The bound of a row that is not compared counts what MM2 still has to copy below the commit.",
+        "migrate/match/sync_only.py",
+        "logs.target.end - offset + logs.question.still_to_copy_below(committed)",
+        "logs.target.end - offset",
+        ("tests/unit/match/test_sync_only.py::test_what_mm2_still_has_to_copy_below_the_commit_is_read_again_too",),
+    ),
+    Mutant(
+        "compacted-checkpoints-are-an-error",
+        "Checkpoints that are compacted while they are read are read up to a later end.",
+        "migrate/survey/mm2_topics.py",
+        "    return persistently(read_once)\n",
+        "    return read_once()\n",
+        ("tests/unit/survey/test_mm2_topics.py",),
+    ),
 )

@@ -31,7 +31,7 @@ SAYING = (
         "idle-though-alive",
         "A group that has members is in use, however long ago it committed.",
         "migrate/inventory/activity.py",
-        '    if description.members or description.state not in ("Empty", "Dead"):\n',
+        "    if not description.is_stopped:\n",
         "    if description is None:\n",
         ("tests/unit/inventory/test_listing.py",),
     ),
@@ -339,7 +339,7 @@ SAYING = (
         "group-state-unknown-is-stopped",
         "A group in a state that nobody knows is not stopped.",
         "migrate/model.py",
-        '        return self.state in ("Empty", "Dead") and self.member_count == 0\n',
+        "        return self.state in STOPPED_STATES and self.member_count == 0\n",
         "        return self.member_count == 0\n",
         (
             "tests/unit/checks/test_groups.py::test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped",
@@ -622,5 +622,13 @@ SAYING = (
         "pair = (downstream, upstream) if self._flow.failback else (upstream, downstream)",
         "pair = (upstream, downstream)",
         ("tests/unit/mm2/test_topic_reader.py",),
+    ),
+    Mutant(
+        "every-number-a-date",
+        "A time beyond the year 9999 ends no command.",
+        "migrate/clock.py",
+        "    return 0 <= time_ms <= LATEST_DATE_MS\n",
+        "    return True\n",
+        ("tests/unit/test_clock.py",),
     ),
 )

@@ -669,4 +669,48 @@ WRITING = (
         "",
         ("tests/unit/cli/test_unwritable.py::test_in_a_working_folder_that_is_gone_what_goes_there_is_refused",),
     ),
+    Mutant(
+        "hidden-append-left-in-the-log",
+        "What a rollback removes is committed once more where an unanswered write may hide it.",
+        "migrate/apply/attempt.py",
+        "for g, rows in removed.items() if rows.need_acknowledgement})",
+        "for g, rows in removed.items() if not rows})",
+        (
+            "tests/unit/apply/test_unknown_outcomes.py::test_an_append_that_no_reading_shows_does_not_come_back_after_the_rollback",
+        ),
+    ),
+    Mutant(
+        "hidden-append-said-to-be-overtaken",
+        "A removal is not done where the hidden append could not be overtaken.",
+        "migrate/apply/attempt.py",
+        "for group, failed in failures.items() if failed}\n",
+        "for group, failed in failures.items() if not failed}\n",
+        (
+            "tests/unit/apply/test_unknown_outcomes.py::test_a_removal_is_not_said_to_be_done_where_the_hidden_append_could_not_be_overtaken",
+        ),
+    ),
+    Mutant(
+        "what-is-hidden-taken-for-removed",
+        "A commit that the target does not show is not taken for removed.",
+        "migrate/apply/assess.py",
+        "    drifts = (*hidden(group, rows, world, trace), *group_drift(plan, group, rows, world, trace))\n",
+        "    drifts = group_drift(plan, group, rows, world, trace)\n",
+        ("tests/unit/apply/test_way_back.py::test_what_the_target_does_not_show_was_not_removed",),
+    ),
+    Mutant(
+        "old-look-taken-for-fresh",
+        "What somebody has committed since an old look is not overwritten.",
+        "migrate/apply/write.py",
+        "        is_fresh = self._clock.monotonic() - self._looked_at <= FRESH_SECONDS\n",
+        "        is_fresh = True\n",
+        ("tests/unit/apply/test_attempt.py",),
+    ),
+    Mutant(
+        "age-of-the-look-not-told",
+        "The writer knows when the commits were read.",
+        "migrate/apply/engine.py",
+        "        rows, assessment.target_commits, assessment.looked_at\n",
+        "        rows, assessment.target_commits\n",
+        ("tests/unit/apply/test_attempt.py",),
+    ),
 )
