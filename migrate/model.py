@@ -12,7 +12,11 @@ from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
-PROVEN_SYNC = "proven-sync"
+# What a row's lower end is (`Row.lower_kind`), where more than one module asks for it by name.
+PROVEN_SYNC, LOG_START, LOG_EARLIEST, LOG_LATEST = "proven-sync", "log-start", "log-earliest", "log-latest"
+# Reasons of rows that others ask for by name: the target group is beyond and stays there; another row, or a check,
+# blocks the group or the holder of positions.
+AHEAD_KEPT, GROUP_BLOCKED, HOLDER_BLOCKED = "ahead-kept", "group-blocked", "holder-blocked"
 
 # Kafka's default of `offset.metadata.max.bytes`, which counts UTF-16 units (OffsetMetadataManager).
 LONGEST_METADATA = 4096
@@ -393,8 +397,8 @@ def may_skip(row: Row) -> bool:
     """True if a reviewer's choice lets this row pass over records: skipped, kept ahead, or set to the log end."""
     return (
         row.decision is Decision.SKIP
-        or (row.decision is Decision.KEEP and row.reason == "ahead-kept")
-        or (row.decision in (Decision.SET, Decision.MANUAL) and row.lower_kind == "log-latest")
+        or (row.decision is Decision.KEEP and row.reason == AHEAD_KEPT)
+        or (row.decision in (Decision.SET, Decision.MANUAL) and row.lower_kind == LOG_LATEST)
     )
 
 

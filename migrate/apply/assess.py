@@ -10,7 +10,6 @@ from enum import StrEnum
 from functools import partial
 
 from migrate.apply.drift import (
-    UNDO,
     SideWorld,
     World,
     cluster_drift,
@@ -28,7 +27,7 @@ from migrate.apply.write import goes_whole
 from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Row, TopicPartition
-from migrate.plan.plan import Plan
+from migrate.plan.plan import UNDO, Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background, in_batches
 from migrate.row_table import GroupRows

@@ -36,13 +36,10 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.plan.plan import AS_OF_SETTING, Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, MOVED_SETTING, RESTORE_MOVED, UNDO, Header, Plan
 from migrate.row_table import GroupRows
 from migrate.survey.expiry import EXPIRY_EXPECTED
 from migrate.text import many
-
-UNDO = "undo"
-RESTORE_MOVED = "restore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +260,7 @@ def _target_offsets(
     header: Header, rows: Collection[Row], commits: Commits, trace: GroupTrace | None
 ) -> Iterator[Drift]:
     undo = header.kind == UNDO
-    restore = undo and header.settings.get("moved") == RESTORE_MOVED
+    restore = undo and header.settings.get(MOVED_SETTING) == RESTORE_MOVED
     held = compared(rows)
     if not held or _all_stand_at(held, Side.TARGET, "target_prior", "target_prior_metadata", commits):
         return

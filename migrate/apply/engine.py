@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
 from migrate.apply.attempt import Answer
-from migrate.apply.drift import UNDO, committed, compared, is_committed_as_planned, to_write
+from migrate.apply.drift import committed, compared, is_committed_as_planned, to_write
 from migrate.apply.history import APPLY, REMOVED, ROLLBACK, SET, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.pending import PendingRows
@@ -27,7 +27,7 @@ from migrate.apply.write import GroupWriter, read_commits
 from migrate.clock import Clock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.model import Commits, Decision, Failure, TopicPartition
-from migrate.plan.plan import Plan
+from migrate.plan.plan import UNDO, Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.survey import Timer

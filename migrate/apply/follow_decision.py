@@ -18,6 +18,7 @@ from migrate.checks.check import CheckFacts, is_without_members
 from migrate.checks.groups import offsets_expiry
 from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import (
+    GROUP_BLOCKED,
     UNACKNOWLEDGED,
     UNREAD_METADATA,
     CheckResult,
@@ -225,7 +226,7 @@ def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
     blocked = [row for row in sight.rows if row.decision is Decision.BLOCK]
     if blocked:
         # The row that blocks by itself says more than the others of its group.
-        first = next((row for row in blocked if row.reason != "group-blocked"), blocked[0])
+        first = next((row for row in blocked if row.reason != GROUP_BLOCKED), blocked[0])
         return _refused(sight, first.reason, first.sentence)
     if sight.moving:
         sentence = f"It has no member, and yet its commits move ({sight.moving}): a reader that assigns partitions "

@@ -6,12 +6,11 @@ Only our own writes are taken back: a place where something else stands by now i
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from migrate.apply.drift import UNDO
 from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites
 from migrate.apply.history import JournalState
 from migrate.apply.undo import digest_of
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row, TopicPartition
-from migrate.plan.plan import FORMAT_VERSION, Plan
+from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, UNDO, Plan
 from migrate.row_table import PlanRows
 
 SourceTopicOf = Callable[[str], str | None]
@@ -29,7 +28,7 @@ def undo_of_follow(
     """Return the undo of all that was, or may have been, written under a mandate; without rows if nothing was.
 
     `standing` is what the groups in doubt have committed now. `names` gives the source topic that a topic is the copy
-    of. `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore".
+    of. `moved` is what to do with offsets that consumers have moved since: `REFUSE_MOVED` or `RESTORE_MOVED`.
     """
     rows = [
         _row(group, place, own, memory.of(group), standing.get(group, {}), names)
@@ -42,7 +41,7 @@ def undo_of_follow(
         format_version=FORMAT_VERSION,
         kind=UNDO,
         created_at_ms=now_ms,
-        settings={"moved": moved},
+        settings={MOVED_SETTING: moved},
         waivers=(),
         counts={"commits_read": len(rows), "rows": len(rows), "uncommitted_added": 0},
         undoes=plan.fingerprint,

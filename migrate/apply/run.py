@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.apply.drift import UNDO
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
 from migrate.errors import Refused
-from migrate.plan.plan import FORMAT_VERSION, Plan
+from migrate.plan.plan import FORMAT_VERSION, UNDO, Plan
 from migrate.ports import ClusterAdmin
 from migrate.survey.group_facts import GroupFactsReader
 

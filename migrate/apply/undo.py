@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from migrate.apply.drift import UNDO, to_write
+from migrate.apply.drift import to_write
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
-from migrate.plan.plan import FORMAT_VERSION, SHORT_DIGITS, Plan, canonical
+from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, REFUSE_MOVED, SHORT_DIGITS, UNDO, Plan, canonical
 from migrate.row_table import GroupRows, Known, PlanRows
 
 
@@ -27,14 +27,14 @@ def undo_plan(
     state: JournalState,
     now_ms: int,
     tool_version: str,
-    moved: str = "refuse",
+    moved: str = REFUSE_MOVED,
     restored: Iterable[Mapping[str, GroupTrace]] = (),
 ) -> Plan:
     """Return the undo of what `state` says was written of `plan`; without rows if nothing was.
 
-    `moved` is what to do with offsets that consumers have moved since: "refuse" or "restore". `restored` are what
-    other undos of this plan did: a group that one of them read back is left alone, for what is there now is a later
-    plan's or a consumer's.
+    `moved` (`REFUSE_MOVED`, `RESTORE_MOVED`) is what to do with offsets that consumers have moved since. `restored` are
+    what other undos of this plan did: a group that one of them read back is left alone, for what is there now is a
+    later plan's or a consumer's.
     """
     done = groups_restored(restored)
     known: Known = {}
@@ -51,7 +51,7 @@ def undo_plan(
         tool_version=tool_version,
         kind=UNDO,
         created_at_ms=now_ms,
-        settings={"moved": moved},
+        settings={MOVED_SETTING: moved},
         waivers=(),
         target_topic_ids={t: i for t, i in plan.header.target_topic_ids.items() if t in topics},
         source_topic_ids={},  # an undo asks the target alone

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from migrate.apply.drift import UNDO
 from migrate.apply.history import JournalState
 from migrate.apply.not_written import (
     NOT_WRITTEN,
@@ -32,7 +31,7 @@ from migrate.apply.not_written import (
 from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.model import UNACKNOWLEDGED, CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
-from migrate.plan.plan import Plan
+from migrate.plan.plan import UNDO, Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import in_batches
 from migrate.row_table import GroupRows

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from migrate.apply.drift import UNDO
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.model import Decision, Row
 from migrate.plan.companions import journals_under_any_name, real_path
-from migrate.plan.plan import Plan
+from migrate.plan.plan import UNDO, Plan
 
 Flow = tuple[str, str]
 """The two clusters' ids (aliases where a plan has none), the one that the groups leave first."""

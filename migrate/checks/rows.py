@@ -7,6 +7,7 @@ from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
 from migrate.match.protocol import Why
 from migrate.model import (
+    LOG_START,
     LONGEST_METADATA,
     CheckResult,
     Decision,
@@ -166,7 +167,7 @@ def estimated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
             continue
         if why == Why.TIMESTAMPS_ASSUMED:
             assumed += 1
-        elif facts.mm2.copies and lower_kind != "log-start":
+        elif facts.mm2.copies and lower_kind != LOG_START:
             on_syncs[why or "not-compared"] += 1
         else:
             on_nothing[why or "not-compared"] += 1

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from migrate import __version__
-from migrate.apply.drift import UNDO
 from migrate.apply.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.exact_admin import groups_with_metadata
@@ -37,7 +36,7 @@ from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path
 from migrate.plan.file import read_plan, refuse_out, write_plan
-from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, Plan, approves
+from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, UNDO, Plan, approves
 from migrate.plan.standing import refuse_standing
 from migrate.ports import ClusterAdmin, Progress
 from migrate.row_table import PlanRows

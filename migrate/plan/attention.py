@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.model import CheckResult, Decision, Level, Row, Scope
+from migrate.model import GROUP_BLOCKED, CheckResult, Decision, Level, Row, Scope
 from migrate.plan.plan import Header, Plan
 from migrate.text import many, name, safe
 
@@ -131,7 +131,7 @@ def _blocks_without_check(plan: Plan) -> Iterator[Attention]:
     groups = plan.groups()
     blocked = [row for g in sorted(plan.blocked_groups()) for row in groups[g] if row.decision is Decision.BLOCK]
     explained = {row.group for row in blocked if row.reason in checks}
-    rows = (r for r in blocked if r.reason not in checks and (r.reason != "group-blocked" or r.group not in explained))
+    rows = (r for r in blocked if r.reason not in checks and (r.reason != GROUP_BLOCKED or r.group not in explained))
     yield from _by_reason(AttentionKind.BLOCK, rows, "")
 
 

@@ -25,7 +25,7 @@ from migrate.plan.held import (
     position_row,
     with_open_batches,
 )
-from migrate.plan.plan import FORMAT_VERSION, Header, Plan
+from migrate.plan.plan import CUTOVER, FORMAT_VERSION, Header, Plan
 from migrate.plan.rows import with_blocks
 from migrate.plan.totals import sums_of
 from migrate.row_table import PlanRows
@@ -52,7 +52,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecid
     header = Header(
         format_version=FORMAT_VERSION,
         tool_version=__version__,
-        kind="plan",
+        kind=CUTOVER,
         created_at_ms=now_ms,
         source_alias=flow.source.alias,
         target_alias=flow.target.alias,

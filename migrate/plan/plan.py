@@ -18,7 +18,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrate.mm2.flow import RuntimeWord
-from migrate.model import GROUP_KIND, CheckResult, Decision, HolderKind, Level, Row, Scope, may_skip, rewinds
+from migrate.model import (
+    GROUP_KIND,
+    LOG_LATEST,
+    CheckResult,
+    Decision,
+    HolderKind,
+    Level,
+    Row,
+    Scope,
+    may_skip,
+    rewinds,
+)
 from migrate.row_table import GroupRows, PlanRows, row_document
 
 FORMAT_VERSION = 7
@@ -34,7 +45,10 @@ TARGET_PARTITIONS = "target-partitions:"
 # What becomes of a position: its owner sets it, or it is left as it is.
 _OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
 # The kind of a plan without rows: a mandate for `follow`.
-STANDING = "standing"
+# The kinds of plans: what `plan` makes, what a rollback makes of it, and a mandate for `follow`.
+CUTOVER, UNDO, STANDING = "plan", "undo", "standing"
+# A setting of an undo: what becomes of offsets that consumers have moved since.
+MOVED_SETTING, REFUSE_MOVED, RESTORE_MOVED = "moved", "refuse", "restore"
 # Names the time whose commits a plan translates, where these are not those of now.
 AS_OF_SETTING = "commits-as-of"
 MIN_APPROVAL_DIGITS = 32
@@ -130,8 +144,8 @@ class Mandate:
 class Header:
     """All of a plan but its rows. Plain values only, so that it serialises canonically.
 
-    `kind` is "plan", "undo" or "standing"; only the last has a `mandate`, and it has no rows. Cluster ids are "" where
-    that cluster was not read (source down). `flow` are the names used (policy, separator, MM2 topics), `settings` the
+    `kind` is `CUTOVER`, `UNDO` or `STANDING`: only this has a `mandate`, and no rows. Cluster ids are "" where that
+    cluster was not read (source down). `flow` are the names used (policy, separator, MM2 topics), `settings` the
     options chosen (filters, policies, limits) and `waivers` the `--accept` values. `counts` hold "commits_read",
     "rows", "uncommitted_added" and one "filtered:<filter>" per filter that took something, and one `TARGET_PARTITIONS`
     and a name per topic of the target that a holder's positions are on: how many it has; `mm2_counts` what was read
@@ -251,13 +265,13 @@ class Plan:
         for rows in (*self.groups().values(), *self.holders().values()):
             # Most groups' columns rule it out, without a look at each of a million rows.
             decisions = set(rows.column("decision"))
-            if "log-latest" in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK, Decision.MANUAL}:
+            if LOG_LATEST in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK, Decision.MANUAL}:
                 yield from filter(may_skip, rows)
 
     def rewinding(self) -> Iterator[Row]:
         """Yield the rows that set a group back behind where it is; none for an undo, which does so by its nature."""
         for rows in self.groups().values():
-            if self.header.kind == "plan" and any(prior is not None for prior in rows.column("target_prior")):
+            if self.header.kind == CUTOVER and any(prior is not None for prior in rows.column("target_prior")):
                 yield from filter(rewinds, rows)
 
     def blocks(self) -> tuple[CheckResult, ...]:

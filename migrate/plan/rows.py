@@ -7,14 +7,26 @@ that come from checks on groups, topics and clusters are laid over the rows afte
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from migrate.model import GROUP_KIND, Decision, Failure, LogRange, Method, Row
+from migrate.model import (
+    AHEAD_KEPT,
+    GROUP_BLOCKED,
+    GROUP_KIND,
+    HOLDER_BLOCKED,
+    LOG_EARLIEST,
+    LOG_LATEST,
+    LOG_START,
+    Decision,
+    Failure,
+    LogRange,
+    Method,
+    Row,
+)
 from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
 from migrate.row_table import GroupRows, Known, PlanRows
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"
-GROUP_BLOCKED = "group-blocked"
-HOLDER_BLOCKED = "holder-blocked"
+_LOG_ENDS = {Untranslatable.EARLIEST: LOG_EARLIEST, Untranslatable.LATEST: LOG_LATEST}
 
 
 def build_row(facts: RowFacts, policies: Policies, source_down: bool) -> Row:
@@ -37,7 +49,7 @@ def uncommitted_row(facts: RowFacts, policies: Policies) -> Row:
         None,
         "never-committed",
         "The group never committed this partition; --uncommitted earliest sets it to the target's log start.",
-        "log-start",
+        LOG_START,
     )
     return _decide(facts, placed, policies)
 
@@ -51,7 +63,7 @@ def _untranslatable(facts: RowFacts, nowhere: Nowhere, policies: Policies) -> Ro
         return _row(facts, Decision.BLOCK, None, nowhere.reason, nowhere.sentence)
     offset = facts.target_log.start if choice is Untranslatable.EARLIEST else facts.target_log.end
     sentence = f"{nowhere.sentence} Set to the target's {choice} offset, as --untranslatable says."
-    placed = Place(offset, Method.EXPLICIT, None, nowhere.reason, sentence, f"log-{choice}")
+    placed = Place(offset, Method.EXPLICIT, None, nowhere.reason, sentence, _LOG_ENDS[choice])
     return _decide(facts, placed, policies)
 
 
@@ -73,7 +85,7 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
         ahead = f"The target group is at {prior}, {beyond}"
         if policies.rewind is Rewind.KEEP:
             sentence = f"{ahead}; kept by --rewind keep, which may skip records."
-            return _row(facts, Decision.KEEP, placed, "ahead-kept", sentence)
+            return _row(facts, Decision.KEEP, placed, AHEAD_KEPT, sentence)
         sentence = f"{ahead}: setting it would rewind. Choose --rewind set or --rewind keep."
         return _row(facts, Decision.BLOCK, placed, "rewind", sentence)
     if prior is not None and prior > placed.target_offset:

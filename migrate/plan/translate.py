@@ -16,6 +16,7 @@ from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.mm2.topics import CheckpointRecord
 from migrate.model import (
+    LOG_START,
     PROVEN_SYNC,
     Commit,
     Failure,
@@ -190,7 +191,7 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
         Grade.EXACT if answer.exact else Grade.BOUNDED,
         str(answer.why),
         matched_sentence(answer.why, answer.exact, answer.rereads_at_most, answer.missing_on_target),
-        PROVEN_SYNC if answer.lower else "log-start",
+        PROVEN_SYNC if answer.lower else LOG_START,
         answer.lower,
         answer.upper,
         rereads_at_most=answer.rereads_at_most,
@@ -261,9 +262,9 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
         none = "no sync lies at or below the committed offset" if facts.syncs_read else "there is no offset sync"
         if facts.by_timestamp:
             none = "by timestamps no sync is a place"
-        kind, why = "log-start", f"{none}: the target's log start"
+        kind, why = LOG_START, f"{none}: the target's log start"
     elif around.lower.target_offset < target_log.start:
-        kind, why = "log-start", "the target's retention has passed the nearest sync: the target's log start"
+        kind, why = LOG_START, "the target's retention has passed the nearest sync: the target's log start"
     elif around.lower.source_offset == source_committed:
         kind, why = "sync", f"a sync is at the committed offset: {around.lower.target_offset}"
     else:

@@ -17,7 +17,18 @@ from migrate.match.place_table import NO_OFFSET, WHYS, MatchedColumns
 from migrate.match.protocol import Why
 from migrate.mm2.checkpoint_table import checkpoint_offsets
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import PROVEN_SYNC, Commit, Commits, Decision, Grade, LogRange, Method, Row, TopicPartition
+from migrate.model import (
+    LOG_START,
+    PROVEN_SYNC,
+    Commit,
+    Commits,
+    Decision,
+    Grade,
+    LogRange,
+    Method,
+    Row,
+    TopicPartition,
+)
 from migrate.plan.translate import PartitionFacts, known_missing, matched_sentence
 from migrate.row_table import GroupRows, Known
 
@@ -175,7 +186,7 @@ def _placed(places: MatchedColumns, target_ends: Sequence[int]) -> dict[str, Seq
         "reason": texts,
         "why": texts,
         "sentence": list(starmap(matched_sentence, zip(*told, strict=True))),
-        "lower_kind": ["log-start" if each == NO_OFFSET else PROVEN_SYNC for each in places.lower_source],
+        "lower_kind": [LOG_START if each == NO_OFFSET else PROVEN_SYNC for each in places.lower_source],
         "lower_source_offset": _or_none(places.lower_source),
         "lower_target_offset": _or_none(places.lower_target),
         "upper_source_offset": _or_none(places.upper_source),

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.apply.assess import Assessment, Fate
-from migrate.apply.drift import UNDO
 from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.row_results import RowStatus
@@ -13,6 +12,7 @@ from migrate.commit_table import offsets_at
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Row
 from migrate.plan.attention import failback_text
+from migrate.plan.plan import UNDO
 from migrate.row_table import GroupRows
 from migrate.show.table import at_most, columns, layout, names, number, tally, wrapped
 from migrate.text import Colour, both_names, many, name, paint, safe, shell_word

@@ -9,7 +9,10 @@ from migrate.mm2.chain import Window, lower_end
 from migrate.mm2.commands import COMMAND, Mm2Site, resetting, stopping
 from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
+    GROUP_BLOCKED,
     GROUP_KIND,
+    HOLDER_BLOCKED,
+    LOG_START,
     PROVEN_SYNC,
     CheckResult,
     Decision,
@@ -147,7 +150,7 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
         yield "Name", f"On {target} it is called {name(chosen[0].target_group)}, by --group-map."
     blocked = [r for r in (plan.groups() if is_group else plan.holders())[group] if r.decision is Decision.BLOCK]
     if blocked:
-        blocking = [r for r in blocked if r.reason not in ("group-blocked", "holder-blocked")]
+        blocking = [r for r in blocked if r.reason not in (GROUP_BLOCKED, HOLDER_BLOCKED)]
         which = some((f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocking), 5)
         whole = "a group is set" if is_group else "the positions of a holder are taken over"
         yield "Blocked", f"By {which or 'its checks'}; {whole} whole or not at all."
@@ -218,7 +221,7 @@ def _syncs(row: Row, header: Header) -> str:
     proven = ", proven by their records" if row.lower_kind == PROVEN_SYNC or (row.equality and row.why) else ""
     ends = [f"{lower} at or below it" if lower else "none at or below it", f"{upper} above" if upper else "none above"]
     text = f"MM2's nearest{proven}, {name(header.source_alias)} -> {name(header.target_alias)}: {', '.join(ends)}."
-    if row.lower_kind == "log-start" and lower and row.target_log_start is not None:
+    if row.lower_kind == LOG_START and lower and row.target_log_start is not None:
         text += f" The target's log starts at {row.target_log_start}, behind the lower one."
     return text
 

@@ -11,7 +11,7 @@ from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
-from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, STANDING, Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, STANDING, UNDO, Header, Plan
 from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
 from migrate.show.follow import mandate_verdict
 from migrate.show.group_table import group_lines
@@ -69,7 +69,7 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     if plan.header.kind == STANDING:
         return mandate_verdict(plan), Colour.GREEN
     undo = "FAILBACK: " if plan.header.failback else ""
-    undo += "UNDO: " if plan.header.kind == "undo" else ""
+    undo += "UNDO: " if plan.header.kind == UNDO else ""
     writes, held = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0), counted.positions
     if plan.cluster_blocks():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
@@ -298,7 +298,7 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
     if plan.header.format_version != FORMAT_VERSION:
         earlier, anew = plan.header.format_version, "make a new plan"
-        if plan.header.kind == "undo":
+        if plan.header.kind == UNDO:
             anew = "make the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`"
         return NextSteps((f"This version does not apply plans of format {earlier}: {anew}.",))
     lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"

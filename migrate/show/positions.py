@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from migrate.errors import Refused, UsageError
-from migrate.model import CheckResult, Decision, HolderKind, Meaning, Row, Side
+from migrate.model import HOLDER_BLOCKED, CheckResult, Decision, HolderKind, Meaning, Row, Side
 from migrate.plan.held import partitions_without_place
 from migrate.plan.plan import Plan, PositionOrigin
 from migrate.row_table import GroupRows
@@ -70,7 +70,7 @@ def _chosen(plan: Plan, holders: Sequence[str]) -> Mapping[str, GroupRows]:
 def _why(rows: Sequence[Row]) -> str:
     """Return why a holder is blocked: the reason of a row that does not point to another."""
     reasons = [row.reason for row in rows if row.decision is Decision.BLOCK]
-    return next((reason for reason in reasons if reason != "holder-blocked"), reasons[0])
+    return next((reason for reason in reasons if reason != HOLDER_BLOCKED), reasons[0])
 
 
 def by_holder(rows: Sequence[Row], side: Side, holders: Iterable[str] = ()) -> list[HolderPositions]:

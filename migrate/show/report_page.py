@@ -16,11 +16,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from migrate.apply.drift import UNDO
 from migrate.apply.signatures import Signature, names_of, signatures_required, standing
 from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
-from migrate.plan.plan import Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.show.charts import lag_bars, rereads_bars
 from migrate.show.plan_table import (
