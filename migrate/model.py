@@ -18,9 +18,6 @@ PROVEN_SYNC, LOG_START, LOG_EARLIEST, LOG_LATEST = "proven-sync", "log-start", "
 # blocks the group or the holder of positions.
 AHEAD_KEPT, GROUP_BLOCKED, HOLDER_BLOCKED = "ahead-kept", "group-blocked", "holder-blocked"
 
-# Kafka's default of `offset.metadata.max.bytes`, which counts UTF-16 units (OffsetMetadataManager).
-LONGEST_METADATA = 4096
-
 
 class Side(StrEnum):
     """Which cluster a fact was read from."""
@@ -400,8 +397,3 @@ def may_skip(row: Row) -> bool:
         or (row.decision is Decision.KEEP and row.reason == AHEAD_KEPT)
         or (row.decision in (Decision.SET, Decision.MANUAL) and row.lower_kind == LOG_LATEST)
     )
-
-
-def utf16_units(text: str) -> int:
-    """Return the text's length as Java counts it."""
-    return len(text) + sum(c > "\uffff" for c in text)

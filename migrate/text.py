@@ -184,3 +184,8 @@ def bytes_text(count: int) -> str:
         return f"{count} B"
     digits = f"{size:.1f}" if size < 9.95 else f"{size:.0f}"
     return f"{digits} {'k' if unit == 1 else _UNITS[unit]}B"
+
+
+def utf16_units(text: str) -> int:
+    """Return the text's length as Java counts it."""
+    return len(text) + sum(c > "\uffff" for c in text)

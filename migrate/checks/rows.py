@@ -8,18 +8,19 @@ from migrate.checks.check import CheckFacts, judges
 from migrate.match.protocol import Why
 from migrate.model import (
     LOG_START,
-    LONGEST_METADATA,
     CheckResult,
     Decision,
     Grade,
     GroupPartition,
     Level,
     Method,
-    utf16_units,
 )
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
-from migrate.text import many
+from migrate.text import many, utf16_units
+
+# Kafka's default of `offset.metadata.max.bytes`, which counts UTF-16 units (OffsetMetadataManager).
+LONGEST_METADATA = 4096
 
 
 @judges(checks.INSIDE_TARGET_LOG, checks.REWIND, checks.COMMIT_BEYOND_LOG_END, checks.LOG_NOT_VISIBLE)

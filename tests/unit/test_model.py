@@ -19,7 +19,6 @@ from migrate.model import (
     may_skip,
     rereads,
     rewinds,
-    utf16_units,
 )
 from tests.unit.plans import row
 
@@ -93,11 +92,6 @@ def test_a_check_that_can_only_refute_says_nothing_where_it_found_nothing():
     unseen = CheckResult("c", Level.NOT_VISIBLE, Scope.ROW, "s", "e", "seen")
     assert unseen.says_nothing and not replace(unseen, counts_as=Level.WARN).says_nothing
     assert not replace(unseen, level=Level.PASS).says_nothing
-
-
-@pytest.mark.parametrize(("text", "units"), [("", 0), ("abc", 3), ("é", 1), ("\U0001f600", 2), ("a\U0001f600\x00", 4)])
-def test_lengths_are_counted_as_java_counts_them(text, units):
-    assert utf16_units(text) == units == len(text.encode("utf-16-le")) // 2
 
 
 def test_a_failure_reads_as_its_code_and_its_message():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.text import Colour, cells, name, paint, parse_duration, safe, shell_word, some, wants_colour
+from migrate.text import Colour, cells, name, paint, parse_duration, safe, shell_word, some, utf16_units, wants_colour
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,8 @@ def test_a_length_of_time_is_a_whole_number_and_a_unit(text, seconds):
 def test_any_other_length_of_time_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match="such as 90d"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(("text", "units"), [("", 0), ("abc", 3), ("é", 1), ("\U0001f600", 2), ("a\U0001f600\x00", 4)])
+def test_lengths_are_counted_as_java_counts_them(text, units):
+    assert utf16_units(text) == units == len(text.encode("utf-16-le")) // 2
