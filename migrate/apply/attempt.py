@@ -10,6 +10,7 @@ from migrate.commit_table import has_same_offsets
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin
+from migrate.survey.groups import NO_ANSWER
 
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
@@ -32,7 +33,7 @@ class Attempt:
     whole: frozenset[str]
     is_fresh: bool
 
-    def made(self) -> Answers:
+    def run(self) -> Answers:
         """Write, and return what the cluster answered; whatever breaks is an answer too."""
         left = self.left
         wanted = {group: rows.commits() for group, rows in left.items()}
@@ -68,7 +69,7 @@ class Attempt:
             return {}
         left = self.left
         try:
-            current = self.admin.commits(list(offsets))
+            current = self._commits(offsets)
         except Exception as error:
             unread = replace(no_answer(error), outcome_unknown=False)
             return {group: dict.fromkeys(left[group], unread) for group in offsets}
@@ -76,7 +77,7 @@ class Attempt:
         for group, now in current.items():
             judged = self.before.get(group, {})
             if isinstance(now, Failure):
-                moved[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
+                moved[group] = dict.fromkeys(left[group], now)
             elif not has_same_offsets(now, judged) and not all(
                 is_ours(row, now, judged) for row in left[group].by_partition().values()
             ):
@@ -96,12 +97,12 @@ class Attempt:
         try:
             answers |= self._still_hidden({g: rows for g, rows in removed.items() if rows.need_acknowledgement})
             asked = [group for group in removed if group not in answers]
-            for group, now in self.admin.commits(asked).items() if asked else ():
+            for group, now in self._commits(asked).items():
                 rows, whole, judged = removed[group], group in self.whole, self.before.get(group, {})
                 places, doubted = set(rows), _doubted(rows)
                 going = [] if isinstance(now, Failure) else [p for p in now if whole or p in places]
                 if isinstance(now, Failure):
-                    answers[group] = dict.fromkeys(left[group], Failure(now.code, now.message, now.retriable))
+                    answers[group] = dict.fromkeys(left[group], now)
                 elif not has_same_offsets(now, judged) and (
                     any(now[p].offset != (judged[p].offset if p in judged else None) for p in going if p not in doubted)
                     or any(
@@ -129,21 +130,31 @@ class Attempt:
         return answers
 
     def _still_hidden(self, removed: Left) -> Answers:
-        """Commit once more what unanswered writes may have left where nobody sees it; answer where that failed.
+        """Commit once more what unanswered writes may have left where nobody sees it; answer where that cannot be done.
 
         A coordinator up to Kafka 3.9 keeps such an append in its log and not in memory, and removes only what it has in
         memory: without a word it would come back when the coordinator moves.
         """
+        answers: Answers = {}
         unseen: dict[str, Commits] = {}
-        for group, now in self.admin.commits(list(removed)).items() if removed else ():
+        for group, now in self._commits(removed).items():
             if isinstance(now, Failure):
-                continue
-            if hidden := {p: commit for p, commit in _doubted(removed[group]).items() if p not in now}:
+                # A second reading that succeeds would take what is hidden for removed.
+                answers[group] = dict.fromkeys(self.left[group], now)
+            elif hidden := {p: commit for p, commit in _doubted(removed[group]).items() if p not in now}:
                 unseen[group] = hidden
         outcomes = self.admin.alter(unseen) if unseen else {}
-        answers = {group: _answered(outcomes.get(group, {}), commits, SET) for group, commits in unseen.items()}
-        failures = {group: [a for a in each.values() if isinstance(a, Failure)] for group, each in answers.items()}
-        return {group: dict.fromkeys(removed[group], failed[0]) for group, failed in failures.items() if failed}
+        for group, commits in unseen.items():
+            shown = _answered(outcomes.get(group, {}), commits, SET).values()
+            if failed := [answer for answer in shown if isinstance(answer, Failure)]:
+                answers[group] = dict.fromkeys(removed[group], failed[0])
+        return answers
+
+    def _commits(self, groups: Collection[str]) -> dict[str, Commits | Failure]:
+        """Read groups; one that the answer leaves out is a failure, and no failure to read is a write in doubt."""
+        answers = self.admin.commits(list(groups)) if groups else {}
+        read = {group: answers.get(group, NO_ANSWER) for group in groups}
+        return {g: Failure(a.code, a.message, a.retriable) if isinstance(a, Failure) else a for g, a in read.items()}
 
 
 def _doubted(rows: PendingRows) -> dict[TopicPartition, Commit]:

@@ -203,7 +203,7 @@ class GroupWriter:
 
     def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
         is_fresh = self._clock.monotonic() - self._looked_at <= FRESH_SECONDS
-        return Attempt(self._admin, left, before, self._whole, is_fresh).made()
+        return Attempt(self._admin, left, before, self._whole, is_fresh).run()
 
     def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.

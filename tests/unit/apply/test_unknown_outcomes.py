@@ -170,6 +170,23 @@ def test_a_removal_is_not_said_to_be_done_where_the_hidden_append_could_not_be_o
     assert scene.rollback().exit_code == 0 and not scene.target.unseen["a"] and scene.target.held("a") == {}
 
 
+def test_a_group_that_could_not_be_read_before_its_removal_is_not_removed_over_a_hidden_append(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a")), tmp_path)
+    scene.target.script("alter", "a", Script(HIDDEN, late=True))
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
+    judged = scene.target.calls["commits"] + 1
+
+    def fail_once(call: str) -> None:
+        if call == "commits" and scene.target.calls["commits"] == judged:
+            scene.target.script("commits", "a", Script(LOADING))
+
+    scene.target.on_call = fail_once
+    assert scene.rollback().exit_code == 0
+    while scene.target.unseen["a"]:
+        scene.target.surface("a")
+    assert scene.target.held("a") == {}
+
+
 def test_a_removal_that_failed_after_the_hidden_append_was_overtaken_is_tried_again(tmp_path: Path) -> None:
     scene = Scene(plan(row("a")), tmp_path)
     scene.target.script("alter", "a", Script(HIDDEN, late=True))
