@@ -109,8 +109,8 @@ class GroupNames:
     `idle_map_lines` are those of `--group-map` that decide for no group, `under_old_names` the renamed groups whose
     name on the source the target has as well. `shared_names` maps a group of the plan to one that is not in it, and
     would have the same name on the target, `taken_names` a renamed one to partitions of topics that are not its own
-    there on which the group with its new name has committed. `checkpointed_as_named` are groups of a source that is
-    down whose checkpoints bear the target's name alone.
+    there on which the group with its new name has committed. `checkpointed_under_new_name` are groups of a source that
+    is down whose checkpoints bear the target's name alone.
     """
 
     never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class GroupNames:
     under_old_names: tuple[str, ...] = ()
     shared_names: Mapping[str, str] = field(default_factory=dict)
     taken_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    checkpointed_as_named: tuple[str, ...] = ()
+    checkpointed_under_new_name: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def name_shared(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
             "Map one of the two to another name; or, where the other never moves, leave it out with --exclude-group or "
             "waive with --accept group-name-shared:GROUP.",
         )  # fmt: skip
-    for group in facts.groups.checkpointed_as_named:
+    for group in facts.groups.checkpointed_under_new_name:
         called = name(target.names[group])
         yield checks.GROUP_NAME_SHARED.unseen(
             Level.BLOCK, group, f"checkpoints under {name(group)}, its name on {source}",

@@ -180,7 +180,7 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         idle_map_lines=request.group_map.idle_lines(survey.selected.groups_seen),
         under_old_names=survey.under_old_names,
         shared_names=_shared_names(request, survey),
-        checkpointed_as_named=_checkpointed_as_named(survey) if down else (),
+        checkpointed_under_new_name=_checkpointed_under_new_name(survey) if down else (),
         taken_names={} if flow.failback else _taken_names(request, survey),
     )
 
@@ -239,7 +239,7 @@ def _shared_names(request: PlanRequest, survey: Survey) -> dict[str, str]:
     return shared
 
 
-def _checkpointed_as_named(survey: Survey) -> tuple[str, ...]:
+def _checkpointed_under_new_name(survey: Survey) -> tuple[str, ...]:
     """Return the renamed groups that have checkpoints under the target's name and none under their own."""
     checkpointed = {group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)}
     renamed = survey.target_names.renamed.items()

@@ -208,6 +208,12 @@ def moved(flow_lab: AnyLab, spark: Any, tmp_path_factory: pytest.TempPathFactory
     return made
 
 
+def with_one_partition(lab: AnyLab, spark: Any, folder: Path, name: str) -> tuple[Moved, Partition]:
+    """A scene of its own with one topic of one partition, nothing written yet."""
+    scene = Scene(lab, name, new_seed())
+    return Moved(scene, Queries(spark, folder), CommandLine.of(lab, folder)), (scene.create("plain", 1), 0)
+
+
 @pytest.fixture(scope="module")
 def planned(moved: Moved) -> Moved:
     """The plan of the two queries, and of a loader whose table keeps the last record that it has done."""
@@ -459,9 +465,8 @@ def test_a_query_that_goes_on_from_a_bounded_row_reads_no_more_twice_than_the_ro
     flow_lab: AnyLab, spark: Any, tmp_path: Path
 ) -> None:
     """Retention on A has taken what a holder wants next: B still has it, and only some of that can be told from it."""
-    scene, queries = Scene(flow_lab, "bounded", new_seed()), Queries(spark, tmp_path)
-    moved = Moved(scene, queries, CommandLine.of(flow_lab, tmp_path))
-    place = scene.create("plain", 1), 0
+    moved, place = with_one_partition(flow_lab, spark, tmp_path, "bounded")
+    scene, queries = moved.scene, moved.queries
     scene.write([place], 400)
     scene.wait_replicated()
     truth = scene.truth()[place]
@@ -486,9 +491,8 @@ def test_a_foreach_batch_that_skips_numbers_it_has_had_drops_those_of_a_new_chec
     flow_lab: AnyLab, spark: Any, tmp_path: Path
 ) -> None:
     """The usual way to write each batch once: its number and its records in one transaction, a known number skipped."""
-    scene, queries = Scene(flow_lab, "skipping", new_seed()), Queries(spark, tmp_path)
-    moved = Moved(scene, queries, CommandLine.of(flow_lab, tmp_path))
-    place = scene.create("plain", 1), 0
+    moved, place = with_one_partition(flow_lab, spark, tmp_path, "skipping")
+    scene, queries = moved.scene, moved.queries
 
     def run(bootstrap: str, topics: list[str], checkpoint: str, table: Path, **options: str) -> list[str]:
         """Return the identities of all records in the table once the query has read all there is."""

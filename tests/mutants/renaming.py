@@ -111,7 +111,7 @@ RENAMING = (
         "checkpoints-of-a-new-name-taken-unasked",
         "With the source down, checkpoints under the new name alone wait for a reviewer.",
         "migrate/plan/build.py",
-        "        checkpointed_as_named=_checkpointed_as_named(survey) if down else (),\n",
+        "        checkpointed_under_new_name=_checkpointed_under_new_name(survey) if down else (),\n",
         "",
         ("tests/unit/plan/test_group_map.py",),
     ),
