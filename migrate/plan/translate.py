@@ -261,7 +261,7 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
     if around.lower is None:
         none = "no sync lies at or below the committed offset" if facts.syncs_read else "there is no offset sync"
         if facts.by_timestamp:
-            none = "by timestamps no sync is a place"
+            none = "no sync counts with --by timestamp"
         kind, why = LOG_START, f"{none}: the target's log start"
     elif around.lower.target_offset < target_log.start:
         kind, why = LOG_START, "the target's retention has passed the nearest sync: the target's log start"

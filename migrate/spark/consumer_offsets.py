@@ -228,7 +228,7 @@ class _Verdicts:
                 continue
             taken = into_spark(frame.sparkSession, verdicts.items(), f"{name}_named string,{name}_verdict string")
             frame = frame.join(broadcast(taken), frame[name] == taken[f"{name}_named"], "left").drop(f"{name}_named")
-        if not self.strays:  # of nearly every cluster
+        if not self.strays:  # as on nearly every cluster
             return frame.selectExpr("*", "false as is_stray")
         strays = into_spark(frame.sparkSession, sorted(self.strays), "stray_group string,stray_partition int")
         is_it = (frame["group"] == strays["stray_group"]) & (frame["log_partition"] == strays["stray_partition"])

@@ -683,8 +683,8 @@ WRITING = (
         "hidden-append-said-to-be-overtaken",
         "A removal is not done where the hidden append could not be overtaken.",
         "migrate/apply/attempt.py",
-        "for group, failed in failures.items() if failed}\n",
-        "for group, failed in failures.items() if not failed}\n",
+        "if failed := [answer for answer in shown if isinstance(answer, Failure)]:",
+        "if failed := [answer for answer in shown if not answer]:",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_a_removal_is_not_said_to_be_done_where_the_hidden_append_could_not_be_overtaken",
         ),
@@ -712,5 +712,13 @@ WRITING = (
         "        rows, assessment.target_commits, assessment.looked_at\n",
         "        rows, assessment.target_commits\n",
         ("tests/unit/apply/test_attempt.py",),
+    ),
+    Mutant(
+        "unread-group-removed-all-the-same",
+        "Nothing is removed of a group that could not be read before, for an append may be hidden.",
+        "migrate/apply/attempt.py",
+        "                answers[group] = dict.fromkeys(self.left[group], now)\n",
+        "                pass\n",
+        ("tests/unit/apply/test_unknown_outcomes.py",),
     ),
 )

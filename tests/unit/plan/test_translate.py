@@ -64,7 +64,9 @@ def test_by_timestamps_no_sync_places_what_was_not_read_for_nothing_would_guard_
     (row,) = [row for row in plan.rows if row.key == ("g", "t", 0)]
     assert (row.target_offset, row.lower_kind) == (stands, "log-start" if by_timestamp else "sync")
     # None was asked for: one may well lie below.
-    assert ("no sync is a place" in row.sentence.lower()) == by_timestamp and "No sync lies" not in row.sentence
+    assert (
+        "no sync counts with --by timestamp" in row.sentence.lower()
+    ) == by_timestamp and "No sync lies" not in row.sentence
 
 
 def test_records_without_a_copy_are_told_in_the_sentence():
