@@ -30,6 +30,7 @@ from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.plan.plan import UNDO, Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.survey.groups import ExpiryWatch
+from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Timer
 
 
@@ -86,8 +87,8 @@ def apply_plan(
     details = {"plan": plan.fingerprint, **(options.details or {})}
     if assessment.source_unseen:
         details["source_not_seen"] = assessment.source_unseen
-    names = plan.rows.renamed()
-    with journal.open(command, details, state.events, names) as writer, _spending(spends, plan, undone.events):
+    called = TargetNames(plan.rows.renamed()).on_target
+    with journal.open(command, details, state.events, called) as writer, _spending(spends, plan, undone.events):
         _before_writing(assessment, done, writer)
         trouble = gap = ""
         if not assessment.writable:

@@ -8,11 +8,11 @@ Invariants, whatever the rows say:
 - A group is set whole or not at all: also not without a place that we wrote, and that has no row any more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from migrate.apply.follow_memory import GroupMemory, OwnWrites, same
+from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites, same
 from migrate.apply.history import SET
 from migrate.checks.check import CheckFacts, is_without_members
 from migrate.checks.groups import offsets_expiry
@@ -30,10 +30,12 @@ from migrate.model import (
     GroupState,
     Level,
     Row,
+    Scope,
     TopicPartition,
 )
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
+from migrate.text import capital
 
 
 class WhyNot(StrEnum):
@@ -41,6 +43,7 @@ class WhyNot(StrEnum):
 
     ALIVE = "alive-on-target"
     WRITTEN = "written-by-somebody-else"
+    NAME = "no-name-of-its-own"
     STATE = "state-not-visible"
     MOVES_BACK = "would-move-back"
     MOVING = "commits-moving"
@@ -256,6 +259,26 @@ def _would_go_back(row: Row, sight: GroupSight, memory: GroupMemory) -> bool:
     if standing is None or row.target_offset is None or row.target_offset >= standing.offset:
         return False
     return own is None or not own.is_ours(standing)
+
+
+def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, Refusal]:
+    """Return the groups that were written and have no row now; `there` are those that have.
+
+    One that is left alone is done: what it has on the target is its consumers' affair.
+    """
+    told = "No commit of it was seen on the source: nothing keeps what stands on the target from expiring."
+    return {
+        group: Refusal(WhyNot.GONE, told, is_unsafe=True)
+        for group, of_group in memory.groups.items()
+        if group not in there and of_group.written() and not of_group.left
+    }
+
+
+def without_rows(results: Collection[CheckResult], rows: PlanRows) -> dict[str, Refusal]:
+    """Return the groups that a check blocks and that have no row: a name that no group has, a share group."""
+    groups = rows.groups()
+    blocks = (r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.GROUP and r.subject not in groups)
+    return {r.subject: Refusal(r.check, f"{capital(r.seen)}; expected {r.expected}.") for r in blocks}
 
 
 def kept_by_a_write(

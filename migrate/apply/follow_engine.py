@@ -15,10 +15,21 @@ from dataclasses import dataclass, field
 
 from migrate.apply.attempt import Answer
 from migrate.apply.drift import is_committed_as_planned
-from migrate.apply.follow_decision import Allowed, GroupSight, GroupVerdict, Refusal, WhyNot, judge, kept_by_a_write
+from migrate.apply.follow_decision import (
+    Allowed,
+    GroupSight,
+    GroupVerdict,
+    Refusal,
+    WhyNot,
+    gone_from_source,
+    judge,
+    kept_by_a_write,
+    without_rows,
+)
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
 from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
+from migrate.apply.follow_names import renamed, sharing_with_written, surveyed_apart
 from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
 from migrate.apply.write import GroupWriter, read_commits
@@ -27,15 +38,14 @@ from migrate.checks.check import is_without_members
 from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.clock import Clock
 from migrate.errors import ClusterError
-from migrate.model import CheckResult, Commits, Decision, Failure, Grade, GroupState, Level, Row, Scope
+from migrate.model import Commits, Decision, Failure, Grade, GroupState, Row
 from migrate.plan.build import judged
 from migrate.plan.rows import with_blocks
 from migrate.ports import ClusterAdmin, Progress
-from migrate.row_table import PlanRows
 from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest, Survey
 from migrate.survey.take import take_survey
-from migrate.text import capital
 
 # What blocks a cutover and no pass: everything runs on, and what is not copied yet comes right later.
 NO_BLOCK_HERE = ("source-group-stopped", "producers-stopped", "not-drained", "mm2-tasks")
@@ -47,12 +57,12 @@ REFRESHES_PER_RETENTION = 4
 @dataclass(frozen=True)
 class FollowEdges:
     """What passes go through. `clusters` gives what one look reads through; `writing` a client of the target that holds
-    a lock while it may write, and writes the metadata of the groups that it is given byte for byte. `forget` makes the
-    next look read all records anew.
+    a lock while it may write, and writes the metadata of the groups that it is given byte for byte, under the names
+    that groups have there. `forget` makes the next look read all records anew.
     """
 
     clusters: Callable[[], Clusters]
-    writing: Callable[[int, Collection[str]], ClusterAdmin]
+    writing: Callable[[int, Collection[str], TargetNames], ClusterAdmin]
     forget: Callable[[], None]
 
 
@@ -77,6 +87,7 @@ class PassResult:
     """What one pass did. `rows_changed` have another commit on the source than in the pass before; `rows_set` were
     written and read back, `rows_to_set` would be in a dry run. `trouble` is what ended it early, "" if nothing;
     `is_stopped` says that it was told to stop before it wrote, `has_lost_journal` that its journal takes no more lines.
+    `target_names` are what the target calls those of the refused groups that have another name there.
     """
 
     number: int
@@ -88,6 +99,7 @@ class PassResult:
     rows_to_set: int = 0
     rows_set: int = 0
     refused: Mapping[str, Refusal] = field(default_factory=dict)
+    target_names: Mapping[str, str] = field(default_factory=dict)
     delays: tuple[Delay, ...] = ()
     source_bytes: int = 0
     target_bytes: int = 0
@@ -137,8 +149,9 @@ class Follower:
         """
         self._passes += 1
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
-        survey = self._survey()
+        survey, without_name = self._survey()
         sights, refused = _sights(self._choices, survey, self._memory, self._clock.now_ms())
+        refused |= without_name
         allowed, now_ms = allowed_by(survey, self._choices.grades), self._clock.now_ms()
         verdicts = [judge(sight, self._memory.of(sight.group), allowed, now_ms) for sight in sights]
         rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
@@ -148,7 +161,7 @@ class Follower:
         stands = [r for s, v in zip(sights, verdicts, strict=True) if v.refused is None for r in s.rows]
         is_stopped = not is_wanted()
         is_written = self._journal is not None and not is_stopped
-        writing = self._written(sights, verdicts) if is_written else _Writing()
+        writing = self._written(sights, verdicts, survey.target_names) if is_written else _Writing()
         refused |= writing.refused
         done = [row for row in stands if row.group not in refused]
         compared = survey.comparison
@@ -162,6 +175,7 @@ class Follower:
             rows_to_set=sum(map(len, to_set.values())),
             rows_set=sum(len(r) for g, r in to_set.items() if g not in refused) if is_written else 0,
             refused=dict(sorted(refused.items())),
+            target_names=renamed(self._choices.request.group_map, refused),
             delays=self._delays.reached(done, self._clock.now_ms()) if is_written else (),
             source_bytes=compared.source_bytes if compared else 0,
             target_bytes=compared.target_bytes if compared else 0,
@@ -170,9 +184,12 @@ class Follower:
             has_lost_journal=writing.has_lost_journal,
         )
 
-    def _survey(self) -> Survey:
-        """Look at both clusters; twice where a topic was created anew, of which records were remembered."""
-        survey = self._look()
+    def _survey(self) -> tuple[Survey, dict[str, Refusal]]:
+        """Look at both clusters; twice where a topic was created anew, of which records were remembered.
+
+        Also return the groups that were left out because they have no name of their own on the target.
+        """
+        survey, refused = self._look()
         before, self._topic_ids = (
             self._topic_ids,
             {"source": survey.source.topic_ids, "target": survey.target.topic_ids},
@@ -181,18 +198,23 @@ class Follower:
                for topic, known in before.get(side, {}).items()):  # fmt: skip
             self._edges.forget()
             return self._look()
-        return survey
+        return survey, refused
 
-    def _look(self) -> Survey:
-        survey = take_survey(self._choices.request, self._edges.clusters(), self._clock, self._progress)
+    def _look(self) -> tuple[Survey, dict[str, Refusal]]:
+        survey, refused = surveyed_apart(
+            self._choices.request,
+            lambda request: take_survey(request, self._edges.clusters(), self._clock, self._progress),
+        )
         try:
             refuse_other_clusters(self._choices, survey)
         except ClusterError:
             self._edges.forget()  # what was read there is nothing of ours
             raise
-        return survey
+        return survey, refused
 
-    def _written(self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict]) -> _Writing:
+    def _written(
+        self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict], names: TargetNames
+    ) -> _Writing:
         """Write, and read back."""
         journal = self._journal
         assert journal is not None
@@ -215,7 +237,7 @@ class Follower:
             or any(map(carries_metadata, seen[group].standing.values()))
             or self._memory.of(group).has_metadata
         ]
-        target = self._edges.writing(journal.lock, with_metadata)
+        target = self._edges.writing(journal.lock, with_metadata, names)
         try:
             return self._write(journal, target, rows, seen)
         finally:
@@ -301,14 +323,17 @@ class Follower:
 def _sights(
     choices: FollowChoices, survey: Survey, memory: FollowMemory, now_ms: int
 ) -> tuple[list[GroupSight], dict[str, Refusal]]:
-    """Return what was seen of each group, and the refusals of those that have no row."""
+    """Return what was seen of each group, and the refusals of those that have no row, or no name of their own."""
     request, facts = choices.request, survey.group_facts
     asked, rows, found = judged(request, survey, now_ms)
     expiring = kept_by_a_write(asked, rows, found, request.policies)
     results = [r for r in found if r.check != OFFSETS_EXPIRY.name or r.subject not in expiring]
     laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
+    sharing = sharing_with_written(request.group_map, laid.groups().keys(), memory)
     sights = []
     for group, table in laid.groups().items():
+        if group in sharing:
+            continue
         moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
         accepted = any(pattern.fullmatch(group) for pattern in choices.moving_groups)
         sights.append(
@@ -317,7 +342,8 @@ def _sights(
                 "" if accepted else ", ".join(moving[:3]), group in expiring, survey.target.topic_ids,
             )
         )  # fmt: skip
-    return sights, gone_from_source(memory, laid.groups().keys()) | without_rows(results, laid)
+    # One that was written and is gone is unsafe, whatever a check says of its name.
+    return sights, without_rows(results, laid) | gone_from_source(memory, laid.groups().keys()) | sharing
 
 
 def _other_topics(target: ClusterAdmin, sights: Collection[GroupSight]) -> frozenset[str]:
@@ -352,26 +378,6 @@ def allowed_by(survey: Survey, grades: frozenset[Grade]) -> Allowed:
     retention_ms = settings.retention_ms if isinstance(settings, BrokerSettings) else None
     refresh_ms = REFRESH_MS if retention_ms is None else retention_ms // REFRESHES_PER_RETENTION
     return Allowed(grades, retention_ms, refresh_ms)
-
-
-def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, Refusal]:
-    """Return the groups that were written and have no row now; `there` are those that have.
-
-    One that is left alone is done: what it has on the target is its consumers' affair.
-    """
-    told = "No commit of it was seen on the source: nothing keeps what stands on the target from expiring."
-    return {
-        group: Refusal(WhyNot.GONE, told, is_unsafe=True)
-        for group, of_group in memory.groups.items()
-        if group not in there and of_group.written() and not of_group.left
-    }
-
-
-def without_rows(results: Collection[CheckResult], rows: PlanRows) -> dict[str, Refusal]:
-    """Return the groups that a check blocks and that have no row: a name that no group has, a share group."""
-    groups = rows.groups()
-    blocks = (r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.GROUP and r.subject not in groups)
-    return {r.subject: Refusal(r.check, f"{capital(r.seen)}; expected {r.expected}.") for r in blocks}
 
 
 def _is_set(row: Row, answer: Answer | None, commits: Commits) -> bool:

@@ -11,16 +11,15 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from migrate.apply.follow_memory import FollowMemory, planned_columns
 from migrate.apply.history import LEFT, SET, JournalState, Offsets, by_partition
-from migrate.apply.journal import Journal, JournalLost, JournalWriter, journal_content, write_all
+from migrate.apply.journal import Journal, JournalLost, JournalWriter, NameOnTarget, journal_content, write_all
 from migrate.clock import iso
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition
-from migrate.plan.companions import sealed, sync_folder, unsealed
+from migrate.plan.companions import sync_folder, unsealed
 from migrate.plan.file import temporary_beside
 
 FOLLOW = "follow"
@@ -49,20 +48,19 @@ def read_memory(path: Path) -> FollowMemory:
 class FollowJournal(Journal):
     """The journal file of one mandate; what `open` returns is a `FollowWriter`."""
 
-    def writer_of(
-        self, descriptor: int, before: JournalState, target_names: Mapping[str, str] = MappingProxyType({})
-    ) -> "FollowWriter":
+    def writer_of(self, descriptor: int, before: JournalState, name_on_target: NameOnTarget) -> "FollowWriter":
         """Return the writer of a file that is locked."""
-        return FollowWriter(self.path, descriptor, self.fingerprint, before, self._now_ms)
+        return FollowWriter(self.path, descriptor, self.fingerprint, before, self._now_ms, name_on_target)
 
 
 class FollowWriter(JournalWriter):
     """Appends events, keeps `memory` in step with them, and makes the journal short again."""
 
     def __init__(
-        self, path: Path, descriptor: int, fingerprint: str, before: JournalState, now_ms: Callable[[], int]
-    ) -> None:
-        super().__init__(descriptor, fingerprint, before, now_ms)
+        self, path: Path, descriptor: int, fingerprint: str, before: JournalState, now_ms: Callable[[], int],
+        name_on_target: NameOnTarget,
+    ) -> None:  # fmt: skip
+        super().__init__(descriptor, fingerprint, before, now_ms, name_on_target)
         self.memory = read_memory(path)
         self._path = path
         self._limit = 0  # a journal of an earlier run may be of any length
@@ -106,11 +104,10 @@ class FollowWriter(JournalWriter):
             raise JournalLost(f"the journal cannot be made shorter ({error.strerror})") from error
 
     def _replace(self) -> None:
-        now = iso(self._now_ms())
         with temporary_beside(self._path) as (descriptor, temporary):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for event in self.memory.snapshot():
-                write_all(descriptor, sealed({"time": now, **event, "fingerprint": self._fingerprint}) + b"\n")
+                write_all(descriptor, self.line_of(event))
             os.fsync(descriptor)
             temporary.replace(self._path)
             sync_folder(self._path.parent)

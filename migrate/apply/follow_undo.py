@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites
+from migrate.apply.follow_names import renamed
 from migrate.apply.history import JournalState
 from migrate.apply.undo import digest_of
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row, TopicPartition
 from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, UNDO, Plan
+from migrate.plan.standing import group_map_of_mandate
 from migrate.row_table import PlanRows
 
 SourceTopicOf = Callable[[str], str | None]
@@ -28,10 +30,14 @@ def undo_of_follow(
     """Return the undo of all that was, or may have been, written under a mandate; without rows if nothing was.
 
     `standing` is what the groups in doubt have committed now. `names` gives the source topic that a topic is the copy
-    of. `moved` is what to do with offsets that consumers have moved since: `REFUSE_MOVED` or `RESTORE_MOVED`.
+    of; what groups are called on the target says the mandate's own map. `moved` is what to do with offsets that
+    consumers have moved since: `REFUSE_MOVED` or `RESTORE_MOVED`.
     """
+    called = renamed(group_map_of_mandate(plan), memory.groups)
     rows = [
-        _row(group, place, own, memory.of(group), standing.get(group, {}), names)
+        _row(group, place, own, memory.of(group), standing.get(group, {}), names)._replace(
+            target_group=called.get(group, "")
+        )
         for group in sorted(memory.groups)
         for place, own in sorted(memory.of(group).written().items())
     ]

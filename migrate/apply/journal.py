@@ -16,7 +16,6 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Self
 
 from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history
@@ -28,6 +27,8 @@ from migrate.plan.companions import journal_path, journals_under_any_name, seale
 from migrate.plan.plan import SHORT_DIGITS
 
 Results = Mapping[TopicPartition, "str | Failure"]
+# What the target calls a group; `str` where every group keeps its name.
+NameOnTarget = Callable[[str], str]
 
 _IN_USE = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
@@ -105,12 +106,12 @@ class Journal:
         command: str,
         details: Mapping[str, object],
         expected_events: int | None = None,
-        target_names: Mapping[str, str] = MappingProxyType({}),
+        name_on_target: NameOnTarget = str,
     ) -> "JournalWriter":
         """Lock the journal, create it if there is none, write `begin`.
 
-        `target_names` are what groups are called on the target that have another name there: every event of such a
-        group says so, for whoever has to restore a backup by hand.
+        `name_on_target` says what the target calls a group: every event of one that has another name there says so, for
+        whoever has to restore a backup by hand.
 
         Raises `Refused` if somebody has it, if it does not hold `expected_events` any more (then another run was
         there since it was read), or if this is to be its first line and the plan has a journal under another name in
@@ -136,7 +137,7 @@ class Journal:
                     "Run the same command again: it starts from what is there now.",
                 )
             size = os.fstat(descriptor).st_size
-            writer = self.writer_of(descriptor, before, target_names)
+            writer = self.writer_of(descriptor, before, name_on_target)
         except BaseException:
             os.close(descriptor)
             raise
@@ -152,11 +153,9 @@ class Journal:
             ) from error
         return writer
 
-    def writer_of(
-        self, descriptor: int, before: JournalState, target_names: Mapping[str, str] = MappingProxyType({})
-    ) -> "JournalWriter":
+    def writer_of(self, descriptor: int, before: JournalState, name_on_target: NameOnTarget) -> "JournalWriter":
         """Return the writer of a file that is locked."""
-        return JournalWriter(descriptor, self.fingerprint, before, self._now_ms, target_names)
+        return JournalWriter(descriptor, self.fingerprint, before, self._now_ms, name_on_target)
 
     def refuse_running(self) -> None:
         """Raise `Refused` while a run holds the journal: what it says is out of date at once."""
@@ -243,10 +242,10 @@ class JournalWriter:
         fingerprint: str,
         before: JournalState,
         now_ms: Callable[[], int],
-        target_names: Mapping[str, str] = MappingProxyType({}),
+        name_on_target: NameOnTarget = str,
     ) -> None:
         self.before = before
-        self._target_names = target_names
+        self._name_on_target = name_on_target
         self._descriptor = descriptor
         self._fingerprint = fingerprint
         self._now_ms = now_ms
@@ -277,12 +276,16 @@ class JournalWriter:
         except OSError as error:
             raise _lost(error) from error
 
+    def line_of(self, event: Mapping[str, Any]) -> bytes:
+        """Return the line of an event, of now where it has no time of its own."""
+        record = {"time": iso(self._now_ms()), **event, "fingerprint": self._fingerprint}
+        if "group" in event and (target_group := self._name_on_target(event["group"])) != event["group"]:
+            record["target_group"] = target_group
+        return sealed(record) + b"\n"
+
     def write(self, event: str, **fields: Any) -> None:
         """Append one event; it is durable after the next `sync`. Raises `JournalLost`."""
-        record = {"time": iso(self._now_ms()), "event": event, "fingerprint": self._fingerprint, **fields}
-        if (target_group := self._target_names.get(fields.get("group", ""))) is not None:
-            record["target_group"] = target_group
-        line = sealed(record) + b"\n"
+        line = self.line_of({"event": event, **fields})
         try:
             write_all(self._descriptor, line)
         except OSError as error:

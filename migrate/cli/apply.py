@@ -131,7 +131,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     if options["out"] is not None:
         refuse_out(options["out"])
     with apply_edges(flow, progress, bool(exact) and options["out"] is None, options) as edges:
-        names = _target_names(plan, loose)
+        names = _target_names(undo if plan.header.kind == STANDING else plan, loose)
         target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         if not undo.rows:
             lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE

@@ -28,6 +28,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.plan.standing import (
     filters_of_mandate,
+    group_map_of_mandate,
     limits_of_mandate,
     mandate_of,
     moving_groups,
@@ -77,7 +78,8 @@ def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -
             "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
         }
         # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.
-        with journal.open(FOLLOW, details, state.events) as writer:
+        names = group_map_of_mandate(plan)
+        with journal.open(FOLLOW, details, state.events, names.mapped) as writer:
             assert isinstance(writer, FollowWriter), "the journal of a mandate is written by its own writer"
             follower = Follower(choices, edges, writer.memory, writer, clock, telling)
             teller = _Teller(plan, path, options["every"] / 1000, telling)
@@ -123,6 +125,7 @@ def _choices(plan: Plan, flow: Flow, options: Mapping[str, Any]) -> FollowChoice
         settle_seconds=options["settle"],
         settings={},
         limits=limits_of_mandate(mandate),
+        group_map=group_map_of_mandate(plan),
     )
     return FollowChoices(
         request=request,

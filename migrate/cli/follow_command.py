@@ -25,7 +25,7 @@ from migrate.text import parse_duration
 DEFAULT_GRADES = "exact,bounded"
 standing_options = together(
     option("--standing", is_flag=True,
-           help="Write no rows but a mandate for `follow`: these filters and limits, until --until."),
+           help="Write no rows but a mandate for `follow`: these filters, names and limits, until --until."),
     # Not from the environment, where it may be that of an export.
     click.option("--until", metavar="TIME",
                  help="With --standing: when the mandate ends, at most 30 days ahead: 2026-11-23T22:00:00Z, or ms "

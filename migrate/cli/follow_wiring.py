@@ -18,6 +18,7 @@ from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.exact_client import JavaExactClient, JavaMachine
+from migrate.survey.renamed import TargetNames, renamed_admin
 from migrate.survey.survey import Clusters
 
 # What was read of MM2's topics is kept that long: they are compacted, and memory is not.
@@ -79,8 +80,9 @@ def follow_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping[
                 target_commits=ExactCommits(edges.target, exact[Side.TARGET]),
             )
 
-        def writing(lock: int, with_metadata: Collection[str]) -> ClusterAdmin:
-            return ExactAdmin(target.admin(options["concurrency"]), exact[Side.TARGET], with_metadata).holding(lock)
+        def writing(lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
+            admin = ExactAdmin(target.admin(options["concurrency"]), exact[Side.TARGET], names.asked(with_metadata))
+            return renamed_admin(admin, names).holding(lock)
 
         def forget() -> None:
             comparer.forget()

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from migrate.apply.follow_journal import read_memory
+from migrate.apply.follow_names import renamed
 from migrate.apply.follow_undo import groups_in_doubt, undo_of_follow
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.apply.undo import groups_restored
 from migrate.cli.export import time_of
+from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import apply_edges, endpoints
 from migrate.clock import SystemClock
@@ -19,9 +21,12 @@ from migrate.errors import ClusterError, Refused, UsageError
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure
 from migrate.plan.file import refuse_out, write_plan
-from migrate.plan.plan import Mandate, Plan
+from migrate.plan.mandate import Mandate
+from migrate.plan.plan import Plan
 from migrate.plan.standing import (
     filters_of_mandate,
+    group_map_of_mandate,
+    mapped_groups,
     moving_groups,
     parse_grades,
     refuse_until,
@@ -30,6 +35,7 @@ from migrate.plan.standing import (
 from migrate.ports import Progress
 from migrate.show.follow import mandate_lines
 from migrate.survey.policies import CommitsFrom, Policies, Rewind, Uncommitted, Untranslatable
+from migrate.survey.renamed import TargetNames, refuse_map_of_other_clusters
 from migrate.text import many
 
 # What a mandate cannot have: by parameter, the option and the value that it has where nobody gave it.
@@ -38,7 +44,7 @@ _NOT_STANDING = {
     "commits_from": ("--commits-from", str(CommitsFrom.ADMIN)), "commits_as_of": ("--commits-as-of", None),
     "no_match": ("--no-match", False), "no_groups": ("--no-groups", False), "position_files": ("--positions", ()),
     "spark_checkpoints": ("--spark-checkpoint", ()), "sinks": ("--sink", ()), "stateful": ("--stateful", ()),
-    "group_map": ("--group-map", None), "by": ("--by", "records"),
+    "by": ("--by", "records"),
 }  # fmt: skip
 
 
@@ -55,7 +61,7 @@ def run_standing(flow: Flow, policies: Policies, out: Path, progress: Progress, 
             "--standing needs --until: when the mandate ends.", "For example --until 2026-12-01T06:00:00Z."
         )
     refuse_until(until_ms, clock.now_ms())
-    named = filters_of(options).groups_file
+    named, group_map = filters_of(options).groups_file, group_map_of(options)
     mandate = Mandate(
         until_ms=until_ms,
         groups=tuple(options["groups"]),
@@ -69,10 +75,13 @@ def run_standing(flow: Flow, policies: Policies, out: Path, progress: Progress, 
         max_fetch=options["max_fetch"],
         untranslatable=_choices(policies),
         moving_groups=tuple(options["moving_groups"]),
+        group_map=mapped_groups(group_map),
     )
     moving_groups(mandate), filters_of_mandate(mandate)  # refused now, and not in the first pass
     settings = {REQUIRED_SETTING: str(options["require_signatures"])} if options["require_signatures"] else {}
-    plan = standing_plan(flow, mandate, policies, _cluster_ids(flow, progress, options), settings, clock.now_ms())
+    cluster_ids = _cluster_ids(flow, progress, options)
+    refuse_map_of_other_clusters(group_map, cluster_ids)
+    plan = standing_plan(flow, mandate, policies, cluster_ids, settings, clock.now_ms())
     progress.step(f"writing {out}")
     write_plan(plan, out)
     return list(mandate_lines(plan, str(out), options["width"], options["colour"]))
@@ -138,7 +147,8 @@ def undo_of_mandate(
     if doubts := groups_in_doubt(memory):
         exact = [group for group in doubts if memory.of(group).has_metadata]
         with apply_edges(flow, progress, bool(exact), options) as edges:
-            admin = edges.exact_admin(edges.target, exact)
+            called = TargetNames(renamed(group_map_of_mandate(plan), doubts))
+            admin = edges.exact_admin(edges.target, exact, called)
             progress.step(f"reading {many(len(doubts), 'group')} on {admin.alias}")
             for group, answer in admin.commits(doubts).items():
                 if isinstance(answer, Failure):

@@ -23,9 +23,17 @@ from migrate.errors import UsageError
 from migrate.mm2.settings import java_pattern
 from migrate.text import name
 
-_REGEX = "regex:"
+REGEX = "regex:"
 # Java's and sed's way to write a group, which Python would take literally.
 _JAVA_REFERENCE = re.compile(r"\$(\d|\{)")
+
+
+class NoNameOfItsOwn(UsageError):
+    """Raised where a map leaves names without one on the target, or gives one to several; `names` are all of them."""
+
+    def __init__(self, problem: str, todo: str, names: tuple[str, ...]) -> None:
+        super().__init__(problem, todo)
+        self.names = names
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ class NameMap:
         names: dict[str, MapLine] = {}
         expressions: list[MapLine] = []
         heading = [f"source_{kind}", f"target_{kind}"]
-        place = _Place(option, file, f"{','.join(heading)} or {_REGEX}EXPRESSION,REPLACEMENT")
+        place = _Place(option, file, f"{','.join(heading)} or {REGEX}EXPRESSION,REPLACEMENT")
         headed = False
         for number, text in enumerate(lines, 1):
             stripped = text.strip()
@@ -71,8 +79,8 @@ class NameMap:
             source, target = place.cells(number, stripped)
             if not headed and not expressions and [source.lower(), target.lower()] == heading:
                 headed = True
-            elif source.startswith(_REGEX):
-                expressions.append(place.expression(number, source.removeprefix(_REGEX), target))
+            elif source.startswith(REGEX):
+                expressions.append(place.expression(number, source.removeprefix(REGEX), target))
             elif not headed:
                 place.wrong(number, f"{name(source)} before a heading", f"{','.join(heading)} as the first line")
             elif source in names:
@@ -83,11 +91,39 @@ class NameMap:
             raise UsageError(f"{option} {file} maps no {kind}.", f"Write lines of the form {place.form}.")
         return cls(option, file, kind, names, tuple(expressions))
 
+    @classmethod
+    def from_written(cls, option: str, file: str, kind: str, written: Iterable[tuple[str, str, bool]]) -> "NameMap":
+        """Return the map whose lines were `written` down, in their order; one without lines of none.
+
+        A line is a name or the text of an expression, what the target calls it, and whether it is an expression. Raises
+        `UsageError` for an expression that is none.
+        """
+        names: dict[str, MapLine] = {}
+        expressions: list[MapLine] = []
+        place = _Place(option, file, f"{REGEX}EXPRESSION,REPLACEMENT")
+        for number, (source, target, is_expression) in enumerate(written, 1):
+            if is_expression:
+                expressions.append(place.expression(number, source, target))
+            else:
+                names[source] = MapLine(number, source, target)
+        return cls(option, file, kind, names, tuple(expressions))
+
+    def written(self) -> tuple[tuple[str, str, bool], ...]:
+        """Return the lines in their order, as `from_written` takes them."""
+        return tuple(
+            (line.source if line.pattern is None else line.source.removeprefix(REGEX), line.target, bool(line.pattern))
+            for line in self.lines()
+        )
+
+    def lines(self) -> list[MapLine]:
+        """Return the lines in the file's order."""
+        return sorted([*self.names.values(), *self.expressions], key=lambda line: line.number)
+
     def __bool__(self) -> bool:
         return bool(self.names or self.expressions)
 
     def mapped(self, source: str) -> str:
-        """Return what the target calls a name; raises `UsageError` where a replacement leaves nothing of it."""
+        """Return what the target calls a name; raises `NoNameOfItsOwn` where a replacement leaves nothing of it."""
         line = self.line_of(source)
         if line is None:
             return source
@@ -97,9 +133,10 @@ class NameMap:
             assert match is not None
             target = match.expand(line.target)
         if not target.strip():
-            raise UsageError(
+            raise NoNameOfItsOwn(
                 f"{self.option} {self.file}, {line}: {self.kind} {name(source)} would be without a name on the target.",
                 "Expected a replacement that leaves one.",
+                (source,),
             )
         return target
 
@@ -116,8 +153,7 @@ class NameMap:
     def idle_lines(self, sources: Iterable[str]) -> tuple[MapLine, ...]:
         """Return the lines that decide for none of these names, in the file's order: most likely misspelt."""
         deciding = {line.number for source in sources if (line := self.line_of(source)) is not None}
-        lines = sorted([*self.names.values(), *self.expressions], key=lambda line: line.number)
-        return tuple(line for line in lines if line.number not in deciding)
+        return tuple(line for line in self.lines() if line.number not in deciding)
 
     def reversed(self) -> "NameMap":
         """Return the map of the way back.
@@ -143,20 +179,22 @@ class NameMap:
     def all_mapped(self, sources: Collection[str]) -> dict[str, str]:
         """Return what the target calls each of these names.
 
-        Raises `UsageError` that names both, where two would have one name there: with or without a line of the map.
+        Raises `NoNameOfItsOwn` where several would have one name there, with or without a line of the map: it says
+        which the first two are.
         """
-        targets: dict[str, str] = {}
-        taken: dict[str, str] = {}
-        for source in sorted(sources):
-            target = targets[source] = self.mapped(source)
-            if target in taken:
-                raise UsageError(
-                    f"{self.option} {self.file}: {self.kind}s {name(taken[target])} and {name(source)} "
-                    f"would both be {name(target)} on the target.",
-                    f"Expected a name of its own for each; map one of the two to another, or leave one out "
-                    f"(--exclude-{self.kind}).",
-                )
-            taken[target] = source
+        targets = {source: self.mapped(source) for source in sorted(sources)}
+        called: dict[str, list[str]] = {}
+        for source, target in targets.items():
+            called.setdefault(target, []).append(source)
+        sharing = {target: of_name for target, of_name in called.items() if len(of_name) > 1}
+        for target, (first, second, *_) in sharing.items():
+            raise NoNameOfItsOwn(
+                f"{self.option} {self.file}: {self.kind}s {name(first)} and {name(second)} "
+                f"would both be {name(target)} on the target.",
+                f"Expected a name of its own for each; map one of the two to another, or leave one out "
+                f"(--exclude-{self.kind}).",
+                tuple(source for of_name in sharing.values() for source in of_name),
+            )
         return targets
 
 
@@ -177,7 +215,7 @@ class _Place:
         if len(cells) != 2:
             self.wrong(number, f"{len(cells)} cells", f"2: {self.form}; quote a name that has a comma")
         source, target = (cell.strip() for cell in cells)
-        if not source.removeprefix(_REGEX) or not target:
+        if not source.removeprefix(REGEX) or not target:
             self.wrong(number, "an empty name", self.form)
         return source, target
 
@@ -198,7 +236,7 @@ class _Place:
             self.wrong(
                 number, f"the replacement {name(replacement)} ({error})", r"\1 to \99 or \g<name>, of groups that exist"
             )
-        return MapLine(number, f"{_REGEX}{text}", replacement, pattern)
+        return MapLine(number, f"{REGEX}{text}", replacement, pattern)
 
     def wrong(self, number: int, seen: str, expected: str) -> NoReturn:
         """Refuse a line."""

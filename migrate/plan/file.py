@@ -24,6 +24,7 @@ from typing import IO, Any
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.model import GROUP_KIND, CheckResult, Decision, Grade, Level, Method, Scope
 from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path, sync_folder
+from migrate.plan.mandate import mandate_from
 from migrate.plan.plan import (
     ADDED_IN,
     FORMAT_VERSION,
@@ -31,7 +32,6 @@ from migrate.plan.plan import (
     SHORT_DIGITS,
     TABLES_SINCE,
     Header,
-    Mandate,
     PinnedRange,
     Plan,
     PlannedActivity,
@@ -389,8 +389,7 @@ def _header(document: dict[str, Any]) -> Header:
     if "activity" in document:
         document["activity"] = tuple(PlannedActivity(**entry) for entry in document["activity"])
     if document.get("mandate") is not None:
-        lists = {name: tuple(value) for name, value in document["mandate"].items() if isinstance(value, list)}
-        document["mandate"] = Mandate(**{**document["mandate"], **lists})
+        document["mandate"] = mandate_from(document["mandate"])
     return Header(**document)
 
 

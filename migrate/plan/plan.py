@@ -30,6 +30,7 @@ from migrate.model import (
     may_skip,
     rewinds,
 )
+from migrate.plan.mandate import Mandate, mandate_document
 from migrate.row_table import GroupRows, PlanRows, row_document
 
 FORMAT_VERSION = 7
@@ -44,7 +45,6 @@ ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_mean
 TARGET_PARTITIONS = "target-partitions:"
 # What becomes of a position: its owner sets it, or it is left as it is.
 _OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
-# The kind of a plan without rows: a mandate for `follow`.
 # The kinds of plans: what `plan` makes, what a rollback makes of it, and a mandate for `follow`.
 CUTOVER, UNDO, STANDING = "plan", "undo", "standing"
 # A setting of an undo: what becomes of offsets that consumers have moved since.
@@ -112,32 +112,6 @@ class PlannedActivity:
     last_commit_ms: int
     ms_between_commits: int | None
     records_between_commits: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Mandate:
-    """What a standing plan allows `follow` to write, until `until_ms` (ms since 1970).
-
-    `groups`, `exclude_groups`, `topics` and `exclude_topics` are regular expressions; `named_groups` are those of a
-    groups file as it was when the mandate was made, None where none was given. `grades` are those that may be written,
-    `max_rereads` bounds what a group would read twice. `match_limit` is how many offsets of either log a pass may read
-    of a partition, `max_fetch` how many bytes from either cluster, None for any. `untranslatable` are the choices for
-    commits that no law translates, as they are typed. `moving_groups` are regular expressions of groups that are
-    written although their commits move without a member.
-    """
-
-    until_ms: int
-    groups: tuple[str, ...]
-    exclude_groups: tuple[str, ...]
-    topics: tuple[str, ...]
-    exclude_topics: tuple[str, ...]
-    named_groups: tuple[str, ...] | None
-    grades: tuple[str, ...]
-    max_rereads: int
-    match_limit: int
-    max_fetch: int | None
-    untranslatable: tuple[str, ...]
-    moving_groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +310,8 @@ def header_document(header: Header) -> dict[str, Any]:
     A plan that is no mandate has no such field, nor has a holder without a state one that says so.
     """
     document = {n: value for n, value in asdict(header).items() if ADDED_IN.get(n, 0) <= header.format_version}
-    if header.mandate is None:
-        document.pop("mandate", None)
+    if document.pop("mandate", None) is not None and header.mandate is not None:
+        document["mandate"] = mandate_document(header.mandate)
     for origin in document.get("positions", ()):
         # Plans of this format were made before there was the field.
         if not origin["is_stateful"]:

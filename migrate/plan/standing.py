@@ -13,10 +13,12 @@ from migrate.checks.registry import parse_waiver
 from migrate.errors import Refused, UsageError
 from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow, RuntimeWord
+from migrate.mm2.name_map import NameMap
 from migrate.mm2.settings import java_pattern
 from migrate.model import Grade
 from migrate.plan.header import flow_names
-from migrate.plan.plan import FORMAT_VERSION, STANDING, Header, Mandate, Plan
+from migrate.plan.mandate import Mandate, MappedGroup
+from migrate.plan.plan import FORMAT_VERSION, STANDING, Header, Plan
 from migrate.row_table import PlanRows
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Rewind, parse_untranslatable
@@ -138,6 +140,17 @@ def moving_groups(mandate: Mandate) -> tuple[re.Pattern[str], ...]:
         raise UsageError(
             f"--moving-group: {error}.", "The whole name must match; write \\. for a dot and .* for anything."
         ) from None
+
+
+def mapped_groups(group_map: NameMap) -> tuple[MappedGroup, ...]:
+    """Return a group map as a mandate holds it; `group_map_of_mandate` reads it."""
+    return tuple(MappedGroup(*line) for line in group_map.written())
+
+
+def group_map_of_mandate(plan: Plan) -> NameMap:
+    """Return what groups are called on the target; raises `UsageError` for an expression that is none."""
+    lines = ((line.source, line.target, line.is_expression) for line in mandate_of(plan).group_map)
+    return NameMap.from_written("the group map of mandate", plan.short_fingerprint, "group", lines)
 
 
 def limits_of_mandate(mandate: Mandate) -> Limits:

@@ -8,12 +8,14 @@ from migrate.apply.follow_delay import DelaySum
 from migrate.apply.follow_engine import PassResult
 from migrate.apply.follow_run import PassSum
 from migrate.clock import iso, minute
-from migrate.plan.plan import Header, Mandate, Plan
+from migrate.mm2.name_map import REGEX
+from migrate.plan.mandate import Mandate
+from migrate.plan.plan import Header, Plan
 from migrate.show.table import aligned, wrapped
-from migrate.text import Colour, duration_text, many, name, paint, safe, shell_word, some
+from migrate.text import Colour, both_names, duration_text, many, name, paint, safe, shell_word, some
 
 LABELS = 11
-GROUPS_SHOWN = 40
+GROUPS_SHOWN = NAMES_SHOWN = 40
 
 
 def pass_document(result: PassResult) -> dict[str, Any]:
@@ -49,7 +51,12 @@ def status_file_document(plan: Plan, total: PassSum, every_seconds: float, proce
         "ended": ended or None,
         "pass": None if total.last is None else pass_document(total.last),
         "refused_groups": {
-            group: {"reason": r.reason, "sentence": r.sentence, "unsafe_to_fail_over": r.is_unsafe}
+            group: {
+                "target_group": last.target_names.get(group, "") if last else "",
+                "reason": r.reason,
+                "sentence": r.sentence,
+                "unsafe_to_fail_over": r.is_unsafe,
+            }
             for group, r in (last.refused if last else {}).items()
         },
         "run": {
@@ -109,7 +116,8 @@ def refused_lines(result: PassResult | None, width: int, colour: bool) -> Iterat
     yield paint("LEFT OUT", Colour.BOLD, colour)
     for group, refusal in refused[:GROUPS_SHOWN]:
         unsafe = "unsafe-to-fail-over: it may skip records on the target. " if refusal.is_unsafe else ""
-        yield from wrapped(f"{name(group)}  {refusal.reason}: {unsafe}{safe(refusal.sentence)}", width, "  ", "    ")
+        called = both_names(group, result.target_names.get(group, group) if result else group)
+        yield from wrapped(f"{called}  {refusal.reason}: {unsafe}{safe(refusal.sentence)}", width, "  ", "    ")
     if len(refused) > GROUPS_SHOWN:
         yield f"  and {many(len(refused) - GROUPS_SHOWN, 'more group')}: the status file has them all"
 
@@ -157,6 +165,8 @@ def mandate_facts(header: Header) -> Iterator[tuple[str, str]]:
     yield "Limits", limits
     budget = "" if mandate.max_fetch is None else f", {mandate.max_fetch} bytes from either cluster"
     yield "Reading", f"at most {mandate.match_limit} offsets of a partition{budget} in a pass"
+    if mandate.group_map:
+        yield "Names", _names(mandate)
     if mandate.moving_groups:
         yield (
             "Moving",
@@ -198,6 +208,13 @@ def _selection(mandate: Mandate) -> str:
     if mandate.exclude_groups:
         parts.append(f"not {safe(', '.join(mandate.exclude_groups))}")
     return ", ".join(parts)
+
+
+def _names(mandate: Mandate) -> str:
+    """Return what groups are called on the target: whoever approves a mandate approves that too."""
+    lines = (f"{REGEX * line.is_expression}{line.source} -> {line.target}" for line in mandate.group_map)
+    rest = "; `show --format json` has them all" * (len(mandate.group_map) > NAMES_SHOWN)
+    return "on the target, by the first that fits: " + safe(some(lines, NAMES_SHOWN, "; ")) + rest
 
 
 def _mandate(header: Header) -> Mandate:

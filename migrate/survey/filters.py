@@ -6,7 +6,7 @@ takes is counted by its name, so that rows + filtered = commits read.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import UsageError
@@ -56,6 +56,10 @@ class Filters:
             _compiled("--exclude-topic", exclude_topics),
             None if groups_file is None else read_groups_file(groups_file),
         )
+
+    def without(self, groups: Iterable[str]) -> "Filters":
+        """Return these filters with more groups excluded, by their names."""
+        return replace(self, exclude_groups=(*self.exclude_groups, *(re.compile(re.escape(g)) for g in groups)))
 
     def verdict(self, group: str, topic: str) -> str | None:
         """Return the name of the filter that takes this commit away; None if it stays.

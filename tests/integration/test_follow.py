@@ -24,7 +24,7 @@ from tests.integration.followedscene import (
     quiet_pass,
     wait_pass,
 )
-from tests.integration.javajudge import JavaJudge
+from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.running import started
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
@@ -178,3 +178,61 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
     with capsys.disabled():
         print(f"\n{ended.stdout}\n{compared.stdout.splitlines()[1]}\nlost by the oracle: {by_oracle}")
         print(f"{len(in_life)} passes of the second run, {max(p['seconds'] for p in in_life)} s at most")
+
+
+def test_renamed_groups_are_followed_killed_and_taken_back_under_their_new_names_by_kafkas_own_admin(
+    lab: AnyLab, tmp_path: Path
+) -> None:
+    if lab.external:
+        pytest.skip("the judge speaks to the lab's clusters only")
+    scene, topic = staged(lab, "named")
+    copy, group = scene.copy(topic), scene.group
+    commands = CommandLine.of(lab, tmp_path)
+    (tmp_path / "names.csv").write_text(
+        f"source_group,target_group\n{group('started')},{group('back')}\n"
+        f"{group('back')},{group('started')}\nregex:(idle|handed)(.*),eu.\\1\\2\n"
+    )
+    called = {
+        group("started"): group("back"), group("back"): group("started"),
+        group("idle"): f"eu.{group('idle')}", group("handed"): f"eu.{group('handed')}",
+    }  # fmt: skip
+    with JavaJudge(lab.source) as source, JavaJudge(lab.target) as target:
+
+        def held(judge: JavaJudge) -> HeldByGroup:
+            return {name: of for name, of in judge.held().items() if name.endswith(scene.suffix) and of}
+
+        source.commit({group("idle"): {(topic, 0): (310, "é\x00m")}})
+        target.commit({called[group("back")]: {(copy, 1): (4, "before")}})
+        before = held(target)
+        mandate = Mandated.made(commands, scene, "--group-map", "names.csv")
+        dry = commands.run("follow", PLAN, *commands.clusters, *QUICK).expect(0)
+        assert dry.stdout.startswith("DRY RUN: a pass would set 8 rows of 4 groups") and held(target) == before
+        with started(commands, *mandate.words("2s", *QUICK)) as running:
+            wait_pass(running, "a pass after the first", quiet_pass)
+            running.process.send_signal(signal.SIGKILL)
+            running.process.wait()
+        on_a = held(source)
+        wanted = {called[g]: {(copy, p): at for (_, p), at in places.items()} for g, places in on_a.items()}
+        old_name = {group("idle"): before[group("idle")]}
+        assert held(target) == wanted | old_name, "what has an old name on the target is nobody's here"
+
+        source.commit({group("back"): {(topic, 0): (20, "back")}, group("handed"): {(topic, 0): (400, "")}})
+        target.commit({called[group("handed")]: {(copy, 0): (900, "")}})
+        with started(commands, *mandate.words("2s", *QUICK)) as running:
+            wait_pass(running, "the reset", lambda seen: seen["refused"] == {WRITTEN: 1} and not seen["rows_set"])
+            running.process.send_signal(signal.SIGTERM)
+            ended = running.result().expect(4)
+        assert f"{group('handed')} -> {called[group('handed')]}  {WRITTEN}: unsafe-to-fail-over" in ended.stdout
+        wanted[called[group("back")]][copy, 0] = (20, "back")
+        wanted[called[group("handed")]][copy, 0] = (900, "")
+        assert held(target) == wanted | old_name
+        followed = [word for g in ("idle", "back", "started") for word in ("--group", group(g))]
+        mapped = ("--group-map", "names.csv", "--format", "json")
+        compared = commands.run("groups", "compare", *commands.clusters, *followed, *mapped)
+        rows = json.loads(compared.expect(0).stdout)["rows"]
+        assert {row["verdict"] for row in rows} == {"equal"} and len(rows) == 6
+
+        commands.undo(PLAN).expect(3)
+        commands.undo(PLAN, "--allow-partial").expect(4)
+        moved = {called[group("handed")]: wanted[called[group("handed")]]}
+        assert held(target) == before | moved

@@ -79,8 +79,8 @@ RENAMING = (
         "an-unmapped-group-in-the-way",
         "A group that keeps its name is in the way of one that would get it.",
         "migrate/mm2/name_map.py",
-        "            taken[target] = source\n",
-        "            taken.update({target: source} if target != source else {})\n",
+        "            called.setdefault(target, []).append(source)\n",
+        "            called.setdefault(target, []).extend([source] if target != source else [])\n",
         ("tests/unit/mm2/test_name_map.py", "tests/unit/plan/test_group_map.py"),
     ),
     Mutant(

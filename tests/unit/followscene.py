@@ -1,5 +1,6 @@
 """A mandate, two clusters in memory, and passes of `follow` on them: what the tests of `follow` share."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
 from migrate.apply.follow_journal import FollowJournal, read_memory
+from migrate.apply.follow_names import renamed
 from migrate.apply.follow_undo import groups_in_doubt, undo_of_follow
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
@@ -15,15 +17,19 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Grade, TopicPartition
 from migrate.plan.companions import journal_path
-from migrate.plan.plan import Mandate, Plan
+from migrate.plan.mandate import Mandate
+from migrate.plan.plan import Plan
 from migrate.plan.standing import (
     filters_of_mandate,
+    group_map_of_mandate,
     limits_of_mandate,
     moving_groups,
     policies_of_mandate,
     standing_plan,
 )
+from migrate.ports import ClusterAdmin
 from migrate.survey.policies import Policies, parse_untranslatable
+from migrate.survey.renamed import TargetNames, renamed_admin
 from migrate.survey.survey import Clusters, PlanRequest
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
 from tests.unit.planscene import world
@@ -76,18 +82,22 @@ class FollowScene:
             source_groups=self.on_source, target_groups=self.on_target,
         )  # fmt: skip
 
+    def writing(self, lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
+        return renamed_admin(self.target, names)
+
     def follower(self, execute: bool = True) -> Follower:
         assert self.plan.header.mandate is not None
         policies = policies_of_mandate(self.plan, NO_BLOCK_HERE)
         request = PlanRequest(
             self.flow, filters_of_mandate(self.plan.header.mandate), policies, False, 6.0, {},
-            limits_of_mandate(self.plan.header.mandate),
+            limits_of_mandate(self.plan.header.mandate), group_map=group_map_of_mandate(self.plan),
         )  # fmt: skip
         grades = frozenset(map(Grade, self.plan.header.mandate.grades))
         moving = moving_groups(self.plan.header.mandate)
         choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, moving)
-        edges = FollowEdges(self._clusters, lambda lock, groups: self.target, self._forget)
-        self._writer = self.journal.open("follow", {"plan": self.plan.fingerprint}) if execute else None
+        edges = FollowEdges(self._clusters, self.writing, self._forget)
+        called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
+        self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None
         memory = self._writer.memory if self._writer else read_memory(self.journal.path)
         return Follower(choices, edges, memory, self._writer, self.clock, NoProgress())
 
@@ -109,7 +119,9 @@ class FollowScene:
         self.die()
         memory, state = read_memory(self.journal.path), self.journal.read()
         standing: dict[str, Commits] = {}
-        for group, answer in self.target.commits(groups_in_doubt(memory)).items():
+        doubts = groups_in_doubt(memory)
+        target = renamed_admin(self.target, TargetNames(renamed(group_map_of_mandate(self.plan), doubts)))
+        for group, answer in target.commits(doubts).items():
             assert isinstance(answer, dict)
             standing[group] = answer
         names = self.flow.policy.source_topic
@@ -117,8 +129,9 @@ class FollowScene:
 
     def rollback(self, **options: Any) -> ApplyResult:
         made, path = self.undo(), self.journal.path
+        clusters = ApplyClusters(renamed_admin(self.target, TargetNames(made.rows.renamed())))
         return apply_plan(
-            made, ApplyClusters(self.target), Journal(path, made.header.undoes, self.clock.now_ms), self.clock,
+            made, clusters, Journal(path, made.header.undoes, self.clock.now_ms), self.clock,
             NoProgress(),
             replace(ApplyOptions(execute=True, command=ROLLBACK, group_timeout_seconds=1.0), **options),
         )  # fmt: skip

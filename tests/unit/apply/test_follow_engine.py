@@ -302,6 +302,14 @@ def test_a_group_that_has_no_commit_on_the_source_any_more_is_named_and_never_le
     assert reasons(result) == {"h": WhyNot.GONE} and result.unsafe == ("h",) and scene.on_b("h") == H
 
 
+def test_a_group_that_is_named_and_gone_is_unsafe_like_any_other_that_was_written(tmp_path):
+    scene = FollowScene(tmp_path, changes={"groups": ("g", "h")})
+    scene.look()
+    scene.source.offsets.pop("h")
+    result = scene.look()
+    assert reasons(result) == {"h": WhyNot.GONE} and result.unsafe == ("h",)
+
+
 def test_a_group_of_which_a_commit_is_not_seen_on_the_source_any_more_is_named_and_not_set_in_part(scene):
     scene.look()
     gone = scene.source.offsets["g"].pop(TopicPartition("t", 1))
@@ -341,7 +349,9 @@ def test_groups_with_metadata_anywhere_are_read_byte_for_byte_before_they_are_wr
     scene.source.commit("g", "t", 1, 61)
     follower = scene._follower
     edges = follower._edges
-    follower._edges = replace(edges, writing=lambda lock, groups: asked.append(groups) or edges.writing(lock, groups))
+    follower._edges = replace(
+        edges, writing=lambda lock, groups, names: asked.append(groups) or edges.writing(lock, groups, names)
+    )
     assert scene.look().rows_set == 1 and asked == [["g"]], "only the partition without metadata has moved"
 
 
@@ -350,7 +360,9 @@ def test_metadata_that_nobody_here_can_read_asks_for_java_only_where_it_matters(
     scene.target.commit("g", "elsewhere", 0, 5, UNREAD_METADATA)
     follower = scene._follower = scene.follower()
     edges = follower._edges
-    follower._edges = replace(edges, writing=lambda lock, groups: asked.append(groups) or edges.writing(lock, groups))
+    follower._edges = replace(
+        edges, writing=lambda lock, groups, names: asked.append(groups) or edges.writing(lock, groups, names)
+    )
     assert scene.look().refused == {} and asked == [[]]
 
 

@@ -31,7 +31,7 @@ class Night:
 
         @contextmanager
         def edges(*arguments):
-            yield FollowEdges(scene._clusters, lambda lock, groups: scene.target, scene._forget)
+            yield FollowEdges(scene._clusters, scene.writing, scene._forget)
 
         def admin(of):
             return SimpleNamespace(alias=of.alias, facts=of.facts, close=lambda: None)
@@ -249,3 +249,36 @@ def test_what_status_shows_of_a_mandate_is_its_status_file(night):
     night.follow(plan=plan)
     shown = "\n".join(followed.lines(Page("", 200), night.scene.clock.now_ms()))
     assert "pass 2" in shown and "2 groups, 3 rows, 0 set; left out: none" in shown
+
+
+def test_renamed_groups_are_approved_followed_and_taken_back_under_their_new_names(night):
+    (night.folder / "names.csv").write_text("source_group,target_group\ng,g-eu\nregex:team-(.*),\\1\n")
+    plan = night.mandate("--group-map", str(night.folder / "names.csv"), "--accept", "named-groups-exist")
+    shown = " ".join(run("show", str(night.path)).stdout.split())
+    assert r"Names on the target, by the first that fits: g -> g-eu; regex:team-(.*) -> \1" in shown
+    (night.folder / "names.csv").unlink()  # the mandate has it all
+    night.scene.target.commit("g", "A.t", 0, 7)
+    ran = night.follow(plan=plan)
+    assert "FOLLOWED" in ran.stdout, ran.output
+    assert (night.scene.on_b("g-eu"), night.scene.on_b("h"), night.scene.on_b("g")) == (G, H, {("A.t", 0): 7})
+    night.scene.target.commit("g-eu", "A.t", 0, 90)
+    left = night.follow(plan=plan)
+    assert left.exit_code == 4 and "g -> g-eu  written-by-somebody-else: unsafe-to-fail-over" in left.stdout
+    refused = read_status(status_path(night.path, plan.fingerprint))["refused_groups"]
+    assert refused["g"]["target_group"] == "g-eu"
+    night.scene.target.commit("g-eu", "A.t", 0, 55)
+    undo = ("--approve", plan.fingerprint, "--execute")
+    undone = run("rollback", str(night.path), *night.words, *undo)
+    assert "RESTORED" in undone.stdout, undone.output
+    assert (night.scene.on_b("g-eu"), night.scene.on_b("h"), night.scene.on_b("g")) == ({}, {}, {("A.t", 0): 7})
+
+
+def test_a_map_from_a_plan_between_other_clusters_makes_no_mandate(night):
+    from migrate.plan.file import write_plan
+    from tests.builders import make_plan, make_row
+
+    moved = make_plan([make_row("g", target_group="g-eu")], source_cluster_id="x", target_cluster_id="y")
+    write_plan(moved, night.folder / "moved.plan")
+    ran = night.plan("--group-map", str(night.folder / "moved.plan"))
+    assert ran.exit_code == 2 and "is a plan for clusters x and y" in " ".join(ran.output.split())
+    assert not night.path.exists()

@@ -9,6 +9,7 @@ from migrate.apply.journal import Journal
 from migrate.cli.standing import undo_of_mandate
 from migrate.errors import ClusterError
 from migrate.model import Failure
+from migrate.plan.mandate import MappedGroup
 from tests.fakes import Crash, FakeApplyEdges, NoProgress, Script
 from tests.unit.followscene import T0, FollowScene
 
@@ -49,6 +50,29 @@ def test_without_a_doubt_nobody_is_asked(scene):
 def test_of_a_write_in_doubt_what_stands_there_is_taken_back_and_java_is_not_needed_without_metadata(scene):
     killed_amid_a_write(scene)
     assert {r.target_partition: r.target_prior for r in undone(scene).rows}[T0] == 70 and scene.asked == [False]
+
+
+def test_of_a_renamed_group_the_new_name_is_asked(tmp_path, monkeypatch):
+    scene = FollowScene(tmp_path, changes={"groups": ("g",), "group_map": (MappedGroup("g", "g-eu", False),)})
+    scene.target.commit("g", "A.t", 0, 7)
+
+    @contextmanager
+    def edges(*_):
+        yield FakeApplyEdges(scene.target)
+
+    monkeypatch.setattr(standing_module, "apply_edges", edges)
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+
+    def die_before_it_writes(call):
+        if call == "alter":
+            raise Crash
+
+    scene.target.on_call = die_before_it_writes
+    with pytest.raises(Crash):
+        scene.look()
+    rows = undone(scene).rows
+    assert {r.target_partition: (r.target_group, r.target_prior) for r in rows}[T0] == ("g-eu", 55)
 
 
 def test_a_target_that_does_not_tell_is_an_error_and_no_guess(scene):

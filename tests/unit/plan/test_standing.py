@@ -7,7 +7,8 @@ import pytest
 from migrate.errors import Refused, UsageError
 from migrate.model import Grade
 from migrate.plan.file import read_plan, write_plan
-from migrate.plan.plan import Mandate, Plan
+from migrate.plan.mandate import Mandate, MappedGroup
+from migrate.plan.plan import Plan
 from migrate.plan.standing import (
     LONGEST_MS,
     filters_of_mandate,
@@ -29,7 +30,7 @@ NOW_MS = 1_700_000_000_000
 OTHERS = {
     "until_ms": 1, "groups": ("a",), "exclude_groups": ("a",), "topics": ("a",), "exclude_topics": ("a",),
     "named_groups": ("a",), "grades": ("exact",), "max_rereads": 1, "match_limit": 1, "max_fetch": 1,
-    "untranslatable": ("skip",), "moving_groups": ("a",),
+    "untranslatable": ("skip",), "moving_groups": ("a",), "group_map": (MappedGroup("a", "b", False),),
 }  # fmt: skip
 
 

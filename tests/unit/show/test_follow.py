@@ -6,6 +6,7 @@ from migrate.apply.follow_decision import Refusal
 from migrate.apply.follow_delay import Delay
 from migrate.apply.follow_engine import PassResult
 from migrate.apply.follow_run import PassSum
+from migrate.plan.mandate import MappedGroup
 from migrate.show.follow import (
     dry_run_lines,
     follow_lines,
@@ -50,12 +51,29 @@ def test_a_pass_is_one_json_line_with_what_it_did_and_the_reasons_counted():
     }  # fmt: skip
 
 
+def test_a_group_with_another_name_on_the_target_is_told_of_by_both():
+    total = total_of(passed(refused={"a": ALIVE, "c": UNSAFE}, target_names={"c": "c-eu"}))
+    assert "c -> c-eu  would-move-back: unsafe" in text(follow_lines(PLAN, total, "told to stop", 200, False))
+    refused = status_file_document(PLAN, total, 30.0, "process 7", "")["refused_groups"]
+    assert [refused[group]["target_group"] for group in "ac"] == ["", "c-eu"]
+
+
+def test_a_mandate_says_every_name_that_it_gives_as_far_as_there_is_room():
+    some = tuple(MappedGroup(f"g{n}", f"h{n}", False) for n in range(60))
+    shown = " ".join(text(mandate_lines(mandated(FLOW, group_map=some), "follow.plan", 200, False)).split())
+    assert (
+        "g0 -> h0; g1 -> h1;" in shown
+        and "g39 -> h39 and 20 more; `show --format json` has them all" in shown
+        and "g40" not in shown
+    )
+
+
 def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_pass_saw_it():
     total = total_of(passed(refused={"c": UNSAFE}), PassResult(5, 1_700_000_030_000, trouble="B is down."))
     document = status_file_document(PLAN, total, 30.0, "process 7 on night", "")
     assert document["pass"]["trouble"] == "B is down." and document["fingerprint"] == PLAN.fingerprint
     assert document["refused_groups"]["c"] == {
-        "reason": "would-move-back", "sentence": UNSAFE.sentence, "unsafe_to_fail_over": True,
+        "target_group": "", "reason": "would-move-back", "sentence": UNSAFE.sentence, "unsafe_to_fail_over": True,
     }  # fmt: skip
     assert document["run"] == {
         "passes": 2, "failed": 1, "rows_set": 2, "delay_seconds": pass_document(passed())["delay_seconds"],

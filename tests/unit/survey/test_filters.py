@@ -115,3 +115,11 @@ def test_groups_come_back_from_a_file_as_written(tmp_path_factory, groups):
     path = tmp_path_factory.getbasetemp() / "groups.txt"
     path.write_text("\n".join(sorted(groups)))
     assert read_groups_file(path) == groups
+
+
+def test_groups_that_are_left_out_by_name_are_excluded_as_they_are_spelt_and_no_others():
+    filters = Filters.from_options(("team.*",), ("team.x",)).without(["team.a", "team(b"])
+    verdicts = {group: filters.group_verdict(group) for group in ("team.a", "team-a", "team(b", "team.c", "team.x")}
+    assert verdicts == {
+        "team.a": "exclude-group", "team-a": None, "team(b": "exclude-group", "team.c": None, "team.x": "exclude-group",
+    }  # fmt: skip
