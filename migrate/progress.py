@@ -6,7 +6,7 @@ it has taken: a heartbeat, so that a slow cluster is not mistaken for a hang.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from threading import Event, Lock, Thread
 from typing import TypeVar
@@ -17,6 +17,7 @@ from migrate.text import cells, safe
 
 K = TypeVar("K")
 V = TypeVar("V")
+T = TypeVar("T")
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 30.0
 BEAT_SECONDS = 0.5
@@ -157,12 +158,49 @@ def in_background(action: Callable[[], V], name: str) -> "Future[V]":
     return outcome
 
 
+def batches(items: Sequence[V], size: int) -> Iterator[Sequence[V]]:
+    """Cut a sequence into parts of at most `size`."""
+    return (items[i : i + size] for i in range(0, len(items), size))
+
+
 def in_batches(
     items: Sequence[K], ask: Callable[[Sequence[K]], Mapping[K, V]], progress: Progress, size: int = BATCH
 ) -> dict[K, V]:
     """Return the answers on all items, asked `size` at a time, saying how far it is in between."""
     answers: dict[K, V] = {}
-    for start in range(0, len(items), size):
-        answers |= ask(items[start : start + size])
-        progress.advance(min(start + size, len(items)), len(items))
+    asked = 0
+    for batch in batches(items, size):
+        answers |= ask(batch)
+        asked += len(batch)
+        progress.advance(asked, len(items))
     return answers
+
+
+class Timer:
+    """Announces the steps of a run and times them: `timings` are seconds by step name, summed."""
+
+    def __init__(self, clock: Clock, progress: Progress) -> None:
+        self.clock = clock
+        self.progress = progress
+        self.timings: dict[str, float] = {}
+
+    def run(self, name: str, text: str, action: Callable[[], T]) -> T:
+        """Announce and time one step."""
+        self.progress.step(text)
+        began = self.clock.monotonic()
+        try:
+            return action()
+        finally:
+            took = self.clock.monotonic() - began
+            self.timings[name] = round(self.timings.get(name, 0.0) + took, 3)
+
+    def ask(
+        self,
+        name: str,
+        text: str,
+        items: Collection[K],
+        question: Callable[[Collection[K]], Mapping[K, V]],
+        size: int = BATCH,
+    ) -> dict[K, V]:
+        """Announce and time a step that asks the same of many items, saying how far it is."""
+        return self.run(name, text, lambda: in_batches(list(items), question, self.progress, size))

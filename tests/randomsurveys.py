@@ -7,7 +7,7 @@ from migrate.commit_table import CommitTable, GroupCommits
 from migrate.match.comparison import Comparison, FetchEstimate
 from migrate.match.equality import Equality
 from migrate.match.place_table import PlaceTable
-from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why
+from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why, WhyUnmatched
 from migrate.mm2.chain import Window
 from migrate.mm2.checkpoint_table import CheckpointTable, WrittenCheckpoints
 from migrate.mm2.config_file import client_flow
@@ -184,9 +184,8 @@ class _Maker:
     def _place(self, offset: int, end: int) -> Matched | Unmatched:
         rnd = self.rnd
         if self.rarely():
-            return Unmatched(
-                rnd.choice(["match-limit", "not-readable: X"]), rnd.choice([None, 50]), rnd.choice([None, (90, 95)])
-            )
+            reason = rnd.choice([WhyUnmatched.MATCH_LIMIT, WhyUnmatched.NOT_READABLE])
+            return Unmatched(reason, rnd.choice([None, 50]), rnd.choice([None, (90, 95)]), error_code="X")
         target = LENGTH * 2 if self.rarely() else min(end, rnd.choice([offset, offset + 5, end]))
         lower = rnd.choice([(offset, target), (offset - 10, target - 10), (offset - 10, target - 10), None])
         why = Why.PROVEN if rnd.random() < 0.7 else rnd.choice(list(Why))

@@ -15,6 +15,7 @@ from migrate.apply.drift import (
     cluster_drift,
     compared,
     group_drift,
+    is_other_cluster,
     needs_comparison,
     pending_rows,
     to_write,
@@ -312,6 +313,7 @@ def _read_world(
     progress.step(f"reading {len(held)} groups again on {where}")
     target_id = target.facts().cluster_id
     source_id, lost = "", ""
+    is_other = is_other_cluster(header.target_cluster_id, target_id)
     if undo or header.source_down:
         source = None
     elif source is None:
@@ -319,9 +321,10 @@ def _read_world(
     else:
         try:
             source_id = source.facts().cluster_id
+            is_other = is_other or is_other_cluster(header.source_cluster_id, source_id)
         except ClusterError as error:
             source, lost = None, error.problem
-    if _differ(header.target_cluster_id, target_id) or _differ(header.source_cluster_id, source_id):
+    if is_other:
         # The wrong cluster: what its groups look like is of no interest.
         held = {}
     from_source = None
@@ -347,10 +350,6 @@ def _read_world(
     target_topics = frozenset(target.topics()) if some_seem_gone else None
     world = World(target_world, source_world, target_ids, source_ids, target_topics=target_topics)
     return world, notes, lost, watch
-
-
-def _differ(planned: str, now: str) -> bool:
-    return bool(planned and now and planned != now)
 
 
 def _read_source(

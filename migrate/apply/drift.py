@@ -158,6 +158,11 @@ def pending_rows(rows: Collection[Row], commits: Commits, trace: GroupTrace | No
     return [row for row in writes if not is_done(row, commits, trace)]
 
 
+def is_other_cluster(planned_id: str, cluster_id: str) -> bool:
+    """True if a cluster is not the one that was planned for; a plan made without that one ("") cannot tell."""
+    return bool(planned_id) and cluster_id != planned_id
+
+
 def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
     """Return what differs of a cluster as a whole: it refuses everything."""
     header = plan.header
@@ -167,7 +172,7 @@ def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
     return tuple(
         Drift(f"{side} {alias}", "cluster id", expected, now.cluster_id)
         for side, alias, expected, now in sides
-        if expected and now.cluster_id != expected
+        if is_other_cluster(expected, now.cluster_id)
     )
 
 

@@ -29,9 +29,9 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, Mi
 from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.plan.plan import UNDO, Plan
 from migrate.ports import ClusterAdmin, Progress
+from migrate.progress import Timer
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.renamed import TargetNames
-from migrate.survey.survey import Timer
 
 
 @dataclass(frozen=True, slots=True)

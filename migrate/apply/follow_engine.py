@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from migrate.apply.attempt import Answer
-from migrate.apply.drift import is_committed_as_planned
+from migrate.apply.drift import is_committed_as_planned, is_other_cluster
 from migrate.apply.follow_decision import (
     Allowed,
     GroupSight,
@@ -365,7 +365,7 @@ def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:
 
 
 def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:
-    if planned_id and cluster_id != planned_id:
+    if is_other_cluster(planned_id, cluster_id):
         raise ClusterError(
             f"{alias} is cluster {cluster_id} now, and the mandate is for {planned_id}: nothing was written.",
             "Look where its bootstrap.servers lead. Each pass looks again.",

@@ -19,8 +19,8 @@ from migrate.apply.journal import Journal, JournalLost, JournalWriter, NameOnTar
 from migrate.clock import iso
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition
-from migrate.plan.companions import sync_folder, unsealed
-from migrate.plan.file import temporary_beside
+from migrate.plan.companions import unsealed
+from migrate.whole_file import sync_folder, temporary_beside
 
 FOLLOW = "follow"
 # A journal is rewritten when it has grown to twice what was left of it then, and by this much.

@@ -1,14 +1,13 @@
 """The status file of `follow`, beside its mandate: what the newest pass did, replaced as a whole by each pass."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.plan.companions import Companion, sync_folder
-from migrate.plan.file import temporary_beside
+from migrate.plan.companions import Companion
+from migrate.whole_file import replacing
 
 status_path = Companion("status.json", "status", lambda line: str(json.loads(line)["fingerprint"])).path
 ENCODER = json.JSONEncoder(separators=(",", ":"))
@@ -20,13 +19,8 @@ def write_status(path: Path, document: Mapping[str, Any]) -> str:
     Nothing rests on this file: that a disk is full is told with the pass, and the passes go on.
     """
     try:
-        with temporary_beside(path) as (descriptor, temporary):
-            content = ENCODER.encode(document).encode("ascii") + b"\n"
-            while content:
-                content = content[os.write(descriptor, content) :]
-            os.fsync(descriptor)
-            temporary.replace(path)
-        sync_folder(path.parent)
+        with replacing(path) as file:
+            file.write(ENCODER.encode(document).encode("ascii") + b"\n")
     except OSError as error:
         return f"the status file could not be written ({error.strerror})"
     return ""

@@ -23,8 +23,9 @@ from migrate.clock import iso
 from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.model import Commits, Failure, TopicPartition
-from migrate.plan.companions import journal_path, journals_under_any_name, sealed, sync_folder
+from migrate.plan.companions import journal_path, journals_under_any_name, sealed
 from migrate.plan.plan import SHORT_DIGITS
+from migrate.whole_file import sync_folder
 
 Results = Mapping[TopicPartition, "str | Failure"]
 # What the target calls a group; `str` where every group keeps its name.

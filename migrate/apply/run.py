@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrate.apply.drift import is_other_cluster
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
 from migrate.errors import Refused
@@ -29,7 +30,7 @@ class ApplyClusters:
 def refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
     """Raise `Refused` if this is not the cluster of the plan; a plan made without it ("") cannot tell."""
     cluster_id = admin.facts().cluster_id
-    if planned_id and cluster_id != planned_id:
+    if is_other_cluster(planned_id, cluster_id):
         raise Refused(
             f"The plan is for {admin.side} cluster {planned_id}, and {admin.alias} is {cluster_id}.",
             "Name the clusters that the plan was made for.",

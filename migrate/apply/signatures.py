@@ -18,9 +18,10 @@ from pathlib import Path
 
 from migrate.apply.journal import drop_torn_line, no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
-from migrate.plan.companions import Companion, sync_folder
+from migrate.plan.companions import Companion
 from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.text import name, safe
+from migrate.whole_file import sync_folder
 
 REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200

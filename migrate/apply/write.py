@@ -9,7 +9,7 @@ Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, 
 
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import FrameType
@@ -23,6 +23,7 @@ from migrate.apply.pending import PendingRows
 from migrate.clock import Backoff, Clock
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin
+from migrate.progress import batches
 from migrate.row_table import GroupRows
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -167,7 +168,7 @@ class GroupWriter:
         """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
         running: Future[Answers] | None = None
         try:
-            for names in _chunks(list(left), self._chunk):
+            for names in batches(list(left), self._chunk):
                 if self._interrupted:
                     break
                 chunk = {group: left[group] for group in names}
@@ -261,7 +262,7 @@ def read_commits(
         while True:
             try:
                 admin = admin.renewed()
-                for chunk in _chunks(left, READ_CHUNK):
+                for chunk in batches(left, READ_CHUNK):
                     answers |= admin.commits(chunk)
                     tell(len(answers))
             except Exception as error:
@@ -310,7 +311,3 @@ def _later(before: Answer | None, answer: Answer) -> Answer:
     first = before.first_doubt or before.message
     message = answer.message if answer.message == first else f"{first.rstrip('.')}. After that: {answer.message}"
     return replace(answer, message=message, outcome_unknown=True, first_doubt=first)
-
-
-def _chunks(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (names[i : i + size] for i in range(0, len(names), size))

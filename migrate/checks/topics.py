@@ -7,7 +7,7 @@ from itertools import groupby
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
 from migrate.match.equality import Equality
-from migrate.match.protocol import Why
+from migrate.match.protocol import Why, WhyUnmatched
 from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, TopicPartition, lag
 from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
@@ -185,7 +185,7 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
 @judges(checks.SYNC_UNGUARDED)
 def sync_unguarded(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block rows at a sync that is not proven, where no record could be read that guards it (Law 2)."""
-    for row in rows.where("why", lambda why: why == "not-readable"):
+    for row in rows.where("why", lambda why: why == WhyUnmatched.NOT_READABLE):
         if row.lower_kind == "sync" and row.grade is Grade.ESTIMATED:
             yield checks.SYNC_UNGUARDED.blocks(
                 row.subject, "a proven sync, or a timestamp beside it", safe(row.sentence),

@@ -29,7 +29,7 @@ from migrate.inventory.watch import Glance, watch_groups
 from migrate.mm2.flow import Flow
 from migrate.plan.watch import Asking, BackgroundLook
 from migrate.ports import Progress
-from migrate.progress import LineProgress
+from migrate.progress import LineProgress, Timer
 from migrate.show.describe import (
     description_csv,
     description_document,
@@ -43,7 +43,6 @@ from migrate.show.screen import Screen
 from migrate.show.status import late_text
 from migrate.show.table import wrapped
 from migrate.survey.filters import Filters
-from migrate.survey.survey import Timer
 from migrate.text import Colour, duration_text
 
 T = TypeVar("T")

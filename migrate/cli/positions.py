@@ -14,7 +14,7 @@ from migrate.cli.utf8 import print_in_utf8
 from migrate.errors import Refused, UsageError
 from migrate.inventory.new_file import new_file
 from migrate.model import Row, Side
-from migrate.plan.file import read_plan, reporting_unwritable
+from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.plan.standing import refuse_standing
 from migrate.show.positions import (
@@ -33,6 +33,7 @@ from migrate.show.positions import (
     selected,
 )
 from migrate.text import many, name, some
+from migrate.whole_file import reporting_unwritable
 
 # File systems take 255; the ending, and the name that a file has until it is whole, need the rest.
 MOST_NAME_BYTES = 230

@@ -1,7 +1,5 @@
 """`report`: reads a plan and the journal beside it, writes one page. Wiring, and no decisions."""
 
-import os
-import tempfile
 from pathlib import Path
 
 from migrate.apply.history import JournalState, read_history
@@ -10,12 +8,13 @@ from migrate.apply.past_runs import PastRuns, past_runs
 from migrate.apply.signatures import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.companions import is_no_ordinary_file
-from migrate.plan.file import read_plan, reporting_unwritable
+from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan
 from migrate.plan.standing import refuse_standing
 from migrate.show.report_outcome import Verified, aftermath, read_verified
 from migrate.show.report_page import MARK, report
 from migrate.text import bytes_text, many, name
+from migrate.whole_file import replacing, reporting_unwritable
 
 
 def run_report(path: Path, out: Path, verification: Path | None, options: tuple[str, ...]) -> list[str]:
@@ -79,19 +78,8 @@ def _refuse_overwrite(out: Path) -> None:
 
 
 def _write(html: str, out: Path) -> int:
-    """Write the page, mode 0600, whole or not at all; return its bytes.
-
-    The file has a name that nobody can foresee until it is whole: a link that lies in wait under a known name would
-    have the page written where it points to, and a page half written would pass for one.
-    """
+    """Write the page, mode 0600, whole or not at all; return its bytes."""
     content = html.encode("utf-8")
-    with reporting_unwritable(out, f"The report cannot be written to {out}"):
-        descriptor, made = tempfile.mkstemp(prefix=".mm2-migrate-", dir=out.absolute().parent)  # mode 0600
-        temporary = Path(made)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            temporary.replace(out)
-        finally:
-            temporary.unlink(missing_ok=True)  # gone where it has taken the place of `out`
+    with reporting_unwritable(out, f"The report cannot be written to {out}"), replacing(out) as file:
+        file.write(content)
     return len(content)

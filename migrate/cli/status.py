@@ -24,7 +24,7 @@ from migrate.plan.standing import refuse_standing
 from migrate.plan.status import Status, status_of
 from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
 from migrate.ports import Progress
-from migrate.progress import LineProgress
+from migrate.progress import LineProgress, Timer
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
@@ -33,7 +33,7 @@ from migrate.survey.expiry import records_rest_on
 from migrate.survey.names import with_names
 from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
-from migrate.survey.survey import Clusters, PlanRequest, Timer
+from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import duration_text, many
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from migrate.errors import Refused
-from migrate.plan.companions import sync_folder
-from migrate.plan.file import reporting_unwritable, temporary_beside
+from migrate.whole_file import reporting_unwritable, sync_folder, temporary_beside
 
 # Of file systems that have no hard links.
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)

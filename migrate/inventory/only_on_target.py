@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from migrate.commit_table import offsets_at
 from migrate.inventory.compared import ComparedRow, CompareVerdict, Loss
 from migrate.model import Commit, Failure, GroupPartition, TopicPartition
+from migrate.survey.groups import NO_ANSWER
 from migrate.survey.survey import PlanRequest, Survey, copy_of
-
-NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 
 
 def committed_after(survey: Survey, group: str, source: TopicPartition) -> int | None | Failure:

@@ -11,15 +11,14 @@ from typing import Protocol
 from migrate.described_group import ListedGroup
 from migrate.model import ClusterFacts, Commits, Failure, Side, TopicPartition
 from migrate.ports import EveryKindReader, GroupReader
-from migrate.progress import LOGS_AT_ONCE
+from migrate.progress import LOGS_AT_ONCE, Timer
 from migrate.survey.expiry import OffsetClocks
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.groups import NO_ANSWER
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
-from migrate.survey.survey import Timer
 from migrate.text import many, some
 
-NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 SHARE = "share"
 HIDDEN = "groups that this principal may not DESCRIBE: brokers leave them out of the list in silence"
 

@@ -14,9 +14,9 @@ from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.connection import LONGEST
 from migrate.kafka.errors import failure_of
 from migrate.kafka.frames import NOT_EXACT
-from migrate.kafka.turns import batches
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes
+from migrate.progress import batches
 
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
 ALTER_BATCH = 2000
@@ -75,7 +75,7 @@ def _results(part: Sequence[TopicPartition], answer: Any) -> dict[TopicPartition
     if all(p.error is None for p in answers) and list(map(_PLACE, answers)) == list(part):
         return dict.fromkeys(part)
     # An answer that leaves a partition out says nothing about it: read back before deciding.
-    unanswered = Failure("_NO_ANSWER", "the answer leaves this partition out", True, True)
+    unanswered = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
     failures = {
         TopicPartition(p.topic, p.partition): None if p.error is None else failure_of(p.error, writing=True)
         for p in answers

@@ -23,7 +23,6 @@ from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of, is_passing, or_too_few_copies
 from migrate.kafka.settings import ClientSettings
-from migrate.kafka.turns import batches
 from migrate.model import (
     UNREAD_METADATA,
     ClusterFacts,
@@ -34,6 +33,7 @@ from migrate.model import (
     TopicPartition,
     partitions_of,
 )
+from migrate.progress import batches
 
 MAX_IN_FLIGHT = 100
 # A broker takes the next request of a connection once it has answered the one before, and a group's commits are a
@@ -307,7 +307,7 @@ def _listed_group(answer: Any) -> ListedGroup | Failure:
         return answer
     node = answer.coordinator
     if node is None:
-        return Failure("_NO_ANSWER", "its coordinator was not told")
+        return Failure("NO_ANSWER", "its coordinator was not told")
     described = GroupDescription(
         _STATES.get(answer.state, "Unknown"),
         tuple(map(_member, answer.members)),

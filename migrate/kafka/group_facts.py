@@ -40,7 +40,7 @@ MOST_RECORDS = 500_000
 RANGE = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 # How long a transaction in the offsets topic is waited for, and how often its partition is asked.
 OPEN_SECONDS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 3.0, 0.05, 0.5
-UNTOLD = Failure("_NO_ANSWER", f"the end of {OFFSETS_TOPIC} was not told")
+UNTOLD = Failure("NO_ANSWER", f"the end of {OFFSETS_TOPIC} was not told")
 _KINDS = {"share": "share", "streams": "streams"}
 _NOT_TOLD, _NO_CLIENT = "KIND_NOT_TOLD", "NO_CLIENT"
 _CLEANUP = "cleanup.policy"
@@ -142,11 +142,11 @@ class ConfluentGroupFacts:
             if isinstance(answer, Failure):
                 return answer
             if _RETENTION not in answer or not str(answer[_RETENTION].value).isdigit():
-                return Failure("_NO_ANSWER", f"a broker did not tell {_RETENTION}")
+                return Failure("NO_ANSWER", f"a broker did not tell {_RETENTION}")
             minutes.append(int(answer[_RETENTION].value))
             protocols.append(str(answer[_PROTOCOLS].value) if _PROTOCOLS in answer else "")
         if not minutes:
-            return Failure("_NO_ANSWER", "no broker answered")
+            return Failure("NO_ANSWER", "no broker answered")
         return BrokerSettings(min(minutes) * MINUTE_MS, all("consumer" in text.split(",") for text in protocols))
 
     def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:

@@ -16,9 +16,9 @@ from migrate.kafka.cluster_reader import told_offset
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import is_passing
 from migrate.kafka.settings import ClientSettings
-from migrate.kafka.turns import batches
 from migrate.model import Failure, TopicPartition
 from migrate.ports import Progress
+from migrate.progress import batches
 from migrate.survey.log_ends import PlaceTime
 
 # What is in flight at once: each question has the broker look into the log's time index, and into a segment.

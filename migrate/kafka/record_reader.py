@@ -22,11 +22,12 @@ from migrate.kafka.read_pass import BROKEN_LINE, PASSING
 from migrate.kafka.reader_clients import Reach, ReaderClients
 from migrate.kafka.run_pass import RunPass, Silence, absent_from, log_start
 from migrate.kafka.settings import ClientSettings
-from migrate.kafka.turns import batches, in_turns
+from migrate.kafka.turns import in_turns
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, Run, Wanted, runs_of
 from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import TopicPartition
+from migrate.progress import batches
 
 # A broker sends the batch of one partition only, if all batches are larger than a fetch: then large ones are better.
 PATIENCE_SECONDS = 2.0

@@ -4,13 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from migrate.progress import batches
+
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-def batches(items: Sequence[V], size: int) -> Iterator[Sequence[V]]:
-    """Cut a sequence into parts of at most `size`."""
-    return (items[i : i + size] for i in range(0, len(items), size))
 
 
 def in_turns(asked: Iterable[tuple[K, Iterable[V]]], size: int) -> Iterator[Sequence[tuple[K, V]]]:

@@ -16,12 +16,11 @@ from migrate.match.equality import Equality
 from migrate.match.fetch_plan import cost_of, plan_fetch
 from migrate.match.matcher import matching
 from migrate.match.protocol import (
-    MATCH_LIMIT,
-    RECORDS_CHANGED,
     ChainOf,
     Matched,
     PartitionAnswer,
     PartitionQuestion,
+    WhyUnmatched,
     Work,
 )
 from migrate.match.sync_only import guarding
@@ -65,8 +64,8 @@ class HereComparer:
         changed = [q for q in questions if equalities[q.source.topic] is None]
         jobs: list[tuple[Matching, list[PartitionQuestion]]] = [
             (matching, [q for q in alike if q.source not in plan.left_out]),
-            (partial(guarding, reason=MATCH_LIMIT, is_bounded=True), left_out),
-            (partial(guarding, reason=RECORDS_CHANGED, is_bounded=False), changed),
+            (partial(guarding, reason=WhyUnmatched.MATCH_LIMIT, is_bounded=True), left_out),
+            (partial(guarding, reason=WhyUnmatched.RECORDS_CHANGED, is_bounded=False), changed),
         ]
         fresh: dict[TopicPartition, PartitionAnswer] = {}
         fetched = [0, 0]
@@ -112,7 +111,7 @@ class HereComparer:
 def _holds(answer: PartitionAnswer) -> bool:
     """True if another reading of the same logs would say the same: what was not readable may be by then."""
     unplaced = (place.reason for place in answer.places.values() if not isinstance(place, Matched))
-    return all(reason in (MATCH_LIMIT, RECORDS_CHANGED) for reason in unplaced)
+    return WhyUnmatched.NOT_READABLE not in unplaced
 
 
 def _equality(calibration: Calibration | None) -> Equality | None:

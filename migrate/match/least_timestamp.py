@@ -9,7 +9,6 @@ from collections.abc import Generator, Sequence
 from itertools import accumulate
 
 from migrate.match.protocol import (
-    MATCH_LIMIT,
     Matched,
     Needs,
     OffsetRange,
@@ -20,6 +19,7 @@ from migrate.match.protocol import (
     Unmatched,
     Unreadable,
     Why,
+    WhyUnmatched,
 )
 from migrate.model import LogRange
 
@@ -92,7 +92,7 @@ def by_timestamp(
         if committed < log.start:
             places[committed] = placed(0, None, target_log, is_proven)
         elif committed < affordable:
-            places[committed] = Unmatched(MATCH_LIMIT)
+            places[committed] = Unmatched(WhyUnmatched.MATCH_LIMIT)
     timed = [committed for committed in question.source_committed if committed not in places]
     least, start, read = LeastTimestamps(timed), log.start, 0
     for low in range(timed[0] if timed else log.end, log.end, piece):

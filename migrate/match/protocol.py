@@ -162,30 +162,37 @@ class Matched(NamedTuple):
         return self.why is Why.PROVEN
 
 
-# Why a partition's commits were not placed by comparing.
-MATCH_LIMIT, RECORDS_CHANGED = "match-limit", "records-changed-in-flight"
+class WhyUnmatched(StrEnum):
+    """Why a commit was not placed by comparing; the value is the reason of its row."""
+
+    NO_MATCH = "no-match"
+    MATCH_LIMIT = "match-limit"
+    RECORDS_CHANGED = "records-changed-in-flight"
+    TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
+    NOT_READABLE = "not-readable"
 
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """A commit that matching could not place; Law 2 does. `reason`: `MATCH_LIMIT`, `RECORDS_CHANGED`,
-    "not-readable: CODE".
+    """A commit that matching could not place; Law 2 does.
 
     `guard_offset` is the y of Law 2: the target's first offset whose timestamp is at or after that of the first source
     record at or after the commit; the target's pinned end where the source has no such record left, None where
     timestamps cannot tell (LogAppendTime, a log that cannot be read). `lower` is the nearest proven sync at or below
-    the commit, if any. `refuted` is True where there is none, and the records of the nearest one differ.
+    the commit, if any. `refuted` is True where there is none, and the records of the nearest one differ. `error_code`
+    is Kafka's name of what kept a log from being read, "" where it could be.
     """
 
-    reason: str
+    reason: WhyUnmatched
     guard_offset: int | None = None
     lower: OffsetPair | None = None
     refuted: bool = False
+    error_code: str = ""
 
     @classmethod
-    def not_readable(cls, code: str) -> "Unmatched":
-        """Return a commit next to which a log could not be read; `code` is Kafka's name of the error."""
-        return cls(f"not-readable: {code}")
+    def not_readable(cls, error_code: str) -> "Unmatched":
+        """Return a commit next to which a log could not be read."""
+        return cls(WhyUnmatched.NOT_READABLE, error_code=error_code)
 
 
 @dataclass(frozen=True, slots=True)

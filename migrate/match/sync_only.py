@@ -5,7 +5,6 @@ from collections.abc import Generator
 from migrate.match.anchors import Anchors
 from migrate.match.partial_log import LogPair, MissingRanges, collected
 from migrate.match.protocol import (
-    MATCH_LIMIT,
     Matched,
     Needs,
     PartitionAnswer,
@@ -15,11 +14,12 @@ from migrate.match.protocol import (
     Unmatched,
     Unreadable,
     Why,
+    WhyUnmatched,
 )
 
 
 def guarding(
-    question: PartitionQuestion, reason: str, is_bounded: bool
+    question: PartitionQuestion, reason: WhyUnmatched, is_bounded: bool
 ) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
     """Place the commits of a partition whose windows are not read: a few records for each, and a timestamp.
 
@@ -47,7 +47,11 @@ def guarding(
 
 
 def guarded(
-    committed: int, anchors: Anchors, logs: LogPair, reason: str = MATCH_LIMIT, is_bounded: bool = True
+    committed: int,
+    anchors: Anchors,
+    logs: LogPair,
+    reason: WhyUnmatched = WhyUnmatched.MATCH_LIMIT,
+    is_bounded: bool = True,
 ) -> Matched | Unmatched:
     """Place a commit at the smaller of the proven sync below it and the first target offset of its time."""
     pair = anchors.below(committed)

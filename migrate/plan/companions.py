@@ -107,15 +107,6 @@ def is_no_ordinary_file(path: Path) -> bool:
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
-def sync_folder(folder: Path) -> None:
-    """Return when the names in a folder are on disk; raises `OSError`."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 # Made once: `json.dumps` with separators makes an encoder for each line, and a run has three lines for each group.
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 

@@ -13,17 +13,15 @@ Invariants:
 import json
 import os
 import re
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
-from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
+from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.model import GROUP_KIND, CheckResult, Decision, Grade, Level, Method, Scope
-from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path, sync_folder
+from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path
 from migrate.plan.mandate import mandate_from
 from migrate.plan.plan import (
     ADDED_IN,
@@ -41,6 +39,7 @@ from migrate.plan.plan import (
     row_fields_after,
 )
 from migrate.row_table import GROUP, GroupRows, Known, PlanRows, row_of
+from migrate.whole_file import replacing, reporting_unwritable, temporary_beside
 
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
 
@@ -153,8 +152,8 @@ def write_plan(plan: Plan, path: Path) -> None:
     """
     refuse_overwrite(path)
     try:
-        with reporting_unwritable(path, f"The plan cannot be written to {path}"):
-            _replace_durably(plan, path)
+        with reporting_unwritable(path, f"The plan cannot be written to {path}"), replacing(path) as file:
+            _write(plan, file)
     except UnicodeEncodeError as error:
         raise MigrateError(
             f"The plan cannot be written to {path}: the name {ascii(error.object)} is no Unicode text.",
@@ -171,21 +170,6 @@ def refuse_out(path: Path) -> None:
     with reporting_unwritable(path, f"The plan cannot be written to {path}"), temporary_beside(path) as (descriptor, _):
         os.write(descriptor, bytes(TRIED_BYTES))
         os.fsync(descriptor)
-
-
-@contextmanager
-def reporting_unwritable(path: Path, problem: str) -> Iterator[None]:
-    """Raise what keeps `path` from being written as an error that begins with `problem`.
-
-    `UsageError` if its folder is missing, `MigrateError` for whatever else the file system says.
-    """
-    try:
-        yield
-    except FileNotFoundError as error:
-        folder = f"there is no folder {path.parent}" if path.parent != Path() else "the working folder is gone"
-        raise UsageError(f"{problem}: {folder}.", "Create it, or choose another --out.") from error
-    except OSError as error:
-        raise MigrateError(f"{problem}: {error.strerror}.", "Fix that, or choose another --out.") from error
 
 
 def read_plan(path: Path) -> Plan:
@@ -250,30 +234,6 @@ def refuse_overwrite(path: Path) -> None:
 def stored_fingerprint(path: Path) -> str:
     """Return the fingerprint that the file has, unchecked; raises `UnreadablePlan` if it is no plan."""
     return _metadata(_content(path), path)[FINGERPRINT_KEY]
-
-
-def _replace_durably(plan: Plan, path: Path) -> None:
-    with temporary_beside(path) as (descriptor, temporary):
-        with os.fdopen(descriptor, "wb", closefd=False) as file:
-            _write(plan, file)
-            file.flush()
-            os.fsync(descriptor)
-        temporary.replace(path)
-    sync_folder(path.parent)
-
-
-@contextmanager
-def temporary_beside(path: Path) -> Iterator[tuple[int, Path]]:
-    """Make a file beside `path` with mode 0600, and yield its descriptor and path; in the end it goes away.
-
-    What has taken the place of `path` by then stays.
-    """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        yield descriptor, Path(name)
-    finally:
-        os.close(descriptor)
-        Path(name).unlink(missing_ok=True)
 
 
 def _write(plan: Plan, file: IO[bytes]) -> None:

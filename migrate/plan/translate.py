@@ -5,14 +5,14 @@ timestamps as a guard (Law 2); with the source gone, MM2's newest checkpoint. Wh
 is `migrate.plan.rows`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from migrate.match.equality import Equality
 from migrate.match.place_table import PlaceTable
-from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why
+from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why, WhyUnmatched
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
 from migrate.mm2.topics import CheckpointRecord
 from migrate.model import (
@@ -298,7 +298,6 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
     placed = _by_window(facts, around, source_committed, target_log)
     if answer.refuted:
         placed = placed._replace(sentence="The nearest sync names two records that differ: the target's log start.")
-    code, _, detail = answer.reason.partition(": ")
     if answer.lower is not None and placed.lower_kind == "sync":
         placed = placed._replace(lower_kind=PROVEN_SYNC)
     guard = None if answer.guard_offset is None else max(answer.guard_offset, target_log.start)
@@ -312,18 +311,18 @@ def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int
             lower_kind="timestamp",
             rereads_estimate=(placed.rereads_estimate or 0) + below,
         )
-    unmatched = _UNMATCHED.get(code, NOT_COMPARED)
-    sentence = f"{unmatched}{f' ({detail})' if detail else ''}. {placed.sentence}"
-    return placed._replace(reason=code, why=code, sentence=sentence)
+    told = f" ({answer.error_code})" if answer.error_code else ""
+    sentence = f"{_UNMATCHED[answer.reason]}{told}. {placed.sentence}"
+    return placed._replace(reason=str(answer.reason), why=str(answer.reason), sentence=sentence)
 
 
 NOT_COMPARED = "The records were not compared"
-_UNMATCHED = {
-    "no-match": "Records were not compared (--no-match)",
-    "match-limit": "Beyond what --match-limit and --max-fetch allow to read",
-    "not-readable": "The records could not be read",
-    "timestamps-not-kept": "Timestamps place nothing here: those of the target are not the source's",
-    "records-changed-in-flight": "Records are changed on the way, so that they cannot be compared",
+_UNMATCHED: Mapping[str, str] = {
+    WhyUnmatched.NO_MATCH: "Records were not compared (--no-match)",
+    WhyUnmatched.MATCH_LIMIT: "Beyond what --match-limit and --max-fetch allow to read",
+    WhyUnmatched.NOT_READABLE: "The records could not be read",
+    WhyUnmatched.TIMESTAMPS_NOT_KEPT: "Timestamps place nothing here: those of the target are not the source's",
+    WhyUnmatched.RECORDS_CHANGED: "Records are changed on the way, so that they cannot be compared",
 }
 
 

@@ -22,7 +22,7 @@ from migrate.match.equality import Equality
 from migrate.match.fetch_plan import Cost, plan_fetch
 from migrate.match.least_timestamp import by_timestamp
 from migrate.match.matcher import matching
-from migrate.match.protocol import MATCH_LIMIT, RECORDS_CHANGED, PartitionAnswer, Work
+from migrate.match.protocol import PartitionAnswer, WhyUnmatched, Work
 from migrate.match.sync_only import guarding
 from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.model import TopicPartition
@@ -96,7 +96,6 @@ MOST_TASKS = 128
 PER_GUARDED = 1_000
 # What a task needs beside the settings.
 TASK_OWN_BYTES = 64 * 1024
-NOT_KEPT = "timestamps-not-kept"
 NOTHING = FetchEstimate(0, 0, 0, 0, 0, 0)
 
 
@@ -154,15 +153,16 @@ class SparkComparer:
         plan = plan_fetch(comparable, sizes, limits, self._tasks(width))
         listener.expects(plan.estimate)
 
+        unusable = WhyUnmatched.TIMESTAMPS_NOT_KEPT if limits.by_timestamp else WhyUnmatched.RECORDS_CHANGED
         places = {
-            "no-match": [] if limit else list(works),
-            NOT_KEPT if limits.by_timestamp else RECORDS_CHANGED: [p for p in works if limit and p.topic not in usable],
-            MATCH_LIMIT: list(plan.left_out),
+            WhyUnmatched.NO_MATCH: [] if limit else list(works),
+            unusable: [p for p in works if limit and p.topic not in usable],
+            WhyUnmatched.MATCH_LIMIT: list(plan.left_out),
         }
         # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
         asked_under = {topic: equality or Equality.TIME_AND_KEY for topic, equality in equalities.items()}
         jobs = _first_jobs(plan.task_of, calibrations, limits) + [
-            _Job(partial(guarding, reason=reason, is_bounded=reason == MATCH_LIMIT), self._spread(guarded))
+            _Job(partial(guarding, reason=reason, is_bounded=reason is WhyUnmatched.MATCH_LIMIT), self._spread(guarded))
             for reason, guarded in places.items()
         ]
         answers: dict[TopicPartition, PartitionAnswer] = {}

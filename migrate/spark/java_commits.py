@@ -16,12 +16,12 @@ from migrate.model import Commits, Failure, TopicPartition
 from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
 from migrate.spark.java_errors import java_exception
 from migrate.spark.java_settings import JAVA_ADDRESSES
+from migrate.survey.groups import NO_ANSWER
 
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
 # where one without that wish was answered, is waiting for one that does not end.
 STABLE_WAIT_SECONDS = 15.0
-NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 NOTHING_READ: tuple[str, dict[str, Commits]] = ("", {})
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 

@@ -10,10 +10,11 @@ from migrate.mm2.checkpoint_table import topics_with_checkpoints
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Commits, Failure, GroupPartition, TopicPartition
 from migrate.ports import CommitReader
+from migrate.progress import Timer
 from migrate.survey.filters import EXCLUDED, Filters
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.policies import Uncommitted
-from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, Timer, TopicWitness
+from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, TopicWitness
 from migrate.text import many
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"

@@ -8,13 +8,13 @@ from migrate.commit_table import offsets_at
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Decision, Failure, GroupState, Row, Side, TopicPartition
 from migrate.ports import CommitReader
-from migrate.progress import in_background
+from migrate.progress import Timer, in_background
 from migrate.row_table import GroupRows
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
-from migrate.survey.survey import Clusters, States, Timer
+from migrate.survey.survey import Clusters, States
 from migrate.text import many
 
 NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")

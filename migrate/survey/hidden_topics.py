@@ -5,8 +5,8 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from migrate.model import Failure, Side
-from migrate.progress import in_background
-from migrate.survey.survey import Clusters, ClusterSurvey, Timer
+from migrate.progress import Timer, in_background
+from migrate.survey.survey import Clusters, ClusterSurvey
 from migrate.text import many
 
 Hosted = Mapping[Side, "Future[frozenset[str] | Failure]"]

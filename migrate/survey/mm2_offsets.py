@@ -14,10 +14,11 @@ from migrate.mm2.flow import Flow
 from migrate.mm2.topics import WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
+from migrate.progress import Timer
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_topics import NO_LOG, pinned_log, read_checkpoints, read_syncs, syncs_admin
 from migrate.survey.records import read_positions
-from migrate.survey.survey import Clusters, Timer, copy_of
+from migrate.survey.survey import Clusters, copy_of
 from migrate.text import many
 
 _BEYOND = 2**63 - 1  # no offset is greater

@@ -8,9 +8,9 @@ from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin
-from migrate.progress import in_background
+from migrate.progress import Timer, in_background
 from migrate.survey.compacted import CompactedMeanwhileError, persistently
-from migrate.survey.survey import Clusters, Mm2Topic, Timer
+from migrate.survey.survey import Clusters, Mm2Topic
 
 NO_LOG = Failure("NO_ANSWER", "no answer")
 # Offsets; a longer topic needs every core, and memory, for itself.

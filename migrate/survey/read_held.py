@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.errors import MigrateError
+from migrate.progress import Timer
 from migrate.survey.positions import HeldPositions, PositionReader, PositionsRead, held
-from migrate.survey.survey import Clusters, PlanRequest, Timer
+from migrate.survey.survey import Clusters, PlanRequest
 from migrate.text import name
 
 

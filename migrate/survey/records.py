@@ -17,9 +17,9 @@ from migrate.mm2.connector_status import WorkerReader
 from migrate.mm2.flow import NOT_MM2, Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.ports import ClusterAdmin
-from migrate.progress import LOGS_AT_ONCE
+from migrate.progress import LOGS_AT_ONCE, Timer
 from migrate.survey.producers import Growth, growth_of
-from migrate.survey.survey import Clusters, Logs, Timer, Watermarks, copy_of
+from migrate.survey.survey import Clusters, Logs, Watermarks, copy_of
 from migrate.text import bytes_text, many
 
 ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its offset.storage.topic)"

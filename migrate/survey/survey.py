@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
-from migrate.clock import Clock
 from migrate.commit_table import GroupCommits
 from migrate.match.comparison import Comparison, Limits, RecordComparer
 from migrate.match.protocol import PartitionAnswer
@@ -25,8 +24,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.ports import ClusterAdmin, CommitReader, Progress
-from migrate.progress import BATCH, in_batches
+from migrate.ports import ClusterAdmin, CommitReader
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts, GroupFactsReader
@@ -330,33 +328,3 @@ def window_questions(flow: Flow, logs: Logs) -> WindowQuestionOf:
         return None if asks is None or commit is None else asks(commit.offset)
 
     return question
-
-
-class Timer:
-    """Announces the steps of a run and times them: `timings` are seconds by step name, summed."""
-
-    def __init__(self, clock: Clock, progress: Progress) -> None:
-        self.clock = clock
-        self.progress = progress
-        self.timings: dict[str, float] = {}
-
-    def run(self, name: str, text: str, action: Callable[[], T]) -> T:
-        """Announce and time one step."""
-        self.progress.step(text)
-        began = self.clock.monotonic()
-        try:
-            return action()
-        finally:
-            took = self.clock.monotonic() - began
-            self.timings[name] = round(self.timings.get(name, 0.0) + took, 3)
-
-    def ask(
-        self,
-        name: str,
-        text: str,
-        items: Collection[K],
-        question: Callable[[Collection[K]], Mapping[K, V]],
-        size: int = BATCH,
-    ) -> dict[K, V]:
-        """Announce and time a step that asks the same of many items, saying how far it is."""
-        return self.run(name, text, lambda: in_batches(list(items), question, self.progress, size))

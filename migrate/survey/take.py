@@ -23,7 +23,7 @@ from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.mm2.topics import CheckpointReading, WindowQuestion
 from migrate.model import Commit, Commits, Failure, GroupPartition, LogRange, Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
-from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background
+from migrate.progress import LOGS_AT_ONCE, QuietProgress, Timer, in_background
 from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
@@ -45,7 +45,6 @@ from migrate.survey.survey import (
     SelectedCommits,
     States,
     Survey,
-    Timer,
     Watermarks,
     WindowQuestionOf,
     copy_of,

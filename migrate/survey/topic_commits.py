@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError, Refused
 from migrate.model import Commit, Commits, GroupPartition, TopicPartition, partitions_of
+from migrate.progress import Timer
 from migrate.survey import offsets_wire as wire
 from migrate.survey.commits import within_filters
 from migrate.survey.compacted import persistently
@@ -26,7 +27,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE
-from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, Timer, TopicWitness
+from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, TopicWitness
 from migrate.text import bytes_text, many
 
 NO_EPOCH = -1

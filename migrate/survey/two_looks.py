@@ -8,9 +8,9 @@ from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
 from migrate.model import ABSENT, ClusterFacts, Failure, GroupState
 from migrate.ports import ClusterAdmin
-from migrate.progress import QuietProgress, in_background, in_batches
+from migrate.progress import QuietProgress, Timer, in_background, in_batches
 from migrate.survey.groups import NO_ANSWER
-from migrate.survey.survey import ClusterSurvey, States, Timer
+from migrate.survey.survey import ClusterSurvey, States
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ EXPORTING = (
     Mutant(
         "export-half-a-file-under-its-name",
         "A file that could not be written whole leaves nothing behind.",
-        "migrate/plan/file.py",
+        "migrate/whole_file.py",
         "        Path(name).unlink(missing_ok=True)\n",
         "        pass\n",
         ("tests/unit/inventory/test_new_file.py",),

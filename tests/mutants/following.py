@@ -74,7 +74,7 @@ FOLLOWING = (
         "followed-on-another-cluster",
         "Under the name of the mandate's cluster another one may answer one day.",
         "migrate/apply/follow_engine.py",
-        "    if planned_id and cluster_id != planned_id:\n",
+        "    if is_other_cluster(planned_id, cluster_id):\n",
         "    if False:\n",
         _ENGINE,
     ),

@@ -9,7 +9,7 @@ import pytest
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Matched, Unmatched, Why, Work
+from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched, Work
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.questions import no_chain
@@ -83,7 +83,7 @@ def test_what_is_kept_on_the_way_is_found_out_per_topic(spark):
         "garbled": None,
     }
     # Of a topic that cannot be matched only the first owed records are read, for their timestamps.
-    changed = Unmatched("records-changed-in-flight", guard_offset=100)
+    changed = Unmatched(WhyUnmatched.RECORDS_CHANGED, guard_offset=100)
     garbled_answer = found.answers[TopicPartition("garbled", 0)]
     assert garbled_answer.places == {30: changed, 40: changed}
     assert garbled_answer.tail.uncopied is None
@@ -129,7 +129,7 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commi
     found = compare(spark, scene, Limits(0, None), heard=heard)
     assert heard.estimates == [FetchEstimate(0, 0, 0, 0, 0, 0)]
     answer = found.answers[TopicPartition("t", 0)]
-    assert answer.places == {50: Unmatched("no-match", guard_offset=50, lower=(40, 40))}
+    assert answer.places == {50: Unmatched(WhyUnmatched.NO_MATCH, guard_offset=50, lower=(40, 40))}
     assert answer.tail.uncopied is None
     assert answer.source_read < 5
 
@@ -150,7 +150,7 @@ def test_a_log_that_can_not_be_read_is_an_answer_and_not_an_error(spark):
     code = "TOPIC_AUTHORIZATION_FAILED"
     refused: Mapping[TopicPartition, str] = {TopicPartition("A.t", 1): code}
     found = compare(spark, scene, readers=replace(readers, target=replace(readers.target, unreadable=refused)))
-    assert found.answers[TopicPartition("t", 1)].places == {7: Unmatched(f"not-readable: {code}")}
+    assert found.answers[TopicPartition("t", 1)].places == {7: Unmatched.not_readable(code)}
     place = found.answers[TopicPartition("t", 0)].places[50]
     assert isinstance(place, Matched) and place.exact
 

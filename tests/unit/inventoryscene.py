@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.inventory.read import ClusterGroups, InventoryReaders, read_groups
 from migrate.model import ClusterFacts, Commit, Commits, Failure, Side, TopicPartition
+from migrate.progress import Timer
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupRecord
-from migrate.survey.survey import Timer
 from tests.fakes import FakeClock, NoProgress
 
 RETENTION_MS = 7 * 86_400_000

@@ -20,7 +20,7 @@ WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply
 ADAPTERS = ("kafka", "spark", "holders")
 HALL = {
     "__init__", "__main__", "clock", "commit_table", "described_group", "errors", "model", "ports", "progress",
-    "row_table", "text", "write_outcome",
+    "row_table", "text", "whole_file", "write_outcome",
 }  # fmt: skip
 # What adapters implement, or run in their tasks.
 BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")

@@ -18,6 +18,7 @@ from migrate.match.protocol import (
     Unmatched,
     Unreadable,
     Why,
+    WhyUnmatched,
 )
 from tests.world.model import World
 from tests.world.runner import Matcher
@@ -65,7 +66,7 @@ def placeless_in_whole_families(world: World) -> Matcher:
 
     def place(question: PartitionQuestion, found: Place) -> Place:
         is_family = question.equality is not Equality.ALL or "transactions" in world.troubles
-        return Unmatched("match-limit") if is_family else found
+        return Unmatched(WhyUnmatched.MATCH_LIMIT) if is_family else found
 
     return _breaking(place)
 

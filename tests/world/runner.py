@@ -17,6 +17,7 @@ from migrate.match.protocol import (
     Tail,
     Unmatched,
     Unreadable,
+    WhyUnmatched,
     key_mark,
 )
 from migrate.mm2.chain import chain
@@ -87,7 +88,7 @@ def answer(world: World, matcher: Matcher = matching, match_limit: int = 1_000_0
     """Drive `matcher` over the world's logs until it answers. Raises `BadNeeds` for what can't be served."""
     asked = question(world, match_limit)
     if asked is None:
-        places = {g: Unmatched("records-changed-in-flight") for g in world.commits}
+        places = {g: Unmatched(WhyUnmatched.RECORDS_CHANGED) for g in world.commits}
         whole = PartitionQuestion(
             PARTITION, PARTITION, world.source_log, world.target_log, world.commits, sync_pairs=(),
             equality=Equality.TIME_AND_KEY,

@@ -25,11 +25,9 @@ def test_it_lies_beside_the_mandate_and_what_was_written_last_is_read(path):
 def test_whoever_reads_it_meanwhile_has_the_old_one_or_the_new_one_and_never_a_part(path, monkeypatch):
     write_status(path, {"pass": 1})
     seen = []
-    monkeypatch.setattr(os, "write", lambda fd, content, write=os.write: seen.append(read_status(path)) or write(
-        fd, content[:3]
-    ))  # fmt: skip
+    monkeypatch.setattr(os, "fsync", lambda fd, fsync=os.fsync: seen.append(read_status(path)) or fsync(fd))
     assert write_status(path, {"pass": 2}) == "" and read_status(path) == {"pass": 2}
-    assert seen and all(document == {"pass": 1} for document in seen)
+    assert seen == [{"pass": 1}, {"pass": 2}], "at the sync of the file, and at that of its folder"
 
 
 def test_a_full_disk_is_told_and_leaves_the_one_before(path, monkeypatch):

@@ -1,6 +1,6 @@
 """Checks whose subject is one committed offset."""
 
-from migrate.match.protocol import Unmatched, Why
+from migrate.match.protocol import Unmatched, Why, WhyUnmatched
 from migrate.model import Commit, Level, LogRange
 from migrate.survey.policies import Policies, Waiver
 from tests.unit.checkscene import found, levels, row
@@ -31,17 +31,17 @@ def test_a_row_that_the_targets_retention_has_moved_is_named_where_nothing_was_c
 
 def test_estimated_rows_are_counted_by_what_kept_them_from_being_compared():
     rows = (
-        row("g", "t", answer=Unmatched("match-limit")),
+        row("g", "t", answer=Unmatched(WhyUnmatched.MATCH_LIMIT)),
         row("h", "u"),
-        row("h", "t", answer=Unmatched("match-limit")),
+        row("h", "t", answer=Unmatched(WhyUnmatched.MATCH_LIMIT)),
     )
     assert found("estimated-rows", rows)[0].seen == "3 rows rest on MM2's syncs alone: 2 match-limit, 1 not-compared"
 
 
 def test_estimated_rows_at_the_targets_log_start_are_told_apart_from_those_that_rest_on_syncs():
     rows = (
-        row("g", "t", answer=Unmatched("match-limit")),
-        row("h", "t", answer=Unmatched("match-limit"))._replace(lower_kind="log-start"),
+        row("g", "t", answer=Unmatched(WhyUnmatched.MATCH_LIMIT)),
+        row("h", "t", answer=Unmatched(WhyUnmatched.MATCH_LIMIT))._replace(lower_kind="log-start"),
         row("h", "u")._replace(lower_kind="log-start"),
     )
     assert [result.seen for result in found("estimated-rows", rows)] == [

@@ -6,7 +6,7 @@ from migrate.checks import checklist
 from migrate.checks.registry import parse_waiver
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, Tail, Unmatched, Why
+from migrate.match.protocol import Matched, Tail, Unmatched, Why, WhyUnmatched
 from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
 from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
@@ -121,7 +121,7 @@ def test_of_rows_that_were_not_read_to_the_end_nobody_says_that_nothing_is_missi
 
 @pytest.mark.parametrize("equality", [Equality.WITHOUT_TIMESTAMP, Equality.KEY_AND_VALUE])
 def test_under_log_append_time_a_row_on_an_unproven_sync_is_blocked(equality):
-    unguarded = row("g", "t", answer=Unmatched("match-limit"), equality=equality)
+    unguarded = row("g", "t", answer=Unmatched(WhyUnmatched.MATCH_LIMIT), equality=equality)
     assert [r.subject for r in found("timestamps-not-kept", (unguarded,))] == ["g/t/0"]
     laid = with_blocks(PlanRows.of([unguarded]), {}, checklist.blocked_rows(found("timestamps-not-kept", (unguarded,))))
     assert (laid[0].decision, laid[0].reason, laid[0].target_offset) == (Decision.BLOCK, "timestamps-not-kept", 41)
@@ -130,9 +130,9 @@ def test_under_log_append_time_a_row_on_an_unproven_sync_is_blocked(equality):
 @pytest.mark.parametrize(
     ("answer", "equality"),
     [
-        (Unmatched("match-limit", lower=(40, 40)), Equality.KEY_AND_VALUE),
-        (Unmatched("match-limit", guard_offset=30), Equality.ALL),
-        (Unmatched("not-readable: X"), None),
+        (Unmatched(WhyUnmatched.MATCH_LIMIT, lower=(40, 40)), Equality.KEY_AND_VALUE),
+        (Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=30), Equality.ALL),
+        (Unmatched.not_readable("X"), None),
         (Matched(41, Why.LOOK_ALIKES, 3), Equality.KEY_AND_VALUE),
         (None, None),
     ],
@@ -142,17 +142,20 @@ def test_a_proven_sync_a_kept_timestamp_or_a_match_is_not_blocked_by_log_append_
 
 
 def test_a_row_at_an_unproven_sync_that_nothing_guards_is_blocked_until_it_is_accepted():
-    unread = row("g", "t", answer=Unmatched("not-readable: X"))
+    unread = row("g", "t", answer=Unmatched.not_readable("X"))
     assert unread.lower_kind == "sync"
     (result,) = found("sync-unguarded", (unread,))
     assert (result.subject, result.level) == ("g/t/0", Level.BLOCK)
-    for guarded in (Unmatched("match-limit", guard_offset=30), Unmatched("not-readable: X", lower=(40, 40))):
+    for guarded in (
+        Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=30),
+        Unmatched(WhyUnmatched.NOT_READABLE, lower=(40, 40), error_code="X"),
+    ):
         assert not found("sync-unguarded", (row("g", "t", answer=guarded),))
 
 
 def test_where_timestamps_alone_should_place_a_row_and_are_not_kept_it_is_blocked_whatever_else_is_known():
     for equality in (Equality.KEY_AND_VALUE, None):
-        by_time = row("g", "t", answer=Unmatched("timestamps-not-kept"), equality=equality)
+        by_time = row("g", "t", answer=Unmatched(WhyUnmatched.TIMESTAMPS_NOT_KEPT), equality=equality)
         (result,) = found("timestamps-not-kept", (by_time,))
         assert result.subject == "g/t/0" and "--by records" in result.todo
 

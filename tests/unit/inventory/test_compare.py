@@ -8,7 +8,7 @@ import pytest
 from migrate.inventory.compare import TranslatedCommits
 from migrate.inventory.compared import CompareVerdict, Loss, Stretch
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, Unmatched, Why
+from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.model import Commit, Failure, GroupState, LogRange, OffsetSync, TopicPartition
 from migrate.row_table import PlanRows
 from migrate.survey.filters import Filters
@@ -124,7 +124,7 @@ def test_a_commit_of_another_log_is_never_equal_whatever_its_number(clusters, si
 
 
 def test_a_translation_that_a_check_refutes_is_none(clusters):
-    guardless = FakeComparer({("t", 0, 55): Unmatched("match-limit")}, equality=Equality.WITHOUT_TIMESTAMP)
+    guardless = FakeComparer({("t", 0, 55): Unmatched(WhyUnmatched.MATCH_LIMIT)}, equality=Equality.WITHOUT_TIMESTAMP)
     clusters[1].commit("g", "A.t", 0, 51)
     row = rows_of(compared(*clusters, guardless))["g", "t", 0]
     assert verdict(row) == (CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, "timestamps-not-kept")

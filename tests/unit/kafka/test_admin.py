@@ -22,7 +22,7 @@ def test_a_partition_that_the_answer_leaves_out_may_be_written_and_one_with_an_e
     done, failed, lost = (results[partition] for partition in (P0, P1, P2))
     assert done is None
     assert isinstance(failed, Failure) and failed.code == "UNKNOWN_MEMBER_ID" and not failed.outcome_unknown
-    assert isinstance(lost, Failure) and lost.code == "_NO_ANSWER" and lost.outcome_unknown
+    assert isinstance(lost, Failure) and lost.code == "NO_ANSWER" and lost.outcome_unknown
 
 
 @pytest.mark.parametrize("at", [0, 1])

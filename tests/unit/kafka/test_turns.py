@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.kafka.turns import batches, in_turns
+from migrate.kafka.turns import in_turns
+from migrate.progress import batches
 
 
 @given(st.lists(st.integers()), st.integers(1, 7))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.match.least_timestamp import NEVER, LeastTimestamps, by_timestamp, placed, question_for
-from migrate.match.protocol import Matched, PartitionAnswer, Unmatched, Unreadable, Why
+from migrate.match.protocol import Matched, PartitionAnswer, Unmatched, Unreadable, Why, WhyUnmatched
 from migrate.model import LogRange
 from tests.world.model import World
 from tests.world.notation import hand
@@ -99,7 +99,7 @@ def test_retention_that_passes_a_commit_while_it_is_read_sends_it_to_the_log_sta
 
 def test_beyond_the_limit_nothing_is_read_and_no_record_places_the_row():
     answer = answered(hand("0..9", "0..9", commits=(3, 6)), match_limit=5)
-    assert answer.places[3] == Unmatched("match-limit") and answer.source_read == 4
+    assert answer.places[3] == Unmatched(WhyUnmatched.MATCH_LIMIT) and answer.source_read == 4
     assert isinstance(answer.places[6], Matched)
 
 
@@ -114,7 +114,7 @@ def test_a_log_that_can_not_be_read_is_said(rounds):
         assert run.target_read == 0
     with pytest.raises(StopIteration) as done:
         talk.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))
-    assert done.value.value.places == {1: Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED")}
+    assert done.value.value.places == {1: Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")}
 
 
 @given(

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.match.place_table import PlaceTable, is_matched
-from migrate.match.protocol import Matched, Unmatched, Why
+from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 
 OFFSETS = st.integers(0, 2**63 - 1)
 PAIRS = st.none() | st.tuples(OFFSETS, OFFSETS)
 MATCHED = st.builds(Matched, OFFSETS, st.sampled_from(Why), OFFSETS, OFFSETS, PAIRS, PAIRS)
-UNMATCHED = st.builds(Unmatched, st.sampled_from(["match-limit", "not-readable: X"]), st.none() | OFFSETS, PAIRS)
+UNMATCHED = st.builds(Unmatched, st.sampled_from(WhyUnmatched), st.none() | OFFSETS, PAIRS, error_code=st.text())
 
 
 @given(st.dictionaries(st.integers(0, 50), MATCHED | UNMATCHED), st.integers(0, 50))

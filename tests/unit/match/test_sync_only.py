@@ -4,7 +4,16 @@ import pytest
 
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
-from migrate.match.protocol import Matched, PartitionAnswer, PartitionQuestion, Supply, Unmatched, Unreadable, Why
+from migrate.match.protocol import (
+    Matched,
+    PartitionAnswer,
+    PartitionQuestion,
+    Supply,
+    Unmatched,
+    Unreadable,
+    Why,
+    WhyUnmatched,
+)
 from migrate.match.sync_only import guarding
 from migrate.model import TopicPartition
 from tests.memorylogs import Log, MemoryReader, log_range, record
@@ -67,11 +76,11 @@ def test_a_copy_before_the_sync_pulls_the_row_down():
 
 def test_a_sync_whose_record_is_gone_is_not_refuted_but_not_proven():
     gone = {n: LOG[n] for n in range(20, 100)}
-    assert answer(gone, [(10, 10)], 50).places[50] == Unmatched("match-limit", 50, None, refuted=False)
+    assert answer(gone, [(10, 10)], 50).places[50] == Unmatched(WhyUnmatched.MATCH_LIMIT, 50, None, refuted=False)
 
 
 def test_a_sync_that_its_records_refute_bounds_nothing():
-    assert answer(LOG, [(10, 40)], 50).places[50] == Unmatched("match-limit", 50, None, refuted=True)
+    assert answer(LOG, [(10, 40)], 50).places[50] == Unmatched(WhyUnmatched.MATCH_LIMIT, 50, None, refuted=True)
 
 
 def test_a_commit_at_the_end_has_the_targets_end_as_its_guard():
@@ -80,13 +89,13 @@ def test_a_commit_at_the_end_has_the_targets_end_as_its_guard():
 
 def test_without_a_bound_the_reason_is_said():
     found = answer(LOG, [(10, 10)], 50, reason="no-match", bounded=False)
-    assert found.places == {50: Unmatched("no-match", guard_offset=50, lower=(10, 10))}
+    assert found.places == {50: Unmatched(WhyUnmatched.NO_MATCH, guard_offset=50, lower=(10, 10))}
     assert found.tail.uncopied is None
 
 
 def test_timestamps_that_the_target_makes_itself_guard_nothing():
     found = answer(LOG, [(10, 10)], 50, equality=Equality.WITHOUT_TIMESTAMP)
-    assert found.places == {50: Unmatched("match-limit", guard_offset=None, lower=(10, 10))}
+    assert found.places == {50: Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=None, lower=(10, 10))}
 
 
 @pytest.mark.parametrize("wide", [1, 50])
@@ -103,4 +112,4 @@ def test_a_log_that_can_not_be_read_is_said():
     next(conversation)
     with pytest.raises(StopIteration) as done:
         conversation.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))
-    assert done.value.value.places == {7: Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED")}
+    assert done.value.value.places == {7: Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")}

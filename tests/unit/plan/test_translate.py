@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from migrate.match.comparison import Limits
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, Unmatched, Why
+from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.mm2.chain import Window
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
 from migrate.plan.rows import build_row
@@ -59,7 +59,7 @@ def test_a_row_of_which_not_all_was_read_does_not_say_that_nothing_is_missing():
 
 @pytest.mark.parametrize(("by_timestamp", "stands"), [(True, 0), (False, 51)])
 def test_by_timestamps_no_sync_places_what_was_not_read_for_nothing_would_guard_it(by_timestamp, stands):
-    comparer = FakeComparer({("t", 0, 55): Unmatched("match-limit")})
+    comparer = FakeComparer({("t", 0, 55): Unmatched(WhyUnmatched.MATCH_LIMIT)})
     plan = planned(*world(), comparer=comparer, limits=Limits(1_000_000, None, by_timestamp))
     (row,) = [row for row in plan.rows if row.key == ("g", "t", 0)]
     assert (row.target_offset, row.lower_kind) == (stands, "log-start" if by_timestamp else "sync")
@@ -89,30 +89,31 @@ def test_the_method_says_what_stands_at_the_place(offset, lower, method):
 
 
 def test_law_2_takes_the_window_where_the_timestamp_lies_above_it():
-    found = placed(Unmatched("match-limit", guard_offset=180))
+    found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=180))
     assert (found.target_offset, found.method, found.grade) == (111, Method.WINDOW, Grade.ESTIMATED)
     assert found.reason == found.why == "match-limit" and found.rereads_at_most is None
 
 
 def test_law_2_takes_the_timestamp_where_it_lies_below_the_window():
-    found = placed(Unmatched("match-limit", guard_offset=90))
+    found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=90))
     assert (found.target_offset, found.method, found.lower_kind) == (90, Method.TIMESTAMP, "timestamp")
     assert found.rereads_estimate == 49 + 21
 
 
 def test_a_guard_that_retention_has_passed_is_the_log_start():
-    assert placed(Unmatched("match-limit", guard_offset=3), target_log=LogRange(20, 1100)).target_offset == 20
+    found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=3), target_log=LogRange(20, 1100))
+    assert found.target_offset == 20
 
 
 @pytest.mark.parametrize(("guard", "stands"), [(None, 0), (90, 90)])
 def test_a_sync_whose_records_differ_bounds_nothing(guard, stands):
-    found = placed(Unmatched("match-limit", guard, refuted=True), target_log=LogRange(0, 1100))
+    found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard, refuted=True), target_log=LogRange(0, 1100))
     assert found.target_offset == min(stands, 0) and found.lower_kind == "log-start"
     assert "two records that differ" in found.sentence
 
 
 def test_without_a_guard_the_window_stands_and_the_sentence_says_what_could_not_be_read():
-    found = placed(Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED"))
+    found = placed(Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED"))
     assert (found.target_offset, found.reason) == (111, "not-readable")
     assert found.sentence.startswith("The records could not be read (TOPIC_AUTHORIZATION_FAILED).")
 
@@ -120,14 +121,14 @@ def test_without_a_guard_the_window_stands_and_the_sentence_says_what_could_not_
 @given(st.integers(0, 1100), st.integers(0, 149), st.integers(0, 1099))
 def test_law_2_never_stands_beyond_the_timestamp_nor_beyond_the_sync(guard, u, d):
     around = Window(OffsetSync(1, u, d), None)
-    found = placed(Unmatched("match-limit", guard), around=around)
+    found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard), around=around)
     assert found.target_offset == min(d + 1, guard)
     assert found.grade is Grade.ESTIMATED
     assert found.rereads_at_most is None and found.rereads_estimate is not None
 
 
 def test_a_proven_sync_below_takes_the_place_of_the_nearest_unproven_one():
-    found = placed(Unmatched("match-limit", guard_offset=None, lower=(80, 70)))
+    found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=None, lower=(80, 70)))
     assert (found.target_offset, found.lower, found.lower_kind) == (71, (80, 70), "proven-sync")
 
 

@@ -8,10 +8,11 @@ import pytest
 from migrate.errors import ClusterError
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord
 from migrate.model import Commit, Failure, GroupPartition
+from migrate.progress import Timer
 from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Uncommitted
-from migrate.survey.survey import Clusters, Timer
+from migrate.survey.survey import Clusters
 from tests.fakes import FakeClock, NoProgress, Script
 from tests.unit.planscene import world
 from tests.unit.surveyscene import request

@@ -6,13 +6,13 @@ import pytest
 
 from migrate.checks.groups import offsets_expiry
 from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
+from migrate.progress import Timer
 from migrate.row_table import PlanRows
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record, remedy, span
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies
-from migrate.survey.survey import Timer
 from tests.builders import make_row
 from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
 from tests.unit.checkscene import facts

@@ -3,6 +3,7 @@
 import pytest
 
 from migrate.model import Commit, Failure, GroupState, TopicPartition
+from migrate.progress import Timer
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.groups import (
@@ -12,7 +13,6 @@ from migrate.survey.groups import (
     read_expiry_facts,
 )
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
-from migrate.survey.survey import Timer
 from tests.builders import make_row
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 

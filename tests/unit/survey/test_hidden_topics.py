@@ -1,8 +1,9 @@
 """Topics that a cluster has and does not show us: what its brokers' log directories tell."""
 
 from migrate.model import Failure, Side
+from migrate.progress import Timer
 from migrate.survey.hidden_topics import hosted_ahead, in_full, with_hidden
-from migrate.survey.survey import Clusters, ClusterSurvey, Timer
+from migrate.survey.survey import Clusters, ClusterSurvey
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import world
 

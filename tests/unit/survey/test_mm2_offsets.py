@@ -8,10 +8,11 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Mm2Home, Mm2Runtime
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Failure, LogRange, OffsetSync, TopicPartition
+from migrate.progress import Timer
 from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
-from migrate.survey.survey import Clusters, Timer
+from migrate.survey.survey import Clusters
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 

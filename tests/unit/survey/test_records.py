@@ -5,7 +5,7 @@ import pytest
 from migrate.errors import ClusterError
 from migrate.match.comparison import FetchEstimate
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, Unmatched, Why
+from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
 from migrate.survey.records import estimate_text
 from migrate.text import bytes_text, parse_bytes
@@ -86,14 +86,14 @@ def test_an_offset_without_a_place_is_translated_as_if_nothing_was_compared():
 
 def test_windows_are_asked_for_only_of_commits_that_no_records_place():
     source, target, mirror = world()
-    denied = Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED", guard_offset=None)
+    denied = Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")
     planned(source, target, mirror, comparer=FakeComparer({("t", 0, 55): denied}))
     assert [(q.source_topic, q.partition, q.source_committed) for q in mirror.asked] == [("t", 0, 55)]
 
 
 def test_topics_that_may_not_be_read_give_rows_that_nothing_guards_and_no_failure():
     """Behind a target topic that was created anew, an unproven sync may lie beyond what the group is owed."""
-    denied = Unmatched("not-readable: TOPIC_AUTHORIZATION_FAILED", guard_offset=None)
+    denied = Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")
     plan = compared(FakeComparer({("t", 0, 55): denied}))
     row = row_of(plan, "g", "t", 0)
     assert (row.target_offset, row.grade, row.reason) == (51, Grade.ESTIMATED, "sync-unguarded")
@@ -124,7 +124,7 @@ def test_partitions_that_the_budget_leaves_out_are_said():
 
 
 def test_the_header_adds_up_rows_rereads_and_checkpoints():
-    places = {("t", 0, 55): Matched(57, Why.LOOK_ALIKES, 9), ("t", 1, 60): Unmatched("match-limit")}
+    places = {("t", 0, 55): Matched(57, Why.LOOK_ALIKES, 9), ("t", 1, 60): Unmatched(WhyUnmatched.MATCH_LIMIT)}
     sums = compared(FakeComparer(places)).header.sums
     assert (sums["rows_exact"], sums["rows_bounded"], sums["rows_estimated"]) == (1, 1, 1)
     assert (sums["rereads_at_most"], sums["rows_without_bound"]) == (9, 1)

@@ -3,7 +3,8 @@
 import pytest
 
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
-from migrate.survey.survey import Logs, Timer, Watermarks, copy_of, window_questions
+from migrate.progress import Timer
+from migrate.survey.survey import Logs, Watermarks, copy_of, window_questions
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.surveyscene import FLOW
 

@@ -1,7 +1,8 @@
 """Two looks at who holds the groups: the livelier counts, and a source that is down is not asked."""
 
 from migrate.model import Failure, GroupState, Side
-from migrate.survey.survey import ClusterSurvey, Timer
+from migrate.progress import Timer
+from migrate.survey.survey import ClusterSurvey
 from migrate.survey.two_looks import Listing, both_looks, describe, list_again
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, NoProgress
 

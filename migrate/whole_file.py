@@ -1,0 +1,64 @@
+"""Files that are there whole, and on disk, or not at all; and why one could not be written."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from migrate.errors import MigrateError, UsageError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file, mode 0600, that takes the place of `path` in the end, once it is on disk; else nothing is left.
+
+    Its name is one that nobody can foresee until then: a link that lies in wait under a known name would have it
+    written where that points to. Raises `OSError`.
+    """
+    with temporary_beside(path) as (descriptor, temporary):
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        temporary.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def temporary_beside(path: Path) -> Iterator[tuple[int, Path]]:
+    """Make a file beside `path` with mode 0600, and yield its descriptor and path; in the end it goes away.
+
+    What has taken the place of `path` by then stays.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        yield descriptor, Path(name)
+    finally:
+        os.close(descriptor)
+        Path(name).unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on disk; raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def reporting_unwritable(path: Path, problem: str) -> Iterator[None]:
+    """Raise what keeps `path` from being written as an error that begins with `problem`.
+
+    `UsageError` if its folder is missing, `MigrateError` for whatever else the file system says.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        folder = f"there is no folder {path.parent}" if path.parent != Path() else "the working folder is gone"
+        raise UsageError(f"{problem}: {folder}.", "Create it, or choose another --out.") from error
+    except OSError as error:
+        raise MigrateError(f"{problem}: {error.strerror}.", "Fix that, or choose another --out.") from error
