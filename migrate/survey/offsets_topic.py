@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from statistics import median
+from sys import intern
 from typing import NamedTuple
 
 from migrate.clock import is_date
@@ -161,9 +162,10 @@ class GroupLog:
     def groups(self) -> dict[str, GroupRecord]:
         """Return what is kept of each group now."""
         words: dict[str, _Words] = {}
+        places: dict[TopicPartition, TopicPartition] = {}
         for key, value in self._last.items():
             if value is not None:
-                _understand(key, value, words)
+                _understand(key, value, words, places)
         # In an order that does not depend on who came first: the records may be those that another reader has found.
         for key, values in sorted(self._newest.items()):
             place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
@@ -179,31 +181,47 @@ class GroupLog:
 
 @dataclass
 class _Words:
-    """What the records of one group say: protocol type and empty since when, by kind; by place its present commit."""
+    """What the records of one group say: protocol type and empty since when, by kind; the rest as in `GroupRecord`."""
 
     kinds: dict[str, tuple[str, int | None]] = field(default_factory=dict)
-    commits: dict[TopicPartition, CommitValue] = field(default_factory=dict)
+    committed_ms: dict[TopicPartition, int] = field(default_factory=dict)
+    expires_ms: dict[TopicPartition, int] = field(default_factory=dict)
+    made_on: dict[TopicPartition, CommitTopic] = field(default_factory=dict)
     gaps: list[CommitGap] = field(default_factory=list)
     recent: dict[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
+    def take(self, place: TopicPartition, commit: CommitValue) -> None:
+        """Keep a commit, unless a later one of that place is known, and nothing of one that is older.
+
+        Two keys may name one partition, on a cluster that has been upgraded since Kafka 0.8.
+        """
+        if commit.committed_ms < self.committed_ms.get(place, commit.committed_ms):
+            return
+        self.committed_ms[place] = commit.committed_ms
+        self.expires_ms.pop(place, None)
+        self.made_on.pop(place, None)
+        if commit.expires_ms is not None:
+            self.expires_ms[place] = commit.expires_ms
+        if commit.topic_id is not None:
+            # One text for all commits of a topic: there may be half a million of them.
+            self.made_on[place] = CommitTopic(commit.offset, intern(commit.topic_id))
+
     def record(self) -> GroupRecord | None:
-        commits = self.commits.items()
-        committed = {place: commit.committed_ms for place, commit in commits}
-        expires = {place: commit.expires_ms for place, commit in commits if commit.expires_ms is not None}
-        made_on = {place: CommitTopic(c.offset, c.topic_id) for place, c in commits if c.topic_id is not None}
-        gaps = tuple(self.gaps)
-        for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC):
-            if kind in self.kinds:
-                return GroupRecord(kind, *self.kinds[kind], committed, expires, gaps, made_on, self.recent)
-        return (
-            GroupRecord(GroupKind.SIMPLE, "", None, committed, expires, gaps, made_on, self.recent)
-            if committed
-            else None
-        )
+        kinds = self.kinds or ({GroupKind.SIMPLE.value: ("", None)} if self.committed_ms else {})
+        for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC, GroupKind.SIMPLE):
+            if kind in kinds:
+                protocol_type, empty_since_ms = kinds[kind]
+                return GroupRecord(
+                    kind, protocol_type, empty_since_ms, self.committed_ms, self.expires_ms, tuple(self.gaps),
+                    self.made_on, self.recent,
+                )  # fmt: skip
+        return None
 
 
-def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:
-    """Add what one record says to the words of its group."""
+def _understand(
+    key: bytes, value: bytes, words_of: dict[str, _Words], places: dict[TopicPartition, TopicPartition]
+) -> None:
+    """Add what one record says to the words of its group; `places` has each place once, whoever commits there."""
     about = decode_key(key)
     if isinstance(about, Fault) or about.record_type not in (*COMMIT_TYPES, *GROUP_KINDS):
         return
@@ -213,9 +231,7 @@ def _understand(key: bytes, value: bytes, words_of: dict[str, _Words]) -> None:
         if isinstance(commit, Fault):
             return
         place = TopicPartition(about.topic, about.partition)
-        # Both types of key may name one partition, on a cluster that has been upgraded since Kafka 0.8.
-        if place not in words.commits or commit.committed_ms >= words.commits[place].committed_ms:
-            words.commits[place] = commit
+        words.take(places.setdefault(place, place), commit)
     elif about.record_type == CLASSIC_TYPE:
         group = decode_group(CLASSIC_TYPE, value)
         # Left out, the group would be taken for one that never had a member, and given the full time.
