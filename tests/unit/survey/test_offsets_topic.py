@@ -199,6 +199,8 @@ def test_quiet_partitions_and_tombstones_take_nobodys_place():
 def test_a_commit_after_a_deletion_is_no_step_from_the_one_before():
     first, second = commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1)
     assert gaps_of(first, (first[0], None), second) == ()
+    third = commit_record(0, 12, AT_MS + 3)
+    assert gaps_of(first, second, (first[0], None), third) == ()
 
 
 def test_without_being_asked_for_there_are_no_gaps():
