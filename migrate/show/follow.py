@@ -212,9 +212,9 @@ def _selection(mandate: Mandate) -> str:
 
 def _names(mandate: Mandate) -> str:
     """Return what groups are called on the target: whoever approves a mandate approves that too."""
-    lines = (f"{REGEX * line.is_expression}{line.source} -> {line.target}" for line in mandate.group_map)
+    lines = (f"{REGEX * line.is_expression}{name(line.source)} -> {name(line.target)}" for line in mandate.group_map)
     rest = "; `show --format json` has them all" * (len(mandate.group_map) > NAMES_SHOWN)
-    return "on the target, by the first that fits: " + safe(some(lines, NAMES_SHOWN, "; ")) + rest
+    return "on the target, by the first that fits: " + some(lines, NAMES_SHOWN, "; ") + rest
 
 
 def _mandate(header: Header) -> Mandate:

@@ -58,6 +58,12 @@ def test_a_group_with_another_name_on_the_target_is_told_of_by_both():
     assert [refused[group]["target_group"] for group in "ac"] == ["", "c-eu"]
 
 
+def test_a_blank_that_nobody_would_see_in_a_name_and_an_escape_are_shown():
+    odd = (MappedGroup("orders", "orders ", False), MappedGroup("a\x1b[2J", "b", False))
+    shown = text(mandate_lines(mandated(FLOW, group_map=odd), "follow.plan", 200, False))
+    assert 'orders -> "orders "' in shown and "\x1b" not in shown
+
+
 def test_a_mandate_says_every_name_that_it_gives_as_far_as_there_is_room():
     some = tuple(MappedGroup(f"g{n}", f"h{n}", False) for n in range(60))
     shown = " ".join(text(mandate_lines(mandated(FLOW, group_map=some), "follow.plan", 200, False)).split())
