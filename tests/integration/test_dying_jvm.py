@@ -29,6 +29,9 @@ GROUPS, PARTITIONS = 60, 2
 DEADLINE_SECONDS = 120.0
 # Few groups at a time, so that much is left to write when something happens.
 NARROW = ("--concurrency", "1")
+# On a slow machine the look before is soon too old, and is made again before each write: what the broker keeps back has
+# to be a write.
+UNHURRIED = "from migrate.apply import write; write.FRESH_SECONDS = 3600.0; from migrate.cli.main import main; main()"
 
 
 @dataclass
@@ -94,7 +97,7 @@ def interfered(cutover: Cutover, meddle: Callable[[int], None], environment: Map
     arguments = ("apply", PLAN, *cutover.commands.clusters, "--approve", cutover.plan.fingerprint, "--execute", *NARROW)
     process = subprocess.Popen(
         # Who works with core dumps on must not get one of ours.
-        ["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-m", "migrate", *arguments],
+        ["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-c", UNHURRIED, *arguments],
         cwd=cutover.commands.folder,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
         stdin=subprocess.DEVNULL,
