@@ -78,7 +78,7 @@ def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -
             "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
         }
         # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.
-        names = group_map_of_mandate(plan)
+        names = choices.request.group_map
         with journal.open(FOLLOW, details, state.events, names.mapped) as writer:
             assert isinstance(writer, FollowWriter), "the journal of a mandate is written by its own writer"
             follower = Follower(choices, edges, writer.memory, writer, clock, telling)

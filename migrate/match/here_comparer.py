@@ -111,7 +111,7 @@ class HereComparer:
 def _holds(answer: PartitionAnswer) -> bool:
     """True if another reading of the same logs would say the same: what was not readable may be by then."""
     unplaced = (place.reason for place in answer.places.values() if not isinstance(place, Matched))
-    return WhyUnmatched.NOT_READABLE not in unplaced
+    return all(reason in (WhyUnmatched.MATCH_LIMIT, WhyUnmatched.RECORDS_CHANGED) for reason in unplaced)
 
 
 def _equality(calibration: Calibration | None) -> Equality | None:

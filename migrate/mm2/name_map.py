@@ -187,7 +187,8 @@ class NameMap:
         for source, target in targets.items():
             called.setdefault(target, []).append(source)
         sharing = {target: of_name for target, of_name in called.items() if len(of_name) > 1}
-        for target, (first, second, *_) in sharing.items():
+        if sharing:
+            target, (first, second, *_) = next(iter(sharing.items()))
             raise NoNameOfItsOwn(
                 f"{self.option} {self.file}: {self.kind}s {name(first)} and {name(second)} "
                 f"would both be {name(target)} on the target.",
