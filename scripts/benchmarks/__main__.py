@@ -53,7 +53,7 @@ def main() -> None:
     started.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
     listed = benches.add_parser("groups", help=GROUPS, description=GROUPS)
     listed.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
-    listed.add_argument("--partitions", type=int, default=20, help="per group (default: %(default)s)")
+    listed.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
     listed.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
     newest = benches.add_parser("offsets", help=OFFSETS, description=OFFSETS)
     newest.add_argument("--records", type=int, default=10_000_000, help="in the topic (default: %(default)s)")

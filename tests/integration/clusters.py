@@ -46,6 +46,8 @@ Commits = dict[str, dict[Partition, int]]
 AnyLab = Lab | ExternalLab
 
 CALL_SECONDS = 30.0
+# librdkafka looks for a coordinator three times within half a second, and then never answers.
+COORDINATOR_SECONDS = 8.0
 READ_SECONDS = 120.0
 CONSUMERS_AT_ONCE = 8
 QUIET = {"log_level": 0}
@@ -113,7 +115,11 @@ def _committed(bootstrap: str, commits: Mapping[str, Mapping[Partition, int]], l
         for group, places in commits.items()
     }
     for group, future in asked.items():
-        for answer in future.result(CALL_SECONDS).topic_partitions:
+        try:
+            answers = future.result(COORDINATOR_SECONDS).topic_partitions
+        except TimeoutError:
+            return False
+        for answer in answers:
             if answer.error is not None and answer.error.code() in STARTING:
                 return False
             assert answer.error is None, f"committing {group} on {answer.topic}-{answer.partition}: {answer.error}"

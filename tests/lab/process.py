@@ -41,7 +41,9 @@ log4j.appender.stderr.layout.ConversionPattern=[%d] %p %m (%c)%n
 """
 
 
-def java_command(jars: Path, main_class: str, *args: str, heap: str = "256m") -> list[str]:
+def java_command(
+    jars: Path, main_class: str, *args: str, heap: str = "256m", jvm_flags: Sequence[str] = JVM_FLAGS
+) -> list[str]:
     """The command line of a Java program from a jars folder that logs warnings and worse to its stderr."""
     if any(jars.glob("log4j-core-*.jar")):
         config, text, option = jars / "lab-log4j2.properties", LOG4J2, "log4j2.configurationFile"
@@ -51,7 +53,7 @@ def java_command(jars: Path, main_class: str, *args: str, heap: str = "256m") ->
         fresh = config.with_suffix(f".{os.getpid()}")
         fresh.write_text(text)
         fresh.replace(config)
-    flags = [f"-Xmx{heap}", "-Xms32m", *JVM_FLAGS, f"-D{option}={config.as_uri()}"]
+    flags = [f"-Xmx{heap}", "-Xms32m", *jvm_flags, f"-D{option}={config.as_uri()}"]
     return [java_executable(), *flags, "-cp", str(jars / "*"), main_class, *args]
 
 
