@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,7 +35,7 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import NoProgress
-from tests.integration.clusters import commit
+from tests.integration.clusters import Commits, commit
 from tests.integration.madeplan import made_plan, options_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION
@@ -174,6 +175,22 @@ def bare_read(client: AdminClient, bench: Bench) -> None:
 
     for answer in in_window(bench.groups, read):
         assert answer.topic_partitions is not None
+
+
+def commit_all(bootstrap: str, commits: Commits) -> None:
+    """Commit for every group; raises where one is refused."""
+    # A coordinator is not there before it is first asked for; each of the offsets topic's 50 partitions has its own.
+    first = dict(islice(commits.items(), COORDINATORS_ASKED))
+    commit(bootstrap, first)
+    client = bare_client(bootstrap)
+
+    def ask(group: str) -> "Future[Any]":
+        places = [KafkaPartition(*place, offset) for place, offset in commits[group].items()]
+        request = [ConsumerGroupTopicPartitions(group, places)]
+        return client.alter_consumer_group_offsets(request, request_timeout=LONGEST)[group]
+
+    for answer in in_window(commits.keys() - first.keys(), ask):
+        assert not any(place.error for place in answer.topic_partitions)
 
 
 def in_window(groups: Iterable[str], call: "Callable[[str], Future[Any]]") -> list[Any]:

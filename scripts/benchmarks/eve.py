@@ -7,22 +7,16 @@ import json
 import multiprocessing
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient
 
 from migrate.mm2.wire import SyncRecord, WireCheckpoint
-from scripts.benchmarks.apply import LONGEST, in_window
+from scripts.benchmarks.apply import commit_all
 from scripts.benchmarks.workload import SYNCS_TOPIC, Workload, flush, produce, producer_for, write_log
 from tests.lab.cluster import Cluster, start_clusters
 from tests.lab.options import MirrorOptions
-from tests.lab.waiting import wait_until
 from tests.wirebytes import encode_checkpoint, encode_sync
 
 CHECKPOINTS_TOPIC, POSITIONS_TOPIC = "A.checkpoints.internal", "mm2-offsets.A.internal"
@@ -31,7 +25,6 @@ SMALL = 300
 KINDS_PER_ROW = 5
 LARGEST = 1_000_000
 CONFIG = "mm2.properties"
-START_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -109,24 +102,11 @@ def _write(eve: Eve, source: Cluster, target: Cluster) -> None:
     _write_topic(source, SYNCS_TOPIC, _syncs(eve))
     _write_topic(target, CHECKPOINTS_TOPIC, _checkpoints(eve))
     _write_topic(target, POSITIONS_TOPIC, _positions(eve))
-    client = AdminClient({"bootstrap.servers": source.bootstrap, "log_level": 0})
-    commits = dict(zip(eve.groups, committed(eve), strict=True))
-
-    def commit(group: str) -> "Future[Any]":
-        places = [KafkaPartition(work.name, partition, offset) for partition, offset in enumerate(commits[group])]
-        request = [ConsumerGroupTopicPartitions(group, places)]
-        return client.alter_consumer_group_offsets(request, request_timeout=LONGEST)[group]
-
-    def is_committed(group: str) -> bool:
-        try:
-            return not any(place.error for place in commit(group).result().topic_partitions)
-        except KafkaException:
-            return False
-
-    # A coordinator is not there before it is first asked for; each of the offsets topic's 50 partitions has its own.
-    wait_until(lambda: all(map(is_committed, eve.groups[:200])), START_SECONDS, "groups to be committed")
-    for answer in in_window(eve.groups[200:], commit):
-        assert not any(place.error for place in answer.topic_partitions)
+    commits = {
+        group: {(work.name, partition): offset for partition, offset in enumerate(offsets)}
+        for group, offsets in zip(eve.groups, committed(eve), strict=True)
+    }
+    commit_all(source.bootstrap, commits)
 
 
 def committed(eve: Eve) -> Iterator[list[int]]:

@@ -6,32 +6,24 @@ prints a line for each partition, as `groups describe` does; `groups list` reads
 
 import tempfile
 import time
-from concurrent.futures import Future
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka import ConsumerGroupTopicPartitions
 
-from scripts.benchmarks.apply import LONGEST, bare_client, in_window
+from scripts.benchmarks.apply import LONGEST, bare_client, commit_all, in_window
 from scripts.benchmarks.command import Measured, measured, ours
-from scripts.benchmarks.eve import START_SECONDS
 from scripts.benchmarks.start import GROUPS_TOOL
 from tests.integration.madeplan import options_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION
 from tests.lab.process import java_command
-from tests.lab.waiting import wait_until
 
 TOPIC = "orders"
 TOOL = "kafka-consumer-groups"
 TOOL_TIMEOUT_MS = "600000"
 # What kafka-run-class.sh gives it beside 256 MiB: a long listing gains by the compiler that takes longer to warm up.
 TOOL_FLAGS = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
-# Groups that are committed for until each of the 50 coordinators has answered.
-FIRST = 200
-FIRST_SECONDS = 8.0
 
 
 def measure(groups: int, partitions: int, rounds: int) -> None:
@@ -44,7 +36,7 @@ def measure(groups: int, partitions: int, rounds: int) -> None:
             cluster.start()
             cluster.create_topic(TOPIC, partitions)
             names = [f"group-{number:05d}" for number in range(groups)]
-            commit(cluster.bootstrap, names, partitions)
+            commit_all(cluster.bootstrap, {name: {(TOPIC, p): 1 for p in range(partitions)} for name in names})
             commands = commands_of(cluster, folder)
             taken: dict[str, list[Measured]] = {command: [] for command in commands}
             alone: list[float] = []
@@ -77,27 +69,6 @@ def check(command: str, lines: int, groups: int, partitions: int) -> None:
     least = groups if command == "groups list" else groups * partitions
     if lines < least:
         raise RuntimeError(f"{command} printed {lines:,} lines, and there are {least:,} things to tell")
-
-
-def commit(bootstrap: str, groups: list[str], partitions: int) -> None:
-    """Commit for every group on every partition; raises where one is refused."""
-    client = bare_client(bootstrap)
-
-    def ask(group: str, seconds: float = LONGEST) -> "Future[Any]":
-        request = [ConsumerGroupTopicPartitions(group, [KafkaPartition(TOPIC, p, 1) for p in range(partitions)])]
-        return client.alter_consumer_group_offsets(request, request_timeout=seconds)[group]
-
-    def is_committed(group: str) -> bool:
-        # A request for a coordinator that is not there yet may get no answer at all, for as long as it may wait.
-        try:
-            return not any(place.error for place in ask(group, FIRST_SECONDS).result().topic_partitions)
-        except KafkaException:
-            return False
-
-    # A coordinator is not there before it is first asked for.
-    wait_until(lambda: all(map(is_committed, groups[:FIRST])), START_SECONDS, "groups to be committed")
-    for answer in in_window(groups[FIRST:], ask):
-        assert not any(place.error for place in answer.topic_partitions)
 
 
 def bare(bootstrap: str, groups: list[str]) -> float:

@@ -21,7 +21,6 @@ from migrate.spark.session import spark_session, stop_session
 from migrate.spark.topic_commits import newest_commits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.offsets_wire import CommitValue
-from scripts.benchmarks.eve import START_SECONDS
 from scripts.benchmarks.read import Size, write
 from tests.integration.clusters import commit
 from tests.lab.cluster import Cluster
@@ -30,6 +29,7 @@ from tests.lab.waiting import wait_until
 from tests.offsetsbytes import commit_key, commit_value
 
 PARTITIONS = 50
+START_SECONDS = 120
 AT_MS = 1_790_000_000_000
 # Brokers take records of internal topics from a client of this name alone (AdminUtils).
 WRITER = {"client.id": "__admin_client"}
