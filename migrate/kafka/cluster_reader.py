@@ -21,6 +21,7 @@ from migrate.commit_table import CommitTable
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
+from migrate.kafka.empty_groups import EmptyGroups
 from migrate.kafka.errors import code_of, error_of, failure_of, is_passing, or_too_few_copies
 from migrate.kafka.settings import ClientSettings
 from migrate.model import (
@@ -98,6 +99,7 @@ class ConfluentReader:
         beside = (Connection(settings, deadline_seconds) for _ in range(SIDE_BY_SIDE - 1))
         self._connections = (self._connection, *beside)
         self._counts = _PartitionCounts(lambda: self.topics())
+        self._empty = EmptyGroups(settings, deadline_seconds)
 
     def facts(self) -> ClusterFacts:
         """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
@@ -158,7 +160,9 @@ class ConfluentReader:
 
     def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
         """Describe each group; what is not a consumer group has kind "other", which is never stopped."""
-        return self._persistently(groups, lambda some: self._described(some, _state), DESCRIBE_BATCH)
+        states: dict[str, GroupState | Failure] = dict.fromkeys(self._empty.among(groups), GroupState("Empty"))
+        others = [group for group in groups if group not in states]
+        return states | self._persistently(others, lambda some: self._described(some, _state), DESCRIBE_BATCH)
 
     def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
         """Describe each group with its members; what is not a consumer group is classic and "Dead"."""

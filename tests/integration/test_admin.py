@@ -202,6 +202,28 @@ def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
     wait_until(lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped")
 
 
+def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_described_as(
+    broker: Broker, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = broker.topic()
+    simple, left, classic, consumer = (f"{group}-{name}" for name in ("simple", "left", "classic", "consumer"))
+    broker.admin().alter({simple: offsets(topic, 1)})
+    reader = ConfluentReader(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": broker.bootstrap}))
+    with broker.consumer(left, topic):
+        pass
+    wait_until(lambda: getattr(reader.group_states([left])[left], "is_stopped", False), 60, f"{left} to be stopped")
+    with broker.consumer(classic, topic), broker.consumer(consumer, topic, group_protocol="consumer"):
+        groups = [simple, left, classic, consumer, "nobody"]
+        described = reader.group_states(groups)
+        assert [getattr(described[name], "is_stopped", None) for name in groups] == [True, True, False, False, True]
+        monkeypatch.setattr("migrate.kafka.empty_groups.WORTH_LISTING", 1)
+        asked: list[str] = []
+        describe = reader._described
+        monkeypatch.setattr(reader, "_described", lambda some, read: asked.extend(some) or describe(some, read))
+        assert reader.group_states(groups) == described
+        assert sorted(asked) == sorted([classic, consumer, "nobody"])
+
+
 def test_the_end_of_a_log_is_its_last_stable_offset(broker: Broker) -> None:
     admin, topic = broker.admin(), broker.topic(1)
     here = TopicPartition(topic, 0)

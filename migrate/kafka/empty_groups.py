@@ -1,0 +1,45 @@
+"""Groups that one listing calls empty: where they are many, that is one request to a broker, and not three a group."""
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType
+
+from migrate.errors import ClusterError
+from migrate.kafka.connection import LONGEST, Connection
+from migrate.kafka.settings import ClientSettings
+
+# Of fewer groups, describing each is done as soon.
+WORTH_LISTING = 100
+# A broker that does not answer holds up a whole listing, and hardly a description.
+LISTING_SECONDS = 5.0
+
+
+class EmptyGroups:
+    """Lists one cluster's groups; once that took too long, it is not tried again."""
+
+    def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
+        self._connection = Connection(settings, min(deadline_seconds, LISTING_SECONDS))
+        self._is_slow = False
+
+    def among(self, groups: Collection[str]) -> frozenset[str]:
+        """Return those of many groups that are classic and listed as Empty: nobody is in them, nor has an assignor.
+
+        All others are to be described, none of them is said to have members: before Kafka 3.8 a list does not tell the
+        type, and a group that moves between coordinators is in the lists of both or of neither.
+        """
+        if self._is_slow or len(groups) < WORTH_LISTING:
+            return frozenset()
+        try:
+            listed = self._connection.answer("list its groups", lambda client: client.list_consumer_groups(**LONGEST))
+        except ClusterError:
+            self._is_slow = True
+            return frozenset()
+        times = Counter(group.group_id for group in listed.valid)
+        empty = (group.group_id for group in listed.valid if _is_empty(group) and times[group.group_id] == 1)
+        return frozenset(empty).intersection(groups)
+
+
+def _is_empty(listed: Any) -> bool:
+    return listed.state is ConsumerGroupState.EMPTY and listed.type is ConsumerGroupType.CLASSIC
