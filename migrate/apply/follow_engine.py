@@ -29,7 +29,7 @@ from migrate.apply.follow_decision import (
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
 from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
-from migrate.apply.follow_names import renamed, sharing_with_written, surveyed_apart
+from migrate.apply.follow_names import renamed, sharing_with_written, survey_without_shared_names
 from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
 from migrate.apply.write import GroupWriter, read_commits
@@ -201,7 +201,7 @@ class Follower:
         return survey, refused
 
     def _look(self) -> tuple[Survey, dict[str, Refusal]]:
-        survey, refused = surveyed_apart(
+        survey, refused = survey_without_shared_names(
             self._choices.request,
             lambda request: take_survey(request, self._edges.clusters(), self._clock, self._progress),
         )

@@ -15,7 +15,9 @@ from migrate.survey.survey import PlanRequest, Survey
 from migrate.text import name
 
 
-def surveyed_apart(request: PlanRequest, take: Callable[[PlanRequest], Survey]) -> tuple[Survey, dict[str, Refusal]]:
+def survey_without_shared_names(
+    request: PlanRequest, take: Callable[[PlanRequest], Survey]
+) -> tuple[Survey, dict[str, Refusal]]:
     """Return what `take` saw of the groups with a name of their own on the target, and the refusals of the others.
 
     The others are left out of what is asked for, all that would share one name: which of them is meant, nobody knows.

@@ -67,11 +67,11 @@ class RecordComparer(Protocol):
     """Compares the records of both clusters. Reads only; payloads stay where they are read."""
 
     def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
     ) -> Comparison:
         """Place the commits of every work.
 
-        The chain comes from the offset syncs that `MirrorReader.windows` has read. `inverted` is True for a
+        The chain comes from the offset syncs that `MirrorReader.windows` has read. `failback` is True for a
         failback: the syncs' two offsets swap their roles. Raises `ClusterError` if a cluster does not answer;
         a topic that may not be read makes its works `Unmatched`.
         """

@@ -43,10 +43,10 @@ class HereComparer:
         self._answered.clear()
 
     def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
     ) -> Comparison:
         """Place the commits of every work; raises `ClusterError` if a cluster does not answer."""
-        assert not inverted, "nothing is copied the way that a failback goes"
+        assert not failback, "nothing is copied the way that a failback goes"
         known = {
             work.source: answer
             for work in works

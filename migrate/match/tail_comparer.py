@@ -31,10 +31,10 @@ class TailComparer:
         self._drained: dict[TopicPartition, tuple[Work, PartitionAnswer]] = {}
 
     def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
     ) -> Comparison:
         """Compare the tails; raises `ClusterError` if a cluster does not answer."""
-        assert not inverted, "nothing is copied the way that a failback goes"
+        assert not failback, "nothing is copied the way that a failback goes"
         answers = {work.source: self._remembered(work) for work in works}
         moved = [work for work in works if answers[work.source] is UNKNOWN]
         chains = {w.source: self._chain_of(w.source, w.source_log.end, w.target_log.end) for w in moved}

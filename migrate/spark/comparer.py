@@ -122,7 +122,7 @@ class SparkComparer:
         return self._session()
 
     def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, inverted: bool = False
+        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
     ) -> Comparison:
         """Place the commits of every work; raises `ClusterError` if a cluster, or Spark, does not answer."""
         if not works:
@@ -130,7 +130,7 @@ class SparkComparer:
             return Comparison({}, {}, NOTHING, 0, 0)
         ship_package(self._spark)
         by_place = {work.source: work for work in works}
-        questions = self._questions(works, inverted, limits.match_records)
+        questions = self._questions(works, failback, limits.match_records)
         try:
             return self._compare(questions, by_place, limits, listener)
         finally:
@@ -191,11 +191,11 @@ class SparkComparer:
         tasks = self._tasks(len(places) * PER_GUARDED)
         return {place: number % tasks for number, place in enumerate(sorted(places))}
 
-    def _questions(self, works: Collection[Work], inverted: bool, match_limit: int) -> Questions:
+    def _questions(self, works: Collection[Work], failback: bool, match_limit: int) -> Questions:
         chains = self._chains()
         if isinstance(chains, Syncs):
-            return SpreadQuestions(self._spark, works, chains, inverted, match_limit)
-        return HeldQuestions(self._spark, works, chains, inverted, match_limit)
+            return SpreadQuestions(self._spark, works, chains, failback, match_limit)
+        return HeldQuestions(self._spark, works, chains, failback, match_limit)
 
     def _calibrate(self, works: Mapping[TopicPartition, Work], costs: Collection[Cost]) -> dict[str, Calibration]:
         topics = topic_questions((works[cost.source], cost.newest) for cost in costs)

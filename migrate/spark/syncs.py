@@ -84,14 +84,14 @@ _PARTS = ("position", "source_offset", "target_offset")
 class Syncs:
     """An offset-syncs topic, read and decoded once, and kept in Spark until it is closed.
 
-    `records` has the columns of Spark's Kafka source (one partition, as MM2 makes it); `inverted` is True for a
+    `records` has the columns of Spark's Kafka source (one partition, as MM2 makes it); `failback` is True for a
     failback: what MM2 calls downstream is the source of the plan then.
     """
 
-    def __init__(self, records: "DataFrame", inverted: bool = False) -> None:
+    def __init__(self, records: "DataFrame", failback: bool = False) -> None:
         from pyspark.storagelevel import StorageLevel
 
-        self._decoded = _decoded(records, inverted).persist(StorageLevel.MEMORY_AND_DISK)
+        self._decoded = _decoded(records, failback).persist(StorageLevel.MEMORY_AND_DISK)
 
     def reading(self, questions: Collection[WindowQuestion]) -> SyncReading:
         """Return the window of each question, and the count of records by label."""
@@ -126,9 +126,9 @@ class Syncs:
         self._decoded.unpersist()
 
 
-def _decoded(records: "DataFrame", inverted: bool) -> "DataFrame":
+def _decoded(records: "DataFrame", failback: bool) -> "DataFrame":
     upstream, downstream = columns.sync_offsets()
-    source_offset, target_offset = (downstream, upstream) if inverted else (upstream, downstream)
+    source_offset, target_offset = (downstream, upstream) if failback else (upstream, downstream)
     return records.selectExpr(
         "key",
         "offset as position",

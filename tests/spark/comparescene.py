@@ -49,22 +49,22 @@ class Scene:
     def readers(self) -> MemoryReaders:
         return MemoryReaders(MemoryReader(self.source), MemoryReader(self.target))
 
-    def question(self, work: Work, equality: Equality | None, inverted: bool = False) -> PartitionQuestion:
+    def question(self, work: Work, equality: Equality | None, failback: bool = False) -> PartitionQuestion:
         """What a task should be asked about a partition, made by the plain functions."""
-        of = work.target if inverted else work.source
-        sync_pairs = self.chain_of(inverted, of, work.source_log.end, work.target_log.end)
+        of = work.target if failback else work.source
+        sync_pairs = self.chain_of(failback, of, work.source_log.end, work.target_log.end)
         assert equality is not None
         committed = tuple(sorted(set(work.source_committed)))
         return PartitionQuestion(
             work.source, work.target, work.source_log, work.target_log, committed, work.has_open_transaction,
             work.last_copied_offset, sync_pairs=sync_pairs, equality=equality, match_limit=NO_LIMITS.match_records,
-            failback=inverted,
+            failback=failback,
         )  # fmt: skip
 
-    def chain_of(self, inverted: bool, of: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+    def chain_of(self, failback: bool, of: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """The chain of a partition, by its name on MM2's source, made by the plain function."""
         mine = [
-            OffsetSync(n, d if inverted else u, u if inverted else d)
+            OffsetSync(n, d if failback else u, u if failback else d)
             for n, (place, u, d) in enumerate(self.syncs)
             if place == of
         ]
@@ -111,17 +111,17 @@ def compare(
     spark,
     scene: Scene,
     limits: Limits = NO_LIMITS,
-    inverted: bool = False,
+    failback: bool = False,
     readers: MemoryReaders | None = None,
     heard: "Heard | None" = None,
     held: bool = False,
 ) -> Comparison:
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
-    syncs = Syncs(frame(spark, pairs), inverted) if pairs and not held else None
-    chains = syncs or (partial(scene.chain_of, inverted) if held else no_chain)
+    syncs = Syncs(frame(spark, pairs), failback) if pairs and not held else None
+    chains = syncs or (partial(scene.chain_of, failback) if held else no_chain)
     try:
         return SparkComparer(lambda: spark, lambda: chains, readers or scene.readers()).compare(
-            scene.works, limits, (heard or Heard()).listener, inverted
+            scene.works, limits, (heard or Heard()).listener, failback
         )
     finally:
         if syncs:

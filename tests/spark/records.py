@@ -34,7 +34,7 @@ def newest(spark, pairs):
     )
 
 
-def windows_of(records, questions, inverted=False):
+def windows_of(records, questions, failback=False):
     """The windows from a DataFrame with the source's columns, and the count of records by label."""
-    with closing(Syncs(records, inverted)) as syncs:
+    with closing(Syncs(records, failback)) as syncs:
         return syncs.reading(questions)

@@ -43,10 +43,10 @@ def test_a_failback_takes_the_syncs_the_other_way_round(spark, held):
         for w in there
     ]
     readers = MemoryReaders(MemoryReader(scene.target), MemoryReader(scene.source))
-    found = compare(spark, scene, inverted=True, readers=readers, held=held)
+    found = compare(spark, scene, failback=True, readers=readers, held=held)
     some_chain = False
     for work in scene.works:
-        question = scene.question(work, found.equalities[work.source.topic], inverted=True)
+        question = scene.question(work, found.equalities[work.source.topic], failback=True)
         some_chain |= bool(question.sync_pairs)
         assert found.answers[work.source] == alone(readers, question)
     assert some_chain

@@ -66,7 +66,7 @@ def test_the_windows_are_those_of_the_plain_functions(spark, seed, wildness):
 @pytest.mark.parametrize("seed", [3, 4])
 def test_for_a_failback_every_sync_is_read_the_other_way_round(spark, seed):
     pairs, syncs, questions = scene(seed, 0.1)
-    reading = windows_of(frame(spark, pairs), questions, inverted=True)
+    reading = windows_of(frame(spark, pairs), questions, failback=True)
     for question in questions:
         source_end = UNBOUNDED if question.source_end is None else question.source_end
         mine = syncs.get((question.source_topic, question.partition), [])

@@ -7,7 +7,7 @@ import pytest
 
 from migrate.apply.follow_decision import WhyNot
 from migrate.apply.follow_journal import read_memory
-from migrate.apply.follow_names import renamed, surveyed_apart
+from migrate.apply.follow_names import renamed, survey_without_shared_names
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commit, Decision, Failure
 from migrate.plan.mandate import MappedGroup
@@ -171,7 +171,7 @@ def test_a_name_that_is_shared_although_it_was_left_out_ends_the_pass(scene):
         raise NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
 
     with pytest.raises(NoNameOfItsOwn):
-        surveyed_apart(request, take)
+        survey_without_shared_names(request, take)
 
 
 def test_only_those_with_another_name_are_named():

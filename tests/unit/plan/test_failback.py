@@ -122,7 +122,7 @@ def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_
     comparer = matched()
     planned(a, b, mirror, comparer)
     assert {(w.source.topic, w.target.topic) for w in comparer.asked} == {("A.t", "t"), ("A.u", "u")}
-    assert comparer.inverted == [True]
+    assert comparer.failback == [True]
 
 
 def test_records_that_stand_on_b_only_and_are_unread_block_their_group() -> None:
