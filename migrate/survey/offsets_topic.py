@@ -160,11 +160,13 @@ class GroupLog:
             newest.append(value)
 
     def groups(self) -> dict[str, GroupRecord]:
-        """Return what is kept of each group now."""
+        """Return what is kept of each group; the records themselves, maybe half a million, are let go meanwhile."""
         words: dict[str, _Words] = {}
         places: dict[TopicPartition, TopicPartition] = {}
-        for key, value in self._last.items():
-            if value is not None:
+        keys = [*reversed(self._last)]
+        while keys:
+            key = keys.pop()
+            if (value := self._last.pop(key)) is not None:
                 _understand(key, value, words, places)
         # In an order that does not depend on who came first: the records may be those that another reader has found.
         for key, values in sorted(self._newest.items()):
