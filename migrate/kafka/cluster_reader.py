@@ -159,8 +159,11 @@ class ConfluentReader:
         return frozenset(group.group_id for group in listed.valid)
 
     def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
-        """Describe each group; what is not a consumer group has kind "other", which is never stopped."""
-        states: dict[str, GroupState | Failure] = dict.fromkeys(self._empty.among(groups), GroupState("Empty"))
+        """Return each group's state, of many as it is listed where that says all, of all others as it is described.
+
+        What is not a consumer group has kind "other", which is never stopped.
+        """
+        states: dict[str, GroupState | Failure] = dict.fromkeys(sorted(self._empty.among(groups)), GroupState("Empty"))
         others = [group for group in groups if group not in states]
         return states | self._persistently(others, lambda some: self._described(some, _state), DESCRIBE_BATCH)
 

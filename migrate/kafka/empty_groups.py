@@ -1,4 +1,4 @@
-"""Groups that one listing calls empty: where they are many, that is one request to a broker, and not three a group."""
+"""Groups that a listing calls empty: of many groups, one request to each broker instead of three for each group."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -17,11 +17,11 @@ LISTING_SECONDS = 5.0
 
 
 class EmptyGroups:
-    """Lists one cluster's groups; once that took too long, it is not tried again."""
+    """Lists one cluster's groups; once that has failed, or taken too long, it is not tried again."""
 
     def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
         self._connection = Connection(settings, min(deadline_seconds, LISTING_SECONDS))
-        self._is_slow = False
+        self._has_failed = False
 
     def among(self, groups: Collection[str]) -> frozenset[str]:
         """Return those of many groups that are classic and listed as Empty: nobody is in them, nor has an assignor.
@@ -29,12 +29,12 @@ class EmptyGroups:
         All others are to be described, none of them is said to have members: before Kafka 3.8 a list does not tell the
         type, and a group that moves between coordinators is in the lists of both or of neither.
         """
-        if self._is_slow or len(groups) < WORTH_LISTING:
+        if self._has_failed or len(groups) < WORTH_LISTING:
             return frozenset()
         try:
             listed = self._connection.answer("list its groups", lambda client: client.list_consumer_groups(**LONGEST))
         except ClusterError:
-            self._is_slow = True
+            self._has_failed = True
             return frozenset()
         times = Counter(group.group_id for group in listed.valid)
         empty = (group.group_id for group in listed.valid if _is_empty(group) and times[group.group_id] == 1)
