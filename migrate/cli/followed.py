@@ -9,7 +9,8 @@ from migrate.apply.follow_status import read_status, status_path
 from migrate.clock import ms_of
 from migrate.plan.file import read_plan
 from migrate.plan.standing import mandate_of
-from migrate.show.follow import LABELS, status_facts
+from migrate.show.follow import status_facts
+from migrate.show.mandate import LABELS
 from migrate.show.plan_table import Page
 from migrate.show.table import aligned
 

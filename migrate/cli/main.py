@@ -25,7 +25,7 @@ from migrate.cli.console import (
 )
 from migrate.cli.follow_command import follow_command, refuse_standing_words, standing_options
 from migrate.cli.groups import groups
-from migrate.cli.offline import explain, report, show, sign
+from migrate.cli.offline import explain, positions, report, show, sign
 from migrate.cli.options import (
     FILE,
     by_option,
@@ -46,7 +46,6 @@ from migrate.cli.options import (
     writing_options,
 )
 from migrate.cli.position_options import position_options, verified_checkpoint_option
-from migrate.cli.positions import positions
 from migrate.cli.seconds import Seconds
 from migrate.cli.utf8 import escape_what_output_lacks, open_standard_streams, take_utf8
 from migrate.errors import EXIT_REFUSED

@@ -9,6 +9,13 @@ import click
 from migrate.cli.console import print_lines, printed, progress_on_stderr, say_beside, say_reading, terminal
 from migrate.cli.options import FILE, command_options, option, printed_cluster_options, row_options, take_clusters
 from migrate.cli.utf8 import print_in_utf8
+from migrate.model import Side
+
+# `migrate.show.positions.FORMATS_OF_POSITIONS`, which is imported only where a plan's positions are printed.
+POSITION_FORMATS = (
+    "csv", "jsonl", "spark", "spark-checkpoint", "flink", "flink-sql", "hudi", "druid", "routine-load", "connect",
+    "kcg",
+)  # fmt: skip
 
 
 @click.command(short_help="Show a plan, what changed since another, or the sum of several waves.")
@@ -94,3 +101,27 @@ def report(plan: Path, out: Path, verification: Path | None, log_format: str, **
     if given.connect_url is not None:
         connect_worker(given.connect_url)  # refuses a login, which the page would show to whoever it is sent to
     return printed(run_report(plan, out, verification, given.words()))
+
+
+@click.command(short_help="Print what jobs that keep their own offsets are to be set to.")
+@click.argument("plan", type=FILE)
+@option("--holder", "holders", multiple=True, metavar="REGEX", help="Only holders that match in full; repeatable.")
+@option("--format", "form", type=click.Choice(POSITION_FORMATS), default="csv", show_default=True,
+        help="What the job takes. csv, jsonl and kcg have every holder; the others are for one each, or for several "
+             "with --out FOLDER.")  # fmt: skip
+@option("--side", type=click.Choice([str(s) for s in Side]), default=str(Side.TARGET), show_default=True,
+        help="Where they are to be on the target, or where they were on the source, to compare.")  # fmt: skip
+@option("--out", type=FILE, metavar="FILE|FOLDER",
+        help="A file; a folder for several holders, with a file for each, and for spark-checkpoint. What exists is "
+             "refused (exit 3).")  # fmt: skip
+@command_options
+def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: Path | None, log_format: str) -> int:
+    """Print what each holder of positions outside Kafka is to be set to on the target, and what changes with it.
+
+    Reads the plan alone. No command sets these positions: the job's own tools do. A holder that the plan blocks is
+    refused (exit 3). What has to be known beside the text goes to stderr.
+    """
+    from migrate.cli.positions import run_positions
+
+    run_positions(plan, holders, form, Side(side), out)
+    return 0

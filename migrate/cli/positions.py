@@ -1,4 +1,4 @@
-"""The `positions` command: what the holders in a plan are to be set to, in the form that each takes."""
+"""What `positions` does: what the holders in a plan are to be set to, in the form that each takes."""
 
 import re
 import shutil
@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-import click
-
 from migrate.cli.console import print_lines, say_beside
-from migrate.cli.options import FILE, command_options, option
 from migrate.cli.utf8 import print_in_utf8
 from migrate.errors import Refused, UsageError
 from migrate.inventory.new_file import new_file
@@ -19,7 +16,6 @@ from migrate.plan.plan import Plan
 from migrate.plan.standing import refuse_standing
 from migrate.show.positions import (
     EVERY_PARTITION,
-    FORMATS_OF_POSITIONS,
     OF_ONE_HOLDER,
     SPARK_CHECKPOINT,
     HolderPositions,
@@ -39,36 +35,23 @@ from migrate.whole_file import reporting_unwritable
 MOST_NAME_BYTES = 230
 
 
-@click.command(short_help="Print what jobs that keep their own offsets are to be set to.")
-@click.argument("plan", type=FILE)
-@option("--holder", "holders", multiple=True, metavar="REGEX", help="Only holders that match in full; repeatable.")
-@option("--format", "form", type=click.Choice(FORMATS_OF_POSITIONS), default="csv", show_default=True,
-        help="What the job takes. csv, jsonl and kcg have every holder; the others are for one each, or for several "
-             "with --out FOLDER.")  # fmt: skip
-@option("--side", type=click.Choice([str(s) for s in Side]), default=str(Side.TARGET), show_default=True,
-        help="Where they are to be on the target, or where they were on the source, to compare.")  # fmt: skip
-@option("--out", type=FILE, metavar="FILE|FOLDER",
-        help="A file; a folder for several holders, with a file for each, and for spark-checkpoint. What exists is "
-             "refused (exit 3).")  # fmt: skip
-@command_options
-def positions(plan: Path, holders: tuple[str, ...], form: str, side: str, out: Path | None, log_format: str) -> int:
-    """Print what each holder of positions outside Kafka is to be set to on the target, and what changes with it.
+def run_positions(path: Path, holders: Sequence[str], form: str, side: Side, out: Path | None) -> None:
+    """Print or write what the chosen holders of a plan are to be set to.
 
-    Reads the plan alone. No command sets these positions: the job's own tools do. A holder that the plan blocks is
-    refused (exit 3). What has to be known beside the text goes to stderr.
+    `holders` are regular expressions, all holders where there are none; `form` is one of `FORMATS_OF_POSITIONS`. Raises
+    `Refused` for a holder that the plan blocks and for an `out` that exists, `UsageError` for words that do not fit.
     """
-    made = read_plan(plan)
+    made = read_plan(path)
     refuse_standing(made, "positions")
     chosen = _matching(made, holders)
     rows = selected(made, chosen)
-    held = by_holder(rows, Side(side), chosen or made.holders())
+    held = by_holder(rows, side, chosen or made.holders())
     if form == SPARK_CHECKPOINT:
-        _write_checkpoints(made, rows, [one.holder for one in held], Side(side), out)
+        _write_checkpoints(made, rows, [one.holder for one in held], side, out)
     else:
-        _print(made, rows, held, form, Side(side), out)
+        _print(made, rows, held, form, side, out)
     for line in beside(made, form, rows, chosen):
         say_beside(line)
-    return 0
 
 
 def _matching(plan: Plan, patterns: Sequence[str]) -> list[str]:

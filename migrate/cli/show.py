@@ -11,8 +11,8 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import STANDING, Plan
 from migrate.plan.standing import refuse_standing
 from migrate.show.diff import diff_document, diff_lines
-from migrate.show.follow import mandate_lines
 from migrate.show.formats import FORMATS, select
+from migrate.show.mandate import mandate_lines
 from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.plan_table import Page
 from migrate.show.waves import wave_document, wave_lines

@@ -33,7 +33,7 @@ from migrate.plan.standing import (
     standing_plan,
 )
 from migrate.ports import Progress
-from migrate.show.follow import mandate_lines
+from migrate.show.mandate import mandate_lines
 from migrate.survey.policies import CommitsFrom, Policies, Rewind, Uncommitted, Untranslatable
 from migrate.survey.renamed import TargetNames, refuse_map_of_other_clusters
 from migrate.text import many

@@ -14,8 +14,8 @@ from migrate.described_group import GroupMember
 from migrate.inventory.describe import DescribedGroup, PartitionLine
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
+from migrate.show.csv_cells import csv_line, harmless
 from migrate.show.listing import INDENT, NOT_VISIBLE, SHOWN, UNSEEN, head_of, unread_lines
-from migrate.show.plan_export import csv_line, harmless
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import Layout, columns, headed, layout, wrapped
 from migrate.text import Colour, many, name, paint, safe, some

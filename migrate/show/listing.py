@@ -14,7 +14,7 @@ from migrate.inventory.activity import DAY_MS, GroupActivity
 from migrate.inventory.listing import GroupNotice, GroupSummary, Inventory
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
-from migrate.show.plan_export import csv_line, harmless
+from migrate.show.csv_cells import csv_line, harmless
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import Layout, aligned, at_most, columns, layout, number, tally, wrapped
 from migrate.survey.expiry import span

@@ -5,11 +5,9 @@ feed; the spreadsheet form has the column names of Aiven's MM2 offset-sync inspe
 ours.
 """
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
-from io import StringIO
 from operator import attrgetter
 from typing import Any
 
@@ -18,13 +16,12 @@ from migrate.model import Decision, Grade, Row, lag
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
+from migrate.show.csv_cells import Value, csv_line, harmless
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import wrapped
-from migrate.text import FORMULA_STARTS, name, safe, shell_word
+from migrate.text import name, safe, shell_word
 
-Value = str | int | None
-LINE_END = "\r\n"
 # Fields whose column has their own name.
 OWN_FIELDS = (
     "method", "grade", "reason", "rereads_at_most", "rereads_estimate", "checkpoint_source_offset",
@@ -151,22 +148,6 @@ def _has_data(start: int | None, end: int | None) -> str:
 
 def _minus(end: int | None, start: int | None) -> int | None:
     return None if end is None or start is None else end - start
-
-
-def harmless(value: Value) -> Value:
-    """Return a cell that no spreadsheet runs and no terminal obeys."""
-    if not isinstance(value, str):
-        return value
-    shown = safe(value)
-    return f"'{shown}" if value.lstrip(" ").startswith(FORMULA_STARTS) else shown
-
-
-def csv_line(values: Iterable[Value]) -> str:
-    """Return one line without its end, quoted by the csv module; a quoted line feed inside a name stays."""
-    buffer = StringIO()
-    # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
-    csv.writer(buffer, lineterminator=LINE_END).writerow(values)
-    return buffer.getvalue().removesuffix(LINE_END)
 
 
 def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:

@@ -13,8 +13,8 @@ from migrate.plan.attention import Attention, AttentionKind, failback_text, find
 from migrate.plan.forecast import forecast
 from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, STANDING, UNDO, Header, Plan
 from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
-from migrate.show.follow import mandate_verdict
 from migrate.show.group_table import group_lines
+from migrate.show.mandate import mandate_verdict
 from migrate.show.table import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.show.plan_export import harmless
+from migrate.show.csv_cells import harmless
 from tests.integration.cli import Ran
 from tests.integration.clusters import (
     CALL_SECONDS,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.cli.offline import POSITION_FORMATS
 from migrate.model import Decision
 from migrate.plan.file import write_plan
 from migrate.plan.plan import PositionOrigin
@@ -43,6 +44,10 @@ def test_all_holders_are_in_one_csv_by_default_and_no_group_is(plan):
     lines = shown.stdout.splitlines()
     assert lines[0].startswith("holder,topic,partition,offset,meaning") and len(lines) == 3
     assert "bootstrap.servers" in shown.stderr
+
+
+def test_the_command_line_offers_the_forms_that_there_are():
+    assert POSITION_FORMATS == FORMATS_OF_POSITIONS
 
 
 @pytest.mark.parametrize("form", [f for f in FORMATS_OF_POSITIONS if f != "spark-checkpoint"])

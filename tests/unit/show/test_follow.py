@@ -1,4 +1,4 @@
-"""What is told of mandates and of passes: every number, and every group that is left out, unsafe ones first."""
+"""What is told of passes: every number, and every group that is left out, unsafe ones first."""
 
 import json
 
@@ -6,12 +6,9 @@ from migrate.apply.follow_decision import Refusal
 from migrate.apply.follow_delay import Delay
 from migrate.apply.follow_engine import PassResult
 from migrate.apply.follow_run import PassSum
-from migrate.plan.mandate import MappedGroup
 from migrate.show.follow import (
     dry_run_lines,
     follow_lines,
-    mandate_lines,
-    mandate_verdict,
     pass_document,
     status_facts,
     status_file_document,
@@ -58,22 +55,6 @@ def test_a_group_with_another_name_on_the_target_is_told_of_by_both():
     assert [refused[group]["target_group"] for group in "ac"] == ["", "c-eu"]
 
 
-def test_a_blank_that_nobody_would_see_in_a_name_and_an_escape_are_shown():
-    odd = (MappedGroup("orders", "orders ", False), MappedGroup("a\x1b[2J", "b", False))
-    shown = text(mandate_lines(mandated(FLOW, group_map=odd), "follow.plan", 200, False))
-    assert 'orders -> "orders "' in shown and "\x1b" not in shown
-
-
-def test_a_mandate_says_every_name_that_it_gives_as_far_as_there_is_room():
-    some = tuple(MappedGroup(f"g{n}", f"h{n}", False) for n in range(60))
-    shown = " ".join(text(mandate_lines(mandated(FLOW, group_map=some), "follow.plan", 200, False)).split())
-    assert (
-        "g0 -> h0; g1 -> h1;" in shown
-        and "g39 -> h39 and 20 more; `show --format json` has them all" in shown
-        and "g40" not in shown
-    )
-
-
 def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_pass_saw_it():
     total = total_of(passed(refused={"c": UNSAFE}), PassResult(5, 1_700_000_030_000, trouble="B is down."))
     document = status_file_document(PLAN, total, 30.0, "process 7 on night", "")
@@ -105,15 +86,6 @@ def test_a_dry_run_says_what_would_be_set_and_what_to_type():
     shown = text(dry_run_lines(PLAN, "follow.plan", passed(rows_to_set=5, refused={"a": ALIVE}), 200, False))
     assert shown.startswith("DRY RUN: a pass would set 5 rows of 3 groups; nothing was written")
     assert f"mm2-migrate follow follow.plan --approve {PLAN.fingerprint} --execute" in shown and "a  alive" in shown
-
-
-def test_a_mandate_shows_all_that_it_allows_before_anybody_approves_it():
-    shown = text(mandate_lines(PLAN, "follow.plan", 200, False))
-    assert shown.startswith(mandate_verdict(PLAN)) and PLAN.fingerprint in shown
-    for said in ("bill.*", "exact, bounded", "1000000 records", "500 bytes", "flink", "group-sync:g", "id-a", "id-b"):
-        assert said in shown
-    plain = text(mandate_lines(mandated(FLOW, named_groups=("a", "b"), exclude_groups=("x",)), "p", 200, False))
-    assert "all, of the 2 names of a groups file, not x" in plain and "Moving" not in plain
 
 
 def test_what_a_status_file_says_is_told_with_its_age_and_without_one_that_there_is_none():

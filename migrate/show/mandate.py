@@ -1,0 +1,89 @@
+"""A mandate of `follow` as people read it before they approve it. Pure: text in lines, no printing."""
+
+from collections.abc import Iterator
+
+from migrate.clock import minute
+from migrate.mm2.name_map import REGEX
+from migrate.plan.mandate import Mandate
+from migrate.plan.plan import Header, Plan
+from migrate.show.table import aligned, wrapped
+from migrate.text import Colour, many, name, paint, safe, shell_word, some
+
+LABELS = 11
+NAMES_SHOWN = 40
+
+
+def mandate_lines(plan: Plan, path: str, width: int, colour: bool) -> Iterator[str]:
+    """Yield a mandate as people read it before they approve it."""
+    yield from wrapped(mandate_verdict(plan), width, colour=Colour.GREEN if colour else None)
+    yield ""
+    yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, colour)}"
+    yield from aligned(mandate_facts(plan.header), width, LABELS)
+    yield ""
+    text = (
+        "In each pass a group is set whole or not at all: never while it has members on "
+        f"{name(plan.header.target_alias)}, never over what somebody else wrote there since we began, never back but "
+        "behind our own write."
+    )
+    yield from wrapped(text, width)
+    yield ""
+    yield "Dry run, with the cluster options added:"
+    yield f"  mm2-migrate follow {shell_word(path)}"
+
+
+def mandate_verdict(plan: Plan) -> str:
+    """Return a mandate in one line."""
+    header, mandate = plan.header, _mandate(plan.header)
+    return (
+        f"MANDATE: keep the offsets of groups of {name(header.source_alias)} fresh on {name(header.target_alias)} "
+        f"until {minute(mandate.until_ms)}"
+    )
+
+
+def mandate_facts(header: Header) -> Iterator[tuple[str, str]]:
+    """Yield what a mandate allows, as labels and sentences."""
+    mandate = _mandate(header)
+    yield (
+        "Flow",
+        f"{name(header.source_alias)} ({safe(header.source_cluster_id)}) -> {name(header.target_alias)} "
+        f"({safe(header.target_cluster_id)})",
+    )
+    yield "Until", f"{minute(mandate.until_ms)}"
+    yield "Groups", _selection(mandate)
+    topics = [*mandate.topics, *(f"not {text}" for text in mandate.exclude_topics)]
+    yield "Topics", safe(", ".join(topics)) or "all that are copied"
+    limits = f"grades {safe(', '.join(mandate.grades))}; at most {mandate.max_rereads} records read twice by a group"
+    yield "Limits", limits
+    budget = "" if mandate.max_fetch is None else f", {mandate.max_fetch} bytes from either cluster"
+    yield "Reading", f"at most {mandate.match_limit} offsets of a partition{budget} in a pass"
+    if mandate.group_map:
+        yield "Names", _names(mandate)
+    if mandate.moving_groups:
+        yield (
+            "Moving",
+            f"followed although their commits move without a member: {safe(', '.join(mandate.moving_groups))}",
+        )
+    yield "Waivers", ", ".join(map(safe, header.waivers)) or "none"
+    if header.settings.get("require-signatures"):
+        yield "Signatures", f"{header.settings['require-signatures']} are required"
+
+
+def _selection(mandate: Mandate) -> str:
+    parts = [safe(", ".join(mandate.groups)) or "all"]
+    if mandate.named_groups is not None:
+        parts.append(f"of the {many(len(mandate.named_groups), 'name')} of a groups file")
+    if mandate.exclude_groups:
+        parts.append(f"not {safe(', '.join(mandate.exclude_groups))}")
+    return ", ".join(parts)
+
+
+def _names(mandate: Mandate) -> str:
+    """Return what groups are called on the target: whoever approves a mandate approves that too."""
+    lines = (f"{REGEX * line.is_expression}{name(line.source)} -> {name(line.target)}" for line in mandate.group_map)
+    rest = "; `show --format json` has them all" * (len(mandate.group_map) > NAMES_SHOWN)
+    return "on the target, by the first that fits: " + some(lines, NAMES_SHOWN, "; ") + rest
+
+
+def _mandate(header: Header) -> Mandate:
+    assert header.mandate is not None, "only a standing plan is shown as one"
+    return header.mandate

@@ -1,0 +1,25 @@
+"""Cells of CSV: what was written is read again, and nothing in a name runs or moves a cursor."""
+
+import csv
+from io import StringIO
+
+import pytest
+
+from migrate.show.csv_cells import csv_line, harmless
+
+
+def test_a_line_has_no_end_and_reads_as_the_values_that_it_was_made_of():
+    values = ["a,b", 'say "hi"', "two\nlines", "", 7]
+    line = csv_line(values)
+    assert not line.endswith(("\r", "\n"))
+    assert next(csv.reader(StringIO(line, newline=""))) == [str(value) for value in values]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", " =1"])
+def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text):
+    assert harmless(text) == f"'{text}"
+
+
+def test_numbers_and_nothing_stay_as_they_are_and_an_escape_is_shown():
+    assert harmless(-5) == -5 and harmless(None) is None
+    assert harmless("orders") == "orders" and "\x1b" not in str(harmless("a\x1b[2J"))

@@ -1,0 +1,38 @@
+"""A mandate as it is read before it is approved: all that it allows, and every name that it gives."""
+
+from migrate.plan.mandate import MappedGroup
+from migrate.show.mandate import mandate_lines, mandate_verdict
+from migrate.survey.policies import Waiver
+from tests.unit.followscene import mandated
+from tests.unit.surveyscene import FLOW
+
+PLAN = mandated(FLOW, (Waiver("group-sync", "g"),), groups=("bill.*",), moving_groups=("flink",), max_fetch=500)
+
+
+def text(lines) -> str:
+    return "\n".join(lines)
+
+
+def test_a_blank_that_nobody_would_see_in_a_name_and_an_escape_are_shown():
+    odd = (MappedGroup("orders", "orders ", False), MappedGroup("a\x1b[2J", "b", False))
+    shown = text(mandate_lines(mandated(FLOW, group_map=odd), "follow.plan", 200, False))
+    assert 'orders -> "orders "' in shown and "\x1b" not in shown
+
+
+def test_a_mandate_says_every_name_that_it_gives_as_far_as_there_is_room():
+    some = tuple(MappedGroup(f"g{n}", f"h{n}", False) for n in range(60))
+    shown = " ".join(text(mandate_lines(mandated(FLOW, group_map=some), "follow.plan", 200, False)).split())
+    assert (
+        "g0 -> h0; g1 -> h1;" in shown
+        and "g39 -> h39 and 20 more; `show --format json` has them all" in shown
+        and "g40" not in shown
+    )
+
+
+def test_a_mandate_shows_all_that_it_allows_before_anybody_approves_it():
+    shown = text(mandate_lines(PLAN, "follow.plan", 200, False))
+    assert shown.startswith(mandate_verdict(PLAN)) and PLAN.fingerprint in shown
+    for said in ("bill.*", "exact, bounded", "1000000 records", "500 bytes", "flink", "group-sync:g", "id-a", "id-b"):
+        assert said in shown
+    plain = text(mandate_lines(mandated(FLOW, named_groups=("a", "b"), exclude_groups=("x",)), "p", 200, False))
+    assert "all, of the 2 names of a groups file, not x" in plain and "Moving" not in plain
