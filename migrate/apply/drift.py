@@ -339,6 +339,10 @@ def _logs(
     table = GroupRows.of(held)
     partitions = table.target_partitions() if on_target else table.source_partitions()
     planned = table.values(f"{side}_log_start", f"{side}_log_end", "source_topic")
+    # What mostly holds, told quickly.
+    logs = zip(map(ranges.get, partitions), table.values(f"{side}_log_start", f"{side}_log_end"), strict=True)
+    if all(isinstance(now, LogRange) and (now.start, now.end) == then for now, then in logs):
+        return
     for partition, (start, end, source_topic) in zip(partitions, planned, strict=True):
         if start is None or end is None:
             continue
