@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from migrate.apply.drift import committed, is_committed_as_planned
 from migrate.apply.history import JournalState
+from migrate.apply.read_back import read_commits
 from migrate.apply.run import refuse_other_cluster
-from migrate.apply.write import read_commits
 from migrate.clock import Clock
 from migrate.errors import MigrateError, Refused
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition

@@ -10,23 +10,24 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
 from migrate.apply.attempt import Answer
-from migrate.apply.drift import committed, compared, is_committed_as_planned, to_write
-from migrate.apply.history import APPLY, REMOVED, ROLLBACK, SET, GroupTrace
+from migrate.apply.drift import committed, compared
+from migrate.apply.history import APPLY, ROLLBACK, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.pending import PendingRows
+from migrate.apply.read_back import ReadBack, proven_by, read_commits
 from migrate.apply.row_results import RowResult, RowStatus, results_of
 from migrate.apply.run import MAX_CONCURRENCY, ApplyClusters, ApplyOptions
 from migrate.apply.undo import refuse_stale
-from migrate.apply.write import GroupWriter, read_commits
+from migrate.apply.write import GroupWriter
 from migrate.clock import Clock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
-from migrate.model import Commits, Decision, Failure, TopicPartition
+from migrate.model import Decision, TopicPartition
 from migrate.plan.plan import UNDO, Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import Timer
@@ -163,9 +164,8 @@ def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dic
     Without a journal, and without anything to write, none is begun for it.
     """
     groups = _unconfirmed(assessment, traces) if assessment.journal.events else []
-    commits = {group: assessment.target_commits[group] for group in groups}
-    proven = _proven(assessment.plan, {}, traces, commits)
-    return {group: proven.get(group, {}) for group in groups}
+    rows, commits = assessment.plan.groups(), assessment.target_commits
+    return {group: proven_by(rows[group], {}, traces.get(group), commits[group]) for group in groups}
 
 
 def _may_write(assessment: Assessment, allow_partial: bool) -> bool:
@@ -209,36 +209,9 @@ def _execute(
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]
     progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
-    read_back = read_commits(target, read_again, clock, timeout, tell)
-    results = results_of(assessment, _with_doubt(written.answers, histories), read_back, True)
-    gap = written.journal_gap
-    if not gap:
-        try:
-            for group, proven in _proven(assessment.plan, written.answers, traces, read_back).items():
-                journal.outcome(group, proven)
-            _note_read_back(journal, results, read_back)
-            journal.sync()
-        except JournalLost as error:
-            gap = f"what was read back, and how this run ended ({error})"
-    return results, written.trouble, gap
-
-
-def _with_doubt(
-    answers: Mapping[str, Mapping[TopicPartition, Answer]], histories: Sequence[Mapping[str, GroupTrace]]
-) -> Mapping[str, Mapping[TopicPartition, Answer]]:
-    """Return the answers; a failure for sure is unknown where an earlier run's try may have been written."""
-    if not any(histories):
-        return answers
-    return {
-        group: {
-            p: replace(answer, outcome_unknown=True)
-            if isinstance(answer, Failure)
-            and any(group in traces and traces[group].is_in_doubt(p) for traces in histories)
-            else answer
-            for p, answer in results.items()
-        }
-        for group, results in answers.items()
-    }
+    read_back = ReadBack(assessment, written.answers, histories, journal, written.journal_gap)
+    read_commits(target, read_again, clock, timeout, tell, read_back.take)
+    return read_back.results(), written.trouble, read_back.finish()
 
 
 def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> list[str]:
@@ -248,44 +221,6 @@ def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> li
         g.group for g in assessment.groups if g.fate is Fate.DONE or (g.fate is Fate.NOTHING and g.group in kept)
     ]
     return [group for group in untouched if (trace := traces.get(group)) is None or not trace.read_back]
-
-
-def _proven(
-    plan: Plan,
-    answers: Mapping[str, Mapping[TopicPartition, Answer]],
-    traces: Mapping[str, GroupTrace],
-    read_back: Mapping[str, Commits | Failure],
-) -> dict[str, dict[TopicPartition, Answer]]:
-    """Return what a reading shows in place of the rows that this run or an earlier one had no certain answer for."""
-    proven: dict[str, dict[TopicPartition, Answer]] = {}
-    for group, rows in plan.groups().items():
-        commits, answered, trace = read_back.get(group), answers.get(group, {}), traces.get(group)
-        if commits is None or isinstance(commits, Failure):
-            continue
-        if trace is None and not any(isinstance(answer, Failure) for answer in answered.values()):
-            continue
-        for row in to_write(rows):
-            answer, partition = answered.get(row.target_partition), row.target_partition
-            earlier = trace is not None and trace.is_in_doubt(partition)
-            unknown = answer.outcome_unknown or earlier if isinstance(answer, Failure) else answer is None and earlier
-            if unknown and is_committed_as_planned(row, commits) and not row.needs_acknowledgement:
-                proven.setdefault(group, {})[partition] = REMOVED if row.decision is Decision.REMOVE else SET
-    return proven
-
-
-def _note_read_back(
-    journal: JournalWriter, results: Iterable[RowResult], read_back: Mapping[str, Commits | Failure]
-) -> None:
-    by_group: dict[str, list[RowResult]] = {}
-    for result in results:
-        by_group.setdefault(result.key[0], []).append(result)
-    good = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.KEPT, RowStatus.MOVED_ON)
-    for group, commits in read_back.items():
-        if isinstance(commits, Failure):
-            continue
-        mine = [r for r in by_group[group] if r.status is not RowStatus.SKIPPED]
-        offsets = {r.target_partition: r.seen_offset for r in mine}
-        journal.read_back(group, all(r.status in good for r in mine), offsets)
 
 
 def _exit_code(assessment: Assessment, rows: Sequence[RowResult], options: ApplyOptions) -> int:

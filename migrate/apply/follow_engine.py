@@ -32,7 +32,8 @@ from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
 from migrate.apply.follow_names import renamed, sharing_with_written, survey_without_shared_names
 from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
-from migrate.apply.write import GroupWriter, read_commits
+from migrate.apply.read_back import read_commits
+from migrate.apply.write import GroupWriter
 from migrate.checks import checklist
 from migrate.checks.check import is_without_members
 from migrate.checks.registry import OFFSETS_EXPIRY

@@ -55,29 +55,26 @@ def results_of(
     proceed: bool,
 ) -> tuple[RowResult, ...]:
     """Return one result for each row of the plan, in its order."""
-    groups, commits_of = assessment.plan.groups(), assessment.target_commits
     return tuple(
         result
         for group in assessment.groups
-        for result in _of_group(
-            group,
-            groups[group.group],
-            commits_of.get(group.group, {}),
-            answers.get(group.group),
-            read_back.get(group.group),
-            proceed,
-        )
+        for result in group_results(assessment, group, answers.get(group.group), read_back.get(group.group), proceed)
     )
 
 
-def _of_group(
+def group_results(
+    assessment: Assessment,
     group: GroupAssessment,
-    rows: GroupRows,
-    commits: Commits,
     answers: Mapping[TopicPartition, Answer] | None,
     after: Commits | Failure | None,
     proceed: bool,
 ) -> Iterable[RowResult]:
+    """Return one result for each row of a group, in the plan's order.
+
+    `answers` are the cluster's, None where nothing was sent; `after` is what was read back, None where nothing was.
+    `proceed` is False where other groups are refused, so that this one was not written.
+    """
+    rows, commits = assessment.plan.groups()[group.group], assessment.target_commits.get(group.group, {})
     if (done := _all_written(group, rows, answers or {}, after)) is not None:
         return done
     pending = {row.key for row in group.pending}

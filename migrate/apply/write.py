@@ -70,7 +70,6 @@ class Interruption:
 PAUSE_SECONDS = (0.25, 5.0)
 # A chunk wider than the window of calls in flight: the window runs dry only at its end.
 WINDOWS_PER_CHUNK = 5
-READ_CHUNK = 1000
 # A look at the commits that is older when a chunk of groups is written is made again: somebody may have reset one.
 FRESH_SECONDS = 10.0
 
@@ -174,7 +173,7 @@ class GroupWriter:
                 chunk = {group: left[group] for group in names}
                 self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
                 answers, running = (running.result() if running else {}), None
-                if answers and all(_is_passing(a) for results in answers.values() for a in results.values()):
+                if answers and all(is_passing(a) for results in answers.values() for a in results.values()):
                     self._take(written, answers)
                     for group, rows in chunk.items():
                         self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT))
@@ -198,8 +197,8 @@ class GroupWriter:
         if new:
             self._journal.sync()
             for group in new:
-                is_passing = any(map(_is_passing, written.answers[group].values()))
-                (self._passing.add if is_passing else self._passing.discard)(group)
+                passes = any(map(is_passing, written.answers[group].values()))
+                (self._passing.add if passes else self._passing.discard)(group)
             self._tell(len(written.answers) - len(self._passing))
 
     def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
@@ -243,55 +242,23 @@ def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
     return set(GroupRows.of(rows).target_partitions()).issuperset(commits)
 
 
-def read_commits(
-    admin: ClusterAdmin,
-    groups: Sequence[str],
-    clock: Clock,
-    timeout_seconds: float,
-    tell: Callable[[int], None] = lambda done: None,
-) -> dict[str, Commits | Failure]:
-    """Read groups with a fresh client, and again what failed in passing.
-
-    Never raises because a client or cluster is gone: what was written before must be reported. An interrupt ends it
-    after the reading that is under way.
-    """
-    answers: dict[str, Commits | Failure] = {}
-    left = list(groups)
-    backoff = None
-    with Interruption() as interrupted:
-        while True:
-            try:
-                admin = admin.renewed()
-                for chunk in batches(left, READ_CHUNK):
-                    answers |= admin.commits(chunk)
-                    tell(len(answers))
-            except Exception as error:
-                # Whatever broke: what was written before must be reported.
-                lost = Failure("NO_ANSWER", no_answer(error).message, retriable=True)
-                answers |= {group: answers.get(group, lost) for group in left}
-            left = [g for g in left if isinstance(answer := answers[g], Failure) and answer.retriable]
-            backoff = backoff or Backoff(clock, *PAUSE_SECONDS, timeout_seconds)
-            if not left or backoff.is_over or interrupted:
-                return answers
-            backoff.pause()
-
-
 def _again(left: Left, answers: Answers) -> Left:
     """Return the rows that are worth another try, those that had none yet first."""
     fresh = {group: left[group] for group in left if group not in answers}
-    passing = [group for group in left if any(map(_is_passing, answers.get(group, {}).values()))]
+    passing = [group for group in left if any(map(is_passing, answers.get(group, {}).values()))]
     retry = {
         group: [
             row
             for p, row in left[group].by_partition().items()
-            if (answer := answers[group].get(p)) and _is_passing(answer)
+            if (answer := answers[group].get(p)) and is_passing(answer)
         ]
         for group in passing
     }
     return fresh | {group: PendingRows(rows) for group, rows in retry.items() if rows}
 
 
-def _is_passing(answer: Answer) -> bool:
+def is_passing(answer: object) -> bool:
+    """True for a failure that another try may not meet again."""
     return isinstance(answer, Failure) and answer.retriable
 
 

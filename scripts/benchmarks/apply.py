@@ -25,8 +25,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from migrate.apply.assess import assess
 from migrate.apply.history import APPLY, JournalState
 from migrate.apply.journal import Journal
+from migrate.apply.read_back import read_commits
 from migrate.apply.run import ApplyClusters, ApplyOptions
-from migrate.apply.write import GroupWriter, read_commits
+from migrate.apply.write import GroupWriter
 from migrate.cli.wiring import Endpoint
 from migrate.clock import SystemClock
 from migrate.mm2.flow import Cluster as FlowCluster

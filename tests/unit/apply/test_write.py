@@ -3,31 +3,14 @@
 import os
 import signal
 import threading
-from collections.abc import Collection, Mapping
 
 import pytest
 
-from migrate.apply.write import SIGNALS, Interruption, goes_whole, read_commits
-from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
-from tests.fakes import FakeClock, FakeCluster
-from tests.unit.plans import clusters, plan, row
+from migrate.apply.write import SIGNALS, Interruption, goes_whole
+from migrate.model import Commit, Decision, TopicPartition
+from tests.unit.plans import row
 
 P0 = TopicPartition("A.orders", 0)
-
-
-class Reads:
-    """A cluster whose next readings are answered by `answers`: a failure for every group, or None for the commits."""
-
-    def __init__(self, cluster: FakeCluster, answers: list[Failure | None]) -> None:
-        self.cluster, self.answers, self.clients = cluster, answers, 0
-
-    def renewed(self) -> "Reads":
-        self.clients += 1
-        return self
-
-    def commits(self, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
-        answer = self.answers.pop(0)
-        return self.cluster.commits(groups) if answer is None else dict.fromkeys(groups, answer)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -82,20 +65,3 @@ def test_a_group_is_deleted_whole_only_if_every_row_removes_and_nothing_else_is_
     assert goes_whole([first, second], commits) and goes_whole([first, second], {})
     assert not goes_whole([first], commits), "another offset would go with it"
     assert not goes_whole([first, row("g", partition=1)], commits), "the other row is set"
-
-
-def test_a_reading_that_failed_in_passing_is_made_again_until_the_time_is_up() -> None:
-    target, _ = clusters(plan(row("g", target_prior=10)))
-    answers: list[Failure | None] = [Failure("_TIMED_OUT", "no answer", retriable=True), None]
-    reads = Reads(target, answers)
-    commits = read_commits(reads, ["g"], FakeClock(), 60.0)  # type: ignore[arg-type]
-    assert commits["g"] == {P0: Commit(10)} and reads.clients == 2
-    denied = Failure("GROUP_AUTHORIZATION_FAILED", "no")
-    answers.append(denied)
-    assert read_commits(reads, ["g"], FakeClock(), 60.0) == {"g": denied}, "that one does not pass"  # type: ignore[arg-type]
-
-
-def test_a_client_that_breaks_at_the_last_reading_is_an_answer_and_no_error() -> None:
-    target, _ = clusters(plan(row("g")))
-    (failure,) = read_commits(Reads(target, []), ["g"], FakeClock(), 0.0).values()  # type: ignore[arg-type]
-    assert isinstance(failure, Failure) and failure.code == "NO_ANSWER" and "IndexError" in failure.message
