@@ -36,8 +36,7 @@ from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path
 from migrate.plan.file import read_plan, refuse_out, write_plan
-from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, UNDO, Plan, approves
-from migrate.plan.standing import refuse_standing
+from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, UNDO, Plan, approves, refuse_standing
 from migrate.ports import ClusterAdmin, Progress
 from migrate.row_table import PlanRows
 from migrate.show.apply import Typed, apply_lines, elsewhere_lines

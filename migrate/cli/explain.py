@@ -5,7 +5,7 @@ from pathlib import Path
 
 from migrate.errors import UsageError
 from migrate.plan.file import read_plan
-from migrate.plan.standing import refuse_standing
+from migrate.plan.plan import refuse_standing
 from migrate.show.explain import explanation
 from migrate.show.fence import fence
 

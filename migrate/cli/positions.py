@@ -12,8 +12,7 @@ from migrate.errors import Refused, UsageError
 from migrate.inventory.new_file import new_file
 from migrate.model import Row, Side
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan
-from migrate.plan.standing import refuse_standing
+from migrate.plan.plan import Plan, refuse_standing
 from migrate.show.positions import (
     EVERY_PARTITION,
     OF_ONE_HOLDER,

@@ -9,8 +9,7 @@ from migrate.apply.signatures import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.companions import is_no_ordinary_file
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan
-from migrate.plan.standing import refuse_standing
+from migrate.plan.plan import Plan, refuse_standing
 from migrate.show.report_outcome import Verified, aftermath, read_verified
 from migrate.show.report_page import MARK, report
 from migrate.text import bytes_text, many, name

@@ -8,8 +8,7 @@ from migrate.apply.waves import wave_of
 from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
-from migrate.plan.plan import STANDING, Plan
-from migrate.plan.standing import refuse_standing
+from migrate.plan.plan import STANDING, Plan, refuse_standing
 from migrate.show.diff import diff_document, diff_lines
 from migrate.show.formats import FORMATS, select
 from migrate.show.mandate import mandate_lines

@@ -20,7 +20,7 @@ from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
-from migrate.plan.standing import refuse_standing
+from migrate.plan.plan import refuse_standing
 from migrate.plan.status import Status, status_of
 from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
 from migrate.ports import Progress

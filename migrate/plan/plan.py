@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from migrate.errors import UsageError
 from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
     GROUP_KIND,
@@ -276,6 +277,15 @@ class Plan:
     def cluster_blocks(self) -> tuple[CheckResult, ...]:
         """Return the blocks of a cluster as a whole: each blocks everything."""
         return tuple(c for c in self.blocks() if c.scope is Scope.CLUSTER)
+
+
+def refuse_standing(plan: Plan, command: str) -> None:
+    """Raise `UsageError` for a standing plan: it has no rows, and `command` would say that there is nothing to do."""
+    if plan.header.kind == STANDING:
+        raise UsageError(
+            f"Plan {plan.short_fingerprint} is a mandate for `follow`: it has no rows, and {command} is for rows.",
+            "Use `follow`, `show`, `sign` or `rollback`. For the night itself, make a plan without --standing.",
+        )
 
 
 def refuse_mixed(rows: PlanRows, positions: PlanRows) -> None:

@@ -103,15 +103,6 @@ def mandate_of(plan: Plan) -> Mandate:
     return plan.header.mandate
 
 
-def refuse_standing(plan: Plan, command: str) -> None:
-    """Raise `UsageError` for a standing plan: it has no rows, and `command` would say that there is nothing to do."""
-    if plan.header.kind == STANDING:
-        raise UsageError(
-            f"Plan {plan.short_fingerprint} is a mandate for `follow`: it has no rows, and {command} is for rows.",
-            "Use `follow`, `show`, `sign` or `rollback`. For the night itself, make a plan without --standing.",
-        )
-
-
 def filters_of_mandate(mandate: Mandate) -> Filters:
     """Return the filters of a mandate, as its maker gave them."""
     filters = Filters.from_options(mandate.groups, mandate.exclude_groups, mandate.topics, mandate.exclude_topics)

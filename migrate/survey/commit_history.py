@@ -8,9 +8,6 @@ from migrate.survey.filters import Filters
 from migrate.survey.log_ends import RECORDS_GONE, PlaceTime
 from migrate.survey.offsets_export import Exported, ExportRequest
 
-# As many questions to brokers as nobody notices; each looks into an old segment of a log.
-MOST_LOOKUPS = 100_000
-
 
 @dataclass(frozen=True)
 class HistoryRequest:

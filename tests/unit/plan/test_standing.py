@@ -8,7 +8,7 @@ from migrate.errors import Refused, UsageError
 from migrate.model import Grade
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.mandate import Mandate, MappedGroup
-from migrate.plan.plan import Plan
+from migrate.plan.plan import Plan, refuse_standing
 from migrate.plan.standing import (
     LONGEST_MS,
     filters_of_mandate,
@@ -18,7 +18,6 @@ from migrate.plan.standing import (
     parse_grades,
     policies_of_mandate,
     refuse_over,
-    refuse_standing,
     refuse_until,
 )
 from migrate.survey.policies import Rewind, Untranslatable, Waiver
