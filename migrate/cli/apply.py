@@ -27,7 +27,6 @@ from migrate.apply.verify_positions import (
 from migrate.apply.write import Interruption
 from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
-from migrate.cli.standing import undo_of_mandate
 from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
@@ -122,6 +121,8 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not.
     restored = [*others.values(), *([state.rolled_back] if options["out"] is not None else [])]
     if plan.header.kind == STANDING:
+        from migrate.cli.standing import undo_of_mandate
+
         undo = undo_of_mandate(plan, journal, state, restored, flow, progress, options)
     else:
         undo = undo_plan(plan, state, clock.now_ms(), __version__, options["moved"], restored)

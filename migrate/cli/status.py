@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from migrate.cli.console import ReaderGone, reader_has_gone
-from migrate.cli.followed import Followed
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.cli.wiring import StatusEdges, status_edges
@@ -37,6 +36,9 @@ from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import duration_text, many
 
+if TYPE_CHECKING:
+    from migrate.cli.followed import Followed
+
 Print = Callable[[Iterable[str]], None]
 
 
@@ -56,7 +58,7 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
         page=lambda: Page(str(rehearsal or ""), options["width"](), options["colour"]),
         show=show,
         progress=progress,
-        followed=Followed.under(mandate) if mandate else None,
+        followed=_followed(mandate) if mandate else None,
     )
     request = PlanRequest(
         flow=flow,
@@ -86,6 +88,12 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
             status = Lookout(request, edges, progress, clock).look(options["settle"])
     teller.finally_(status)
     return exit_code(status)
+
+
+def _followed(mandate: Path) -> "Followed":
+    from migrate.cli.followed import Followed
+
+    return Followed.under(mandate)
 
 
 def exit_code(status: Status) -> int:
@@ -158,7 +166,7 @@ class Teller:
     page: Callable[[], Page]
     show: Print
     progress: LineProgress
-    followed: Followed | None = None
+    followed: "Followed | None" = None
     _screen: Screen | None = None
     _last: Told | None = None  # in a watch
 
