@@ -162,6 +162,17 @@ def test_only_the_newest_few_are_kept(cache, monkeypatch):
     assert ClassArchive({JAVA_OPTIONS: f"-Dn={KEPT + 1}"}).find() is not None
 
 
+def test_one_that_is_in_use_is_not_thrown_away_for_its_age(cache, monkeypatch):
+    for number in range(KEPT):
+        keep(monkeypatch, {JAVA_OPTIONS: f"-Dn={number}"})
+        (made,) = (path for path in files(cache) if path.stat().st_mtime > 10_000)
+        os.utime(made, (1000 + number, 1000 + number))
+    assert ClassArchive({JAVA_OPTIONS: "-Dn=0"}).find() is not None
+    keep(monkeypatch, {JAVA_OPTIONS: "-Dn=new"})
+    assert ClassArchive({JAVA_OPTIONS: "-Dn=0"}).find() is not None
+    assert ClassArchive({JAVA_OPTIONS: "-Dn=1"}).find() is None
+
+
 def test_the_names_of_loaded_classes_are_read_from_the_jvms_own_tree():
     tree = "java.lang.Object/null\n|--a.b.C/0x00007f9b600918a0\n|  |--a.b.C$D/0x00007f9b600918a0\n\n"
     hidden = "|--a.b.C$$Lambda$7/0x00007f9b183c20f8/0x00007f9b600918a0\n"
