@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -40,9 +41,31 @@ class FailuresAtOnce:
             terminal.write_line(report.longreprtext[-MOST_TOLD:])
 
 
+# Files that take less are not worth a look.
+LEAST_SECONDS = 20.0
+
+
+class LongestFiles:
+    """Tells in the end which files of tests took longest, their fixtures included: where a run's minutes go."""
+
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid.partition("::")[0]] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        longest = [(file, seconds) for file, seconds in self._seconds.most_common() if seconds >= LEAST_SECONDS]
+        if longest:
+            terminalreporter.section("seconds by file")
+        for file, seconds in longest:
+            terminalreporter.write_line(f"{seconds:7.0f}  {file}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
+        config.pluginmanager.register(LongestFiles())
     settings.load_profile("long-run" if config.getoption("--long") else "default-run")
     if (seed := config.getoption("--seed")) is not None:
         os.environ[VARIABLE] = str(seed)
