@@ -21,6 +21,7 @@ from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.progress import batches, in_background
 from migrate.row_table import GroupRows
+from migrate.survey.groups import NO_ANSWER
 
 READ_CHUNK = 500
 CommitAnswers = Mapping[str, Commits | Failure]
@@ -71,7 +72,7 @@ def _one_pass(admin: ClusterAdmin, groups: Sequence[str]) -> Iterator[CommitAnsw
         admin = admin.renewed()
         for chunk in batches(groups, READ_CHUNK):
             read = under_way.result() if under_way else None
-            under_way = in_background(partial(admin.commits, chunk), "reading back")
+            under_way = in_background(partial(_each, admin, chunk), "reading back")
             if read is not None:
                 yield read
         if under_way:
@@ -79,6 +80,12 @@ def _one_pass(admin: ClusterAdmin, groups: Sequence[str]) -> Iterator[CommitAnsw
     except Exception as error:
         # Whatever broke: what was written before must be reported.
         yield Failure("NO_ANSWER", no_answer(error).message, retriable=True)
+
+
+def _each(admin: ClusterAdmin, groups: Sequence[str]) -> CommitAnswers:
+    """Read groups; one that the answer leaves out is a failure, and not a reason to report none."""
+    answers = admin.commits(groups)
+    return {group: answers.get(group, NO_ANSWER) for group in groups}
 
 
 class ReadBack:

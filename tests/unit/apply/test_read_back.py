@@ -8,6 +8,7 @@ import pytest
 from migrate.apply import read_back
 from migrate.apply.read_back import CommitAnswers, read_commits
 from migrate.model import Commit, Commits, Failure, TopicPartition
+from migrate.survey.groups import NO_ANSWER
 from tests.fakes import FakeClock, FakeCluster
 from tests.unit.plans import clusters, plan, row
 
@@ -45,6 +46,17 @@ def test_a_client_that_breaks_at_the_last_reading_is_an_answer_and_no_error() ->
     target, _ = clusters(plan(row("g")))
     (failure,) = read_commits(Reads(target, []), ["g"], FakeClock(), 0.0).values()  # type: ignore[arg-type]
     assert isinstance(failure, Failure) and failure.code == "NO_ANSWER" and "IndexError" in failure.message
+
+
+def test_a_group_that_the_answer_leaves_out_is_told_as_unread() -> None:
+    target, _ = clusters(plan(row("g", target_prior=10)))
+
+    class LeavesOut(Reads):
+        def commits(self, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
+            return super().commits(["g"])
+
+    read = read_commits(LeavesOut(target, [None]), ["g", "h"], FakeClock(), 60.0)  # type: ignore[arg-type]
+    assert read == {"g": {P0: Commit(10)}, "h": NO_ANSWER}
 
 
 @pytest.fixture
