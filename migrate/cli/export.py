@@ -32,6 +32,7 @@ from migrate.text import many
 
 # Of 1973. A smaller number is one of seconds (until the year 5138), a year, or a date without its hyphens.
 LEAST_MS = 10**11
+_COMPACT_DATES = {12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 
 
 def run_export(flow: Flow, progress: LineProgress, **options: Any) -> int:
@@ -126,7 +127,7 @@ def period_of(options: Mapping[str, Any], what: str) -> tuple[int | None, int | 
 def time_of(option: str, text: str | None) -> int | None:
     """Return a moment in ms since 1970: a whole number is that already, all else ISO 8601 with its zone.
 
-    Raises `UsageError` for what is none, and for a number that is hardly meant as ms (below `LEAST_MS`).
+    Raises `UsageError` for what is none, and for a number that is hardly meant as ms: below `LEAST_MS`, or a date.
     """
     if text is None:
         return None
@@ -153,7 +154,27 @@ def _ms(option: str, number: int) -> int:
             "Give ms since 1970 (seconds and three digits more), or a date and a time with its zone, such as "
             "2026-11-23T22:00:00Z.",
         )
+    if _reads_as_date(str(number)):
+        raise UsageError(
+            f"{option} {number} looks like a date without a zone: as ms since 1970 it is {iso(number)}.",
+            "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z.",
+        )
     return number
+
+
+def _reads_as_date(digits: str) -> bool:
+    """True for a time of these two centuries, to the minute or the second, written without anything in between.
+
+    As ms it lies before Kafka, or centuries from now.
+    """
+    form = _COMPACT_DATES.get(len(digits))
+    if form is None or digits[:2] not in ("19", "20"):
+        return False
+    try:
+        datetime.strptime(digits, form)
+    except ValueError:
+        return False
+    return True
 
 
 def _retention(of: Endpoint, request: ExportRequest) -> int | Failure:

@@ -97,6 +97,11 @@ def test_a_number_is_ms_since_1970_where_it_can_be_meant_as_such_and_never_secon
         with pytest.raises(UsageError, match="is no moment") as refused:
             time_of("--until", text)
         assert len(str(refused.value)) < 300
+    for text in ("202611232200", "20261123220000", "19991231235959"):
+        with pytest.raises(UsageError, match=f"{text} looks like a date without a zone"):
+            time_of("--until", text)
+    for text in ("202613232200", "20261123226000", "2026112322000"):
+        assert time_of("--until", text) == int(text), "no date is written like this"
     assert time_of("--since", "1970-01-01T00:00:00.007Z") == 7, "written as a date it is what it says"
 
 
