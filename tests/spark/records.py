@@ -1,7 +1,7 @@
 """DataFrames with the columns of Spark's Kafka source, made of plain bytes."""
 
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from migrate.model import LogRange
 from migrate.spark.checkpoints import newest_checkpoints
@@ -10,20 +10,33 @@ from migrate.spark.syncs import Syncs
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = int(EPOCH.timestamp() * 1000)
 SCHEMA = "key binary, value binary, offset bigint, timestamp timestamp"
+BYTES = ("cast(? as binary) as key", "cast(? as binary) as value")
+
+
+def held(spark, rows, columns):
+    """Rows in the JVM's memory: what Python hands over as a list, its workers make anew for each query.
+
+    `columns` are an expression for each value of a row, and its name.
+    """
+    named = {f"_{number}": column for number, column in enumerate(columns)}
+    made = ", ".join(f"{column.replace('?', value)}" for value, column in named.items())
+    values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+    # Not as values of the query: Spark would work out all that is asked of them while it plans, and run no task.
+    return spark.sql(f"select {made} from values {values} as t({', '.join(named)})").localCheckpoint()
+
+
+def _literal(value):
+    if value is None:
+        return "null"
+    return f"X'{bytes(value).hex()}'" if isinstance(value, (bytes, bytearray)) else str(value)
 
 
 def frame(spark, pairs):
     """Records in log order: offsets 0, 1, 2...; each one millisecond after the one before."""
-    rows = [
-        (
-            None if key is None else bytearray(key),
-            None if value is None else bytearray(value),
-            offset,
-            EPOCH + timedelta(milliseconds=offset),
-        )
-        for offset, (key, value) in enumerate(pairs)
-    ]
-    return spark.createDataFrame(rows, SCHEMA)
+    rows = [(key, value, offset, EPOCH_MS + offset) for offset, (key, value) in enumerate(pairs)]
+    if not rows:
+        return spark.createDataFrame([], SCHEMA)
+    return held(spark, rows, [*BYTES, "cast(? as bigint) as offset", "timestamp_millis(?) as timestamp"])
 
 
 def newest(spark, pairs):

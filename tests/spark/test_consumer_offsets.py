@@ -403,8 +403,8 @@ def test_internal_topics_are_shown_to_a_session_of_their_own(spark):
     assert own.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
-def test_queries_over_little_are_not_compiled(spark):
-    settings = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+def test_queries_over_little_are_not_compiled_nor_adapted(spark):
+    settings = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode", "spark.sql.adaptive.enabled")
     small, large = (offsets_session(lambda: spark, is_small) for is_small in (True, False))
-    assert [small.conf.get(name) for name in settings] == ["false", "NO_CODEGEN"]
-    assert [large.conf.get(name) for name in settings] == ["true", "FALLBACK"]
+    assert [small.conf.get(name) for name in settings] == ["false", "NO_CODEGEN", "false"]
+    assert [large.conf.get(name) for name in settings] == ["true", "FALLBACK", "true"]

@@ -13,6 +13,8 @@ from migrate.spark.consumer_offsets import chosen_and_written
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
 from migrate.survey.offsets_wire import CommitValue, GroupValue, GroupValueMember
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.spark.offsetstopic import COLUMNS
+from tests.spark.records import held
 
 pytestmark = pytest.mark.spark
 
@@ -25,11 +27,10 @@ def forms(spark, kinds):
     rows = []
     for number, text in enumerate(TEXTS):
         commit = commit_value(CommitValue(3, number, None, text, 7))
-        rows.append((bytearray(commit_key(f"g{text}", f"t{text}", 0)), bytearray(commit), 0, number))
+        rows.append((commit_key(f"g{text}", f"t{text}", 0), commit, 0, number, 9))
     group = group_value(GroupValue("classic", 3, "consumer", 1, None, None, 5, (MEMBER,)))
-    rows.append((bytearray(group_key(2, "g")), bytearray(group), 0, len(TEXTS)))
-    schema = "key binary, value binary, partition int, offset bigint"
-    whole = spark.createDataFrame(rows, schema).selectExpr("*", "timestamp_millis(9) as timestamp")
+    rows.append((group_key(2, "g"), group, 0, len(TEXTS), 9))
+    whole = held(spark, rows, COLUMNS)
     found = {}
 
     def write(chosen):
