@@ -36,7 +36,7 @@ _places = lru_cache(maxsize=4096)(_Places)
 def _found(places: _Places, partitions: tuple[TopicPartition, ...]) -> tuple[int | None, ...]:
     """Return the place of each of these partitions, None for one that is not there.
 
-    Groups of one application ask for the same ones: looked up one by one they take most of the time of a comparison.
+    Groups of one application share the answer: looking up each partition for each group took most of a comparison.
     """
     return tuple(map(places.at.get, partitions))
 
@@ -108,11 +108,6 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         """Yield the commits, in their order."""
         epochs = (None if epoch == _NO_EPOCH else epoch for epoch in self._epochs) if self._epochs else repeat(None)
         return map(Commit, self._offsets, self._metadata or repeat(""), epochs)
-
-    def offset(self, partition: TopicPartition) -> int | None:
-        """Return what is committed on a partition; None for nothing."""
-        at = self._places.at.get(partition)
-        return None if at is None else self._offsets[at]
 
     def offsets_at(self, partitions: tuple[TopicPartition, ...]) -> list[int | None]:
         """Return what is committed on each of these partitions; None for nothing."""

@@ -41,12 +41,12 @@ class FailuresAtOnce:
             terminal.write_line(report.longreprtext[-MOST_TOLD:])
 
 
-# Files that take less are not worth a look.
+# Of one test file; those that take less are not listed.
 LEAST_SECONDS = 20.0
 
 
 class LongestFiles:
-    """Tells in the end which files of tests took longest, their fixtures included: where a run's minutes go."""
+    """Says at the end which test files took longest, with their fixtures: where a run's minutes go."""
 
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()

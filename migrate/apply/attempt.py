@@ -10,7 +10,7 @@ from migrate.commit_table import has_same_offsets
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Failure, Row, TopicPartition
 from migrate.ports import ClusterAdmin
-from migrate.survey.groups import NO_ANSWER
+from migrate.survey.groups import answer_of_each
 
 Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
@@ -153,7 +153,7 @@ class Attempt:
     def _commits(self, groups: Collection[str]) -> dict[str, Commits | Failure]:
         """Read groups; one that the answer leaves out is a failure, and no failure to read is a write in doubt."""
         answers = self.admin.commits(list(groups)) if groups else {}
-        read = {group: answers.get(group, NO_ANSWER) for group in groups}
+        read = answer_of_each(groups, answers)
         return {g: Failure(a.code, a.message, a.retriable) if isinstance(a, Failure) else a for g, a in read.items()}
 
 

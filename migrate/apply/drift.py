@@ -338,12 +338,12 @@ def _logs(
         return
     table = GroupRows.of(held)
     partitions = table.target_partitions() if on_target else table.source_partitions()
-    planned = table.values(f"{side}_log_start", f"{side}_log_end", "source_topic")
+    limits = f"{side}_log_start", f"{side}_log_end"
     # What mostly holds, told quickly.
-    logs = zip(map(ranges.get, partitions), table.values(f"{side}_log_start", f"{side}_log_end"), strict=True)
+    logs = zip(map(ranges.get, partitions), table.values(*limits), strict=True)
     if all(isinstance(now, LogRange) and (now.start, now.end) == then for now, then in logs):
         return
-    for partition, (start, end, source_topic) in zip(partitions, planned, strict=True):
+    for partition, (start, end, source_topic) in zip(partitions, table.values(*limits, "source_topic"), strict=True):
         if start is None or end is None:
             continue
         now = ranges.get(partition, _NOT_READ)

@@ -1,6 +1,6 @@
-"""Reads groups back once they were written: what is there is what is reported, whatever the cluster answered before.
+"""Reads groups back after they were written, judges each row by what is there, and notes it in the journal.
 
-While one chunk of groups is being read, the chunk before it is judged and noted in the journal.
+While one chunk of groups is being read, the chunk before it is judged and noted.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from migrate.model import Commits, Decision, Failure, TopicPartition
 from migrate.ports import ClusterAdmin
 from migrate.progress import batches, in_background
 from migrate.row_table import GroupRows
-from migrate.survey.groups import NO_ANSWER
+from migrate.survey.groups import answer_of_each
 
 READ_CHUNK = 500
 CommitAnswers = Mapping[str, Commits | Failure]
@@ -38,8 +38,8 @@ def read_commits(
 ) -> dict[str, Commits | Failure]:
     """Read groups with a fresh client, and again what failed in passing.
 
-    `tell` is called with how many groups are read; `take` with the answers that stay, each once, while others are still
-    being read.
+    `tell` is called with how many groups are read; `take` with the final answers of some groups, each group's once,
+    while others are still being read.
 
     Never raises because a client or cluster is gone: what was written before must be reported. An interrupt ends it
     after the reading that is under way.
@@ -72,7 +72,7 @@ def _one_pass(admin: ClusterAdmin, groups: Sequence[str]) -> Iterator[CommitAnsw
         admin = admin.renewed()
         for chunk in batches(groups, READ_CHUNK):
             read = under_way.result() if under_way else None
-            under_way = in_background(partial(_each, admin, chunk), "reading back")
+            under_way = in_background(partial(_read, admin, chunk), "reading back")
             if read is not None:
                 yield read
         if under_way:
@@ -82,10 +82,8 @@ def _one_pass(admin: ClusterAdmin, groups: Sequence[str]) -> Iterator[CommitAnsw
         yield Failure("NO_ANSWER", no_answer(error).message, retriable=True)
 
 
-def _each(admin: ClusterAdmin, groups: Sequence[str]) -> CommitAnswers:
-    """Read groups; one that the answer leaves out is a failure, and not a reason to report none."""
-    answers = admin.commits(groups)
-    return {group: answers.get(group, NO_ANSWER) for group in groups}
+def _read(admin: ClusterAdmin, groups: Sequence[str]) -> CommitAnswers:
+    return answer_of_each(groups, admin.commits(groups))
 
 
 class ReadBack:

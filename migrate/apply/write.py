@@ -258,7 +258,7 @@ def _again(left: Left, answers: Answers) -> Left:
 
 
 def is_passing(answer: object) -> bool:
-    """True for a failure that another try may not meet again."""
+    """True for a failure that may be gone on another try."""
     return isinstance(answer, Failure) and answer.retriable
 
 

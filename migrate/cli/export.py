@@ -163,9 +163,9 @@ def _ms(option: str, number: int) -> int:
 
 
 def _reads_as_date(digits: str) -> bool:
-    """True for a time of these two centuries, to the minute or the second, written without anything in between.
+    """True for a date and time of the years 1900 to 2099 without separators, such as 202611232200.
 
-    As ms it lies before Kafka, or centuries from now.
+    Read as ms since 1970, these digits are a time before Kafka, or one in centuries.
     """
     form = _COMPACT_DATES.get(len(digits))
     if form is None or digits[:2] not in ("19", "20"):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from migrate.commit_table import offsets_at
 from migrate.inventory.compared import ComparedRow, CompareVerdict, Loss
 from migrate.model import Commit, Failure, GroupPartition, TopicPartition
 from migrate.survey.groups import NO_ANSWER
@@ -12,7 +11,10 @@ from migrate.survey.survey import PlanRequest, Survey, copy_of
 def committed_after(survey: Survey, group: str, source: TopicPartition) -> int | None | Failure:
     """Return what the second look at the source found committed; None for nothing."""
     after = survey.commits_after.get(group, NO_ANSWER)
-    return after if isinstance(after, Failure) else offsets_at(after, [source])[0]
+    if isinstance(after, Failure):
+        return after
+    commit = after.get(source)
+    return None if commit is None else commit.offset
 
 
 def only_on_target(request: PlanRequest, survey: Survey) -> Iterator[ComparedRow]:

@@ -159,7 +159,7 @@ class ConfluentReader:
         return frozenset(group.group_id for group in listed.valid)
 
     def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
-        """Return each group's state, of many as it is listed where that says all, of all others as it is described.
+        """Return each group's state: "Empty" as listed, where there are many, and as described for all others.
 
         What is not a consumer group has kind "other", which is never stopped.
         """

@@ -1,4 +1,4 @@
-"""Lines of CSV for every table that is printed as one: quoted exactly, and harmless to whoever opens them. Pure."""
+"""Lines of CSV, and cells that no spreadsheet runs and no terminal obeys, for every table in that form. Pure."""
 
 import csv
 from collections.abc import Iterable

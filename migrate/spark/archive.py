@@ -71,7 +71,7 @@ class ClassArchive:
                 return None
             for path in self._folder.glob(f"{self._key}-*.jsa"):
                 if '"' not in str(path) and _is_sound(path):
-                    # By its last use: two installations in turn would else throw away each other's.
+                    # Kept by last use: two installations used in turn would otherwise throw away each other's.
                     with suppress(OSError):
                         os.utime(path)
                     return path

@@ -19,7 +19,7 @@ from migrate.spark.dataframes import into_spark, read_ranges
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import reading_topic
 from migrate.spark.session import with_newer_sources
-from migrate.spark.session_settings import SQL_SETTINGS
+from migrate.spark.session_settings import SQL_SETTINGS, UNCOMPILED
 from migrate.survey import offsets_export as export
 from migrate.survey import offsets_wire as wire
 from migrate.survey.compacted import ATTEMPTS
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 # The Admin-based listing leaves out topics that brokers call internal, and then finds ours lacking (Spark 4.0's
 # ConsumerStrategy.retrieveAllPartitions); the older one asks for the ends of what is assigned.
 _OLDER_LISTING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
-# Of little, each of these takes longer than it saves: compiled queries, plans that are made anew after every stage.
-_OF_LITTLE = {
-    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2",
-}  # fmt: skip
+# For a short topic: planning the query anew after every stage takes longer than it saves as well.
+_SMALL = {**UNCOMPILED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
 # That listing asks for what its own group has committed, which takes DESCRIBE on it: one name can be granted, a
 # random one of Spark's cannot. Nothing is ever committed under it, and nobody joins it.
 _OF_ONE_GROUP = {"kafka.group.id": READER_GROUP}
@@ -89,10 +86,10 @@ class ChosenRecords:
 def offsets_session(session: Session, is_small: bool = False) -> "SparkSession":
     """Return a session of its own that also reads internal topics: the setting must not reach any other reading.
 
-    `is_small`: so little is read that compiling the queries, or adapting them, would take longer than what it saves.
+    `is_small`: so little is read that compiling and adapting the queries would take longer than it saves.
     """
     spark = with_newer_sources(session().newSession())
-    for key, value in {**SQL_SETTINGS, _OLDER_LISTING: "true", **(_OF_LITTLE if is_small else {})}.items():
+    for key, value in {**SQL_SETTINGS, _OLDER_LISTING: "true", **(_SMALL if is_small else {})}.items():
         spark.conf.set(key, value)
     return spark
 

@@ -16,7 +16,7 @@ from migrate.model import Commits, Failure, TopicPartition
 from migrate.spark.java_client import GRACE_SECONDS, TIMED_OUT, JavaClient
 from migrate.spark.java_errors import java_exception
 from migrate.spark.java_settings import JAVA_ADDRESSES
-from migrate.survey.groups import NO_ANSWER
+from migrate.survey.groups import NO_ANSWER, answer_of_each
 
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
@@ -92,7 +92,7 @@ class JavaCommitReader:
         if document != self._last[0]:
             commits = json.loads(document)
             self._last = document, {group: _commits(of_group or {}) for group, of_group in commits.items()}
-        return {group: self._last[1].get(group, NO_ANSWER) for group in groups}
+        return answer_of_each(groups, self._last[1])
 
     def _one(self, future: Any, group: str) -> Commits | Failure:
         from py4j.protocol import Py4JJavaError

@@ -21,6 +21,7 @@ from migrate.spark.java_errors import root_cause
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.machine import log_file
 from migrate.spark.session import with_newer_sources
+from migrate.spark.session_settings import UNCOMPILED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +48,8 @@ class SparkScanner:
     def _spark(self) -> "SparkSession":
         # Of its own, for no other query may lose its generated code.
         spark = with_newer_sources(self._session().newSession())
-        spark.conf.set("spark.sql.codegen.wholeStage", "false")
-        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        for key, value in UNCOMPILED.items():
+            spark.conf.set(key, value)
         return spark
 
     def scan(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Mapping[TopicPartition, Mapping[int, Content]]:

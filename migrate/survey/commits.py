@@ -12,7 +12,7 @@ from migrate.model import Commit, Commits, Failure, GroupPartition, TopicPartiti
 from migrate.ports import CommitReader
 from migrate.progress import Timer
 from migrate.survey.filters import EXCLUDED, Filters
-from migrate.survey.groups import NO_ANSWER
+from migrate.survey.groups import NO_ANSWER, answer_of_each
 from migrate.survey.policies import Uncommitted
 from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, TopicWitness
 from migrate.text import many
@@ -120,7 +120,7 @@ def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Map
     assert source is not None and reader is not None
     text = f"reading commits of {many(len(groups), 'group')} on {source.alias} again"
     answers = timer.ask("commits", text, groups, lambda asked: reader.commits(asked, require_stable=False))
-    return {group: answers.get(group, NO_ANSWER) for group in groups}
+    return answer_of_each(groups, answers)
 
 
 def with_uncommitted(

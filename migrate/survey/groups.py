@@ -1,8 +1,9 @@
 """What `plan` and `apply` ask about groups beyond states and commits: kinds, expiry, commits that move."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from migrate.commit_table import offsets_at
 from migrate.mm2.flow import Flow
@@ -19,6 +20,12 @@ from migrate.text import many
 
 NO_ANSWER = Failure("NO_ANSWER", "the group is missing from the answer")
 Records = Future[Mapping[str, GroupRecord] | Failure]
+Answer = TypeVar("Answer")
+
+
+def answer_of_each(groups: Iterable[str], answers: Mapping[str, Answer | Failure]) -> dict[str, Answer | Failure]:
+    """Return each group's answer; one that was left out is a `Failure`."""
+    return {group: answers.get(group, NO_ANSWER) for group in groups}
 
 
 def read_group_facts(

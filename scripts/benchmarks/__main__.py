@@ -47,7 +47,7 @@ def main() -> None:
                          help="for kafka-consumer-groups, 0 for none (default: %(default)s)")  # fmt: skip
     planned = benches.add_parser("plan", help=PLAN, description=PLAN)
     planned.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
-    planned.add_argument("--rounds", type=int, default=2, help="from apply to rollback (default: %(default)s)")
+    planned.add_argument("--rounds", type=int, default=2, help="from show to rollback (default: %(default)s)")
     held = benches.add_parser("positions", help=POSITIONS, description=POSITIONS)
     held.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
     started = benches.add_parser("start", help=START, description=START)

@@ -32,10 +32,10 @@ PARTS = {
 
 
 def measure(sizes: list[int], against: Path | None, rounds: int) -> None:
-    """Make one plan of each size with each tree, take it there and back, and print a line for each command.
+    """Make one plan of each size with each tree, run the commands that follow it, and print a line for each.
 
-    There and back it goes `rounds` times, with the trees in turn the other way round, for the brokers are quicker with
-    what they have done before; the quickest time of a command counts.
+    These are run `rounds` times, and the trees change their order each time, for brokers are quicker with what they
+    have done before. The quickest time of a command counts.
     """
     trees = {"ours": TREE} | ({"against": against} if against else {})
     for rows in sizes:
@@ -46,19 +46,9 @@ def measure(sizes: list[int], against: Path | None, rounds: int) -> None:
                 done = measured(ours("plan", *stage.words, "--settle", "1", "--out", PLAN), stage.folder / name, tree)
                 print(line(name, rows, done), flush=True)
                 taken[name] = {"plan": done}
-            order = list(trees)
-            for _ in range(rounds):
-                for name in order:
-                    for command, done in there_and_back(stage, stage.folder / name, trees[name]):
-                        peak = sum(done.peak_bytes.values()) / 2**20
-                        code = f", exit {done.exit_code}" if done.exit_code else ""
-                        seconds = f"{done.seconds:7.1f} s, CPU {done.cpu:.1f} s"
-                        print(
-                            f"{name:8}{rows:>10,} rows {command:9}{seconds}; MiB at most: {peak:,.0f}{code}", flush=True
-                        )
-                        best = taken[name].setdefault(command, done)
-                        taken[name][command] = min(best, done, key=attrgetter("seconds"))
-                order.reverse()
+            for number in range(rounds):
+                for name in reversed(trees) if number % 2 else trees:
+                    _take_there_and_back(stage, name, trees[name], taken[name])
             if against:
                 pairs = ((command, taken["against"][command], mine) for command, mine in taken["ours"].items())
                 said = (f"{command} {theirs.seconds / mine.seconds:.1f}" for command, theirs, mine in pairs)
@@ -66,8 +56,18 @@ def measure(sizes: list[int], against: Path | None, rounds: int) -> None:
             rivals(stage)
 
 
+def _take_there_and_back(stage: Stage, name: str, tree: Path, quickest: dict[str, Measured]) -> None:
+    """Run one round with a tree, print it, and keep the quicker times."""
+    for command, done in there_and_back(stage, stage.folder / name, tree):
+        peak = sum(done.peak_bytes.values()) / 2**20
+        code = f", exit {done.exit_code}" if done.exit_code else ""
+        told = f"{command:9}{done.seconds:7.1f} s, CPU {done.cpu:.1f} s; MiB at most: {peak:,.0f}{code}"
+        print(f"{name:8}{stage.eve.rows:>10,} rows {told}", flush=True)
+        quickest[command] = min(quickest.get(command, done), done, key=attrgetter("seconds"))
+
+
 def there_and_back(stage: Stage, folder: Path, tree: Path) -> Iterator[tuple[str, Measured]]:
-    """Take the commands that follow a plan, in the order in which they need each other; all is as before in the end."""
+    """Run the commands that follow a plan, in the order in which they need each other; all is as before in the end."""
     execute = ("--approve", stored_fingerprint(folder / PLAN), "--execute")
     made = set(folder.iterdir())
     for command, words in {

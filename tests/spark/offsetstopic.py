@@ -1,25 +1,27 @@
 """An offsets topic in memory, and what reads ranges of it."""
 
 from collections import Counter
-from datetime import UTC, datetime
 
 from migrate.model import LogRange
-from tests.spark.records import BYTES, held
+from tests.spark.records import BYTES, EPOCH_MS, OFFSET, TIMESTAMP, in_jvm
 
-SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp timestamp"
-COLUMNS = (*BYTES, "? as partition", "cast(? as bigint) as offset", "timestamp_millis(?) as timestamp")
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-EPOCH_MS = int(EPOCH.timestamp() * 1000)
+COLUMNS = (*BYTES, "cast(? as int) as partition", OFFSET, TIMESTAMP)
 
 
 def topic_of(spark, records):
     """A topic with these (partition, key, value), a millisecond apart; `read` of it."""
+    timed = [(partition, number, key, value) for number, (partition, key, value) in enumerate(records)]
+    return timed_topic(spark, timed)
+
+
+def timed_topic(spark, records):
+    """A topic with these (partition, ms after `EPOCH_MS`, key, value); what reads it, and its ranges."""
     ends = Counter()
     rows = []
-    for number, (partition, key, value) in enumerate(records):
-        rows.append((key, value, partition, ends[partition], EPOCH_MS + number))
+    for partition, after_ms, key, value in records:
+        rows.append((key, value, partition, ends[partition], EPOCH_MS + after_ms))
         ends[partition] += 1
-    whole = held(spark, rows, COLUMNS) if rows else spark.createDataFrame([], SCHEMA)
+    whole = in_jvm(spark, rows, COLUMNS)
 
     def read(logs):
         inside = [f"(partition = {p} and offset between {log.start} and {log.end - 1})" for p, log in logs.items()]

@@ -9,20 +9,22 @@ from migrate.spark.syncs import Syncs
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = int(EPOCH.timestamp() * 1000)
-SCHEMA = "key binary, value binary, offset bigint, timestamp timestamp"
 BYTES = ("cast(? as binary) as key", "cast(? as binary) as value")
+OFFSET, TIMESTAMP = "cast(? as bigint) as offset", "timestamp_millis(?) as timestamp"
 
 
-def held(spark, rows, columns):
-    """Rows in the JVM's memory: what Python hands over as a list, its workers make anew for each query.
+def in_jvm(spark, rows, columns):
+    """A DataFrame of rows that the JVM holds: those of a Python list are sent by Python workers in every query.
 
-    `columns` are an expression for each value of a row, and its name.
+    `columns` have an expression for each value of a row, which stands where its `?` is.
     """
-    named = {f"_{number}": column for number, column in enumerate(columns)}
-    made = ", ".join(f"{column.replace('?', value)}" for value, column in named.items())
-    values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-    # Not as values of the query: Spark would work out all that is asked of them while it plans, and run no task.
-    return spark.sql(f"select {made} from values {values} as t({', '.join(named)})").localCheckpoint()
+    values = {f"_{number}": column for number, column in enumerate(columns)}
+    selected = ", ".join(column.replace("?", value) for value, column in values.items())
+    # Values without a row are no SQL.
+    literals = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows or [[None] * len(columns)])
+    made = spark.sql(f"select {selected} from values {literals} as t({', '.join(values)})").where(str(bool(rows)))
+    # As values of the query, Spark would work out all that is asked of them while it plans, and run no task.
+    return made.localCheckpoint()
 
 
 def _literal(value):
@@ -34,9 +36,7 @@ def _literal(value):
 def frame(spark, pairs):
     """Records in log order: offsets 0, 1, 2...; each one millisecond after the one before."""
     rows = [(key, value, offset, EPOCH_MS + offset) for offset, (key, value) in enumerate(pairs)]
-    if not rows:
-        return spark.createDataFrame([], SCHEMA)
-    return held(spark, rows, [*BYTES, "cast(? as bigint) as offset", "timestamp_millis(?) as timestamp"])
+    return in_jvm(spark, rows, (*BYTES, OFFSET, TIMESTAMP))
 
 
 def newest(spark, pairs):

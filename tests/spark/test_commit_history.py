@@ -14,7 +14,8 @@ from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import CommitValue, Fault, GroupValue, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
-from tests.offsetstopic import EPOCH_MS, timed_topic
+from tests.spark.offsetstopic import timed_topic
+from tests.spark.records import EPOCH_MS
 
 pytestmark = pytest.mark.spark
 

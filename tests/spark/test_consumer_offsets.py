@@ -23,7 +23,8 @@ from migrate.survey.offsets_wire import (
     label,
 )
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
-from tests.spark.offsetstopic import EPOCH_MS, topic_of
+from tests.spark.offsetstopic import topic_of
+from tests.spark.records import EPOCH_MS
 
 pytestmark = pytest.mark.spark
 

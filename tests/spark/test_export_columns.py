@@ -14,7 +14,7 @@ from migrate.survey.offsets_export import ExportKinds, ExportRequest
 from migrate.survey.offsets_wire import CommitValue, GroupValue, GroupValueMember
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.spark.offsetstopic import COLUMNS
-from tests.spark.records import held
+from tests.spark.records import in_jvm
 
 pytestmark = pytest.mark.spark
 
@@ -30,7 +30,7 @@ def forms(spark, kinds):
         rows.append((commit_key(f"g{text}", f"t{text}", 0), commit, 0, number, 9))
     group = group_value(GroupValue("classic", 3, "consumer", 1, None, None, 5, (MEMBER,)))
     rows.append((group_key(2, "g"), group, 0, len(TEXTS), 9))
-    whole = held(spark, rows, COLUMNS)
+    whole = in_jvm(spark, rows, COLUMNS)
     found = {}
 
     def write(chosen):

@@ -11,7 +11,8 @@ from migrate.survey.compacted import CompactedMeanwhileError
 from migrate.survey.offsets_topic import PACE_COMMITS, PACE_PARTITIONS, GroupLog
 from migrate.survey.offsets_wire import CommitValue, GroupValue
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
-from tests.spark.offsetstopic import EPOCH_MS, topic_of
+from tests.spark.offsetstopic import topic_of
+from tests.spark.records import EPOCH_MS
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,7 @@ import pytest
 
 from migrate.errors import MigrateError, Refused
 from migrate.spark.local_table import rows_through
-from tests.offsetstopic import EPOCH, EPOCH_MS
+from tests.spark.records import EPOCH, EPOCH_MS
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,8 @@ from migrate.spark.topic_commits import newest_commits
 from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import COMMIT_TYPES, CommitValue, Fault, GroupValue, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
-from tests.spark.offsetstopic import EPOCH_MS, topic_of
+from tests.spark.offsetstopic import topic_of
+from tests.spark.records import EPOCH_MS
 
 pytestmark = pytest.mark.spark
 
