@@ -6,8 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.lab.cluster import HOST, free_ports
 from tests.lab.jars import fetched, kafka_jars
+from tests.lab.ports import HOST, free_ports
 from tests.lab.process import GuardedProcess, java_command
 
 CALL_SECONDS = 30.0

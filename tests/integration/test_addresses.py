@@ -15,10 +15,11 @@ from tests.integration.clusters import all_syncs, by_place, commits_on, member
 from tests.integration.judge import Judge, told
 from tests.integration.placement import commit_densely
 from tests.integration.scene import Scene
-from tests.lab.cluster import HOST, Cluster
+from tests.lab.cluster import Cluster
 from tests.lab.fixtures import VARIABLES
 from tests.lab.ipv6 import NAME, SIX, SixCluster, has_ipv6
 from tests.lab.lab import Lab
+from tests.lab.ports import HOST
 from tests.seeds import new_seed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]

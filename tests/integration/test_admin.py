@@ -17,7 +17,8 @@ from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, LogRange, Side, TopicPartition
-from tests.lab.cluster import QUIET_CLIENT, free_ports
+from tests.lab.cluster import QUIET_CLIENT
+from tests.lab.ports import free_ports
 from tests.lab.proxy import ProxiedCluster, breaking
 from tests.lab.waiting import wait_until
 

@@ -26,7 +26,8 @@ from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import Side
 from migrate.model import TopicPartition as Partition
 from tests.integration.clusters import admin, create_topic
-from tests.lab.cluster import QUIET_CLIENT, free_ports
+from tests.lab.cluster import QUIET_CLIENT
+from tests.lab.ports import free_ports
 from tests.lab.proxy import ProxiedCluster, breaking
 from tests.lab.reading import bounds
 from tests.lab.waiting import wait_until

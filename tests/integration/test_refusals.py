@@ -33,8 +33,9 @@ from tests.integration.clusters import (
     topic_id,
 )
 from tests.integration.scene import Scene
-from tests.lab.cluster import Broker, Cluster, free_ports
+from tests.lab.cluster import Broker, Cluster
 from tests.lab.lab import Lab
+from tests.lab.ports import free_ports
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
 

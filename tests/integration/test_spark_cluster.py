@@ -29,8 +29,8 @@ from migrate.spark.session import spark_session, stop_session
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import AnyLab
 from tests.integration.scene import Scene
-from tests.lab.cluster import HOST, free_ports
 from tests.lab.jars import java_executable
+from tests.lab.ports import HOST, free_ports
 from tests.lab.process import GuardedProcess
 from tests.lab.waiting import wait_until
 from tests.randomsurveys import random_survey

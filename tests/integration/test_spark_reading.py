@@ -23,7 +23,8 @@ from migrate.spark.java_settings import java_settings
 from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
 from tests.integration.clusters import AnyLab, create_topic, partitions_of
-from tests.lab.cluster import QUIET_CLIENT, free_ports
+from tests.lab.cluster import QUIET_CLIENT
+from tests.lab.ports import free_ports
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
 from tests.wirebytes import encode_checkpoint, encode_sync

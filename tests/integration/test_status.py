@@ -18,8 +18,8 @@ from confluent_kafka import Producer
 from tests.integration.cli import REPOSITORY, CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, QUIET, AnyLab, groups_on, member, portrait
 from tests.integration.scene import Scene
-from tests.lab.cluster import free_ports
 from tests.lab.lab import Lab
+from tests.lab.ports import free_ports
 from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.kafka

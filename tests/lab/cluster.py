@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import random
 import socket
 import sys
 import uuid
@@ -14,45 +13,20 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.lab.jars import DEFAULT_VERSION, kafka_jars, version_tuple
+from tests.lab.ports import HOST, family_of, free_ports
 from tests.lab.process import GuardedProcess, java_command
 from tests.lab.waiting import LabError, wait_until
 
 OFFSETS_PARTITIONS = 5
-HOST = "127.0.0.1"
 START_DEADLINE_SECONDS = 90.0
 START_ATTEMPTS = 4
 BROKER_HEAP = "512m"
-# Below the range from which systems take the ports of outgoing connections: a client that keeps calling
-# a stopped broker must neither take its port nor, by chance, get connected to itself.
-PORT_RANGE = (20000, 32000)
 QUIET_CLIENT = {"log_level": 0}
 
 
 def address(host: str, port: int) -> str:
     """host:port as Kafka writes it: an IPv6 address has brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def free_ports(count: int, host: str = HOST) -> list[int]:
-    """Ports of 127.0.0.1, or of another address of this machine, that could be bound just now, all different."""
-    ports: list[int] = []
-    candidates = random.SystemRandom().sample(range(*PORT_RANGE), 200) + [0] * count
-    for candidate in candidates:
-        if len(ports) == count:
-            break
-        with socket.socket(family_of(host)) as probe:
-            try:
-                probe.bind((host, candidate))
-            except OSError:
-                continue
-            port = probe.getsockname()[1]
-            if port not in ports:
-                ports.append(port)
-    return ports
-
-
-def family_of(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 class Broker:
@@ -274,8 +248,8 @@ class Cluster:
 def start_clusters(*clusters: Cluster) -> None:
     """Start several clusters side by side, which takes hardly longer than starting one.
 
-    Ports are chosen at the first start and kept after that. If somebody else takes one of them in between,
-    the first start is tried again with others.
+    Ports are chosen at the first start and kept after that. If a program outside the lab takes one of them in
+    between, the first start is tried again with others.
     """
     fresh = [cluster for cluster in clusters if cluster.brokers[0].port == 0]
     for cluster in fresh:

@@ -11,10 +11,10 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from tests.lab.cluster import HOST, free_ports
 from tests.lab.jars import DEFAULT_VERSION
 from tests.lab.mirror import READY_DEADLINE_SECONDS, MirrorMaker
 from tests.lab.options import IDENTITY_POLICY, MirrorOptions
+from tests.lab.ports import HOST, free_ports
 from tests.lab.waiting import LabError, wait_until
 
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"

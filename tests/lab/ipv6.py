@@ -6,7 +6,8 @@ import socket
 import weakref
 from pathlib import Path
 
-from tests.lab.cluster import HOST, Broker, Cluster, address, family_of, free_ports
+from tests.lab.cluster import Broker, Cluster, address
+from tests.lab.ports import HOST, family_of, free_ports
 from tests.lab.waiting import LabError
 
 SIX = "::1"

@@ -10,7 +10,8 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tests.lab.cluster import HOST, Broker, Cluster, free_ports
+from tests.lab.cluster import Broker, Cluster
+from tests.lab.ports import HOST, free_ports
 
 CHUNK_BYTES = 65_536
 START_SECONDS = 10.0

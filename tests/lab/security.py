@@ -25,7 +25,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from tests.lab.certificates import Authority
-from tests.lab.cluster import HOST, Broker, Cluster, free_ports
+from tests.lab.cluster import Broker, Cluster
+from tests.lab.ports import HOST, free_ports
 from tests.lab.tokens import TokenServer
 from tests.lab.waiting import wait_until
 

@@ -4,7 +4,7 @@ import pytest
 
 from migrate.errors import EnvironmentLacks
 from migrate.spark.jars import connector_coordinate, connector_jars
-from tests.lab.cluster import free_ports
+from tests.lab.ports import free_ports
 
 pytestmark = pytest.mark.spark
 
