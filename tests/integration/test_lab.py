@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from tests.integration.clusters import AnyLab, create_topic
-from tests.lab.fixtures import external_lab
+from tests.lab.fixtures import RestingLab, external_lab
 from tests.lab.lab import Lab
 from tests.lab.process import GuardedProcess
 from tests.lab.reading import Record, topic_reader
@@ -47,6 +48,12 @@ def alive(pid: int) -> bool:
         return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def stopped_are(pids: list[int], count: int) -> bool:
+    """Whether SIGSTOP has stopped so many of these processes; with many threads that takes a moment."""
+    stats = (Path(f"/proc/{pid}/stat").read_text() for pid in pids)
+    return sum(stat.rpartition(")")[2].split()[0] == "T" for stat in stats) == count
 
 
 def produce(bootstrap: str, topic: str, first: int, count: int, partitions: int) -> None:
@@ -146,6 +153,20 @@ def test_a_paused_mirror_copies_nothing_until_it_is_resumed(own_lab: Lab) -> Non
     finally:
         own_lab.mirror.resume()
     own_lab.mirror.wait_until_replicated(["t2"])
+
+
+@pytest.mark.kafka
+def test_a_lab_rests_while_tests_without_clusters_run_and_goes_on_after_them(own_lab: Lab) -> None:
+    resting = RestingLab(own_lab)
+    own_lab.source.create_topic("t3", partitions=1)
+    try:
+        for needs_clusters, paused in ((True, 0), (False, 3), (False, 3), (True, 0)):
+            resting.before_test(needs_clusters)
+            wait_until(partial(stopped_are, own_lab.pids(), paused), 10, f"{paused} of three JVMs stopped")
+    finally:
+        own_lab.resume()
+    produce(own_lab.source_bootstrap, "t3", 0, 10, partitions=1)
+    own_lab.mirror.wait_until_replicated(["t3"])
 
 
 @pytest.mark.kafka

@@ -1,8 +1,19 @@
-"""Processes of their own for tests that start Spark, or a JVM."""
+"""Processes of their own for tests that start Spark, or a JVM; and the end of the one that tests share."""
 
 import os
 from pathlib import Path
 
+from migrate.spark.session import stop_session
+
 
 def with_our_package() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def stop_running_spark() -> None:
+    """End the Spark of this process and its JVM, if there is one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        stop_session(SparkSession.builder.getOrCreate())

@@ -13,8 +13,9 @@ from migrate.plan.build import plan_of
 from migrate.plan.decide import Undecided, decide, undecided
 from migrate.row_table import PlanRows
 from migrate.spark.decider import SparkDecider, decided_in_tasks, parts_of
-from migrate.spark.session import spark_session, stop_session
+from migrate.spark.session import spark_session
 from tests.randomsurveys import KINDS, random_survey
+from tests.spark.processes import stop_running_spark
 
 NOW = 1_800_000_000_000
 TRIES = 3
@@ -22,9 +23,10 @@ TRIES = 3
 
 @pytest.fixture(scope="module")
 def spark():
-    session = spark_session(f"local[2,{TRIES}]")
-    yield session
-    stop_session(session)
+    # One that tries a task again, as a cluster does.
+    stop_running_spark()
+    yield spark_session(f"local[2,{TRIES}]")
+    stop_running_spark()
 
 
 class InTasks:
