@@ -163,6 +163,9 @@ def test_a_lab_rests_while_tests_without_clusters_run_and_goes_on_after_them(own
         for needs_clusters, paused in ((True, 0), (False, 3), (False, 3), (True, 0)):
             resting.before_test(needs_clusters)
             wait_until(partial(stopped_are, own_lab.pids(), paused), 10, f"{paused} of three JVMs stopped")
+        resting.before_test(needs_clusters=False)
+        resting.pytest_runtest_teardown(nextitem=None)
+        wait_until(partial(stopped_are, own_lab.pids(), 0), 10, "the lab went on after the last test")
     finally:
         own_lab.resume()
     produce(own_lab.source_bootstrap, "t3", 0, 10, partitions=1)

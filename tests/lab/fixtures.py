@@ -195,6 +195,12 @@ class RestingLab:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         self.before_test(needs_clusters="kafka" in item.keywords)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, nextitem: pytest.Item | None) -> None:
+        if nextitem is None:
+            # What other fixtures have made on the clusters is taken away now.
+            self.before_test(needs_clusters=True)
+
     def before_test(self, needs_clusters: bool) -> None:
         """Pause or resume the lab, if it is not so already."""
         if needs_clusters == self._rests:

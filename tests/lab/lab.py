@@ -134,10 +134,12 @@ class Lab:
             broker.process.pause()
 
     def resume(self) -> None:
-        """SIGCONT after `pause`. After a long one MM2 has to join its group again first."""
+        """SIGCONT after `pause`; returns when clients are served. MM2 may have to join its group again first."""
         for broker in (*self.source.brokers, *self.target.brokers):
             broker.process.resume()
         self.mirror.resume()
+        for cluster in (self.source, self.target):
+            cluster.wait_ready()
 
     def down(self) -> None:
         """Kill everything, without ceremony, and remove a temporary folder."""
