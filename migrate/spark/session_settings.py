@@ -22,9 +22,9 @@ LARGE_JAVA = "-XX:+UseParallelGC"
 # A JVM that lives for seconds compiles for longer than it runs.
 SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-# What every answer of this tool depends on: set on our own session only, never on one that we were given.
 # For readings that take less time than compiling their queries would.
 UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# What every answer of this tool depends on: set on our own session only, never on one that we were given.
 SQL_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 _LOCAL_SETTINGS = {
     # Both, or the driver cannot be reached under the host's other address.

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from tests.integration.clusters import AnyLab, create_topic
-from tests.lab.fixtures import RestingLab, external_lab
+from tests.lab.fixtures import LabPauser, external_lab
 from tests.lab.lab import Lab
 from tests.lab.process import GuardedProcess
 from tests.lab.reading import Record, topic_reader
@@ -43,17 +43,20 @@ def alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    status = Path(f"/proc/{pid}/stat")
     try:
-        return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+        return not Path(f"/proc/{pid}/stat").exists() or state(pid) != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-def stopped_are(pids: list[int], count: int) -> bool:
-    """Whether SIGSTOP has stopped so many of these processes; with many threads that takes a moment."""
-    stats = (Path(f"/proc/{pid}/stat").read_text() for pid in pids)
-    return sum(stat.rpartition(")")[2].split()[0] == "T" for stat in stats) == count
+def state(pid: int) -> str:
+    """The letter that Linux gives a process's state: Z for a zombie, T for one that SIGSTOP has stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def are_stopped(pids: list[int], count: int) -> bool:
+    """Whether exactly so many of these processes are stopped; of many threads, that takes a moment."""
+    return sum(state(pid) == "T" for pid in pids) == count
 
 
 def produce(bootstrap: str, topic: str, first: int, count: int, partitions: int) -> None:
@@ -156,16 +159,16 @@ def test_a_paused_mirror_copies_nothing_until_it_is_resumed(own_lab: Lab) -> Non
 
 
 @pytest.mark.kafka
-def test_a_lab_rests_while_tests_without_clusters_run_and_goes_on_after_them(own_lab: Lab) -> None:
-    resting = RestingLab(own_lab)
+def test_a_lab_is_paused_while_tests_without_clusters_run_and_resumed_after_them(own_lab: Lab) -> None:
+    pauser = LabPauser(own_lab)
     own_lab.source.create_topic("t3", partitions=1)
     try:
         for needs_clusters, paused in ((True, 0), (False, 3), (False, 3), (True, 0)):
-            resting.before_test(needs_clusters)
-            wait_until(partial(stopped_are, own_lab.pids(), paused), 10, f"{paused} of three JVMs stopped")
-        resting.before_test(needs_clusters=False)
-        resting.pytest_runtest_teardown(nextitem=None)
-        wait_until(partial(stopped_are, own_lab.pids(), 0), 10, "the lab went on after the last test")
+            pauser.before_test(needs_clusters)
+            wait_until(partial(are_stopped, own_lab.pids(), paused), 10, f"{paused} of three JVMs stopped")
+        pauser.before_test(needs_clusters=False)
+        pauser.pytest_runtest_teardown(nextitem=None)
+        wait_until(partial(are_stopped, own_lab.pids(), 0), 10, "the lab was resumed after the last test")
     finally:
         own_lab.resume()
     produce(own_lab.source_bootstrap, "t3", 0, 10, partitions=1)

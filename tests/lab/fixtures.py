@@ -182,15 +182,16 @@ def own_clusters_only() -> None:
         pytest.skip("needs clusters of its own, and the environment names others")
 
 
-class RestingLab:
-    """Pauses the lab while tests run that start no clusters: three idle JVMs take a fifth of a core.
+class LabPauser:
+    """Pauses the lab while tests without the mark `kafka` run: its three idle JVMs take a fifth of a core.
 
-    Among tests that do, it goes on without a break: brokers that were away for long take some seconds to settle.
+    Between tests with that mark it runs on, also where they do not use it: after a long pause, brokers need seconds
+    to recover.
     """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._rests = False
+        self._is_paused = False
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         self.before_test(needs_clusters="kafka" in item.keywords)
@@ -198,14 +199,14 @@ class RestingLab:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, nextitem: pytest.Item | None) -> None:
         if nextitem is None:
-            # What other fixtures have made on the clusters is taken away now.
+            # Fixtures that end now may clean up on the clusters.
             self.before_test(needs_clusters=True)
 
     def before_test(self, needs_clusters: bool) -> None:
-        """Pause or resume the lab, if it is not so already."""
-        if needs_clusters == self._rests:
+        """Resume or pause the lab, where it is not so already."""
+        if needs_clusters == self._is_paused:
             (self._lab.resume if needs_clusters else self._lab.pause)()
-            self._rests = not needs_clusters
+            self._is_paused = not needs_clusters
 
 
 @pytest.fixture(scope="session")
@@ -217,10 +218,10 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield other
         return
     with Lab(folder) as own:
-        resting = RestingLab(own)
-        request.config.pluginmanager.register(resting)
+        pauser = LabPauser(own)
+        request.config.pluginmanager.register(pauser)
         yield own
-        request.config.pluginmanager.unregister(resting)
+        request.config.pluginmanager.unregister(pauser)
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import socket
-import weakref
 from pathlib import Path
 
 from tests.lab.cluster import Broker, Cluster, address
-from tests.lab.ports import HOST, family_of, free_ports
+from tests.lab.ports import HOST, family_of, free_ports, hold
 from tests.lab.waiting import LabError
 
 SIX = "::1"
@@ -54,14 +53,8 @@ class SixCluster(Cluster):
         elsewhere = HOST if self.named_on == SIX else SIX
         for _ in range(PORT_TRIES):
             (port,) = free_ports(1, self.named_on)
-            held = socket.socket(family_of(elsewhere))
-            try:
-                held.bind((elsewhere, port))
-            except OSError:
-                held.close()
-                continue
-            weakref.finalize(self, held.close)
-            return port
+            if hold(self, elsewhere, port):
+                return port
         raise LabError(f"no port is free on both {SIX} and {HOST}")
 
     def settings(self, broker: Broker) -> dict[str, str]:

@@ -128,7 +128,7 @@ class Lab:
         return self._mirror
 
     def pause(self) -> None:
-        """SIGSTOP to everything that runs: nothing is lost, and nothing takes time any more."""
+        """SIGSTOP to everything that runs: it keeps its connections and data, and takes no CPU time until `resume`."""
         self.mirror.pause()
         for broker in (*self.source.brokers, *self.target.brokers):
             broker.process.pause()

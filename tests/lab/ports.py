@@ -2,7 +2,7 @@
 
 That a port can be bound tells nothing about the next moment: a broker binds what it was given seconds later, when
 another may have been given the same. So the range is cut into blocks. A process holds a block by its first port, bound
-and never listened on, as long as it lives, and gives away the others one after another, none of them twice.
+and never listened on, as long as it lives, and gives out the others one after another, none of them twice.
 """
 
 from __future__ import annotations
@@ -25,10 +25,19 @@ def family_of(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-class PortBlocks:
-    """The blocks of ports that this process holds. Another is taken when one is used up.
+def hold(owner: object, host: str, port: int) -> bool:
+    """Keep a port from others while `owner` lives: it is bound, and nobody listens. False if somebody else has it."""
+    holding = _bound(host, port)
+    if holding is None:
+        return False
+    weakref.finalize(owner, holding.close)
+    return True
 
-    `first_block`, counted from the lower end of `PORT_RANGE`, is tried first; by itself any.
+
+class PortBlocks:
+    """Blocks of ports that are held as long as this object lives. When one is used up, another is taken.
+
+    `first_block`, counted from the lower end of `PORT_RANGE`, is tried before all others.
     """
 
     def __init__(self, first_block: int | None = None) -> None:
@@ -42,7 +51,8 @@ class PortBlocks:
             if not self._left:
                 self._hold_another()
             port = self._left.pop(0)
-            if _can_be_bound(host, port):
+            if (probe := _bound(host, port)) is not None:
+                probe.close()
                 taken.append(port)
         return taken
 
@@ -54,25 +64,20 @@ class PortBlocks:
             blocks.insert(0, self._first_block)
         for block in blocks:
             first = low + block * BLOCK_PORTS
-            held = socket.socket()
-            try:
-                held.bind((HOST, first))
-            except OSError:
-                held.close()
-                continue
-            weakref.finalize(self, held.close)
-            self._left = list(range(first + 1, first + BLOCK_PORTS))
-            return
+            if hold(self, HOST, first):
+                self._left = list(range(first + 1, first + BLOCK_PORTS))
+                return
         raise LabError(f"no port between {low} and {high} is free on {HOST}")
 
 
-def _can_be_bound(host: str, port: int) -> bool:
-    with socket.socket(family_of(host)) as probe:
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+def _bound(host: str, port: int) -> socket.socket | None:
+    bound = socket.socket(family_of(host))
+    try:
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        return None
+    return bound
 
 
 _BLOCKS = PortBlocks()

@@ -1,4 +1,4 @@
-"""Processes of their own for tests that start Spark, or a JVM; and the end of the one that tests share."""
+"""For tests that start Spark or a JVM: the environment of an own process, and the end of this process's Spark."""
 
 import os
 from pathlib import Path

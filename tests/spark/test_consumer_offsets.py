@@ -171,7 +171,7 @@ MEMBER = GroupValueMember("m", None, "c", "/h", 1, 1)
 KIND_VALUE = bytes.fromhex("0000 00000005 00")
 
 
-# What is known of a group, and when its commit expires: all of them in one topic, for reading one takes seconds.
+# The records of a group, and when its commit expires. All are in one topic: each export takes seconds.
 EXPIRIES = {
     "nothing": ([], "retention-from-commit", EPOCH_MS + HOUR_MS),
     "empty since": ([(2, group_value(GroupValue("classic", 3, "consumer", 1, None, None, EPOCH_MS + 7)))],
@@ -198,8 +198,7 @@ EXPIRIES = {
 def test_when_a_commit_expires_depends_on_what_its_group_is(quick):
     topic = []
     for group, (records, _, _) in EXPIRIES.items():
-        member = dict.fromkeys((5, 19), b"\x00\x01m")
-        topic += [(0, group_key(kind, group, member.get(kind, b"")), value) for kind, value in records]
+        topic += [(0, group_key(k, group, b"\x00\x01m" if k in (5, 19) else b""), value) for k, value in records]
         topic.append(commit(group))
     _, lines = exported(quick, topic, ExportRequest())
     told = {line["group"]: (line["expires"], line["expireTimestamp"]) for line in lines}

@@ -23,7 +23,7 @@ TRIES = 3
 
 @pytest.fixture(scope="module")
 def spark():
-    # One that tries a task again, as a cluster does.
+    # The one that other files share tries no task again.
     stop_running_spark()
     yield spark_session(f"local[2,{TRIES}]")
     stop_running_spark()

@@ -1,4 +1,4 @@
-"""Ports that the lab gives away: each to one owner only, in this process and in every other."""
+"""Ports that the lab gives out: each to one owner only, in this process and in every other."""
 
 import socket
 import subprocess
@@ -21,8 +21,9 @@ def test_two_processes_are_given_ports_of_blocks_of_their_own() -> None:
     ours = PortBlocks()
     first = ours.take(BLOCK_PORTS // 2)
     code = (
+        "import sys\n"
         "from tests.lab.ports import BLOCK_PORTS, PortBlocks\n"
-        "print(*PortBlocks(first_block=int(__import__('sys').argv[1])).take(BLOCK_PORTS // 2))"
+        "print(*PortBlocks(first_block=int(sys.argv[1])).take(BLOCK_PORTS // 2))"
     )
     # The other process is told to begin with our very block, and finds it held.
     block = (first[0] - PORT_RANGE[0]) // BLOCK_PORTS
