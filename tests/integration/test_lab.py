@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from tests.integration.clusters import AnyLab, create_topic
-from tests.lab.fixtures import LabPauser, external_lab
+from tests.lab.fixtures import external_lab
 from tests.lab.lab import Lab
 from tests.lab.process import GuardedProcess
 from tests.lab.reading import Record, topic_reader
@@ -43,20 +42,11 @@ def alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
+    status = Path(f"/proc/{pid}/stat")
     try:
-        return not Path(f"/proc/{pid}/stat").exists() or state(pid) != "Z"
+        return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def state(pid: int) -> str:
-    """The letter that Linux gives a process's state: Z for a zombie, T for one that SIGSTOP has stopped."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def are_stopped(pids: list[int], count: int) -> bool:
-    """Whether exactly so many of these processes are stopped; of many threads, that takes a moment."""
-    return sum(state(pid) == "T" for pid in pids) == count
 
 
 def produce(bootstrap: str, topic: str, first: int, count: int, partitions: int) -> None:
@@ -156,23 +146,6 @@ def test_a_paused_mirror_copies_nothing_until_it_is_resumed(own_lab: Lab) -> Non
     finally:
         own_lab.mirror.resume()
     own_lab.mirror.wait_until_replicated(["t2"])
-
-
-@pytest.mark.kafka
-def test_a_lab_is_paused_while_tests_without_clusters_run_and_resumed_after_them(own_lab: Lab) -> None:
-    pauser = LabPauser(own_lab)
-    own_lab.source.create_topic("t3", partitions=1)
-    try:
-        for needs_clusters, paused in ((True, 0), (False, 3), (False, 3), (True, 0)):
-            pauser.before_test(needs_clusters)
-            wait_until(partial(are_stopped, own_lab.pids(), paused), 10, f"{paused} of three JVMs stopped")
-        pauser.before_test(needs_clusters=False)
-        pauser.pytest_runtest_teardown(nextitem=None)
-        wait_until(partial(are_stopped, own_lab.pids(), 0), 10, "the lab was resumed after the last test")
-    finally:
-        own_lab.resume()
-    produce(own_lab.source_bootstrap, "t3", 0, 10, partitions=1)
-    own_lab.mirror.wait_until_replicated(["t3"])
 
 
 @pytest.mark.kafka

@@ -182,35 +182,8 @@ def own_clusters_only() -> None:
         pytest.skip("needs clusters of its own, and the environment names others")
 
 
-class LabPauser:
-    """Pauses the lab while tests without the mark `kafka` run: its three idle JVMs take a fifth of a core.
-
-    Between tests with that mark it runs on, also where they do not use it: after a long pause, brokers need seconds
-    to recover.
-    """
-
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-        self._is_paused = False
-
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        self.before_test(needs_clusters="kafka" in item.keywords)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_teardown(self, nextitem: pytest.Item | None) -> None:
-        if nextitem is None:
-            # Fixtures that end now may clean up on the clusters.
-            self.before_test(needs_clusters=True)
-
-    def before_test(self, needs_clusters: bool) -> None:
-        """Resume or pause the lab, where it is not so already."""
-        if needs_clusters == self._is_paused:
-            (self._lab.resume if needs_clusters else self._lab.pause)()
-            self._is_paused = not needs_clusters
-
-
 @pytest.fixture(scope="session")
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab | ExternalLab]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab | ExternalLab]:
     """One lab for the whole test run, with every default; or the clusters named by the environment."""
     folder = tmp_path_factory.mktemp("lab")
     other = external_lab(os.environ, folder)
@@ -218,10 +191,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield other
         return
     with Lab(folder) as own:
-        pauser = LabPauser(own)
-        request.config.pluginmanager.register(pauser)
         yield own
-        request.config.pluginmanager.unregister(pauser)
 
 
 @pytest.fixture

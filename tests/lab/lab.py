@@ -127,20 +127,6 @@ class Lab:
         self._mirror = kind(folder, *ends, options, self.versions.mirror, self.mm2_properties)
         return self._mirror
 
-    def pause(self) -> None:
-        """SIGSTOP to everything that runs: it keeps its connections and data, and takes no CPU time until `resume`."""
-        self.mirror.pause()
-        for broker in (*self.source.brokers, *self.target.brokers):
-            broker.process.pause()
-
-    def resume(self) -> None:
-        """SIGCONT after `pause`; returns when clients are served. MM2 may have to join its group again first."""
-        for broker in (*self.source.brokers, *self.target.brokers):
-            broker.process.resume()
-        self.mirror.resume()
-        for cluster in (self.source, self.target):
-            cluster.wait_ready()
-
     def down(self) -> None:
         """Kill everything, without ceremony, and remove a temporary folder."""
         if self._mirror is not None:
