@@ -248,6 +248,7 @@ class Follower:
         self, journal: FollowWriter, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]],
         sights: Mapping[str, GroupSight],
     ) -> _Writing:  # fmt: skip
+        looked_at = self._clock.monotonic()
         refused, before = self._look_again(target, rows, sights)
         for group, refusal in refused.items():
             if refusal.is_final:
@@ -258,7 +259,7 @@ class Follower:
         journal.expect({group: of_group.commits() for group, of_group in pending.items()})
         choices = self._choices
         writer = GroupWriter(target, journal, self._clock, choices.group_timeout_seconds, choices.concurrency)
-        written = writer.write(going, {group: before[group] for group in going})
+        written = writer.write(going, {group: before[group] for group in going}, looked_at)
         # Those that were not begun are the next pass's.
         asked = [group for group in going if group in written.answers]
         read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)

@@ -115,20 +115,18 @@ class GroupWriter:
         self._whole: frozenset[str] = frozenset()
         # Groups of which a row is worth another try.
         self._passing: set[str] = set()
-        self._looked_at = clock.monotonic()
+        # The monotonic second before the newest reading of all groups that may be written.
+        self._looked_at = 0.0
 
-    def write(
-        self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits], looked_at: float | None = None
-    ) -> Written:
+    def write(self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits], looked_at: float) -> Written:
         """Write the rows of each group.
 
-        `before` are the commits that the rows were judged by, and `looked_at` the monotonic second at which they were
-        read, None for just now: what is neither there any more nor as planned is somebody else's, and stays. A group is
-        deleted only if it still holds nothing else.
+        `before` are the commits that the rows were judged by, and `looked_at` the monotonic second before they were
+        read: what is neither there any more nor as planned is somebody else's, and stays. A group is deleted only if it
+        still holds nothing else.
         """
         written = Written()
-        if looked_at is not None:
-            self._looked_at = looked_at
+        self._looked_at = looked_at
         self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
         try:
             with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
@@ -209,7 +207,8 @@ class GroupWriter:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
 
         Of rows that need an acknowledgement no reading is proof. `before` are the commits that the rows were judged
-        by: what is neither there nor as planned is not ours to overwrite, whatever the last try was answered.
+        by: what is neither there nor as planned is not ours to overwrite, whatever the last try was answered, and
+        where one row is not, none of its group is.
         """
         looked_at = self._clock.monotonic()
         try:
@@ -217,19 +216,21 @@ class GroupWriter:
         except Exception:
             # Nothing is settled then; the next try, or the reading at the end, says more.
             return {}
-        self._looked_at = looked_at
+        read = {group: commits for group, commits in current.items() if not isinstance(commits, Failure)}
+        if read.keys() == left.keys():
+            # One that could not be read has been looked at as long ago as before.
+            self._looked_at = looked_at
         settled: Answers = {}
-        for group, commits in current.items():
-            if isinstance(commits, Failure):
-                continue
+        for group, commits in read.items():
+            rows: Mapping[TopicPartition, Row] = left[group].by_partition()
             results: dict[TopicPartition, Answer] = {}
-            for p, row in left[group].by_partition().items():
+            for p, row in rows.items():
                 answer = answers.get(group, {}).get(p)
-                if is_committed_as_planned(row, commits):
-                    if isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement:
-                        results[p] = REMOVED if row.target_commit is None else SET
-                elif not is_ours(row, commits, before.get(group, {})):
-                    results[p] = MOVED
+                in_doubt = isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement
+                if in_doubt and is_committed_as_planned(row, commits):
+                    results[p] = REMOVED if row.target_commit is None else SET
+            if not all(is_ours(row, commits, before.get(group, {})) for row in rows.values()):
+                results = {p: results.get(p, MOVED) for p in rows}
             if results:
                 settled[group] = results
         return settled

@@ -7,6 +7,18 @@ _ENGINE = ("tests/unit/apply/test_follow_engine.py",)
 
 FOLLOWING = (
     Mutant(
+        "a-look-counts-from-its-end",
+        "What is written was read at most ten seconds before, however long the questions after that took.",
+        "migrate/apply/follow_engine.py",
+        """        looked_at = self._clock.monotonic()
+        refused, before = self._look_again(target, rows, sights)
+""",
+        """        refused, before = self._look_again(target, rows, sights)
+        looked_at = self._clock.monotonic()
+""",
+        _ENGINE,
+    ),
+    Mutant(
         "older-writes-prove-what-came-after",
         "A write in doubt is proven by nothing but itself: it may show later.",
         "migrate/apply/follow_decision.py",

@@ -382,10 +382,30 @@ WRITING = (
         "colleague-overwritten",
         "What somebody else commits between two tries is not overwritten.",
         "migrate/apply/write.py",
-        "                    results[p] = MOVED\n",
-        "                    pass\n",
+        "                results = {p: results.get(p, MOVED) for p in rows}\n",
+        "                pass\n",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_what_somebody_has_committed_between_two_tries_is_not_overwritten",
+        ),
+    ),
+    Mutant(
+        "moved-row-leaves-the-others",
+        "Where somebody has moved one row of a group between two tries, none of it is written.",
+        "migrate/apply/write.py",
+        "{p: results.get(p, MOVED) for p in rows}",
+        "results | {p: MOVED for p, row in rows.items() if not is_ours(row, commits, before.get(group, {}))}",
+        (
+            "tests/unit/apply/test_unknown_outcomes.py::test_one_row_that_somebody_has_moved_between_two_tries_leaves_all_of_its_group_alone",
+        ),
+    ),
+    Mutant(
+        "unread-counts-as-read",
+        "A group that could not be read between two tries is read again before it is written.",
+        "migrate/apply/write.py",
+        "if read.keys() == left.keys():",
+        "if read.keys() <= left.keys():",
+        (
+            "tests/unit/apply/test_unknown_outcomes.py::test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_the_next_one",
         ),
     ),
     Mutant(

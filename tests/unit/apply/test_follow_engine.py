@@ -102,6 +102,22 @@ def test_what_somebody_writes_between_the_look_and_the_write_is_not_written_over
     assert reasons(scene.look()) == {"g": WhyNot.WRITTEN} and scene.on_b("g")["A.t", 0] == 33
 
 
+def test_what_somebody_writes_while_the_topics_are_asked_for_again_is_not_written_over(scene):
+    scene.target.ids = {"A.t": "t-id", "A.u": "u-id"}
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    questions = scene.target.calls["topic_ids"] + 1  # that of the pass itself
+
+    def meddle(call: str) -> None:
+        if call == "topic_ids" and scene.target.calls["topic_ids"] == questions:
+            scene.clock.wait(45)
+            scene.target.commit("g", "A.t", 0, 33)
+
+    scene.target.on_call = meddle
+    assert reasons(scene.look()) == {"g": WhyNot.NOT_SET} and scene.on_b("g")["A.t", 0] == 33
+    assert reasons(scene.look()) == {"g": WhyNot.WRITTEN} and scene.on_b("g")["A.t", 0] == 33
+
+
 def test_a_row_never_goes_back_behind_what_stood_there_before_and_the_group_is_named_unsafe(scene):
     scene.target.commit("g", "A.t", 0, 56)
     result = scene.look()

@@ -321,6 +321,37 @@ def test_what_somebody_has_committed_between_two_tries_is_not_overwritten(
     assert "somebody else has committed there" in result.rows[0].error and scene.target.calls["alter"] == 1
 
 
+def test_one_row_that_somebody_has_moved_between_two_tries_leaves_all_of_its_group_alone(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10), row("a", partition=1, target_prior=11)), tmp_path)
+    scene.target.script("alter", "a", Script(LOADING))
+
+    def move(call: str) -> None:
+        if call == "commits" and scene.target.calls["alter"]:
+            scene.target.offsets["a"][P0] = Commit(65)
+
+    scene.target.on_call = move
+    assert scene.apply().exit_code == 1
+    assert scene.target.held("a") == {("A.orders", 0): 65, ("A.orders", 1): 11} and scene.target.calls["alter"] == 1
+
+
+def test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_the_next_one(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.target.script("alter", "a", *[Script(LOADING)] * 8)
+    moved: list[str] = []
+
+    def move(call: str) -> None:
+        if call == "alter" and scene.target.calls["alter"]:
+            scene.target.script("commits", "a", Script(LOADING))  # the look between this try and the next
+        if call == "commits" and scene.clock.waited > 20 and not moved:
+            moved.append(call)
+            scene.target.offsets["a"][P0] = Commit(65)
+
+    scene.target.on_call = move
+    result = scene.apply()
+    assert scene.clock.waited > 20 and scene.target.held("a") == {("A.orders", 0): 65}
+    assert result.exit_code != 0 and "somebody else has committed there" in result.rows[0].error
+
+
 def test_what_a_colleague_set_after_our_failure_is_not_taken_back_by_rollback(tmp_path: Path) -> None:
     scene = Scene(plan(row("g", target_prior=10), row("h", target_prior=11)), tmp_path)
     scene.target.script("alter", "g", Script(DENIED))
