@@ -94,7 +94,8 @@ class GroupSight:
 class Refusal:
     """Why a group is not written.
 
-    `is_unsafe` where it would skip records if its consumers started on the target, or nobody knows what they are owed.
+    `is_unsafe` where it would skip records if its consumers started on the target, or nobody can tell: nothing stands
+    there, or nobody knows what they are owed.
     """
 
     reason: str
@@ -163,12 +164,12 @@ def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, writ
 
 def _refusal(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
     if memory.left:
-        return _refused(sight, memory.left, "It is left alone since an earlier pass.")
+        return refuse(sight, memory.left, "It is left alone since an earlier pass.")
     state = sight.target_state
     if isinstance(state, Failure) or state is None:
-        return _refused(sight, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
+        return refuse(sight, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
     if not is_without_members(state):
-        return _refused(sight, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
+        return refuse(sight, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
     for found in (
         _unread(sight, memory),
         _foreign(sight, memory, allowed, now_ms),
@@ -186,7 +187,7 @@ def _unread(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
     for place in sorted({row.target_partition for row in sight.rows} | memory.own.keys()):
         standing = sight.standing.get(place)
         if standing is not None and standing.metadata == UNREAD_METADATA:
-            return _refused(sight, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
+            return refuse(sight, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
     return None
 
 
@@ -208,7 +209,7 @@ def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: i
             prior = memory.prior.get(place)
             expected = "none" if prior is None else str(prior.offset)
         seen = "none" if standing is None else str(standing.offset)
-        return _refused(sight, WhyNot.WRITTEN, f"{place}: expected our own write, {expected}; {seen} stands there.")
+        return refuse(sight, WhyNot.WRITTEN, f"{place}: expected our own write, {expected}; {seen} stands there.")
     return None
 
 
@@ -230,18 +231,18 @@ def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
     if blocked:
         # The row that blocks by itself says more than the others of its group.
         first = next((row for row in blocked if row.reason != GROUP_BLOCKED), blocked[0])
-        return _refused(sight, first.reason, first.sentence)
+        return refuse(sight, first.reason, first.sentence)
     if sight.moving:
         sentence = f"It has no member, and yet its commits move ({sight.moving}): a reader that assigns partitions "
-        return _refused(sight, WhyNot.MOVING, sentence + "itself is never seen as alive.")
+        return refuse(sight, WhyNot.MOVING, sentence + "itself is never seen as alive.")
     for row in sight.rows:
         if row.decision is Decision.SKIP:
             continue
         if row.target_commit is None or row.grade not in allowed.grades:
             grade = "no grade" if row.grade is None else f"grade {row.grade}"
-            return _refused(sight, WhyNot.GRADE, f"{row.subject} has {grade}: {row.sentence}")
+            return refuse(sight, WhyNot.GRADE, f"{row.subject} has {grade}: {row.sentence}")
         if UNREAD_METADATA in (row.target_metadata, row.target_prior_metadata):
-            return _refused(sight, WhyNot.JAVA, f"{row.subject} carries metadata. {_ONLY_JAVA}")
+            return refuse(sight, WhyNot.JAVA, f"{row.subject} carries metadata. {_ONLY_JAVA}")
     return None
 
 
@@ -250,7 +251,7 @@ def _backwards(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
         if row.decision is not Decision.SKIP and _would_go_back(row, sight, memory):
             standing = sight.standing[row.target_partition]
             beyond = f"{standing.offset} stands there, beyond {row.target_offset}"
-            return _refused(sight, WhyNot.MOVES_BACK, f"{row.target_partition}: {beyond}, and it is not ours.")
+            return refuse(sight, WhyNot.MOVES_BACK, f"{row.target_partition}: {beyond}, and it is not ours.")
     return None
 
 
@@ -301,14 +302,20 @@ def _expiring(results: Iterable[CheckResult]) -> frozenset[str]:
     return frozenset(r.subject for r in results if r.check == OFFSETS_EXPIRY.name and r.counts_as is Level.BLOCK)
 
 
-def _refused(sight: GroupSight, reason: str, sentence: str) -> Refusal:
-    # A living group reads where it is: its offsets are its own affair.
-    is_unsafe = reason != WhyNot.ALIVE and any(_skips(sight))
+def refuse(sight: GroupSight, reason: str, sentence: str) -> Refusal:
+    """Return the refusal of a group, unsafe where what was seen on the target does not rule out that it would skip."""
+    # A living group reads where it is: its offsets are its own affair, until it has stopped.
+    is_alive = isinstance(sight.target_state, GroupState) and not is_without_members(sight.target_state)
+    is_unsafe = not (reason == WhyNot.ALIVE and is_alive) and any(_may_skip(sight))
     return Refusal(str(reason), sentence, is_unsafe)
 
 
-def _skips(sight: GroupSight) -> Iterator[bool]:
-    """Yield, for each row, whether what stands on the target lies beyond what the group is owed."""
+def _may_skip(sight: GroupSight) -> Iterator[bool]:
+    """Yield, for each row, whether what stands on the target may lie beyond what the group is owed.
+
+    Where nothing stands, its consumers' `auto.offset.reset` decides.
+    """
     for row in sight.rows:
-        standing = sight.standing.get(row.target_partition)
-        yield standing is not None and row.target_offset is not None and standing.offset > row.target_offset
+        if row.decision is not Decision.SKIP:
+            standing = sight.standing.get(row.target_partition)
+            yield standing is None or row.target_offset is None or standing.offset > row.target_offset

@@ -11,7 +11,7 @@ Invariants:
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.apply.attempt import Answer
 from migrate.apply.drift import is_committed_as_planned, is_other_cluster
@@ -24,6 +24,7 @@ from migrate.apply.follow_decision import (
     gone_from_source,
     judge,
     kept_by_a_write,
+    refuse,
     without_rows,
 )
 from migrate.apply.follow_delay import Delay, DelayWatch
@@ -264,12 +265,13 @@ class Follower:
         asked = [group for group in going if group in written.answers]
         read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
         for group, of_group in going.items():
+            seen = sights[group]
             if group not in written.answers:
-                refused[group] = Refusal(WhyNot.NOT_SET, "Its write was not begun: the pass ended before.")
+                refused[group] = refuse(seen, WhyNot.NOT_SET, "Its write was not begun: the pass ended before.")
                 continue
             answers, commits = written.answers[group], read_back.get(group)
             if commits is None or isinstance(commits, Failure):
-                refused[group] = Refusal(WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
+                refused[group] = refuse(seen, WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
                 continue
             there = {row for row in of_group if _is_set(row, answers.get(row.target_partition), commits)}
             unsure = {
@@ -284,7 +286,8 @@ class Follower:
             failed = [row for row in of_group if row not in there]
             if failed:
                 answer = answers.get(failed[0].target_partition, "it stands elsewhere by now")
-                refused[group] = Refusal(WhyNot.NOT_SET, f"{failed[0].subject}: {answer}.")
+                seen = replace(seen, standing=commits)
+                refused[group] = refuse(seen, WhyNot.NOT_SET, f"{failed[0].subject}: {answer}.")
         if written.journal_gap:
             return _Writing(refused, f"{written.trouble}; missing in the journal: {written.journal_gap}", True)
         journal.sync()
@@ -301,24 +304,27 @@ class Follower:
         refused: dict[str, Refusal] = {}
         before: dict[str, Commits] = {}
         for group, of_group in rows.items():
-            state, now = states.get(group), commits.get(group)
+            seen, state, now = sights[group], states.get(group), commits.get(group)
             if now is None or isinstance(now, Failure):
-                refused[group] = Refusal(WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
+                refused[group] = refuse(seen, WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
             elif not isinstance(state, GroupState):
-                refused[group] = Refusal(WhyNot.STATE, f"Its state could not be read again: {state or 'no answer'}.")
+                refused[group] = refuse(
+                    seen, WhyNot.STATE, f"Its state could not be read again: {state or 'no answer'}."
+                )
             elif not is_without_members(state):
                 refused[group] = Refusal(WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
             else:
                 before[group] = now
                 places = {row.target_partition for row in of_group} | self._memory.of(group).own.keys()
-                standing = sights[group].standing
-                moved = sorted(p for p in places if not same(now.get(p), standing.get(p)))
-                others = sorted(other_topics.intersection(row.target_topic for row in sights[group].rows))
+                moved = sorted(p for p in places if not same(now.get(p), seen.standing.get(p)))
+                others = sorted(other_topics.intersection(row.target_topic for row in seen.rows))
                 if moved:
-                    refused[group] = Refusal(WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
+                    seen = replace(seen, standing=now)
+                    refused[group] = refuse(seen, WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
                 elif others:
                     sentence = f"{others[0]} was deleted, or created anew, while the pass was made."
-                    refused[group] = Refusal(WhyNot.CHANGED, sentence)
+                    # What stands there is of another log.
+                    refused[group] = Refusal(WhyNot.CHANGED, sentence, is_unsafe=True)
         return refused, before
 
 

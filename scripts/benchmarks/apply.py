@@ -110,6 +110,7 @@ def our_turn(bench: Bench) -> None:
     target = Endpoint(cluster, DEADLINE_SECONDS).admin(WINDOW)
     path = journal_path(bench.folder / "bench.plan", plan.fingerprint)
 
+    looked_at = clock.monotonic()
     with timed(bench.ours["drift check"]):
         assessment = assess(plan, ApplyClusters(target), JournalState(), NoProgress(), ApplyOptions())
     assert len(assessment.writable) == len(bench.groups), assessment.groups[0]
@@ -120,7 +121,8 @@ def our_turn(bench: Bench) -> None:
         with timed(bench.ours["alter, with journal"]):
             partitions = {group: [row.target_partition for row in pending] for group, pending in rows.items()}
             journal.backup(assessment.target_commits, partitions)
-            written = GroupWriter(writing, journal, clock, 60.0, WINDOW).write(rows, assessment.target_commits)
+            writer = GroupWriter(writing, journal, clock, 60.0, WINDOW)
+            written = writer.write(rows, assessment.target_commits, looked_at)
         assert not written.trouble
         with timed(bench.ours["read-back"]):
             seen = read_commits(writing, bench.groups, clock, 60.0)

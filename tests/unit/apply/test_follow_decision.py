@@ -55,6 +55,34 @@ def test_a_group_that_is_alive_on_the_target_is_refused_for_good_and_is_not_call
     assert refused is not None and (refused.reason, refused.is_final, refused.is_unsafe) == (WhyNot.ALIVE, True, False)
 
 
+@pytest.mark.parametrize("state", [EMPTY, ABSENT, Failure("_TIMED_OUT", "no answer"), None])
+def test_a_group_that_was_handed_over_and_has_stopped_is_unsafe_where_it_stands_beyond_what_it_is_owed(
+    state: GroupState | Failure | None,
+) -> None:
+    for stands, is_unsafe in (900, True), (650, False):
+        seen = sight(standing={PLACE: Commit(stands)}, target_state=state)
+        refused = judge(seen, wrote(650, left=WhyNot.ALIVE), ALLOWED, 0).refused
+        assert refused is not None and (refused.reason, refused.is_unsafe) == (WhyNot.ALIVE, is_unsafe)
+
+
+@pytest.mark.parametrize(
+    "refused_row", [row(grade=Grade.ESTIMATED), make_untranslated(Decision.BLOCK, "commit-beyond-log-end")]
+)
+def test_a_group_is_unsafe_where_nothing_stands_or_nobody_knows_what_it_is_owed(refused_row: Row) -> None:
+    refused = judge(sight(refused_row), GroupMemory(), ALLOWED, 0).refused
+    assert refused is not None and refused.is_unsafe
+    stands = sight(refused_row, standing={refused_row.target_partition: Commit(600)})
+    refused = judge(stands, GroupMemory(), ALLOWED, 0).refused
+    assert refused is not None and refused.is_unsafe == (refused_row.target_offset is None)
+
+
+def test_a_skipped_row_makes_no_group_unsafe() -> None:
+    skipped = make_untranslated(Decision.SKIP, "no-checkpoint", partition=1)
+    seen = sight(row(grade=Grade.ESTIMATED), skipped, standing={PLACE: Commit(650)})
+    refused = judge(seen, GroupMemory(), ALLOWED, 0).refused
+    assert refused is not None and not refused.is_unsafe
+
+
 @pytest.mark.parametrize("state", [None, Failure("_TIMED_OUT", "no answer")])
 def test_a_group_whose_state_nobody_tells_is_not_written(state: Failure | None) -> None:
     assert why(sight(target_state=state)) == WhyNot.STATE
@@ -69,7 +97,7 @@ def test_a_group_in_which_somebody_else_wrote_is_left_alone_whichever_way_it_was
     seen = sight(standing={} if stands is None else {PLACE: stands})
     refused = judge(seen, wrote(650), ALLOWED, 0).refused
     assert refused is not None and refused.reason == WhyNot.WRITTEN and refused.is_final
-    assert refused.is_unsafe == (stands == Commit(700))
+    assert refused.is_unsafe == (stands is None or stands == Commit(700))
 
 
 def test_a_place_that_was_empty_when_we_began_and_is_not_now_is_somebody_elses_too() -> None:

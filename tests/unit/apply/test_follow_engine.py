@@ -254,8 +254,18 @@ def test_a_write_without_an_answer_is_settled_by_reading_back(scene):
 
 def test_a_group_that_the_cluster_refuses_is_named_and_tried_again(scene):
     scene.target.script("alter", "g", Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
-    assert reasons(scene.look()) == {"g": WhyNot.NOT_SET}
+    first = scene.look()
+    assert reasons(first) == {"g": WhyNot.NOT_SET} and first.unsafe == ("g",), "nothing stands there"
     assert scene.look().refused == {} and scene.on_b("g") == G
+
+
+def test_a_refused_write_is_called_unsafe_where_what_stands_there_lies_beyond_what_the_group_is_owed(scene):
+    scene.look()
+    for committed, unsafe in (70, ()), (3, ("g",)):
+        scene.source.commit("g", "t", 0, committed)
+        scene.target.script("alter", "g", Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
+        result = scene.look()
+        assert reasons(result) == {"g": WhyNot.NOT_SET} and result.unsafe == unsafe
 
 
 def test_killed_amid_a_write_and_run_again_it_goes_on_and_the_way_back_is_exact(scene):
@@ -414,6 +424,7 @@ def test_a_topic_that_is_created_anew_or_deleted_between_the_look_and_the_write_
     scene.target.on_call = change
     result = scene.look()
     assert reasons(result) == {"g": WhyNot.CHANGED} and "A.t" in result.refused["g"].sentence
+    assert result.unsafe == ("g",), "what stands there is of another log"
     assert scene.on_b("g") == {} and scene.on_b("h") == H
     assert scene.look().refused == {} and scene.on_b("g") == G
 
