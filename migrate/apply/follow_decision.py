@@ -45,6 +45,7 @@ class WhyNot(StrEnum):
     WRITTEN = "written-by-somebody-else"
     NAME = "no-name-of-its-own"
     STATE = "state-not-visible"
+    COMMITS = "commits-not-visible"
     MOVES_BACK = "would-move-back"
     MOVING = "commits-moving"
     GRADE = "grade-outside-mandate"

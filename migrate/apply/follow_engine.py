@@ -30,7 +30,7 @@ from migrate.apply.follow_decision import (
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
 from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
-from migrate.apply.follow_names import renamed, sharing_with_written, survey_without_shared_names
+from migrate.apply.follow_names import renamed, sharing_with_written, survey_of_the_others
 from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
 from migrate.apply.read_back import read_commits
@@ -151,9 +151,9 @@ class Follower:
         """
         self._passes += 1
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
-        survey, without_name = self._survey()
+        survey, not_seen = self._survey()
         sights, refused = _sights(self._choices, survey, self._memory, self._clock.now_ms())
-        refused |= without_name
+        refused |= not_seen
         allowed, now_ms = allowed_by(survey, self._choices.grades), self._clock.now_ms()
         verdicts = [judge(sight, self._memory.of(sight.group), allowed, now_ms) for sight in sights]
         rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
@@ -189,13 +189,11 @@ class Follower:
     def _survey(self) -> tuple[Survey, dict[str, Refusal]]:
         """Look at both clusters; twice where a topic was created anew, of which records were remembered.
 
-        Also return the groups that were left out because they have no name of their own on the target.
+        Also return the groups that were left out because nobody can look at them.
         """
         survey, refused = self._look()
-        before, self._topic_ids = (
-            self._topic_ids,
-            {"source": survey.source.topic_ids, "target": survey.target.topic_ids},
-        )
+        ids_now = {"source": survey.source.topic_ids, "target": survey.target.topic_ids}
+        before, self._topic_ids = self._topic_ids, ids_now
         if any(ids.get(topic, known) != known for side, ids in self._topic_ids.items()
                for topic, known in before.get(side, {}).items()):  # fmt: skip
             self._edges.forget()
@@ -203,7 +201,7 @@ class Follower:
         return survey, refused
 
     def _look(self) -> tuple[Survey, dict[str, Refusal]]:
-        survey, refused = survey_without_shared_names(
+        survey, refused = survey_of_the_others(
             self._choices.request,
             lambda request: take_survey(request, self._edges.clusters(), self._clock, self._progress),
         )

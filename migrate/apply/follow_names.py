@@ -1,7 +1,8 @@
-"""Groups under a mandate's group map: which have a name of their own on the target, and which are left out. Pure.
+"""Groups for which a plan would be refused as a whole, and a pass goes on without them. Pure.
 
-Where a plan is refused as a whole, passes go on without the groups that would share a name: the next one may find the
-other group gone, and everybody else's offsets stay fresh meanwhile.
+Those that would share a name on the target under the mandate's group map, and those whose commits a cluster does not
+show: the next pass may find the other group gone, or the right granted, and everybody else's offsets stay fresh
+meanwhile.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -11,26 +12,38 @@ from dataclasses import replace
 from migrate.apply.follow_decision import Refusal, WhyNot
 from migrate.apply.follow_memory import FollowMemory
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
+from migrate.survey.commits import CommitsNotVisible
 from migrate.survey.survey import PlanRequest, Survey
 from migrate.text import name
 
 
-def survey_without_shared_names(
+def survey_of_the_others(
     request: PlanRequest, take: Callable[[PlanRequest], Survey]
 ) -> tuple[Survey, dict[str, Refusal]]:
-    """Return what `take` saw of the groups with a name of their own on the target, and the refusals of the others.
+    """Return what `take` saw of the groups that can be looked at, and the refusals of the others.
 
-    The others are left out of what is asked for, all that would share one name: which of them is meant, nobody knows.
+    The others are left out of what is asked for: all that would share one name on the target, for which of them is
+    meant nobody knows, and each whose commits a cluster does not show.
     """
     refused: dict[str, Refusal] = {}
     while True:
         try:
             return take(request), refused
-        except NoNameOfItsOwn as error:
-            if refused.keys() >= set(error.names):
+        except (NoNameOfItsOwn, CommitsNotVisible) as error:
+            others = _refusals(error)
+            if refused.keys() >= others.keys():
                 raise
-            refused |= dict.fromkeys(error.names, Refusal(WhyNot.NAME, error.problem, is_unsafe=True))
-            request = replace(request, filters=request.filters.without(error.names))
+            refused |= others
+            request = replace(request, filters=request.filters.without(others))
+
+
+def _refusals(error: NoNameOfItsOwn | CommitsNotVisible) -> dict[str, Refusal]:
+    if isinstance(error, NoNameOfItsOwn):
+        return dict.fromkeys(error.names, Refusal(WhyNot.NAME, error.problem, is_unsafe=True))
+    return {
+        group: Refusal(WhyNot.COMMITS, f"Its commits could not be read: {failure}.", is_unsafe=True)
+        for group, failure in error.failures.items()
+    }
 
 
 def sharing_with_written(group_map: NameMap, groups: Collection[str], memory: FollowMemory) -> dict[str, Refusal]:

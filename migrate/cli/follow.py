@@ -12,7 +12,7 @@ from migrate import __version__
 from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
 from migrate.apply.follow_journal import FOLLOW, FollowJournal, FollowWriter, read_memory
 from migrate.apply.follow_run import Cadence, PassSum, follow
-from migrate.apply.follow_status import status_path, write_status
+from migrate.apply.follow_status import read_status, status_path, write_status
 from migrate.apply.run import refuse_earlier_format, refuse_other_cluster
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.write import Interruption
@@ -167,6 +167,7 @@ class _Teller:
         self._every_seconds = every_seconds
         self._steps = steps
         self._process = f"process {os.getpid()} on {socket.gethostname()}"
+        self._earlier = _document_of(self._path)
         self.total = PassSum()
 
     def __call__(self, result: PassResult, total: PassSum) -> None:
@@ -184,5 +185,13 @@ class _Teller:
 
     def write(self, total: PassSum, ended: str) -> str:
         """Replace the status file; return why that failed, "" if it did not."""
-        document = status_file_document(self._plan, total, self._every_seconds, self._process, ended)
-        return write_status(self._path, document)
+        words = self._every_seconds, self._process, ended, self._earlier
+        return write_status(self._path, status_file_document(self._plan, total, *words))
+
+
+def _document_of(path: Path) -> dict[str, Any] | None:
+    """Return what an earlier run left in the status file; one that is damaged tells nothing, and is replaced."""
+    try:
+        return read_status(path)
+    except MigrateError:
+        return None

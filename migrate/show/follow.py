@@ -1,7 +1,7 @@
 """What is told of the passes of `follow`, and of how they ended: JSON lines, and text. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from migrate.apply.follow_delay import DelaySum
@@ -17,9 +17,14 @@ GROUPS_SHOWN = 40
 
 
 def pass_document(result: PassResult) -> dict[str, Any]:
-    """Return one pass as a JSON line has it; `refused` counts groups by reason."""
+    """Return one pass as a JSON line has it.
+
+    `refused` counts groups by reason; it and the unsafe groups are null where no group was judged: nobody knows then.
+    """
     delays = DelaySum()
     delays.add(result.delays)
+    # Writing has its troubles too, but only with groups that were judged before.
+    was_judged = not result.trouble or result.groups > 0
     return {
         "pass": result.number,
         "at": iso(result.at_ms),
@@ -28,8 +33,8 @@ def pass_document(result: PassResult) -> dict[str, Any]:
         "rows": result.rows,
         "rows_changed": result.rows_changed,
         "rows_set": result.rows_set,
-        "refused": dict(sorted(Counter(refusal.reason for refusal in result.refused.values()).items())),
-        "unsafe_to_fail_over": list(result.unsafe),
+        "refused": _counted(r.reason for r in result.refused.values()) if was_judged else None,
+        "unsafe_to_fail_over": list(result.unsafe) if was_judged else None,
         "delay_seconds": delays.document(),
         "source_bytes": result.source_bytes,
         "target_bytes": result.target_bytes,
@@ -37,10 +42,22 @@ def pass_document(result: PassResult) -> dict[str, Any]:
     }
 
 
-def status_file_document(plan: Plan, total: PassSum, every_seconds: float, process: str, ended: str) -> dict[str, Any]:
-    """Return what the status file says: the newest pass, each group that was refused and why, all passes together."""
+def _counted(reasons: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(reasons).items()))
+
+
+def status_file_document(
+    plan: Plan, total: PassSum, every_seconds: float, process: str, ended: str,
+    earlier: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the status file says: the newest pass, each group that was refused and why, all passes together.
+
+    The groups are those of the newest pass without trouble, which began at `refused_at`. Until there is one, they are
+    those of `earlier`, the file that a run before has left; null where there is none.
+    """
     mandate = plan.header.mandate
     last = total.last_whole
+    known = earlier or {}
     return {
         "fingerprint": plan.fingerprint,
         "until": None if mandate is None else iso(mandate.until_ms),
@@ -48,21 +65,26 @@ def status_file_document(plan: Plan, total: PassSum, every_seconds: float, proce
         "process": process,
         "ended": ended or None,
         "pass": None if total.last is None else pass_document(total.last),
-        "refused_groups": {
-            group: {
-                "target_group": last.target_names.get(group, "") if last else "",
-                "reason": r.reason,
-                "sentence": r.sentence,
-                "unsafe_to_fail_over": r.is_unsafe,
-            }
-            for group, r in (last.refused if last else {}).items()
-        },
+        "refused_at": iso(last.at_ms) if last else known.get("refused_at"),
+        "refused_groups": _refused_groups(last) if last else known.get("refused_groups"),
         "run": {
             "passes": total.passes,
             "failed": total.failed,
             "rows_set": total.rows_set,
             "delay_seconds": total.delays.document(),
         },
+    }
+
+
+def _refused_groups(result: PassResult) -> dict[str, Any]:
+    return {
+        group: {
+            "target_group": result.target_names.get(group, ""),
+            "reason": r.reason,
+            "sentence": r.sentence,
+            "unsafe_to_fail_over": r.is_unsafe,
+        }
+        for group, r in result.refused.items()
     }
 
 
@@ -130,14 +152,26 @@ def status_facts(document: Mapping[str, Any] | None, now_ms: int, at_ms: int | N
     state = f"ended: {document['ended']}" if document["ended"] else "running by its own account"
     yield "Follow", safe(f"{age}; {state} ({document['process']})")
     if last is not None:
-        refused = ", ".join(f"{n} {reason}" for reason, n in last["refused"].items())
-        groups = f"{many(last['groups'], 'group')}, {many(last['rows'], 'row')}, {last['rows_set']} set"
-        yield "Pass", safe(f"{groups}; left out: {refused or 'none'}")
+        if last["refused"] is not None:
+            groups = f"{many(last['groups'], 'group')}, {many(last['rows'], 'row')}, {last['rows_set']} set"
+            yield "Pass", safe(f"{groups}; {_left_out(last['refused'])}")
+            unsafe = last["unsafe_to_fail_over"]
+        elif (known := document["refused_groups"]) is not None:
+            counts = _counted(group["reason"] for group in known.values())
+            yield "Pass", safe(f"ended before any group was judged; at {document['refused_at']}, {_left_out(counts)}")
+            unsafe = [name for name, group in known.items() if group["unsafe_to_fail_over"]]
+        else:
+            yield "Pass", "ended before any group was judged, as all before it: which are left out is not known"
+            unsafe = []
         if last["trouble"]:
             yield "Trouble", safe(last["trouble"])
-        if last["unsafe_to_fail_over"]:
-            yield "Unsafe", f"unsafe-to-fail-over: {safe(some(last['unsafe_to_fail_over'], GROUPS_SHOWN))}"
+        if unsafe:
+            yield "Unsafe", f"unsafe-to-fail-over: {safe(some(unsafe, GROUPS_SHOWN))}"
     yield "Delay", delay_text(run["delay_seconds"])
+
+
+def _left_out(refused: Mapping[str, int]) -> str:
+    return f"left out: {', '.join(f'{n} {reason}' for reason, n in refused.items()) or 'none'}"
 
 
 def _passes(count: int) -> str:

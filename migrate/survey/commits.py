@@ -12,7 +12,7 @@ from migrate.model import Commit, Commits, Failure, GroupPartition, TopicPartiti
 from migrate.ports import CommitReader
 from migrate.progress import Timer
 from migrate.survey.filters import EXCLUDED, Filters
-from migrate.survey.groups import NO_ANSWER, answer_of_each
+from migrate.survey.groups import answer_of_each
 from migrate.survey.policies import Uncommitted
 from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, TopicWitness
 from migrate.text import many
@@ -20,11 +20,19 @@ from migrate.text import many
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 
 
+class CommitsNotVisible(ClusterError):
+    """Raised where a cluster answers the question for groups' commits with a failure; `failures` has each of them."""
+
+    def __init__(self, problem: str, todo: str, failures: Mapping[str, Failure]) -> None:
+        super().__init__(problem, todo)
+        self.failures = failures
+
+
 def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest, timer: Timer) -> SelectedCommits:
     """Read every listed group's commits, and sort them into rows and what the filters take.
 
     Commits of groups that the filters take are read too: they are counted, so that rows + filtered = read.
-    Raises `ClusterError` if the commits of a group inside the filters could not be read.
+    Raises `CommitsNotVisible` if the commits of a group inside the filters could not be read.
     """
     reader, alias = clusters.source_commits, request.flow.source.alias
     assert reader is not None
@@ -94,21 +102,23 @@ def within_filters(
 def read_priors(
     clusters: Clusters, groups: Collection[str], timer: Timer
 ) -> tuple[Mapping[str, Commits], frozenset[str]]:
-    """Read what the groups have committed on the target so far, and which have transactions pending there."""
+    """Read what the groups have committed on the target so far, and which have transactions pending there.
+
+    Raises `CommitsNotVisible` if that of a group could not be read.
+    """
     target, reader = clusters.target, clusters.target_commits
     text = f"reading commits of {len(groups)} groups on {target.alias}"
     answers, unstable = _read(reader, groups, text, timer)
-    priors: dict[str, Commits] = {}
-    for group in groups:
-        answer = answers.get(group, NO_ANSWER)
-        if isinstance(answer, Failure):
-            raise ClusterError(
-                f"{target.alias} refused the commits of group {clusters.target_names.on_target(group)!r}: "
-                f"{answer.code} ({answer.message}).",
-                "Grant DESCRIBE on the group and its topics on the target, or leave it out: --exclude-group.",
-            )
-        priors[group] = answer
-    return priors, unstable
+    read = answer_of_each(groups, answers)
+    if failures := {group: answer for group, answer in read.items() if isinstance(answer, Failure)}:
+        group, failure = next(iter(failures.items()))
+        raise CommitsNotVisible(
+            f"{target.alias} refused the commits of group {clusters.target_names.on_target(group)!r}: "
+            f"{failure.code} ({failure.message}).",
+            "Grant DESCRIBE on the group and its topics on the target, or leave it out: --exclude-group.",
+            failures,
+        )
+    return {group: answer for group, answer in read.items() if not isinstance(answer, Failure)}, unstable
 
 
 def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Mapping[str, Commits | Failure]:
@@ -168,8 +178,9 @@ def _refuse_failures(
     }
     if failed:
         group, failure = min(failed.items())
-        raise ClusterError(
+        raise CommitsNotVisible(
             f"{alias} refused the commits of {len(failed)} groups, first {group!r}: "
             f"{failure.code} ({failure.message}).",
             "Grant DESCRIBE on the group and on its topics, or leave the group out with --exclude-group.",
+            failed,
         )

@@ -119,6 +119,11 @@ def quiet_pass(seen: Mapping[str, Any]) -> bool:
     return not seen["trouble"] and seen["rows_set"] == 0
 
 
+def refused_as(reason: str) -> Callable[[Mapping[str, Any]], bool]:
+    """True for a pass that judged its groups, and left out one of them for this reason."""
+    return lambda seen: reason in (seen["refused"] or {})
+
+
 def lost(scene: Scene, truth: Mapping[Partition, Truth], source: Commits, target: Commits) -> dict[str, int]:
     """How many records each group would lose that starts on the target where it stands there, by the oracle."""
     return {

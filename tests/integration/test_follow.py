@@ -22,6 +22,7 @@ from tests.integration.followedscene import (
     passes,
     producing,
     quiet_pass,
+    refused_as,
     wait_pass,
 )
 from tests.integration.javajudge import HeldByGroup, JavaJudge
@@ -69,10 +70,10 @@ def test_offsets_stay_fresh_while_all_lives_and_nothing_is_written_that_must_not
             alive.enter_context(consuming(source, living, [topic]))
             wait_pass(running, "the living group", lambda seen: living in commits_on(target, [living]))
             with member(target, begun, copy):
-                wait_pass(running, "the group that was started", lambda seen: ALIVE in seen["refused"])
+                wait_pass(running, "the group that was started", refused_as(ALIVE))
             commit(target, {handed: {(copy, 0): 900}})
             commit(source, {group: {(topic, 0): 20} for group in (begun, handed, back)})
-            seen = wait_pass(running, "the reset", lambda seen: WRITTEN in seen["refused"])
+            seen = wait_pass(running, "the reset", refused_as(WRITTEN))
             # The started one has stopped, and is owed what lies between 20 and 300.
             assert seen["unsafe_to_fail_over"] == sorted([handed, begun])
             wait_pass(running, "another pass", lambda seen: seen["rows_set"] > 0)
@@ -140,9 +141,9 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
             lab.mirror.wait_ready()
             minute_of(running, 4)
             alive.enter_context(consuming(target, begun, [copy]))
-            wait_pass(running, "the group that was started", lambda seen: ALIVE in seen["refused"])
+            wait_pass(running, "the group that was started", refused_as(ALIVE))
             commit(target, {handed: {(copy, 0): 900}})
-            wait_pass(running, "the reset", lambda seen: WRITTEN in seen["refused"])
+            wait_pass(running, "the reset", refused_as(WRITTEN))
             commit(lab.source_bootstrap, {back: {(topic, 0): 20}})
             minute_of(running, 2)
             assert commits_on(target, [back])[back][copy, 0] == 20

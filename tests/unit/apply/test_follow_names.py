@@ -7,7 +7,7 @@ import pytest
 
 from migrate.apply.follow_decision import WhyNot
 from migrate.apply.follow_journal import read_memory
-from migrate.apply.follow_names import renamed, survey_without_shared_names
+from migrate.apply.follow_names import renamed, survey_of_the_others
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commit, Decision, Failure
 from migrate.plan.mandate import MappedGroup
@@ -171,10 +171,33 @@ def test_a_name_that_is_shared_although_it_was_left_out_ends_the_pass(scene):
         raise NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
 
     with pytest.raises(NoNameOfItsOwn):
-        survey_without_shared_names(request, take)
+        survey_of_the_others(request, take)
 
 
 def test_only_those_with_another_name_are_named():
     names = NameMap.from_written("", "", "group", [("a", "b", False), ("x(.*)", "\\1", True)])
     assert renamed(names, ["a", "c", "x", "xy"]) == {"a": "b", "xy": "y"}
     assert renamed(replace(names, names={}, expressions=()), ["a"]) == {}
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_group_whose_commits_a_cluster_does_not_show_is_left_out_and_called_unsafe_and_the_others_are_followed(
+    tmp_path, side
+):
+    scene = FollowScene(tmp_path)
+    denied = Script(Failure("GROUP_AUTHORIZATION_FAILED", "no right to DESCRIBE"))
+    getattr(scene, side).script("commits", "h", denied, denied)
+    result = scene.look()
+    assert reasons(result) == {"h": WhyNot.COMMITS} and result.unsafe == ("h",) and not result.trouble
+    assert "GROUP_AUTHORIZATION_FAILED" in result.refused["h"].sentence
+    assert (scene.on_b("g"), scene.on_b("h")) == (G, {})
+    getattr(scene, side).scripts.clear()
+    assert scene.look().refused == {} and scene.on_b("h") == H
+
+
+def test_where_no_group_can_be_read_all_are_named_and_none_is_written(tmp_path):
+    scene = FollowScene(tmp_path)
+    for group in "gh":
+        scene.target.script("commits", group, Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
+    result = scene.look()
+    assert reasons(result) == {"g": WhyNot.COMMITS, "h": WhyNot.COMMITS} and scene.target.calls["alter"] == 0

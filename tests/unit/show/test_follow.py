@@ -59,6 +59,7 @@ def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_p
     total = total_of(passed(refused={"c": UNSAFE}), PassResult(5, 1_700_000_030_000, trouble="B is down."))
     document = status_file_document(PLAN, total, 30.0, "process 7 on night", "")
     assert document["pass"]["trouble"] == "B is down." and document["fingerprint"] == PLAN.fingerprint
+    assert document["refused_at"] == "2023-11-14T22:13:20.000Z"
     assert document["refused_groups"]["c"] == {
         "target_group": "", "reason": "would-move-back", "sentence": UNSAFE.sentence, "unsafe_to_fail_over": True,
     }  # fmt: skip
@@ -96,3 +97,32 @@ def test_what_a_status_file_says_is_told_with_its_age_and_without_one_that_there
     ended = {**document, "ended": "it was told to stop"}
     assert "ended: it was told to stop" in dict(status_facts(ended, 0, 0))["Follow"]
     assert "no status file" in dict(status_facts(None, 0, None))["Follow"]
+
+
+A_IS_DOWN = PassResult(5, 1_700_000_030_000, trouble="A is down.")
+
+
+def test_a_pass_that_judged_no_group_does_not_say_that_none_is_left_out_or_unsafe():
+    document = pass_document(A_IS_DOWN)
+    assert (document["refused"], document["unsafe_to_fail_over"]) == (None, None)
+    amid_writing = pass_document(passed(refused={"c": UNSAFE}, trouble="B is down."))
+    assert (amid_writing["refused"], amid_writing["unsafe_to_fail_over"]) == ({"would-move-back": 1}, ["c"])
+
+
+def test_while_a_cluster_is_down_the_status_goes_on_naming_the_unsafe_groups_and_says_when_they_were_seen():
+    document = status_file_document(PLAN, total_of(passed(refused={"c": UNSAFE}), A_IS_DOWN), 30.0, "process 7", "")
+    shown = dict(status_facts(document, 1_700_000_042_000, 1_700_000_030_000))
+    assert shown["Pass"] == (
+        "ended before any group was judged; at 2023-11-14T22:13:20.000Z, left out: 1 would-move-back"
+    )
+    assert shown["Unsafe"] == "unsafe-to-fail-over: c" and shown["Trouble"] == "A is down."
+
+
+def test_a_new_run_keeps_what_the_one_before_knew_until_a_pass_of_its_own_is_well():
+    earlier = status_file_document(PLAN, total_of(passed(refused={"c": UNSAFE})), 30.0, "process 7", "it was killed")
+    for total, left_out in (total_of(A_IS_DOWN), {"c"}), (total_of(A_IS_DOWN, passed()), set()):
+        assert set(status_file_document(PLAN, total, 30.0, "process 8", "", earlier)["refused_groups"]) == left_out
+    nothing = status_file_document(PLAN, total_of(A_IS_DOWN), 30.0, "process 8", "")
+    assert nothing["refused_groups"] is None
+    shown = dict(status_facts(nothing, 1_700_000_042_000, 1_700_000_030_000))
+    assert "is not known" in shown["Pass"] and "Unsafe" not in shown
