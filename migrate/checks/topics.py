@@ -8,7 +8,7 @@ from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why, WhyUnmatched
-from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, TopicPartition, lag
+from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition, lag
 from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies
@@ -125,6 +125,10 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
         yield checks.MISSING_ON_TARGET.passes(many(compared, "row"), expected, "none is missing")
     # What is owed nothing lacks nothing.
     unread = Counter(row.why for row in rows.where("why", UNREAD.__contains__) if lag(row) != 0)
+    if compared:
+        # Where nothing was compared the plan says that at its top.
+        others = filter(_is_owed_uncompared, rows.where("missing_on_target", _is_none))
+        unread += Counter(row.why or "not compared" for row in others)
     if unread:
         whys = ", ".join(f"{count} {why}" for why, count in sorted(unread.items()))
         yield checks.MISSING_ON_TARGET.on_cluster.unseen(
@@ -133,6 +137,16 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
             "Let more be read (--match-limit, --max-fetch; not --by timestamp), or let these groups read on the source "
             "first.",
         )  # fmt: skip
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_owed_uncompared(row: Row) -> bool:
+    """True for a row that was placed without records and is owed something; those of `UNREAD` count already."""
+    is_translated = row.target_offset is not None and row.method is not Method.EXPLICIT
+    return is_translated and lag(row) != 0 and row.why not in UNREAD
 
 
 @judges(checks.UNREAD_ON_TARGET_ONLY)

@@ -348,12 +348,16 @@ def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:
 
 
 def _unseen_topics(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, ...]]:
-    """Return, by group of the plan, source topics that it has checkpoints on and that the source does not list."""
+    """Return, by group inside the filters, source topics that it has checkpoints on and that the source does not list.
+
+    Also of a group that is listed and shows no commit: all of them may be on such topics.
+    """
     unseen: dict[str, set[str]] = {}
     source_topic = cache(request.flow.policy.source_topic)
+    there = survey.selected.groups_seen | survey.source.listed
     for group, target_topic in topics_with_checkpoints(survey.mm2.checkpoints.latest):
         topic = source_topic(target_topic)
-        if topic is None or topic in survey.source.topics or group not in survey.selected.groups_seen:
+        if topic is None or topic in survey.source.topics or group not in there:
             continue
         if request.filters.verdict(group, topic) is None:
             unseen.setdefault(group, set()).add(topic)

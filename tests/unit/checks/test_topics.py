@@ -101,10 +101,12 @@ def test_a_waiver_for_another_row_covers_nothing():
     assert not planned(*world(), comparer=FakeComparer(places), policies=policies).is_clean()
 
 
-def test_rows_of_which_nothing_is_missing_pass_and_rows_that_were_not_compared_are_not_judged():
+def test_rows_of_which_nothing_is_missing_pass_and_where_none_was_compared_none_is_judged():
     assert found("missing-on-target", ROWS) == []
     compared = row("g", "t", answer=Matched(57, Why.PROVEN, 0))
-    assert [(r.level, r.subject) for r in found("missing-on-target", (compared, ROWS[1]))] == [(Level.PASS, "1 row")]
+    assert [(r.level, r.subject) for r in found("missing-on-target", (compared,))] == [(Level.PASS, "1 row")]
+    beside = found("missing-on-target", (compared, ROWS[1]))
+    assert [r.level for r in beside] == [Level.PASS, Level.NOT_VISIBLE] and "of 1 row: 1 not compared" in beside[1].seen
 
 
 def test_of_rows_that_were_not_read_to_the_end_nobody_says_that_nothing_is_missing():
@@ -117,6 +119,15 @@ def test_of_rows_that_were_not_read_to_the_end_nobody_says_that_nothing_is_missi
     assert not found("missing-on-target", (done,)), "it is owed nothing"
     compared = row("g", "t", 1, answer=Matched(57, Why.PROVEN, 0))
     assert [r.level for r in found("missing-on-target", (limited, compared))] == [Level.PASS, Level.NOT_VISIBLE]
+
+
+@pytest.mark.parametrize("why", WhyUnmatched)
+def test_beside_rows_that_were_compared_those_that_were_not_do_not_pass(why):
+    compared, not_compared = row("g", "t", answer=Matched(57, Why.PROVEN, 0)), row("g", "t", 1, answer=Unmatched(why))
+    found_ = found("missing-on-target", (compared, not_compared))
+    assert [r.level for r in found_] == [Level.PASS, Level.NOT_VISIBLE] and f"1 {why}" in found_[1].seen
+    done = not_compared._replace(source_committed=not_compared.source_log_end)
+    assert [r.level for r in found("missing-on-target", (compared, done))] == [Level.PASS], "it is owed nothing"
 
 
 @pytest.mark.parametrize("equality", [Equality.WITHOUT_TIMESTAMP, Equality.KEY_AND_VALUE])

@@ -16,7 +16,7 @@ from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Uncommitted, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
-from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
+from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.heldscene import FakePositions, read
 from tests.unit.planscene import SYNCS, FakeMirror, checks_of, planned, rows_of, world
 
@@ -328,6 +328,17 @@ def test_a_checkpointed_topic_that_the_source_does_not_show_blocks_its_group():
     assert rows_of(plan)["g", "t", 0][0] is Decision.BLOCK and rows_of(plan)["h", "u", 0][0] is Decision.SET
     waived = Policies(waivers=(Waiver("checkpointed-topics-listed", "g"),))
     assert planned(source, target, mirror, policies=waived).is_clean()
+
+
+def test_a_group_of_which_the_source_shows_no_commit_at_all_is_named_where_mm2_has_checkpointed_it():
+    source, target, mirror = world()
+    source.states["k"] = EMPTY
+    mirror.latest = {CheckpointKey("k", "A.hidden", 0): CheckpointRecord(5, 5, "", 1, 1000)}
+    plan = planned(source, target, mirror)
+    assert checks_of(plan, "checkpointed-topics-listed") == ["k"] and not plan.is_clean()
+    assert {row.group for row in plan.rows} == {"g", "h"}
+    others = planned(source, target, mirror, filters=Filters.from_options(groups=["g", "h"]))
+    assert others.is_clean(), "it is none of theirs"
 
 
 def test_with_the_source_down_nobody_says_that_a_topic_is_missing_there():
