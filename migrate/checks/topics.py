@@ -177,10 +177,20 @@ def unread_on_target_only(facts: CheckFacts, rows: PlanRows, policies: Policies)
                 count = f"up to {many(unread, 'unread record')}"
             seen = f"{count} on {left}, and they were not all compared"
             yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
+        elif _only_looks_alike(row) and unread:
+            seen = (
+                f"others look like some of {many(unread, 'unread record')} on {left}, and no timestamp tells them apart"
+            )
+            yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
         else:
             fine += 1
     if fine:
         yield checks.UNREAD_ON_TARGET_ONLY.passes(many(fine, "row"), expected, "it is")
+
+
+def _only_looks_alike(row: Row) -> bool:
+    """True where records are counted as copied that repeat what others said, and have timestamps of their own there."""
+    return row.why == Why.LOOK_ALIKES and bool(row.equality) and not Equality(row.equality).keeps_time
 
 
 @judges(checks.TARGET_TOPIC_DEDICATED)

@@ -1,7 +1,10 @@
 """Which parts of a topic's records survive replication (Law 3 of docs/translation.md), and how long they are. Pure.
 
 Anchors are read before any window: few syncs, the newest of several partitions. A topic with fewer is calibrated on
-records near the ends of both logs as well, on those that occur once on either side.
+records near the ends of both logs as well, on those that occur once on either side. Where no sync names a pair, and
+those that are alike differ in their timestamps, they may be no copies: records that repeat what others said, behind a
+target that lags, or written on the other side since a cutover. Then some of the target's are looked for on the source
+by their own timestamps.
 """
 
 from collections import Counter, defaultdict
@@ -27,12 +30,18 @@ SOURCE_TAIL = 50
 TARGET_TAIL = 100
 # How many times as many are read where these leave open whether headers are kept, or where none are alike.
 FURTHER = 8
+# Records near the target's end that are looked for on the source by their timestamps, and how many offsets are read
+# there: those of a batch may all be of one millisecond.
+LOOKED_FOR = 16
+LOOKED_AT = 10
 # Partitions whose ends are read of a topic that has some syncs: most topics have few, once MM2's own is compacted.
 TAILS_BESIDE_SYNCS = 2
 # Whole records are held while a topic is calibrated.
 TOPICS_AT_ONCE = 50
 # A record's own fields and its share of its batch's, in bytes.
 OVERHEAD = 12
+
+_TIME_KEY_VALUE = attrgetter("timestamp", "key", "value")
 
 Contents = Mapping[int, Content]
 Pair = tuple[Content, Content]
@@ -67,8 +76,9 @@ class TopicQuestion:
 class Calibration:
     """What a topic's anchors say: `equality` is None if no anchor agrees under any.
 
-    `anchors` counts the pairs compared: where there are none, nothing is known, and `equality` is the widest.
-    Sizes are averages in bytes, None where no record was read.
+    `anchors` counts the pairs compared: where there are none, nothing is known, and `equality` is the widest. Sizes are
+    averages in bytes, None where no record was read. `lasts` is True where another look would say the same: not where
+    no sync shows that timestamps are lost, for the originals of what was compared may only be out of reach.
     """
 
     topic: str
@@ -76,6 +86,7 @@ class Calibration:
     anchors: int
     source_size: float | None
     target_size: float | None
+    lasts: bool
 
 
 def topic_questions(works: Iterable[tuple[Work, tuple[OffsetPair, ...]]]) -> list[TopicQuestion]:
@@ -137,14 +148,12 @@ def _calibrations(
             lambda p: _tail(p.source_log, times * SOURCE_TAIL),
             lambda p: _tail(p.target_log, times * TARGET_TAIL),
         )
-        for topic in some:
-            alike, pairs = _way_to_pair(topic.by_syncs), list(topic.by_syncs)
-            for p in topic.question.partitions:
-                ours, theirs = ends[0][p.source], ends[1][p.target]
-                named = {id(ours.get(source_offset)) for source_offset, _ in p.sync_pairs}
-                # Those that syncs name have been paired: they count once.
-                pairs += [pair for pair in alike(ours.values(), theirs.values()) if id(pair[0]) not in named]
-            yield topic, pairs, ends
+        found = [(topic, _all_pairs(topic, ends)) for topic in some]
+        unsure = [topic for topic, pairs in found if not topic.by_syncs and _loses_time(pairs)]
+        originals = _originals(source, unsure, ends[1])
+        for topic, pairs in found:
+            keeps_time = topic in unsure and _are_there(topic, originals, ends[1])
+            yield topic, _pairs_in_time(topic, originals, ends) if keeps_time else pairs, ends
 
     at_syncs = read(
         questions, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs)
@@ -163,12 +172,12 @@ def _calibrations(
         if _is_in_doubt(pairs) and topic.has_more(FURTHER):
             in_doubt.append(topic)
         else:
-            yield _calibration(topic.question, pairs, ends)
+            yield _of_ends(topic, pairs, ends)
     # Fewer at a time, for more is held of each.
     waiting = iter(in_doubt)
     while some := list(islice(waiting, TOPICS_AT_ONCE // FURTHER)):
         for topic, pairs, ends in with_ends(some, FURTHER):
-            yield _calibration(topic.question, pairs, ends)
+            yield _of_ends(topic, pairs, ends)
 
 
 def _named_pairs(question: TopicQuestion, read: _Read) -> list[Pair]:
@@ -179,6 +188,75 @@ def _named_pairs(question: TopicQuestion, read: _Read) -> list[Pair]:
         for p in question.partitions
         for source_offset, target_offset in p.sync_pairs
         if source_offset in ours[p.source] and target_offset in theirs[p.target]
+    ]
+
+
+def _all_pairs(topic: _OpenTopic, ends: _Read) -> list[Pair]:
+    """Return the pairs that syncs name, and those that are alike near the ends."""
+    alike, pairs = _way_to_pair(topic.by_syncs), list(topic.by_syncs)
+    for p in topic.question.partitions:
+        ours, theirs = ends[0][p.source], ends[1][p.target]
+        named = {id(ours.get(source_offset)) for source_offset, _ in p.sync_pairs}
+        # Those that syncs name have been paired: they count once.
+        pairs += [pair for pair in alike(ours.values(), theirs.values()) if id(pair[0]) not in named]
+    return pairs
+
+
+def _loses_time(pairs: Collection[Pair]) -> bool:
+    equality = calibrated(pairs)
+    return equality is not None and not equality.keeps_time
+
+
+def _looked_for(theirs: Contents) -> list[Content]:
+    """Return some of the records near the target's end, from all of that stretch."""
+    offsets = sorted(theirs)
+    return [theirs[offset] for offset in offsets[:: max(1, len(offsets) // LOOKED_FOR)]]
+
+
+def _originals(
+    source: LogReader, topics: Iterable[_OpenTopic], theirs: Mapping[TopicPartition, Contents]
+) -> dict[TopicPartition, Contents]:
+    """Read where the source has the timestamps of some records near the target's ends."""
+    logs = {p.source: (p.source_log, theirs[p.target]) for topic in topics for p in topic.question.partitions}
+    times = {place: {record.timestamp for record in _looked_for(ends)} for place, (_, ends) in logs.items()}
+    firsts = source.first_offsets({place: sorted(each) for place, each in times.items() if each})
+    return _contents(
+        source,
+        {
+            place: sorted(
+                {
+                    offset
+                    for first in found.values()
+                    if first is not None
+                    for offset in range(first, min(first + LOOKED_AT, logs[place][0].end))
+                }
+            )
+            for place, found in firsts.items()
+            if not isinstance(found, Unreadable)
+        },
+    )
+
+
+def _are_there(
+    topic: _OpenTopic, originals: Mapping[TopicPartition, Contents], theirs: Mapping[TopicPartition, Contents]
+) -> bool:
+    """True if half of the records that were looked for are on the source, with their timestamps: then these are kept.
+
+    Fewer may be there by chance: on a busy source each millisecond has a record, and many say the same.
+    """
+    asked = found = 0
+    for p in topic.question.partitions:
+        there = set(map(_TIME_KEY_VALUE, originals[p.source].values()))
+        wanted = _looked_for(theirs[p.target])
+        asked, found = asked + len(wanted), found + sum(_TIME_KEY_VALUE(record) in there for record in wanted)
+    return 0 < asked <= 2 * found
+
+
+def _pairs_in_time(topic: _OpenTopic, originals: Mapping[TopicPartition, Contents], ends: _Read) -> list[Pair]:
+    return [
+        pair
+        for p in topic.question.partitions
+        for pair in _alike_by_time({**ends[0][p.source], **originals[p.source]}.values(), ends[1][p.target].values())
     ]
 
 
@@ -200,13 +278,21 @@ def _contents(
 
 def _calibration(question: TopicQuestion, pairs: Collection[Pair], read: _Read) -> Calibration:
     ours, theirs = read
+    equality = calibrated(pairs) if pairs else Equality.ALL
     return Calibration(
         question.topic,
-        calibrated(pairs) if pairs else Equality.ALL,
+        equality,
         len(pairs),
         _size(content for p in question.partitions for content in ours[p.source].values()),
         _size(content for p in question.partitions for content in theirs[p.target].values()),
+        bool(pairs) and equality is not None,
     )
+
+
+def _of_ends(topic: _OpenTopic, pairs: Collection[Pair], ends: _Read) -> Calibration:
+    found = _calibration(topic.question, pairs, ends)
+    is_shown = bool(topic.by_syncs) or (found.equality is not None and found.equality.keeps_time)
+    return replace(found, lasts=found.lasts and is_shown)
 
 
 def _way_to_pair(pairs: Collection[Pair]) -> "Callable[[Collection[Content], Collection[Content]], list[Pair]]":

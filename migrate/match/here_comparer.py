@@ -103,7 +103,7 @@ class HereComparer:
             if isinstance(calibration, MigrateError):
                 raise calibration
             found[calibration.topic] = calibration
-            if calibration.anchors and calibration.equality is not None:
+            if calibration.lasts:
                 self._calibrations[calibration.topic] = calibration
         return found
 

@@ -75,7 +75,7 @@ class TailComparer:
             if isinstance(calibration, MigrateError):
                 raise calibration
             equalities[calibration.topic] = calibration.equality
-            if calibration.anchors and calibration.equality is not None:
+            if calibration.lasts and calibration.equality is not None:
                 self._equalities[calibration.topic] = calibration.equality
         return equalities
 

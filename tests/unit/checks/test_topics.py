@@ -188,3 +188,13 @@ def test_each_of_them_can_be_waived_by_name(check):
 def test_a_target_topic_that_others_write_to_is_named():
     (foreign,) = found("target-topic-dedicated", foreign_records={"t": 7})
     assert foreign.level is Level.WARN and foreign.subject == "t" and "7 records" in foreign.seen
+
+
+@pytest.mark.parametrize(
+    ("equality", "levels"), [(Equality.WITHOUT_TIMESTAMP, [Level.NOT_VISIBLE]), (Equality.ALL, [Level.PASS])]
+)
+def test_on_a_failback_unread_records_that_only_look_like_others_do_not_pass_where_no_timestamp_tells(equality, levels):
+    alike = row("g", "t", answer=Matched(57, Why.LOOK_ALIKES, 9), equality=equality)
+    assert [r.level for r in found("unread-on-target-only", (alike,), failback=True)] == levels
+    done = alike._replace(source_committed=alike.source_log_end)
+    assert [r.level for r in found("unread-on-target-only", (done,), failback=True)] == [Level.PASS]

@@ -34,7 +34,7 @@ def calibrate(source, target, sync_pairs=(), **readers) -> Calibration:
 def test_syncs_are_the_anchors_and_give_the_sizes():
     found = calibrate(LOG, LOG, tuple((n, n) for n in range(10, 90, 5)))
     size = OVERHEAD + len(b"k3") + len(b"v10")
-    assert found == Calibration("t", Equality.ALL, 16, size, size)
+    assert found == Calibration("t", Equality.ALL, 16, size, size, True)
 
 
 def test_a_sync_without_its_records_is_no_anchor_and_one_near_the_end_counts_once():
@@ -94,10 +94,41 @@ def test_more_is_read_of_few_topics_at_a_time_and_nothing_of_those_that_were_rea
     assert 6 * FURTHER <= TOPICS_AT_ONCE, "no more records are held than of as many topics with short ends"
 
 
-def test_records_that_repeat_what_others_said_do_not_outvote_the_syncs():
-    every_hour = {n: Content(n * 3600, b"k%d" % (n % 60), b"on", ()) for n in range(200)}
-    behind = {n: every_hour[n] for n in range(100)}
-    assert calibrate(every_hour, behind, ((10, 10), (20, 20))).equality is Equality.ALL
+@pytest.mark.parametrize("sync_pairs", [((10, 10), (20, 20)), ()])
+@pytest.mark.parametrize("headers", [(), (("h", b"1"),)])
+def test_records_that_repeat_what_others_said_do_not_hide_that_timestamps_are_kept(sync_pairs, headers):
+    every_hour = {n: Content(n * 3600, b"k%d" % (n % 60), b"on", headers) for n in range(200)}
+    behind = {n: replace(every_hour[n], headers=()) for n in range(100)}
+    equality = Equality.WITHOUT_HEADERS if headers else Equality.ALL
+    assert calibrate(every_hour, behind, sync_pairs).equality is equality
+
+
+def test_what_was_written_on_the_side_that_is_left_does_not_hide_that_timestamps_are_kept():
+    """A failback without syncs: B goes on where A ends, and what it says has been said before."""
+    on_b = {n: Content(n * 3600, b"k%d" % (n % 60), b"on", ()) for n in range(400)}
+    assert calibrate(on_b, {n: on_b[n] for n in range(280)}).equality is Equality.ALL
+
+
+def test_one_tombstone_that_is_written_again_does_not_hide_that_timestamps_are_kept():
+    source = (
+        LOG
+        | {n: record(n) for n in range(100, 300)}
+        | {150: Content(150, b"k", None, ()), 290: Content(290, b"k", None, ())}
+    )
+    assert calibrate(source, {n: source[n] for n in range(200)}).equality is Equality.ALL
+
+
+def test_records_of_one_millisecond_are_found_among_those_of_their_batch():
+    in_batches = {n: Content(n // 8 * 1000, b"k%d" % (n % 60), b"on", ()) for n in range(240)}
+    assert calibrate(in_batches, {n: in_batches[n] for n in range(120)}).equality is Equality.ALL
+
+
+@pytest.mark.parametrize("lag", [0, 100])
+def test_timestamps_that_the_target_sets_are_seen_although_the_source_has_the_same_record_at_some_of_them(lag):
+    """Records of 60 devices, one in each millisecond: one in five times that the target sets is that of another."""
+    source = {n: Content(n, b"k%d" % (n % 60), b"on", ()) for n in range(1000)}
+    target = {n: replace(source[n], timestamp=n + (37 if n % 5 else 60)) for n in range(1000 - lag)}
+    assert calibrate(source, target).equality is Equality.WITHOUT_TIMESTAMP
 
 
 @pytest.mark.parametrize(

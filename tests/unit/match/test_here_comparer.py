@@ -6,6 +6,7 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.match.comparison import FetchEstimate, Limits, Listener
+from migrate.match.equality import Content
 from migrate.match.here_comparer import HereComparer
 from migrate.match.protocol import Matched, Unmatched, Why, Work
 from migrate.model import LogRange, TopicPartition
@@ -94,3 +95,40 @@ def test_a_commit_beyond_what_is_copied_stands_at_the_copys_end():
 def test_a_cluster_that_fails_ends_the_comparing():
     with pytest.raises(ClusterError):
         Flow(forbidden=frozenset({"t"})).place_of()
+
+
+class Repeating:
+    """Devices that all say the same again and again, each second one of them, copied without a sync."""
+
+    def __init__(self, devices=600, written=3120, copied=3000):
+        self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
+        self.records = {n: Content(n * 1000, b"k%d" % (n % devices), b"on", ()) for n in range(written)}
+        self.written, self.copied, self.first = written, copied, 0
+        self.comparer = HereComparer(lambda source, source_end, target_end: (), self.open)
+
+    def open(self):
+        copies = {n: self.records[n] for n in range(self.copied)}
+        source = {n: self.records[n] for n in range(self.first, self.written)}
+        return nullcontext((MemoryReader({self.place: source}), MemoryReader({self.copy: copies})))
+
+    def place_of(self, committed):
+        logs = LogRange(self.first, self.written), LogRange(0, self.copied)
+        listener = Listener(lambda estimate: None, lambda done, total: None)
+        found = self.comparer.compare([Work(self.place, self.copy, *logs, (committed,))], LIMITS, listener)
+        return found.answers[self.place].places[committed]
+
+
+def test_behind_a_target_that_lags_a_commit_is_not_placed_at_what_only_looks_like_the_next_record():
+    for committed, read_twice in (2880, 0), (2940, 60):
+        placed = Repeating(written=3000, copied=2880).place_of(committed)
+        assert (placed.target_offset, placed.rereads_at_most) == (2880, read_twice)
+
+
+def test_that_timestamps_are_not_kept_is_not_remembered_where_no_sync_says_so():
+    """Of all that the source has in common with the end of a target that lags, retention has taken the originals."""
+    scene = Repeating(devices=60)
+    scene.first, scene.copied = 2990, 2980
+    assert scene.place_of(3000).why is Why.LOOK_ALIKES
+    scene.copied = scene.written
+    placed = scene.place_of(3000)
+    assert placed.why is Why.PROVEN and placed.target_offset == 3000
