@@ -51,6 +51,9 @@ class GroupMember:
         return sum(len(topic.partitions) for topic in self.assigned)
 
 
+REBALANCING = Failure("REBALANCE_IN_PROGRESS", "the group is rebalancing: what its members read is not told")
+
+
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
     """What the coordinator says of a group.
@@ -68,6 +71,16 @@ class GroupDescription:
     def is_stopped(self) -> bool:
         """True if no member holds the group."""
         return self.state in STOPPED_STATES and not self.members
+
+    @property
+    def why_not_assigned(self) -> Failure | None:
+        """Return why nobody tells what the members read, None where it is told.
+
+        Of a classic group brokers tell it while it is Stable, and name members without any at other times
+        (`ClassicGroup.describe`).
+        """
+        is_told = self.state == "Stable" or not self.members or any(member.assigned for member in self.members)
+        return None if is_told else REBALANCING
 
 
 @dataclass(frozen=True, slots=True)

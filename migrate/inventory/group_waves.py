@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from migrate.inventory.read import SHARE, ClusterGroups, not_shown, places_of
+from migrate.inventory.read import SHARE, ClusterGroups, not_shown, places_of, why_not_assigned
 from migrate.model import Failure
 
 HUBS_TRIED = 5
@@ -81,7 +81,7 @@ def groups_to_move(read: ClusterGroups) -> GroupsToMove:
             unread[name] = str(commits)
         else:
             # What its members are assigned may connect it with more groups than its commits do.
-            why = group.description if isinstance(group.description, Failure) else not_shown(read, name)
+            why = why_not_assigned(group) or not_shown(read, name)
             if why is not None:
                 unread[name] = str(why)
             if not commits and why is None:

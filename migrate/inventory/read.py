@@ -134,6 +134,11 @@ def assigned_to(group: ListedGroup) -> set[TopicPartition]:
     return {place for member in group.description.members for place in member.partitions()}
 
 
+def why_not_assigned(group: ListedGroup) -> Failure | None:
+    """Return why it is not known what the members of a group are assigned; None where it is."""
+    return group.description if isinstance(group.description, Failure) else group.description.why_not_assigned
+
+
 def _list_groups(
     readers: InventoryReaders, filters: Filters | None, timer: Timer
 ) -> tuple[Mapping[str, ListedGroup] | Failure, dict[str, ListedGroup], dict[str, int], tuple[str, ...]]:
@@ -194,7 +199,7 @@ def _within_topics(
 ) -> tuple[dict[str, ListedGroup], dict[str, Commits | Failure]]:  # fmt: skip
     """Return groups and commits on topics inside the filters; a group that loses all its topics is counted as filtered.
 
-    A group whose commits could not be read stays: it may have some on these topics.
+    A group whose commits could not be read stays, and so does one that is rebalancing: it may read these topics.
     """
     kept, kept_commits = {}, {}
     for name, group in groups.items():
@@ -205,7 +210,8 @@ def _within_topics(
         verdicts = {topic: filters.topic_verdict(topic) for topic in topics}
         inside = {topic for topic, verdict in verdicts.items() if verdict is None}
         takes_all = bool(topics or filters.topics) and not inside
-        if takes_all and not isinstance(answer, Failure) and not isinstance(group.description, Failure):
+        is_known = not isinstance(answer, Failure) and why_not_assigned(group) is None
+        if takes_all and is_known:
             filter_name = min((verdict for verdict in verdicts.values() if verdict), default="topic")
             filtered[filter_name] = filtered.get(filter_name, 0) + 1
             continue

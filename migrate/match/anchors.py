@@ -18,6 +18,8 @@ WIDE = 5_000
 REACH = 512
 # How many syncs are tried, in growing batches, before the search goes on without one.
 TRIES = 64
+# How far a producer's clock may be ahead of a broker's, in ms.
+SKEW_MS = 60_000
 
 
 class Anchors:
@@ -29,6 +31,7 @@ class Anchors:
     def __init__(self, question: PartitionQuestion, logs: LogPair) -> None:
         self.pairs = list(question.sync_pairs)
         self._logs = logs
+        self._is_failback = question.failback
         self._source, self._target = logs.source, logs.target
         self._offsets = [source_offset for source_offset, _ in question.sync_pairs]
         self._proven: dict[OffsetPair, bool] = {}
@@ -99,8 +102,19 @@ class Anchors:
         for fingerprint in originals if lowest else reversed(originals):
             if written[fingerprint] == 1 and copied[fingerprint] == 1:
                 i, j = source.low + originals.index(fingerprint), target.low + copies.index(fingerprint)
-                self._insert((source.log.offsets[i], target.log.offsets[j]))
-                return
+                if self._may_be_copied(source.log.times[i], target.log.times[j]):
+                    self._insert((source.log.offsets[i], target.log.offsets[j]))
+                    return
+
+    def _may_be_copied(self, source_ms: int, target_ms: int) -> bool:
+        """False where the copy would be older than its original: it is that of an equal record, written before.
+
+        A table that is loaded anew each night, most rows of it unchanged, would seem to be copied when it is not yet.
+        """
+        if self._logs.keeps_time:
+            return True
+        copy_ms, original_ms = (source_ms, target_ms) if self._is_failback else (target_ms, source_ms)
+        return copy_ms + SKEW_MS >= original_ms
 
     def _insert(self, pair: OffsetPair) -> None:
         """Take an anchor into the chain, if it lies in order there."""

@@ -12,9 +12,10 @@ from pathlib import Path
 from migrate.errors import UsageError
 from migrate.mm2.settings import java_pattern
 
-# A dot is in many names, and so says nothing.
-_NAME = re.compile(r"[\w.-]+")
-_ESCAPED = re.compile(r"\\([.-])")
+# A dot is in many names, and so says nothing; nor does any other letter that has no meaning in an expression, or is
+# escaped. A backslash before a letter or a digit has one.
+_NAME = re.compile(r"[^\\^$*+?{}\[\]()|]+")
+_ESCAPED = re.compile(r"\\([^A-Za-z0-9])")
 # The verdicts on groups that are not to move at all; the others choose which move now.
 EXCLUDED = frozenset({"exclude-group", "default-exclude"})
 _DEFAULT_EXCLUDES = re.compile("__.*|console-consumer-.*")
@@ -103,9 +104,9 @@ class Filters:
 
 
 def name_of(pattern: re.Pattern[str]) -> str | None:
-    """Return the name that a pattern reads like, with its dots escaped or not; None for what reads like a pattern."""
-    name = _ESCAPED.sub(r"\1", pattern.pattern)
-    return name if _NAME.fullmatch(name) else None
+    """Return the name that a pattern reads like, its signs escaped or not; None for what reads like a pattern."""
+    text = pattern.pattern
+    return _ESCAPED.sub(r"\1", text) if _NAME.fullmatch(_ESCAPED.sub("-", text)) else None
 
 
 def is_one_name(pattern: re.Pattern[str]) -> bool:

@@ -103,6 +103,16 @@ def test_a_group_of_which_something_is_not_visible_is_named_and_never_said_to_ha
     assert moved.reads == {"half": {"orders", "secret"}}
 
 
+@pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance", "Unknown"])
+def test_what_the_members_of_a_rebalancing_group_read_is_not_visible(state):
+    consumers = {"a": group(member(), state=state), "idle": group(member()), "new": group(member(), state=state)}
+    moved = groups_to_move(
+        read(FakeGroups(consumers, {}, {"a": commits(pay_0=1), "idle": commits(pay_0=1)}, {"pay": 1}))
+    )
+    assert moved.unread.keys() == {"a", "new"} and "rebalancing" in moved.unread["a"]
+    assert moved.reads == {"a": {"pay"}, "idle": {"pay"}} and moved.left_out == {}
+
+
 def test_names_of_which_nothing_is_matched_have_nothing_in_common():
     for expression in ("[a-z]*", "(x-)?"):
         waves = waves_by_prefix({"1a": {"t"}, "2b": {"u"}}, 1, re.compile(expression))

@@ -71,6 +71,14 @@ def test_filters_on_topics_take_commits_assignments_and_groups_that_have_no_othe
     assert not isinstance(described, Failure) and described.members == ()
 
 
+def test_a_group_that_is_rebalancing_may_read_the_topics_that_were_asked_for():
+    asked = cluster()
+    asked.consumers["moving"] = group(member(), state="PreparingRebalance")
+    asked.committed["moving"] = commits(pay_0=3)
+    found = read(asked, Filters.from_options(topics=["orders"]))
+    assert "moving" in found.groups and found.commits["moving"] == {}
+
+
 def test_a_name_that_was_asked_for_and_that_no_group_has_is_named():
     found = read(cluster(), Filters(groups_file=frozenset({"crm", "cmr"})))
     assert (list(found.groups), found.missing) == (["crm"], ("cmr",))

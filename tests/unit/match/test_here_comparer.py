@@ -1,12 +1,13 @@
 """Commits placed without Spark: where the records say, within the limits, and what stands still is not read twice."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
 from migrate.errors import ClusterError
 from migrate.match.comparison import FetchEstimate, Limits, Listener
-from migrate.match.equality import Content
+from migrate.match.equality import Content, Equality
 from migrate.match.here_comparer import HereComparer
 from migrate.match.protocol import Matched, Unmatched, Why, Work
 from migrate.model import LogRange, TopicPartition
@@ -132,3 +133,23 @@ def test_that_timestamps_are_not_kept_is_not_remembered_where_no_sync_says_so():
     scene.copied = scene.written
     placed = scene.place_of(3000)
     assert placed.why is Why.PROVEN and placed.target_offset == 3000
+
+
+DAY_MS = 24 * 3_600_000
+
+
+@pytest.mark.parametrize("sync_pairs", [(), ((0, 0),)])
+def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_night_before(sync_pairs):
+    """Each night all rows are written again, most of them unchanged, and the target sets timestamps of its own."""
+    rows = 6000
+    source = {n: Content(n // rows * DAY_MS + n % rows, b"k%d" % (n % rows), b"v", ()) for n in range(2 * rows)}
+    source |= {rows + n: replace(source[rows + n], value=b"changed") for n in range(100)}
+    copies = {n: replace(source[n], timestamp=n + 1_000) for n in range(rows)}
+    place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
+    comparer = HereComparer(
+        lambda *of: sync_pairs, lambda: nullcontext((MemoryReader({place: source}), MemoryReader({copy: copies})))
+    )
+    work = Work(place, copy, LogRange(0, 2 * rows), LogRange(0, rows), (2 * rows,))
+    found = comparer.compare([work], LIMITS, Listener(lambda estimate: None, lambda done, total: None))
+    assert found.equalities["t"] is Equality.WITHOUT_TIMESTAMP
+    assert found.answers[place].tail.uncopied in (None, rows)

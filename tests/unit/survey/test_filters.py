@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from migrate.errors import UsageError
 from migrate.mm2.settings import java_pattern
-from migrate.survey.filters import Filters, read_groups_file
+from migrate.survey.filters import Filters, is_one_name, read_groups_file
 
 NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(["__x", "console-consumer-1", "connect-s"])
 PATTERNS = st.lists(st.sampled_from(["a.*", "b", ".*", "__x", "c+", "connect-.*"]), max_size=2)
@@ -51,6 +51,21 @@ def test_a_name_whose_dots_are_escaped_is_a_name(tmp_path):
     assert filters.unknown_names({"com.acme.billing", "__my.own"}) == ("com.acme.biling",)
     assert filters.unknown_names({"com.acme.biling"}) == ("__my.own",)
     assert filters.verdict("__my.own", "t") is None and filters.verdict("comXacme.biling", "t") == "group"
+
+
+@pytest.mark.parametrize(
+    "name", ["team:biling", "team/biling", "biling@eu", "a#b", "my biling", "zahlung-ü", r"a\+b", r"a\:b"]
+)
+def test_a_name_may_have_any_letter_that_is_no_part_of_an_expression(name):
+    filters = Filters.from_options(groups=[name])
+    assert filters.unknown_names({"team:billing"}) == (name.replace("\\", ""),)
+    assert all(map(is_one_name, filters.groups))
+    assert filters.unknown_names({name.replace("\\", "")}) == ()
+
+
+@pytest.mark.parametrize("expression", ["a+b", "a|b", "a.*", "[ab]", "(a)", "^a", "a$", "a{2}", r"\d", r"a\wb", "a?"])
+def test_an_expression_is_no_name(expression):
+    assert Filters.from_options(groups=[expression]).unknown_names({"x"}) == ()
 
 
 def test_a_groups_file_narrows_and_names_what_the_cluster_lacks(tmp_path):
