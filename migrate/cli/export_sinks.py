@@ -17,6 +17,7 @@ from migrate.model import Failure, Side
 from migrate.ports import ClusterAdmin, Progress
 from migrate.show.offsets_export import short_topic_lines, topic_lines
 from migrate.survey.json_topic import growth, log_ends, refuse_destination, refuse_internal
+from migrate.text import is_url
 
 if TYPE_CHECKING:
     from migrate.spark.consumer_offsets import ChosenRecords
@@ -85,7 +86,7 @@ class FileSink:
 
     def refuse(self) -> None:
         """Raise `UsageError` for a URL, `Refused` for what exists."""
-        if "://" in self.name:
+        if is_url(self.name):
             raise UsageError(
                 f"--out {self.name} is a URL.", "JSON lines and CSV are one file here; use --format parquet."
             )

@@ -27,7 +27,7 @@ from migrate.spark.background import SparkPurpose, Wishes, background_spark
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
 from migrate.survey.log_ends import PlaceTime, ends_at
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond
-from migrate.text import many
+from migrate.text import is_url, many
 
 if TYPE_CHECKING:
     from migrate.spark.commit_history import CommitSeries
@@ -90,7 +90,7 @@ def refuse_place(out: str, form: str) -> None:
     if form == TABLE and out:
         raise UsageError("--format table is for the screen.", "Omit --out, or give --format csv or parquet.")
     refuse_password("--out", out)
-    if form == CSV and "://" in out:
+    if form == CSV and is_url(out):
         raise UsageError(f"--out {out} is a URL.", "CSV is one file here; use --format parquet.")
     if form == CSV and out:
         refuse_existing(Path(out))

@@ -27,7 +27,7 @@ from migrate.show.positions import (
     rewritten_batch,
     selected,
 )
-from migrate.text import many, name, some
+from migrate.text import is_url, many, name, some
 from migrate.whole_file import reporting_unwritable
 
 # File systems take 255; the ending, and the name that a file has until it is whole, need the rest.
@@ -131,7 +131,7 @@ def _write_folder(out: Path, texts: Mapping[Path, str]) -> None:
 
 
 def _make_folder(out: Path) -> None:
-    if "://" in str(out) or re.match(r"[a-z0-9]+:/", str(out)):
+    if is_url(str(out)):
         raise UsageError(f"--out {out}: expected a folder of this machine.", "Copy what is written there afterwards.")
     try:
         out.mkdir()

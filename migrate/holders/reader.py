@@ -153,6 +153,12 @@ class HolderReader:
 
     def _content(self, url: str) -> bytes:
         with self._at(url) as (files, path), tempfile.TemporaryDirectory(prefix="mm2-migrate-") as folder:
+            if files.getFileStatus(path).isDirectory():
+                # All that is in it would be copied, and none of it read.
+                raise UsageError(
+                    f"{name(url)} is a folder; expected a file.",
+                    "Name one file, or a folder of Parquet whose name ends with .parquet.",
+                )
             copy = Path(folder) / "copy"
             target = self._spark()._jvm.org.apache.hadoop.fs.Path(copy.as_uri())
             # Through a file: py4j would hold the whole of it three times, as text.

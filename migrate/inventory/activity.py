@@ -10,6 +10,7 @@ from migrate.described_group import GroupDescription
 from migrate.model import Commits, Failure, GroupState
 from migrate.survey.expiry import OffsetClocks, expiry_of
 from migrate.survey.offsets_topic import GroupKind
+from migrate.text import some
 
 DAY_MS = 86_400_000
 # Below the week for which brokers keep offsets by default: what is idle for longer than that is gone.
@@ -82,6 +83,10 @@ def activity_of(
         # A group that is listed has records, be they those of its commits alone, once it has formed.
         why = "an open transaction hides them, or none was written yet"
         return Failure("NOT_TOLD", f"its records were not to be seen: {why}")
+    if not isinstance(commits, Failure) and (unseen := sorted(commits.keys() - record.committed_ms.keys())):
+        # It may be the newest of all: the group would seem to have been idle since an older one.
+        why = "that record cannot be decoded, or an open transaction hides it"
+        return Failure("NOT_TOLD", f"when it committed on {some(map(str, unseen), 3)} was not to be seen: {why}")
     return GroupActivity(
         record.last_commit_ms,
         record.empty_since_ms,

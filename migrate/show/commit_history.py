@@ -10,7 +10,6 @@ from migrate.clock import iso
 from migrate.show.offsets_export import counted_lines, missing_lines
 from migrate.show.table import Layout, columns, layout, number, wrapped
 from migrate.survey.commit_history import HistoryRequest, ToldHistory
-from migrate.survey.log_ends import RECORDS_GONE
 from migrate.survey.offsets_export import NOT_ITS_PARTITION, OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.text import Colour, bytes_text, duration_text, many, name, paint, safe
@@ -79,7 +78,7 @@ def history_summary(told: ToldHistory, pin: OffsetsPin, out: str) -> Iterator[st
         yield "The logs' ends were not asked for: no row has END-AT-TIME and LAG (--no-lag)"
     for reason, count in sorted(told.unseen.items(), key=lambda each: (-each[1], each[0])):
         yield f"END-AT-TIME and LAG of {many(count, 'row')} are not visible ({safe(reason)})"
-    if any(not reason.startswith(RECORDS_GONE.code) for reason in told.unseen):
+    if told.lacks_ends:
         yield "Something that is there could not be read: this history is not whole"
     yield from missing_lines(told.counted, pin)
 

@@ -18,7 +18,7 @@ from migrate.spark.consumer_offsets import Read, judged_and_counted, timed_recor
 from migrate.spark.csv_columns import csv_rows
 from migrate.spark.dataframes import into_spark
 from migrate.survey import offsets_wire as wire
-from migrate.survey.commit_history import HistoryRequest, end_rows
+from migrate.survey.commit_history import OFFSET_DELETED, HistoryRequest, end_rows, reason_of
 from migrate.survey.log_ends import PlaceTime
 from migrate.survey.offsets_export import TOMBSTONE_UNASKED, Exported
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
@@ -71,19 +71,25 @@ class CommitSeries:
         return [(TopicPartition(topic, partition), time_ms) for topic, partition, time_ms in self._places().collect()]
 
     def _places(self) -> "DataFrame":
-        return self.frame.select("topic", "partition", "time_ms").distinct()
+        return self.frame.where("not is_gone").select("topic", "partition", "time_ms").distinct()
 
     def with_ends(self, ends: Mapping[PlaceTime, int | Failure]) -> "CommitSeries":
-        """Return the rows with the log's end at their time, NULL where it is not visible."""
-        from pyspark.sql.functions import broadcast
+        """Return the rows with the log's end at their time, NULL where it is not visible.
+
+        An offset that is gone by then has no lag: another group's question may be the same.
+        """
+        from pyspark.sql.functions import broadcast, expr
 
         spark, names = self.frame.sparkSession, ("topic", "partition", "time_ms")
         schema = "topic string,partition int,time_ms bigint,end_found bigint,unseen_found string"
         told = into_spark(spark, end_rows(ends), schema)
         told = broadcast(told) if len(ends) <= _BROADCAST_ROWS else told
         joined = self.frame.join(told, list(names), "left").drop("end_at_time", "unseen")
-        renamed = {"end_found": "end_at_time", "unseen_found": "unseen"}
-        return replace(self, frame=joined.withColumnsRenamed(renamed))
+        found = {
+            "end_at_time": expr("if(is_gone, null, end_found)"),
+            "unseen": expr(f"if(is_gone, '{reason_of(OFFSET_DELETED)}', unseen_found)"),
+        }
+        return replace(self, frame=joined.withColumns(found).drop("end_found", "unseen_found"))
 
     def unseen(self) -> dict[str, int]:
         """Return of how many rows the log's end is not visible, by reason."""
@@ -184,5 +190,5 @@ def _series(judged: "DataFrame", request: HistoryRequest) -> "DataFrame":
     rate = f"case when {went_on} then round((offset - offset_before) / ((time_ms - ms_before) / 1000.0D), 3) end"
     return rated.where("commits > 0").selectExpr(
         "time_ms", "`group`", "topic", "topic_partition as partition", "offset", "commits", f"{rate} as records_per_s",
-        "cast(null as bigint) as end_at_time", "cast(null as string) as unseen",
+        "cast(null as bigint) as end_at_time", "cast(null as string) as unseen", "standing is null as is_gone",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from uuid import uuid4
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.spark.java_errors import innermost, java_exception, root_cause
 from migrate.spark.session_settings import is_local
+from migrate.text import is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +28,7 @@ class TableFolder:
 
     def refuse_existing(self) -> None:
         """Raise `Refused` if something is there, `UsageError` if executors elsewhere would each write to their own."""
-        if "://" not in self.out and not is_local(self.spark.sparkContext.master):
+        if not is_url(self.out) and not is_local(self.spark.sparkContext.master):
             raise UsageError(
                 f"--out {self.out} is a path of this machine, and Spark's executors run on others.",
                 "Name a place that all of them share by its URL: s3a://..., hdfs://..., file:///... of a shared disk.",
@@ -62,13 +63,13 @@ class TableFolder:
         try:
             self._files.delete(self._path(self._scratch), True)
         except (Py4JError, OSError):
-            if "://" in self.out:
+            if is_url(self.out):
                 raise
             rmtree(self._scratch.removeprefix("file://"), ignore_errors=True)
 
     @property
     def _url(self) -> str:
-        return self.out if "://" in self.out else f"file://{Path(self.out).absolute()}"
+        return self.out if is_url(self.out) else f"file://{Path(self.out).absolute()}"
 
     @property
     def _scratch(self) -> str:

@@ -8,6 +8,8 @@ from migrate.survey.filters import Filters
 from migrate.survey.log_ends import RECORDS_GONE, PlaceTime
 from migrate.survey.offsets_export import Exported, ExportRequest
 
+OFFSET_DELETED = Failure("OFFSET_DELETED", "the offset was deleted, or expired, before its bucket ended")
+
 
 @dataclass(frozen=True)
 class HistoryRequest:
@@ -47,9 +49,14 @@ class ToldHistory:
 
     @property
     def is_whole(self) -> bool:
-        """False if something could not be read that is there; what retention has taken is not there any more."""
+        """False if something could not be read that is there; what was deleted, or retention took, is there no more."""
         counted = self.counted
-        return not counted.unknown and not counted.lost and set(self.unseen) <= {reason_of(RECORDS_GONE)}
+        return not counted.unknown and not counted.lost and not self.lacks_ends
+
+    @property
+    def lacks_ends(self) -> bool:
+        """True if the end of a log that is there could not be read."""
+        return not set(self.unseen) <= {reason_of(RECORDS_GONE), reason_of(OFFSET_DELETED)}
 
 
 def reason_of(failure: Failure) -> str:

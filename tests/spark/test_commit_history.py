@@ -9,7 +9,7 @@ import pytest
 from migrate.model import Failure, TopicPartition
 from migrate.show.plan_export import harmless
 from migrate.spark.commit_history import FIELDS, commit_series
-from migrate.survey.commit_history import HistoryRequest
+from migrate.survey.commit_history import OFFSET_DELETED, HistoryRequest, reason_of
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import CommitValue, Fault, GroupValue, decode_commit, decode_key
@@ -211,3 +211,15 @@ def test_a_topic_without_records_gives_no_row(spark):
     with commit_series(read, {}, PARTITIONS, EVERY) as series:
         assert (series.rows, series.lookups(), series.counted.read) == (0, 0, 0)
         assert list(series.with_ends({}).csv_lines()) == [",".join(FIELDS)]
+
+
+def test_an_offset_that_was_deleted_before_its_bucket_ended_is_asked_no_end_and_has_no_lag(spark):
+    records = [commit(0, 10), commit(60_000, 20), commit(70_000, None), commit(60_000, 25, "other")]
+    read, logs = timed_topic(spark, records)
+    place = TopicPartition("t", 0)
+    with commit_series(read, logs, PARTITIONS, EVERY) as series:
+        assert series.lookups() == 2, "that of the other group alone at the later time"
+        told = series.with_ends({(place, EPOCH_MS + 60_000): 12, (place, EPOCH_MS + 120_000): 30})
+        shown = {(row.group, row.offset): row.lag for row in told.shown()}
+        assert shown == {("g", 10): 2, ("g", 20): None, ("other", 25): 5}
+        assert told.unseen() == {reason_of(OFFSET_DELETED): 1}

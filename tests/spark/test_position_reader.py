@@ -75,6 +75,14 @@ def test_a_file_that_is_not_there_or_holds_nothing_is_refused(reader, tmp_path, 
             reader.file(str(path))
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_folder_of_files_is_refused_where_one_file_is_expected(reader, tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "part-0").write_text("holder,topic,partition,offset\n")
+    with pytest.raises(UsageError, match="is a folder; expected a file"):
+        reader.file(str(tmp_path / name))
+
+
 def test_a_file_system_that_spark_does_not_know_is_named(reader):
     with pytest.raises((UsageError, ClusterError), match="cannot be read"):
         reader.file("nowhere://jobs/a.csv")

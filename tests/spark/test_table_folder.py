@@ -12,10 +12,10 @@ from migrate.spark.table_folder import TableFolder
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("as_url", [False, True])
-def test_a_table_is_written_beside_its_place_and_then_gets_its_name(spark, tmp_path, as_url):
+@pytest.mark.parametrize("before", ["", "file:", "file://"])
+def test_a_table_is_written_beside_its_place_and_then_gets_its_name(spark, tmp_path, before):
     place = tmp_path / "out é"
-    folder = TableFolder(spark, f"file://{place}" if as_url else str(place))
+    folder = TableFolder(spark, f"{before}{place}")
     assert folder.write(spark.range(7)) == 7 and not place.exists()
     assert folder.write(spark.range(5)) == 5, "an earlier attempt is replaced"
     folder.keep()

@@ -39,6 +39,7 @@ TOPIC = ("--to-topic", "json", "--to-config", "a.properties")
         ((*JSONL, "--kinds", "offsets"), "'offsets' is not one of"),
         ((*JSONL, "--max-fetch", "much"), "no number of bytes"),
         (("--format", "csv", "--out", "s3a://bucket/x.csv"), "is a URL"),
+        (("--format", "csv", "--out", "hdfs:/data/x.csv"), "is a URL"),
         (("--format", "csv", "--out", "s3a://key:hidden@bucket/x.csv"), "--out: a URL holds a password"),
         (("--format", "parquet", "--out", "s3a://key:hid/hidden@bucket/x"), "--out: a URL holds a password"),
         (("--format", "csv", "--out", "/nowhere/at/all.csv"), "there is no folder /nowhere/at"),

@@ -16,6 +16,7 @@ from tests.unit.commands import clusters, run
         (("--format", "parquet"), "--format parquet needs a place"),
         (("--out", "x"), "--format table is for the screen"),
         (("--format", "csv", "--out", "s3a://bucket/x.csv"), "is a URL"),
+        (("--format", "csv", "--out", "hdfs:/data/x.csv"), "is a URL"),
         (("--format", "csv", "--out", "s3a://key:hidden@bucket/x.csv"), "--out: a URL holds a password"),
         (("--format", "parquet", "--out", "s3a://key:hid/hidden@bucket/x"), "--out: a URL holds a password"),
         (("--format", "csv", "--out", "/nowhere/at/all.csv"), "there is no folder /nowhere/at"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.inventory.activity import activity_of, is_idle
+from migrate.inventory.activity import DAY_MS, activity_of, is_idle
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.survey.expiry import OffsetClocks
 from migrate.survey.group_facts import BrokerSettings
@@ -31,7 +31,15 @@ def activity(record=SIMPLE, described=None, commits=COMMITS, settings=BROKERS):
 
 def test_the_last_commit_is_the_newest_of_any_partition():
     assert activity().last_commit_ms == NOW_MS - 5_000
-    assert activity(replace(SIMPLE, committed_ms={})).last_commit_ms is None
+    assert activity(replace(SIMPLE, committed_ms={}), commits={}).last_commit_ms is None
+
+
+def test_a_commit_of_which_no_record_tells_may_be_the_newest_so_that_the_group_is_not_called_idle():
+    old = replace(CLASSIC, committed_ms={PAY: NOW_MS - 10 * DAY_MS}, empty_since_ms=NOW_MS - 10 * DAY_MS)
+    found = activity(old)
+    assert isinstance(found, Failure) and "orders-1" in found.message
+    assert is_idle("classic", group().description, found, NOW_MS, 3 * DAY_MS) == found
+    assert is_idle("classic", group().description, activity(old, commits={PAY: Commit(5)}), NOW_MS, 3 * DAY_MS) is True
 
 
 def test_records_that_could_not_be_read_tell_nothing():

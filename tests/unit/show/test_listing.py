@@ -116,9 +116,9 @@ def with_records():
     made = {TopicPartition("orders", 0): NOW_MS - 90 * 86_400_000}
     gaps = (CommitGap(5_200, 312),)
     seen = cluster()
+    billing = dict.fromkeys(seen.committed["billing"], NOW_MS - 5_000)
     seen.records = {
-        "billing": GroupRecord(GroupKind.CLASSIC, "consumer", None, {TopicPartition("orders", 0): NOW_MS - 5_000},
-                               gaps=gaps),
+        "billing": GroupRecord(GroupKind.CLASSIC, "consumer", None, billing, gaps=gaps),
         "partly": GroupRecord(GroupKind.SIMPLE, committed_ms=made | {TopicPartition("gone", 0): NOW_MS}),
         EVIL: GroupRecord(GroupKind.SIMPLE, committed_ms=made),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from migrate.model import Failure, TopicPartition
 from migrate.survey.commit_history import (
+    OFFSET_DELETED,
     HistoryRequest,
     ToldHistory,
     end_rows,
@@ -29,7 +30,7 @@ def test_of_the_topic_every_commit_counts_and_tombstones_are_left_out():
 
 
 def test_what_retention_has_taken_is_not_there_and_what_nobody_told_is_missing():
-    assert ToldHistory(COUNTED, 3, unseen={reason_of(RECORDS_GONE): 2}).is_whole
+    assert ToldHistory(COUNTED, 3, unseen={reason_of(RECORDS_GONE): 2, reason_of(OFFSET_DELETED): 1}).is_whole
     assert not ToldHistory(COUNTED, 3, unseen={reason_of(DENIED): 1}).is_whole
     assert not ToldHistory(Exported({}, {}, {}, ("simpel",)), 0).is_whole
     assert not ToldHistory(Exported({}, {}, {}, (), {"undecodable-value:bad-length": 1}), 0).is_whole
