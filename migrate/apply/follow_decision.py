@@ -34,6 +34,8 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.row_table import PlanRows
+from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies
 from migrate.text import capital
 
@@ -55,6 +57,9 @@ class WhyNot(StrEnum):
     NOT_SET = "not-set"
 
 
+# Where the target does not tell how long it keeps offsets; Kafka's default is 7 days, before 2.0 it was one.
+REFRESH_MS = 12 * 3_600_000
+REFRESHES_PER_RETENTION = 4
 # From then on the group is left alone: its consumers, or somebody, have taken it over.
 FINAL = frozenset({WhyNot.ALIVE, WhyNot.WRITTEN})
 _ONLY_JAVA = "Only Kafka's Java client reads and writes it byte for byte, and it could not be asked."
@@ -72,6 +77,14 @@ class Allowed:
     retention_ms: int | None
     refresh_ms: int
 
+    @classmethod
+    def by(cls, settings: BrokerSettings | Failure, grades: frozenset[Grade]) -> "Allowed":
+        """Return what a mandate with these grades allows on a target with these settings."""
+        retention_ms = settings.retention_ms if isinstance(settings, BrokerSettings) else None
+        return cls(
+            grades, retention_ms, REFRESH_MS if retention_ms is None else retention_ms // REFRESHES_PER_RETENTION
+        )
+
 
 @dataclass(frozen=True)
 class GroupSight:
@@ -79,7 +92,8 @@ class GroupSight:
 
     `moving` says which commits changed while the group had no member, "" where none did or that was accepted.
     `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them. `topic_ids` are
-    those of topics on the target, as far as it tells them.
+    those of topics on the target, as far as it tells them. `own_clock_ms` is when retention takes all offsets of a
+    classic group, by what was seen of it before; None where that was not seen.
     """
 
     group: str
@@ -89,6 +103,7 @@ class GroupSight:
     moving: str = ""
     is_expiring: bool = False
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    own_clock_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +213,7 @@ def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: i
     for place in sorted(ours) if memory.prior else ():
         standing, own = sight.standing.get(place), memory.own.get(place)
         if own is not None and own.all:
-            if own.is_ours(standing) or (standing is None and _is_expired(own, allowed, now_ms)):
+            if own.is_ours(standing) or (standing is None and _is_expired(own, sight, allowed, now_ms)):
                 continue
             # A write that was never answered may not have been made: then what was there before stands there still.
             if own.certain is None and same(standing, memory.prior.get(place)):
@@ -214,8 +229,31 @@ def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: i
     return None
 
 
-def _is_expired(own: OwnWrites, allowed: Allowed, now_ms: int) -> bool:
+def _is_expired(own: OwnWrites, sight: GroupSight, allowed: Allowed, now_ms: int) -> bool:
+    if sight.own_clock_ms is not None and now_ms >= sight.own_clock_ms:
+        return True
     return allowed.retention_ms is not None and now_ms - own.since_ms >= allowed.retention_ms
+
+
+def own_clocks(
+    before: Mapping[str, int],
+    records: Mapping[str, GroupRecord] | Failure,
+    retention_ms: int | None,
+    written: Collection[str],
+) -> dict[str, int]:
+    """Return when retention takes all offsets of each classic group without members, in ms since 1970.
+
+    `before` is the same of the pass before: of a group that has no record any more it holds until the group is written.
+    """
+    there = {} if isinstance(records, Failure) else records
+    kept = {group: ms for group, ms in before.items() if group not in there and group not in written}
+    if retention_ms is None:
+        return kept
+    return kept | {
+        group: record.empty_since_ms + retention_ms
+        for group, record in there.items()
+        if record.kind is GroupKind.CLASSIC and record.protocol_type and record.empty_since_ms is not None
+    }
 
 
 def _gone(sight: GroupSight, memory: GroupMemory) -> Refusal | None:

@@ -24,12 +24,13 @@ from migrate.apply.follow_decision import (
     gone_from_source,
     judge,
     kept_by_a_write,
+    own_clocks,
     refuse,
     without_rows,
 )
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
-from migrate.apply.follow_memory import FollowMemory, carries_metadata, same
+from migrate.apply.follow_memory import FollowMemory, GroupMemory, carries_metadata, same
 from migrate.apply.follow_names import renamed, sharing_with_written, survey_of_the_others
 from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
@@ -44,16 +45,12 @@ from migrate.model import Commits, Decision, Failure, Grade, GroupState, Row
 from migrate.plan.build import judged
 from migrate.plan.rows import with_blocks
 from migrate.ports import ClusterAdmin, Progress
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest, Survey
 from migrate.survey.take import take_survey
 
 # What blocks a cutover and no pass: everything runs on, and what is not copied yet comes right later.
 NO_BLOCK_HERE = ("source-group-stopped", "producers-stopped", "not-drained", "mm2-tasks")
-# Where the target does not tell how long it keeps offsets; Kafka's default is 7 days, before 2.0 it was one.
-REFRESH_MS = 12 * 3_600_000
-REFRESHES_PER_RETENTION = 4
 
 
 @dataclass(frozen=True)
@@ -142,6 +139,7 @@ class Follower:
         self._progress = progress
         self._delays = DelayWatch()
         self._topic_ids: Mapping[str, Mapping[str, str]] = {}
+        self._own_clocks: Mapping[str, int] = {}
         self._passes = 0
 
     def look_and_write(self, is_wanted: Callable[[], bool] = lambda: True) -> PassResult:
@@ -152,9 +150,10 @@ class Follower:
         self._passes += 1
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
         survey, not_seen = self._survey()
-        sights, refused = _sights(self._choices, survey, self._memory, self._clock.now_ms())
+        sights, refused = _sights(self._choices, survey, self._memory, self._own_clocks, self._clock.now_ms())
         refused |= not_seen
-        allowed, now_ms = allowed_by(survey, self._choices.grades), self._clock.now_ms()
+        allowed = Allowed.by(survey.group_facts.target_settings, self._choices.grades)
+        now_ms = self._clock.now_ms()
         verdicts = [judge(sight, self._memory.of(sight.group), allowed, now_ms) for sight in sights]
         rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
         changed = self._delays.look(rows, survey.group_facts.source_records, began_ms)
@@ -165,6 +164,9 @@ class Follower:
         is_written = self._journal is not None and not is_stopped
         writing = self._written(sights, verdicts, survey.target_names) if is_written else _Writing()
         refused |= writing.refused
+        written = to_set.keys() - refused.keys() if is_written else ()
+        records = survey.group_facts.target_records
+        self._own_clocks = own_clocks(self._own_clocks, records, allowed.retention_ms, written)
         done = [row for row in stands if row.group not in refused]
         compared = survey.comparison
         return PassResult(
@@ -175,7 +177,7 @@ class Follower:
             rows=len(rows),
             rows_changed=changed,
             rows_to_set=sum(map(len, to_set.values())),
-            rows_set=sum(len(r) for g, r in to_set.items() if g not in refused) if is_written else 0,
+            rows_set=sum(len(to_set[group]) for group in written),
             refused=dict(sorted(refused.items())),
             target_names=renamed(self._choices.request.group_map, refused),
             delays=self._delays.reached(done, self._clock.now_ms()) if is_written else (),
@@ -229,14 +231,7 @@ class Follower:
         if not rows:
             return _Writing()
         seen = {sight.group: sight for sight in sights}
-        # What is compared has to be read as it was at first, also in places that are not written now.
-        with_metadata = [
-            group
-            for group, of_group in rows.items()
-            if any(row.target_metadata for row in of_group)
-            or any(map(carries_metadata, seen[group].standing.values()))
-            or self._memory.of(group).has_metadata
-        ]
+        with_metadata = [group for group in rows if _needs_java(rows[group], seen[group], self._memory.of(group))]
         target = self._edges.writing(journal.lock, with_metadata, names)
         try:
             return self._write(journal, target, rows, seen)
@@ -327,7 +322,7 @@ class Follower:
 
 
 def _sights(
-    choices: FollowChoices, survey: Survey, memory: FollowMemory, now_ms: int
+    choices: FollowChoices, survey: Survey, memory: FollowMemory, clocks: Mapping[str, int], now_ms: int
 ) -> tuple[list[GroupSight], dict[str, Refusal]]:
     """Return what was seen of each group, and the refusals of those that have no row, or no name of their own."""
     request, facts = choices.request, survey.group_facts
@@ -346,6 +341,7 @@ def _sights(
             GroupSight(
                 group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
                 "" if accepted else ", ".join(moving[:3]), group in expiring, survey.target.topic_ids,
+                clocks.get(group),
             )
         )  # fmt: skip
     # One that was written and is gone is unsafe, whatever a check says of its name.
@@ -378,12 +374,13 @@ def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:
         )
 
 
-def allowed_by(survey: Survey, grades: frozenset[Grade]) -> Allowed:
-    """Return what may be written, and when it has to be written again."""
-    settings = survey.group_facts.target_settings
-    retention_ms = settings.retention_ms if isinstance(settings, BrokerSettings) else None
-    refresh_ms = REFRESH_MS if retention_ms is None else retention_ms // REFRESHES_PER_RETENTION
-    return Allowed(grades, retention_ms, refresh_ms)
+def _needs_java(rows: Collection[Row], sight: GroupSight, memory: GroupMemory) -> bool:
+    """True for a group with metadata: it is read as it was at first, also in places that are not written now."""
+    return (
+        memory.has_metadata
+        or any(row.target_metadata for row in rows)
+        or any(map(carries_metadata, sight.standing.values()))
+    )
 
 
 def _is_set(row: Row, answer: Answer | None, commits: Commits) -> bool:

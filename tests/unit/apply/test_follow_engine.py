@@ -197,6 +197,26 @@ def test_offsets_that_expire_by_a_classic_groups_own_clock_are_refused_for_no_wr
     assert reasons(scene.look()) == {"g": "offsets-expiry"} and scene.on_b("g") == before
 
 
+@pytest.mark.parametrize("refusals", [0, 1])
+def test_what_a_classic_groups_own_clock_took_is_nobody_elses_write_and_is_written_again(scene, refusals):
+    scene.on_target.brokers = BrokerSettings(8 * 3_600_000, True)
+    scene.on_target.records = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", scene.clock.now_ms())}
+    scene.clock.wait(4 * 3600)
+    assert scene.look().rows_set == 3, "our own write is half as old as the clock says"
+    scene.clock.wait(3 * 3600)
+    assert reasons(scene.look()) == {"g": "offsets-expiry"}
+    scene.clock.wait(3600)
+    scene.target.offsets.pop("g")
+    scene.target.states.pop("g")
+    scene.on_target.records = {}
+    scene.target.script("alter", "g", *[Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))] * refusals)
+    for _ in range(refusals):
+        assert reasons(scene.look()) == {"g": WhyNot.NOT_SET}
+    assert scene.look().refused == {} and scene.on_b("g") == G
+    scene.target.offsets.pop("g")
+    assert reasons(scene.look()) == {"g": WhyNot.WRITTEN}, "that clock has done its work"
+
+
 def test_offsets_that_would_be_gone_too_soon_even_if_they_were_written_now_are_refused(scene):
     scene.look()
     now_ms = scene.clock.now_ms()
