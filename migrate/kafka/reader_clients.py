@@ -54,7 +54,8 @@ class Reach(Enum):
 class ReaderClients:
     """One consumer per reach, each made when it is first needed; parameters are those of `RecordReader`.
 
-    `causes` is what the consumers have said of trouble so far, by code.
+    `causes` is what the consumers have said of trouble so far, by code. A cluster that did not answer is asked by new
+    consumers after that, which have said nothing yet: who reads for days outlives a token that ended on the way.
     """
 
     def __init__(self, settings: ClientSettings, deadline_seconds: float, isolation_level: str) -> None:
@@ -65,6 +66,8 @@ class ReaderClients:
         self._secrets = settings.secrets
         self._consumers: dict[Reach, Consumer] = {}
         self._received: dict[Reach, int] = {}
+        self._received_before = 0
+        self._is_silent = False
 
     def close(self) -> None:
         """Close the clients."""
@@ -74,10 +77,12 @@ class ReaderClients:
     @property
     def received_bytes(self) -> int:
         """Bytes received, by librdkafka's own count, which it reports twice a second."""
-        return sum(self._received.values())
+        return self._received_before + sum(self._received.values())
 
     def of(self, reach: Reach) -> Consumer:
         """Return the consumer for runs of this reach; raises `ClusterError` if librdkafka refuses its settings."""
+        if self._is_silent:
+            self._begin_anew()
         if reach not in self._consumers:
             settings = {
                 **self._config,
@@ -92,6 +97,13 @@ class ReaderClients:
                 raise refused_settings(self._name, "read", error, self._secrets) from None
         return self._consumers[reach]
 
+    def _begin_anew(self) -> None:
+        self.close()
+        self._received_before = self.received_bytes
+        for forgotten in (self._consumers, self._received, self.causes):
+            forgotten.clear()
+        self._is_silent = False
+
     def silent(self, problem: KafkaError | None) -> ClusterError:
         """Return the error of a cluster that does not answer, with the best cause that the clients have reported."""
         code, text = (code_of(problem), problem.str()) if problem else ("", "")
@@ -100,6 +112,7 @@ class ReaderClients:
                 code, text = known, self.causes[known]
                 break
         cause = f": {on_one_line(text, self._secrets)}" if text else ""
+        self._is_silent = True
         what = "refused" if code in HOPELESS else f"did not answer within {self._deadline_seconds:g} s"
         return ClusterError(
             f"{self._name} {what} while its records were read{cause}.",

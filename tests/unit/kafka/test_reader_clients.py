@@ -44,3 +44,14 @@ def test_a_silent_cluster_is_reported_with_the_best_cause_that_its_clients_had(c
     assert "source A refused while its records were read: certificate unknown." in clients.silent(None).problem
     denied = KafkaError(KafkaError._AUTHENTICATION, "wrong password")
     assert "refused while its records were read: wrong password" in str(clients.silent(denied))
+
+
+def test_a_token_that_ended_on_the_way_is_asked_for_anew_by_the_next_reading(clients):
+    before = clients.of(Reach.SHORT)
+    clients._count(Reach.SHORT, '{"rx_bytes":7}')
+    clients.causes["_AUTHENTICATION"] = "token expired"
+    assert "refused while its records were read: token expired" in clients.silent(None).problem
+    after = clients.of(Reach.SHORT)
+    assert after is not before and not clients.causes and clients.of(Reach.SHORT) is after
+    clients._count(Reach.SHORT, '{"rx_bytes":5}')
+    assert clients.received_bytes == 12
