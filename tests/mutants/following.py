@@ -7,6 +7,22 @@ _ENGINE = ("tests/unit/apply/test_follow_engine.py",)
 
 FOLLOWING = (
     Mutant(
+        "unsafe-only-beyond",
+        "Where nothing stands on the target, its consumers' auto.offset.reset decides: that may skip.",
+        "migrate/apply/follow_decision.py",
+        "yield standing is None or row.target_offset is None or standing.offset > row.target_offset",
+        "yield standing is not None and row.target_offset is not None and standing.offset > row.target_offset",
+        _DECISION,
+    ),
+    Mutant(
+        "clocks-that-never-end",
+        "What a classic group's own clock took is written again once: what goes after that, somebody took.",
+        "migrate/apply/follow_decision.py",
+        "if group not in there and group not in written",
+        "if group not in there",
+        _ENGINE,
+    ),
+    Mutant(
         "a-look-counts-from-its-end",
         "What is written was read at most ten seconds before, however long the questions after that took.",
         "migrate/apply/follow_engine.py",

@@ -216,6 +216,30 @@ WORLDS = (
 
 MATCHING = (
     Mutant(
+        "timestamps-kept-by-chance",
+        "A few records of the target's end that are on the source at their time do not show that it is kept.",
+        "migrate/match/calibration.py",
+        "return 0 < asked <= 2 * found",
+        "return found > 0",
+        ("tests/unit/match/test_calibration.py",),
+    ),
+    Mutant(
+        "timestamps-lost-by-looks",
+        "Records that repeat what others said do not show that timestamps are changed on the way.",
+        "migrate/match/calibration.py",
+        "keeps_time = topic in unsure and _are_there(topic, originals, ends[1])",
+        "keeps_time = False",
+        ("tests/unit/match/test_calibration.py",),
+    ),
+    Mutant(
+        "copies-before-their-originals",
+        "No copy is older than its original: a load of the night before is none of this night's.",
+        "migrate/match/anchors.py",
+        "return copy_ms + SKEW_MS >= original_ms",
+        "return True",
+        ("tests/unit/match/test_here_comparer.py",),
+    ),
+    Mutant(
         "lost-copies-still-to-come",
         "What MM2's own position has passed is not to come any more: the target has lost it.",
         "migrate/match/placement.py",
