@@ -31,7 +31,7 @@ TARGET_TAIL = 100
 # How many times as many are read where these leave open whether headers are kept, or where none are alike.
 FURTHER = 8
 # Records near the target's end that are looked for on the source by their timestamps, and how many offsets are read
-# there: those of a batch may all be of one millisecond.
+# there: writers that interleave may swap some of one millisecond.
 LOOKED_FOR = 16
 LOOKED_AT = 10
 # Partitions whose ends are read of a topic that has some syncs: most topics have few, once MM2's own is compacted.
@@ -208,9 +208,15 @@ def _loses_time(pairs: Collection[Pair]) -> bool:
 
 
 def _looked_for(theirs: Contents) -> list[Content]:
-    """Return some of the records near the target's end, from all of that stretch."""
-    offsets = sorted(theirs)
-    return [theirs[offset] for offset in offsets[:: max(1, len(offsets) // LOOKED_FOR)]]
+    """Return some of the records near the target's end, from all of that stretch: each the first of its timestamp.
+
+    A hundred may share one. Of the first timestamp, what comes before may lie above the stretch.
+    """
+    firsts: dict[int, Content] = {}
+    for offset in sorted(theirs):
+        firsts.setdefault(theirs[offset].timestamp, theirs[offset])
+    chosen = list(firsts.values())[len(firsts) > 1 :]
+    return chosen[:: max(1, len(chosen) // LOOKED_FOR)]
 
 
 def _originals(

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.errors import ClusterError
 from migrate.match.calibration import (
@@ -118,9 +120,28 @@ def test_one_tombstone_that_is_written_again_does_not_hide_that_timestamps_are_k
     assert calibrate(source, {n: source[n] for n in range(200)}).equality is Equality.ALL
 
 
-def test_records_of_one_millisecond_are_found_among_those_of_their_batch():
-    in_batches = {n: Content(n // 8 * 1000, b"k%d" % (n % 60), b"on", ()) for n in range(240)}
-    assert calibrate(in_batches, {n: in_batches[n] for n in range(120)}).equality is Equality.ALL
+@pytest.mark.parametrize("size", [8, 40])
+def test_records_of_one_millisecond_are_found_among_those_of_their_batch(size):
+    in_batches = {n: Content(n // size * 1000, b"k%d" % (n % 60), b"on", ()) for n in range(600)}
+    assert calibrate(in_batches, {n: in_batches[n] for n in range(420)}).equality is Equality.ALL
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.integers(1, 90),
+    st.integers(1, 500),
+    st.integers(0, 500),
+    st.integers(1, 3000),
+)
+def test_whatever_repeats_and_however_far_the_target_lags_kept_timestamps_are_not_called_lost(
+    rnd, keys, written, lag, step
+):
+    times, source = 0, {}
+    for n in range(written):
+        times += rnd.randint(1, step)
+        source[n] = Content(times, b"k%d" % rnd.randrange(keys), rnd.choice([b"on", b"off", None]), ())
+    found = calibrate(source, {n: source[n] for n in range(max(0, written - lag))})
+    assert found.equality is Equality.ALL
 
 
 @pytest.mark.parametrize("lag", [0, 100])
