@@ -35,7 +35,7 @@ from migrate.model import (
 )
 from migrate.row_table import PlanRows
 from migrate.survey.group_facts import BrokerSettings
-from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.policies import Policies
 from migrate.text import capital
 
@@ -252,7 +252,7 @@ def own_clocks(
     return kept | {
         group: record.empty_since_ms + retention_ms
         for group, record in there.items()
-        if record.kind is GroupKind.CLASSIC and record.protocol_type and record.empty_since_ms is not None
+        if record.has_one_clock and record.empty_since_ms is not None
     }
 
 

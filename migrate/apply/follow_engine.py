@@ -258,13 +258,13 @@ class Follower:
         asked = [group for group in going if group in written.answers]
         read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
         for group, of_group in going.items():
-            seen = sights[group]
+            sight = sights[group]
             if group not in written.answers:
-                refused[group] = refuse(seen, WhyNot.NOT_SET, "Its write was not begun: the pass ended before.")
+                refused[group] = refuse(sight, WhyNot.NOT_SET, "Its write was not begun: the pass ended before.")
                 continue
             answers, commits = written.answers[group], read_back.get(group)
             if commits is None or isinstance(commits, Failure):
-                refused[group] = refuse(seen, WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
+                refused[group] = refuse(sight, WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
                 continue
             there = {row for row in of_group if _is_set(row, answers.get(row.target_partition), commits)}
             unsure = {
@@ -279,8 +279,8 @@ class Follower:
             failed = [row for row in of_group if row not in there]
             if failed:
                 answer = answers.get(failed[0].target_partition, "it stands elsewhere by now")
-                seen = replace(seen, standing=commits)
-                refused[group] = refuse(seen, WhyNot.NOT_SET, f"{failed[0].subject}: {answer}.")
+                sight = replace(sight, standing=commits)
+                refused[group] = refuse(sight, WhyNot.NOT_SET, f"{failed[0].subject}: {answer}.")
         if written.journal_gap:
             return _Writing(refused, f"{written.trouble}; missing in the journal: {written.journal_gap}", True)
         journal.sync()
@@ -297,23 +297,23 @@ class Follower:
         refused: dict[str, Refusal] = {}
         before: dict[str, Commits] = {}
         for group, of_group in rows.items():
-            seen, state, now = sights[group], states.get(group), commits.get(group)
+            sight, state, now = sights[group], states.get(group), commits.get(group)
             if now is None or isinstance(now, Failure):
-                refused[group] = refuse(seen, WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
+                refused[group] = refuse(sight, WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
             elif not isinstance(state, GroupState):
                 refused[group] = refuse(
-                    seen, WhyNot.STATE, f"Its state could not be read again: {state or 'no answer'}."
+                    sight, WhyNot.STATE, f"Its state could not be read again: {state or 'no answer'}."
                 )
             elif not is_without_members(state):
                 refused[group] = Refusal(WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
             else:
                 before[group] = now
                 places = {row.target_partition for row in of_group} | self._memory.of(group).own.keys()
-                moved = sorted(p for p in places if not same(now.get(p), seen.standing.get(p)))
-                others = sorted(other_topics.intersection(row.target_topic for row in seen.rows))
+                moved = sorted(p for p in places if not same(now.get(p), sight.standing.get(p)))
+                others = sorted(other_topics.intersection(row.target_topic for row in sight.rows))
                 if moved:
-                    seen = replace(seen, standing=now)
-                    refused[group] = refuse(seen, WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
+                    sight = replace(sight, standing=now)
+                    refused[group] = refuse(sight, WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
                 elif others:
                     sentence = f"{others[0]} was deleted, or created anew, while the pass was made."
                     # What stands there is of another log.

@@ -127,7 +127,7 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
     unread = Counter(row.why for row in rows.where("why", UNREAD.__contains__) if lag(row) != 0)
     if compared:
         # Where nothing was compared the plan says that at its top.
-        others = filter(_is_owed_uncompared, rows.where("missing_on_target", _is_none))
+        others = filter(_is_owed_uncompared, rows.where("missing_on_target", lambda missing: missing is None))
         unread += Counter(row.why or "not compared" for row in others)
     if unread:
         whys = ", ".join(f"{count} {why}" for why, count in sorted(unread.items()))
@@ -137,10 +137,6 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
             "Let more be read (--match-limit, --max-fetch; not --by timestamp), or let these groups read on the source "
             "first.",
         )  # fmt: skip
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 def _is_owed_uncompared(row: Row) -> bool:
@@ -179,7 +175,7 @@ def unread_on_target_only(facts: CheckFacts, rows: PlanRows, policies: Policies)
             yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
         elif _only_looks_alike(row) and unread:
             seen = (
-                f"others look like some of {many(unread, 'unread record')} on {left}, and no timestamp tells them apart"
+                f"some of {many(unread, 'unread record')} on {left} look like others, and no timestamp tells them apart"
             )
             yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
         else:

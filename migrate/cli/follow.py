@@ -185,8 +185,8 @@ class _Teller:
 
     def write(self, total: PassSum, ended: str) -> str:
         """Replace the status file; return why that failed, "" if it did not."""
-        words = self._every_seconds, self._process, ended, self._earlier
-        return write_status(self._path, status_file_document(self._plan, total, *words))
+        document = status_file_document(self._plan, total, self._every_seconds, self._process, ended, self._earlier)
+        return write_status(self._path, document)
 
 
 def _document_of(path: Path) -> dict[str, Any] | None:

@@ -102,14 +102,14 @@ class Anchors:
         for fingerprint in originals if lowest else reversed(originals):
             if written[fingerprint] == 1 and copied[fingerprint] == 1:
                 i, j = source.low + originals.index(fingerprint), target.low + copies.index(fingerprint)
-                if self._may_be_copied(source.log.times[i], target.log.times[j]):
+                if self._can_be_a_copy(source.log.times[i], target.log.times[j]):
                     self._insert((source.log.offsets[i], target.log.offsets[j]))
                     return
 
-    def _may_be_copied(self, source_ms: int, target_ms: int) -> bool:
-        """False where the copy would be older than its original: it is that of an equal record, written before.
+    def _can_be_a_copy(self, source_ms: int, target_ms: int) -> bool:
+        """False where the copy would be older than its original: then it is the copy of an equal record before.
 
-        A table that is loaded anew each night, most rows of it unchanged, would seem to be copied when it is not yet.
+        A table that is loaded anew each night, most of its rows unchanged, would seem to be copied before it is.
         """
         if self._logs.keeps_time:
             return True

@@ -150,9 +150,10 @@ def _calibrations(
         )
         found = [(topic, _all_pairs(topic, ends)) for topic in some]
         unsure = [topic for topic, pairs in found if not topic.by_syncs and _loses_time(pairs)]
-        originals = _originals(source, unsure, ends[1])
+        wanted = {p.source: _looked_for(ends[1][p.target]) for topic in unsure for p in topic.question.partitions}
+        originals = _originals(source, unsure, wanted)
         for topic, pairs in found:
-            keeps_time = topic in unsure and _are_there(topic, originals, ends[1])
+            keeps_time = _are_there(topic, wanted, originals)
             yield topic, _pairs_in_time(topic, originals, ends) if keeps_time else pairs, ends
 
     at_syncs = read(
@@ -163,7 +164,7 @@ def _calibrations(
         pairs = _named_pairs(question, at_syncs)
         # A few records may all lack what a converter changes: headers, or a value.
         if len(pairs) >= ANCHORS and not _is_in_doubt(pairs):
-            yield _calibration(question, pairs, at_syncs)
+            yield _calibration(question, pairs, at_syncs, has_syncs=True)
         else:
             few = question.partitions[:TAILS_BESIDE_SYNCS] if pairs else question.partitions
             left_open.append(_OpenTopic(replace(question, partitions=few), pairs))
@@ -172,12 +173,12 @@ def _calibrations(
         if _is_in_doubt(pairs) and topic.has_more(FURTHER):
             in_doubt.append(topic)
         else:
-            yield _of_ends(topic, pairs, ends)
+            yield _calibration(topic.question, pairs, ends, bool(topic.by_syncs))
     # Fewer at a time, for more is held of each.
     waiting = iter(in_doubt)
     while some := list(islice(waiting, TOPICS_AT_ONCE // FURTHER)):
         for topic, pairs, ends in with_ends(some, FURTHER):
-            yield _of_ends(topic, pairs, ends)
+            yield _calibration(topic.question, pairs, ends, bool(topic.by_syncs))
 
 
 def _named_pairs(question: TopicQuestion, read: _Read) -> list[Pair]:
@@ -220,41 +221,34 @@ def _looked_for(theirs: Contents) -> list[Content]:
 
 
 def _originals(
-    source: LogReader, topics: Iterable[_OpenTopic], theirs: Mapping[TopicPartition, Contents]
+    source: LogReader, topics: Iterable[_OpenTopic], wanted: Mapping[TopicPartition, Collection[Content]]
 ) -> dict[TopicPartition, Contents]:
-    """Read where the source has the timestamps of some records near the target's ends."""
-    logs = {p.source: (p.source_log, theirs[p.target]) for topic in topics for p in topic.question.partitions}
-    times = {place: {record.timestamp for record in _looked_for(ends)} for place, (_, ends) in logs.items()}
-    firsts = source.first_offsets({place: sorted(each) for place, each in times.items() if each})
-    return _contents(
-        source,
-        {
-            place: sorted(
-                {
-                    offset
-                    for first in found.values()
-                    if first is not None
-                    for offset in range(first, min(first + LOOKED_AT, logs[place][0].end))
-                }
-            )
-            for place, found in firsts.items()
-            if not isinstance(found, Unreadable)
-        },
-    )
+    """Read what the source has at the timestamps of some records near the target's ends."""
+    ends = {p.source: p.source_log.end for topic in topics for p in topic.question.partitions}
+    times = {place: sorted({record.timestamp for record in some}) for place, some in wanted.items() if some}
+    stretches: dict[TopicPartition, set[int]] = {}
+    for place, firsts in source.first_offsets(times).items():
+        if not isinstance(firsts, Unreadable):
+            there = (first for first in firsts.values() if first is not None)
+            stretches[place] = {o for first in there for o in range(first, min(first + LOOKED_AT, ends[place]))}
+    return _contents(source, {place: sorted(offsets) for place, offsets in stretches.items()})
 
 
 def _are_there(
-    topic: _OpenTopic, originals: Mapping[TopicPartition, Contents], theirs: Mapping[TopicPartition, Contents]
+    topic: _OpenTopic,
+    wanted: Mapping[TopicPartition, Collection[Content]],
+    originals: Mapping[TopicPartition, Contents],
 ) -> bool:
     """True if half of the records that were looked for are on the source, with their timestamps: then these are kept.
 
-    Fewer may be there by chance: on a busy source each millisecond has a record, and many say the same.
+    Fewer may be there by chance: on a busy source each millisecond has a record, and many say the same. False for a
+    topic of which none was looked for.
     """
     asked = found = 0
     for p in topic.question.partitions:
         there = set(map(_TIME_KEY_VALUE, originals[p.source].values()))
-        wanted = _looked_for(theirs[p.target])
-        asked, found = asked + len(wanted), found + sum(_TIME_KEY_VALUE(record) in there for record in wanted)
+        records = wanted.get(p.source, ())
+        asked, found = asked + len(records), found + sum(_TIME_KEY_VALUE(record) in there for record in records)
     return 0 < asked <= 2 * found
 
 
@@ -282,7 +276,7 @@ def _contents(
     return defaultdict(dict, {place: each for place, each in read.items() if not isinstance(each, Unreadable)})
 
 
-def _calibration(question: TopicQuestion, pairs: Collection[Pair], read: _Read) -> Calibration:
+def _calibration(question: TopicQuestion, pairs: Collection[Pair], read: _Read, has_syncs: bool) -> Calibration:
     ours, theirs = read
     equality = calibrated(pairs) if pairs else Equality.ALL
     return Calibration(
@@ -291,14 +285,8 @@ def _calibration(question: TopicQuestion, pairs: Collection[Pair], read: _Read) 
         len(pairs),
         _size(content for p in question.partitions for content in ours[p.source].values()),
         _size(content for p in question.partitions for content in theirs[p.target].values()),
-        bool(pairs) and equality is not None,
+        bool(pairs) and equality is not None and (has_syncs or equality.keeps_time),
     )
-
-
-def _of_ends(topic: _OpenTopic, pairs: Collection[Pair], ends: _Read) -> Calibration:
-    found = _calibration(topic.question, pairs, ends)
-    is_shown = bool(topic.by_syncs) or (found.equality is not None and found.equality.keeps_time)
-    return replace(found, lasts=found.lasts and is_shown)
 
 
 def _way_to_pair(pairs: Collection[Pair]) -> "Callable[[Collection[Content], Collection[Content]], list[Pair]]":

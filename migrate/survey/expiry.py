@@ -18,7 +18,7 @@ from operator import itemgetter
 from migrate.clock import minute
 from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.survey.group_facts import BrokerSettings
-from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.offsets_topic import GroupRecord
 from migrate.text import many
 
 MINUTE_MS = 60_000
@@ -148,8 +148,7 @@ def _by_clock(
     `fresh` is what holds where all are set anew.
     """
     length = f"{alias} keeps offsets {span(retention_ms)}"
-    # Of a classic group that has had members, one clock runs for all offsets.
-    if record is not None and record.kind is GroupKind.CLASSIC and record.protocol_type:
+    if record is not None and record.has_one_clock:
         if record.empty_since_ms is None:
             return Expiry(None, f"{length} after its last member left, and its record does not tell when that was")
         back_by = record.empty_since_ms + retention_ms

@@ -12,7 +12,7 @@ from pathlib import Path
 from migrate.errors import UsageError
 from migrate.mm2.settings import java_pattern
 
-# A dot is in many names, and so says nothing; nor does any other letter that has no meaning in an expression, or is
+# A dot is in many names, and so says nothing; nor does any other character that has no meaning in an expression, or is
 # escaped. A backslash before a letter or a digit has one.
 _NAME = re.compile(r"[^\\^$*+?{}\[\]()|]+")
 _ESCAPED = re.compile(r"\\([^A-Za-z0-9])")
@@ -104,7 +104,7 @@ class Filters:
 
 
 def name_of(pattern: re.Pattern[str]) -> str | None:
-    """Return the name that a pattern reads like, its signs escaped or not; None for what reads like a pattern."""
+    """Return the name that a pattern reads like, escaped or not; None for what reads like a pattern."""
     text = pattern.pattern
     return _ESCAPED.sub(r"\1", text) if _NAME.fullmatch(_ESCAPED.sub("-", text)) else None
 

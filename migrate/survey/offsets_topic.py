@@ -85,6 +85,11 @@ class GroupRecord:
     recent_ms: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
     @property
+    def has_one_clock(self) -> bool:
+        """True for a classic group that has had members: all its offsets expire together, by `empty_since_ms`."""
+        return self.kind is GroupKind.CLASSIC and bool(self.protocol_type)
+
+    @property
     def last_commit_ms(self) -> int | None:
         """The time of the newest present commit (ms since 1970); None where no commit is there."""
         return max(self.committed_ms.values(), default=None)

@@ -227,7 +227,7 @@ MATCHING = (
         "timestamps-lost-by-looks",
         "Records that repeat what others said do not show that timestamps are changed on the way.",
         "migrate/match/calibration.py",
-        "keeps_time = topic in unsure and _are_there(topic, originals, ends[1])",
+        "keeps_time = _are_there(topic, wanted, originals)",
         "keeps_time = False",
         ("tests/unit/match/test_calibration.py",),
     ),

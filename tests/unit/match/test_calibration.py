@@ -136,10 +136,10 @@ def test_records_of_one_millisecond_are_found_among_those_of_their_batch(size):
 def test_whatever_repeats_and_however_far_the_target_lags_kept_timestamps_are_not_called_lost(
     rnd, keys, written, lag, step
 ):
-    times, source = 0, {}
+    time_ms, source = 0, {}
     for n in range(written):
-        times += rnd.randint(1, step)
-        source[n] = Content(times, b"k%d" % rnd.randrange(keys), rnd.choice([b"on", b"off", None]), ())
+        time_ms += rnd.randint(1, step)
+        source[n] = Content(time_ms, b"k%d" % rnd.randrange(keys), rnd.choice([b"on", b"off", None]), ())
     found = calibrate(source, {n: source[n] for n in range(max(0, written - lag))})
     assert found.equality is Equality.ALL
 
