@@ -16,7 +16,7 @@ UNDONE = "apply of an undo plan"
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run of `apply` or `rollback`, or `UNDONE`: a plan that undoes this one was applied, with its own journal.
+    """One run of `apply` or `rollback`, or `UNDONE`: the apply of a plan that undoes this one, with its own journal.
 
     Times are ISO 8601; `ended` is "" and `exit_code` None where no end was noted. `counts` are rows by status, as
     `row_results.RowStatus` names them. `source_not_seen` is why the source was not compared, "" where it was.
@@ -64,7 +64,8 @@ def past_runs(content: bytes) -> PastRuns:
                 runs[-1], ended=event["time"], exit_code=event["exit_code"], counts=dict(event["counts"])
             )
         elif kind == "spent" and runs:
-            runs[-1] = replace(runs[-1], command=UNDONE, ended=event["time"])
+            # Noted before the first write of the undo: how that went stands in its own journal.
+            runs[-1] = replace(runs[-1], command=UNDONE)
         elif kind == "readback":
             seen[command, event["group"]] = offsets_of(event)
         elif kind == "outcome":

@@ -4,7 +4,7 @@ Pure: what the clusters said is given. It looks at the groups that the filters l
 committed on, and MM2's own.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ from migrate.checks.rights import COMMANDS, Missing, Resources, Seen, missing, n
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure, Side
 from migrate.survey.filters import Filters
-from migrate.text import many, some
+from migrate.text import many, name, some
 
 
 class Health(StrEnum):
@@ -47,6 +47,20 @@ def subjects_of(listed: Collection[str], commits: Mapping[str, Commits | Failure
     answers = (commits.get(group) for group in groups)
     read = {place.topic for answer in answers if answer and not isinstance(answer, Failure) for place in answer}
     return Subjects(groups, tuple(sorted(topic for topic in read if filters.topic_verdict(topic) is None)))
+
+
+def unread_commits(alias: str, groups: Iterable[str], commits: Mapping[str, Commits | Failure]) -> Iterator[Examined]:
+    """Yield a line for each reason but rights why commits could not be read: which topics they are on is not known.
+
+    What rights they lack is told by the lines of the commands.
+    """
+    failures = {g: answer for g in groups if isinstance(answer := commits.get(g), Failure)}
+    for code in sorted({f.code for f in failures.values()} - {"GROUP_AUTHORIZATION_FAILED"}):
+        names = [name(group) for group, failure in failures.items() if failure.code == code]
+        seen = f"of {many(len(names), 'group')} on {alias} not read, {code}: {some(names, 5)}"
+        yield Examined(
+            Health.WARN, "commits", seen, "Rights on the topics that they read were not looked at. Try again."
+        )
 
 
 def names_to_ask(

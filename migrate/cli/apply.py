@@ -247,6 +247,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
             again = target.renewed()
             alive = partial(with_members, again, known)
             verification = verify(plan, again, progress, rows if selected else None, known).after(verification, alive)
+        looked_ms = clock.now_ms()
         proof = None
         if options["records"]:
             source = edges.source.admin()
@@ -259,7 +260,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     held = _verified_positions(plan, checkpoints, progress, options)
     code = joint_exit_code(*(result.exit_code for result in (verification, proof, held) if result is not None))
     if options["form"] == "json":
-        return list(verify_document(verification, plan, proof, held)), code
+        return list(verify_document(verification, plan, proof, looked_ms, held)), code
     lines = list(verify_lines(verification, plan, options["width"], options["colour"]))
     if len(rows) != len(plan.rows):
         lines.append(f"{len(rows)} of {len(plan.rows)} rows were looked at, as --group and --only say.")

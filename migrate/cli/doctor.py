@@ -11,7 +11,15 @@ from typing import Any
 
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
 from migrate.checks.rights import ResourceKind, is_infrastructure
-from migrate.checks.rights_check import Examined, Health, Subjects, examine_rights, names_to_ask, subjects_of
+from migrate.checks.rights_check import (
+    Examined,
+    Health,
+    Subjects,
+    examine_rights,
+    names_to_ask,
+    subjects_of,
+    unread_commits,
+)
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
 from migrate.cli.wiring import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
@@ -155,7 +163,9 @@ def _rights(flow: Flow, views: ClusterViews, options: Mapping[str, Any]) -> Iter
     group_map, subjects = group_map_of(options), Subjects()
     if Side.SOURCE in views.topics:
         listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]
-        subjects = subjects_of(listed, views.clients[Side.SOURCE].commits(listed, require_stable=False), filters)
+        commits = views.clients[Side.SOURCE].commits(listed, require_stable=False)
+        subjects = subjects_of(listed, commits, filters)
+        yield from unread_commits(flow.source.alias, subjects.groups, commits)
     for side, shown in views.topics.items():
         hosted = in_full(views.hosted.get(side, NOT_ASKED), shown)
         known = shown if isinstance(hosted, Failure) else hosted
@@ -275,4 +285,6 @@ def _report(lines: list[Examined], colour: bool, width: int) -> Iterator[str]:
         if line.todo:
             yield from wrapped(line.todo, width, "      > ", "        ")
     failed = sum(e.health is Health.FAIL for e in lines)
-    yield f"{failed} of {len(lines)} examinations failed." if failed else "All is well."
+    warned = sum(e.health is Health.WARN for e in lines)
+    well = f"Nothing failed; {many(warned, 'warning')}." if warned else "All is well."
+    yield f"{failed} of {len(lines)} examinations failed." if failed else well

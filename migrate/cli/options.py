@@ -36,7 +36,7 @@ NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
         "--source-unreachable", "--consumers-ran", "--to-topic",
-        "--standing", "--grades", "--moving-group",
+        "--standing", "--grades", "--moving-group", "--side",
     }
 )  # fmt: skip
 # As many questions to brokers as nobody notices; each looks into an old segment of a log.

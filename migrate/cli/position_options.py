@@ -45,8 +45,8 @@ def positions_of(options: Mapping[str, Any]) -> PositionsAsked:
 
     given = options["position_files"]
     for origin in given:
+        refuse_password("--positions", origin)  # first: any other refusal shows the URL
         refuse_suffix(origin)
-        refuse_password("--positions", origin)
     if doubled := next((g for g in given if given.count(g) > 1), ""):
         raise UsageError(f"--positions {doubled} is given twice.", "Name each file once.")
     asked = PositionsAsked(
@@ -79,20 +79,23 @@ def checkpoints_of(given: Sequence[str]) -> tuple[CheckpointAsked, ...]:
 def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for text in given:
+        refuse_password(option_name, text)  # first: any other refusal shows the URL
         holder, equals, url = text.partition("=")
         if not equals or not holder.strip() or not url.strip() or not holder.isprintable():
             raise UsageError(f"{option_name} {text}: expected {form}.", "For example orders=s3a://jobs/orders")
         if holder in pairs:
             raise UsageError(f"{option_name} names {holder} twice.", "Name each holder once.")
-        refuse_password(option_name, url)
         pairs[holder] = url.rstrip("/")
     return pairs
 
 
-def refuse_password(option_name: str, url: str) -> None:
-    """Raise `UsageError` for a URL with a password in it: plans and messages name it, a process list shows it."""
-    # Half of all secret keys have a slash.
-    if re.match(r"[a-zA-Z0-9.+-]+://[^/@:]*:(?!\d+/)[^@]*@", url):
+def refuse_password(option_name: str, text: str) -> None:
+    """Raise `UsageError` for a URL with a password in it: plans and messages name it, a process list shows it.
+
+    `text` is the URL, or HOLDER=URL.
+    """
+    # Half of all secret keys have a slash, so that one may look like a port and a path; a bucket has no port.
+    if re.search(r"://[^/@:]*:(?!\d+/)[^@]*@", text) or re.search(r"\bs3[an]?://[^/@:]*:[^@]*@", text):
         raise UsageError(
             f"{option_name}: a URL holds a password, which plans, messages and process lists show.",
             "Give it to Spark's file system in spark-defaults.conf, or by a provider of credentials.",

@@ -19,6 +19,7 @@ from migrate.show.positions import (
     SPARK_CHECKPOINT,
     HolderPositions,
     beside,
+    beside_the_source,
     by_holder,
     csv_of_positions,
     json_lines_of_positions,
@@ -49,7 +50,7 @@ def run_positions(path: Path, holders: Sequence[str], form: str, side: Side, out
         _write_checkpoints(made, rows, [one.holder for one in held], side, out)
     else:
         _print(made, rows, held, form, side, out)
-    for line in beside(made, form, rows, chosen):
+    for line in beside_the_source(made) if side is Side.SOURCE else beside(made, form, rows, chosen):
         say_beside(line)
 
 

@@ -173,8 +173,8 @@ class Header:
 
     @property
     def has_checkpoints(self) -> bool:
-        """True where rows can be compared with MM2's checkpoints: it makes none for the way back."""
-        return self.by_mm2 and not self.failback
+        """True where rows can be compared with MM2's checkpoints: it makes none for the way back, nor for an undo."""
+        return self.by_mm2 and not self.failback and self.kind != UNDO
 
 
 @dataclass(frozen=True)

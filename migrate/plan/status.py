@@ -146,9 +146,10 @@ class Status:
     def is_ready(self) -> bool:
         """True if nothing is known that keeps `plan` from being clean.
 
-        Never where no commit is inside the filters: then nothing was looked at, and most likely they are wrong.
+        Never where no commit is inside the filters: then nothing was looked at, and most likely they are wrong. Nor
+        while the source does not answer, whatever was accepted: that all is copied, and nobody writes, was not seen.
         """
-        return not self.blocks and self.commits > 0
+        return not self.blocks and self.commits > 0 and not self.source_down
 
     @property
     def blocks(self) -> tuple[CheckResult, ...]:
@@ -157,8 +158,8 @@ class Status:
 
     @property
     def lag(self) -> Lag:
-        """What MM2 has still to copy of all topics."""
-        return total(topic.lag for topic in self.topics)
+        """What MM2 has still to copy of all topics; unknown where none was looked at."""
+        return total(topic.lag for topic in self.topics) if self.topics else UNKNOWN
 
 
 NewsOf = Callable[[Side, str], News]

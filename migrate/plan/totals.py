@@ -170,7 +170,7 @@ def _is_proven_best(grade: Grade | None, target_offset: int | None, target_log_e
 
 @dataclass(frozen=True, slots=True)
 class GroupTotals:
-    """Rows of one group added up. `lag` and `rereads` are None where no row has them.
+    """Rows of one group added up. `lag` and `rereads` are None where no row has them, or one that counts has not.
 
     `sign` goes before the re-reads: "~" where a row's are only estimated, "<=" where they are a bound, else "".
     """
@@ -183,16 +183,19 @@ class GroupTotals:
 
 def group_totals(rows: GroupRows) -> GroupTotals:
     """Add up the rows of one group."""
-    lags = map(between, rows.whole("source_committed"), rows.whole("source_log_end"))
+    stood = [log for log in rows.values("source_committed", "source_log_end") if log[0] is not None]
+    lags = [between(*log) for log in stood]
     behind = [max(0, n) for n in lags if n is not None]  # a commit beyond the end is no negative lag
-    told = list(rows.values("rereads_at_most", "rereads_estimate"))
+    told = [numbers for placed, *numbers in rows.values("target_offset", "rereads_at_most", "rereads_estimate")
+            if placed is not None]  # fmt: skip
     counted = [n for at_most, estimate in told if (n := estimate if at_most is None else at_most) is not None]
     guessed = any(at_most is None and estimate is not None for at_most, estimate in told)
     counts = Counter(rows.whole("decision"))
     return GroupTotals(
         {d: counts[d] for d in Decision if counts[d]},
-        sum(behind) if behind else None,
-        sum(counted) if counted else None,
+        # A sum of some of them would pass for the group's.
+        sum(behind) if behind and len(behind) == len(stood) else None,
+        sum(counted) if counted and len(counted) == len(told) else None,
         "~" if guessed else "<=" if Grade.BOUNDED in rows.column("grade") else "",
     )
 

@@ -83,6 +83,8 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:
             if assessment.source_unseen:
                 return f"{done}, SOURCE NOT SEEN: {text}", Colour.YELLOW
             return f"{done}: {text}", Colour.GREEN
+        if not assessment.plan.rows:
+            return "NOTHING TO DO: the plan has no row of any group", Colour.YELLOW
         if not assessment.writable:
             moved_on = many(counts[RowStatus.MOVED_ON], "offset")
             since = f"; {moved_on} moved on since: verify says whether consumers did that"
@@ -230,16 +232,32 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         elif any(row.status in (*_BAD, RowStatus.PLANNED) for row in result.rows) or result.journal_gap:
             yield from wrapped("The same command again takes up what is left; the journal says what is set.", width)
         elif not assessment.is_whole:
-            yield from wrapped("What was left out needs a new plan.", width)
+            yield from wrapped(_ways_on(assessment) or "What was left out needs a new plan.", width)
         return
     if result.exit_code == EXIT_DONE and assessment.writable:
         yield "Nothing was written. To do it:"
         yield "  " + typed.line("--approve", approval, "--execute")
     elif assessment.writable and not assessment.refusals:
-        yield "Nothing was written. Fix the above and plan again, or leave it out:"
+        ways = _ways_on(assessment) or "Fix the above and plan again, or leave it out:"
+        yield from wrapped(f"Nothing was written. {ways}", width)
         yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
-        yield from wrapped("Nothing was written. Fix the above, then run the same command again or plan anew.", width)
+        ways = _ways_on(assessment) or "Fix the above, then run the same command again or plan anew."
+        yield from wrapped(f"Nothing was written. {ways}", width)
+
+
+def _ways_on(assessment: Assessment) -> str:
+    """Return how to go on with an undo whose groups have moved on since the apply, "" for anything else.
+
+    A new plan would carry them forward once more, and the same command is refused again.
+    """
+    if assessment.plan.header.kind != UNDO or not any(group.fate is Fate.DRIFTED for group in assessment.groups):
+        return ""
+    return (
+        "Consumers have moved on since the apply. Stop them, then either give up their progress (`rollback PLAN "
+        "--moved restore`) or take it back to the source with them (`plan --failback`); --allow-partial leaves their "
+        "groups as they are."
+    )
 
 
 def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[str]:

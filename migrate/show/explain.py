@@ -27,7 +27,7 @@ from migrate.model import (
     lag,
     may_skip,
 )
-from migrate.plan.plan import AS_OF_SETTING, Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
 from migrate.plan.totals import is_proven_best
 from migrate.plan.translate import why_text
 from migrate.show.group_table import activity_told
@@ -170,6 +170,10 @@ def _row_title(row: Row, header: Header) -> str:
 
 def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
+    if header.kind == UNDO:  # it translates nothing, so nothing was looked for
+        yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
+        yield "Applying", _applying(row, header)
+        return
     if header.by_mm2 and (syncs := _syncs(row, header)):
         yield "Syncs", syncs
     yield "Compared", _compared(row, header)

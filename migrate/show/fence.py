@@ -11,7 +11,7 @@ from migrate.errors import UsageError
 from migrate.mm2.commands import COMMAND
 from migrate.plan.plan import Header, Plan
 from migrate.show.table import wrapped
-from migrate.text import Colour, many, name, shell_word
+from migrate.text import Colour, many, name, shell_word, some
 
 EVERYBODY = "User:*"
 GROUPS_AT_ONCE = 50
@@ -27,6 +27,7 @@ def fence(
 ) -> Iterator[str]:
     """Return the lines that fence the groups of a plan, or one of them, against `principals` ("User:app").
 
+    Without a name those that the plan blocks are left open: they get no offsets on the target, and would run nowhere.
     Raises `UsageError` at once for a principal or a group that no ACL can name, for a group that the plan does not
     have, and for an undo, whose groups go back.
     """
@@ -40,19 +41,35 @@ def fence(
         kind, colon, who = principal.partition(":")
         if not (kind and colon and who) or principal != principal.strip(_CUT):
             raise UsageError(f"--principal {principal}: expected TYPE:NAME.", "For example User:app.")
-    groups = list(plan.groups())
+    blocked = plan.blocked_groups()
+    groups = [g for g in plan.groups() if g not in blocked]
     if group is not None:
         group = plan.group_called(group)
-        if group not in groups:
+        if group not in plan.groups():
             raise UsageError(f"The plan has no group {name(group)}.", "`show` lists the groups that it has.")
-        groups = [group]
+        groups, blocked = [group], blocked & {group}
+    if not groups and blocked:
+        raise UsageError(
+            f"The plan blocks all of its groups, {some(map(name, sorted(blocked)), 5)}: none is moved.",
+            "`show` says why; name one to fence it all the same.",
+        )
     fenced = [g for g in groups if _has_acl_of_its_own(g)]
     if not fenced:
         what = f"Group {name(groups[0])}" if len(groups) == 1 else "No group of this plan"
         raise UsageError(
             f"{what} cannot be named in an ACL of its own.", "Keep its consumers from starting by other means."
         )
-    return _lines(header, fenced, [g for g in groups if g not in fenced], principals or (EVERYBODY,), width, colour)
+    notes = []
+    if others := [g for g in groups if g not in fenced]:
+        notes.append(f"{many(len(others), 'group')} not fenced: no ACL can name {some(map(name, others), 5)} alone.")
+    if blocked and group is None:
+        notes.append(
+            f"{many(len(blocked), 'group')} not fenced: the plan blocks {some(map(name, sorted(blocked)), 5)}, and a "
+            "group that is not moved would run nowhere."
+        )
+    elif blocked:
+        notes.append(f"WARNING: the plan blocks {name(fenced[0])}, which gets no offsets and would run nowhere.")
+    return _lines(header, fenced, notes, principals or (EVERYBODY,), width, colour)
 
 
 def _has_acl_of_its_own(group: str) -> bool:
@@ -61,7 +78,7 @@ def _has_acl_of_its_own(group: str) -> bool:
 
 
 def _lines(
-    header: Header, groups: Sequence[str], others: Sequence[str], principals: Sequence[str], width: int, colour: bool
+    header: Header, groups: Sequence[str], notes: Sequence[str], principals: Sequence[str], width: int, colour: bool
 ) -> Iterator[str]:
     alias, brokers = name(header.source_alias), shell_word(header.flow.get("source_bootstrap") or "HOST:PORT")
     title = f"A FENCE for {many(len(groups), 'group')} on {alias}: printed here, run by you, never by this tool"
@@ -73,9 +90,8 @@ def _lines(
         width,
         _INDENT,
     )
-    if others:
-        some = ", ".join(map(name, others[:5]))
-        yield from wrapped(f"{many(len(others), 'group')} not fenced: no ACL can name {some} alone.", width, _INDENT)
+    for note in notes:
+        yield from wrapped(note, width, _INDENT)
     denied = " ".join(f"--deny-principal {shell_word(p)}" for p in principals)
     for what, words in (
         (f"Nobody joins or commits for them on {alias} from here on:", f"--add {denied} --operation Read"),

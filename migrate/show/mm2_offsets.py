@@ -97,7 +97,13 @@ def _verdict(stores: Stores) -> str:
     without = sum(s.last_copied_offset is None and not _is_empty(s) for s in stores.partitions)
     beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
     left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)
-    parts = [f"{many(len(stores.partitions), 'partition')}, {many(left, 'offset')} left"]
+    parts = [many(len(stores.partitions), "partition")]
+    if any(s.left is not None for s in stores.partitions) or not stores.partitions:
+        parts[0] += f", {many(left, 'offset')} left"
+    # Their sum would pass for all that is left.
+    unread = sum(s.last_copied_offset is not None and s.source_log is None for s in stores.partitions)
+    if unread:
+        parts.append(f"what is left of {many(unread, 'partition')} is not known: the source's log was not read")
     if without:
         parts.append(f"{without} without a position: nothing copied yet, or it was reset")
     if beyond:

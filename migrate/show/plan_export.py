@@ -20,7 +20,7 @@ from migrate.show.csv_cells import Value, csv_line, harmless
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import wrapped
-from migrate.text import name, safe, shell_word
+from migrate.text import many, name, safe, shell_word
 
 # Fields whose column has their own name.
 OWN_FIELDS = (
@@ -75,6 +75,12 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     setting = [row for row in setting if "\n" not in row.group_on_target]
     groups = list(dict.fromkeys(row.group_on_target for row in setting))
     lines = [f"LEFT OUT: {name(g)}: that tool cannot read a line feed in a name; use apply." for g in cut]
+    if removing := sum(row.decision is Decision.REMOVE for row in rows):
+        lines += wrapped(
+            f"LEFT OUT: {many(removing, 'offset')} to be removed, for a file can only set: use apply, or "
+            "kafka-consumer-groups --delete-offsets --group GROUP --topic TOPIC:PARTITION.",
+            80,
+        )
     if not groups:
         return "\n".join([*lines, "There is no row to set: the file is empty."])
     lost = sum(bool(row.target_metadata) for row in setting)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from migrate.errors import Refused, UsageError
-from migrate.model import HOLDER_BLOCKED, CheckResult, Decision, HolderKind, Meaning, Row, Side
+from migrate.model import HOLDER_BLOCKED, CheckResult, Decision, HolderKind, Meaning, Row, Side, may_skip
 from migrate.plan.held import partitions_without_place
 from migrate.plan.plan import Plan, PositionOrigin
 from migrate.row_table import GroupRows
@@ -318,8 +318,19 @@ OPEN_BATCH = (
 )
 
 
+def beside_the_source(plan: Plan) -> list[str]:
+    """Return what has to be known beside the source's side of any form.
+
+    Where both clusters have the same names of topics, nothing in the text itself shows whose offsets they are.
+    """
+    source, target = name(plan.header.source_alias), name(plan.header.target_alias)
+    return [
+        f"WARNING: these are the positions on {source}, to compare. Set on {target}, they lose records or repeat them."
+    ]
+
+
 def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = ()) -> list[str]:
-    """Return what has to be known beside a form: the setting that changes with it, and what is not in it.
+    """Return what has to be known beside the target's side of a form: the setting that changes, and what is not in it.
 
     `rows` are what `selected` gives of `holders`.
     """
@@ -347,7 +358,14 @@ def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = 
             for o in plan.header.positions
             if o.is_stateful and o.holder in chosen
         ]
-    inexact = [row for row in rows if row.rereads_at_most != 0]
+    skipping = [row for row in rows if may_skip(row)]
+    if skipping:
+        places = (f"{name(row.group)} {name(row.target_topic)}-{row.partition}" for row in skipping)
+        lines.append(
+            f"WARNING: {many(len(skipping), 'position')} MAY SKIP records, set where a log ends and not where the job "
+            f"was: {some(places, 5)}."
+        )
+    inexact = [row for row in rows if row.rereads_at_most != 0 and not may_skip(row)]
     if inexact:
         lines.append(
             f"{many(len(inexact), 'position')} may read records twice: column rereads_at_most of --format csv."

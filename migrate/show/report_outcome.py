@@ -13,6 +13,7 @@ from migrate.apply.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN
 from migrate.apply.past_runs import PastRun, PastRuns
 from migrate.apply.row_results import RowStatus, what_became
 from migrate.apply.verify import GOOD
+from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.model import Decision, Row
 from migrate.plan.plan import SHORT_DIGITS, Plan
@@ -51,7 +52,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What happened to a plan. Empty where it has no journal and was not verified."""
+    """What happened to a plan. Empty where it has no journal and was not verified; `verified_at` is ISO 8601, or ""."""
 
     verdicts: tuple[Headline, ...] = ()
     runs: tuple[PastRun, ...] = ()
@@ -60,6 +61,7 @@ class Aftermath:
     standings: Mapping[str, int] = field(default_factory=dict)
     spent: bool = False
     complete: bool = False
+    verified_at: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.verdicts)
@@ -69,10 +71,12 @@ class Aftermath:
 class Verified:
     """What `verify --format json` said: offsets by (group, target topic, partition), and its exit code.
 
-    `left_out` are the rows that were not written, `blocks` how many of the plan's blocks had no row.
+    `looked_ms` is when the target was read, None where an earlier version did not note it. `left_out` are the rows that
+    were not written, `blocks` how many of the plan's blocks had no row.
     """
 
     exit_code: int
+    looked_ms: int | None
     offsets: Mapping[Key, Mapping[str, Any]]
     records: Mapping[Key, Mapping[str, Any]]
     left_out: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
@@ -87,6 +91,7 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
     try:
         document = json.loads(content)
         fingerprint, exit_code = str(document["fingerprint"]), int(document["exit_code"])
+        looked_ms = ms_of(document["time"]) if "time" in document else None
         offsets = {_place(entry): entry for entry in document["offsets"]}
         records = {_place(entry): entry for entry in document.get("records", ())}
         left_out = {_place(entry): entry for entry in document.get("left_out", ())}
@@ -105,7 +110,7 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
             f"{name} verifies plan {fingerprint[:SHORT_DIGITS]}, not {plan.short_fingerprint}.",
             "Name the file that was made with this plan.",
         )
-    return Verified(exit_code, offsets, records, left_out, blocks)
+    return Verified(exit_code, looked_ms, offsets, records, left_out, blocks)
 
 
 def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verified | None) -> Aftermath:
@@ -118,10 +123,11 @@ def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verifie
     standings: Counter[str] = Counter()
     if verified is not None:
         standings.update(str(entry["standing"]) for entry in verified.offsets.values())
-        verdicts.append(_verified_verdict(verified, standings))
+        verdicts.append(_verified_verdict(verified, standings, _not_looked_at(plan, verified), past))
     return Aftermath(
         tuple(verdicts), past.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
         state.is_spent, bool(counts) and _is_complete(past, counts),
+        "" if verified is None or verified.looked_ms is None else iso(verified.looked_ms),
     )  # fmt: skip
 
 
@@ -189,7 +195,11 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
 def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Headline:
     if state.is_spent and not state.rolled_back:
         undo = state.spent_by[:SHORT_DIGITS]
-        by = "a rollback was begun" if state.spent_by == ROLLBACK else f"its undo {undo} was applied"
+        by = (
+            "a rollback was begun"
+            if state.spent_by == ROLLBACK
+            else f"its undo {undo} was begun, and has a journal of its own"
+        )
         return Headline(f"SPENT: {by}", "warn")
     if state.rolled_back:
         return _rollback_verdict(past, counts)
@@ -223,16 +233,35 @@ def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
     return ended_well and not any(n for status, n in counts.items() if status not in AS_PLANNED)
 
 
-def _verified_verdict(verified: Verified, standings: Mapping[str, int]) -> Headline:
+def _not_looked_at(plan: Plan, verified: Verified) -> int:
+    """Return how many rows there was something to verify of that the verification does not have: it was of others."""
+    expected = (r for r in plan.rows if r.decision in (Decision.SET, Decision.KEEP, Decision.REMOVE))
+    places = ((row.group, row.target_topic, row.partition) for row in expected)
+    return sum(place not in verified.offsets and place not in verified.left_out for place in places)
+
+
+def _verified_verdict(verified: Verified, standings: Mapping[str, int], not_looked_at: int, past: PastRuns) -> Headline:
     counted = tally(standings, sorted(standings)) or "no rows"
-    good = all(standing in GOOD for standing in standings)
-    if verified.exit_code == EXIT_DONE and good:
-        return Headline(f"VERIFIED: {counted}", "good")
-    if verified.exit_code == EXIT_PARTLY and good:
-        rest = [f"{many(len(verified.left_out), 'row')} not written"] * bool(verified.left_out)
-        rest += [f"{many(verified.blocks, 'block')} of the plan open"] * bool(verified.blocks)
+    if verified.exit_code not in (EXIT_DONE, EXIT_PARTLY) or not all(standing in GOOD for standing in standings):
+        return Headline(f"VERIFY FOUND TROUBLE: {counted}; exit code {verified.exit_code}", "bad")
+    if (why := _out_of_date(verified, past)) is not None:
+        return Headline(f"VERIFIED {why}: {counted}", "warn")
+    rest = [f"{many(not_looked_at, 'row')} not looked at"] * bool(not_looked_at)
+    rest += [f"{many(len(verified.left_out), 'row')} not written"] * bool(verified.left_out)
+    rest += [f"{many(verified.blocks, 'block')} of the plan open"] * bool(verified.blocks)
+    if rest or verified.exit_code == EXIT_PARTLY:
         return Headline(f"VERIFIED IN PART: {counted}; {', '.join(rest) or 'exit code 4'}", "warn")
-    return Headline(f"VERIFY FOUND TROUBLE: {counted}; exit code {verified.exit_code}", "bad")
+    return Headline(f"VERIFIED: {counted}", "good")
+
+
+def _out_of_date(verified: Verified, past: PastRuns) -> str | None:
+    """Return how a verification stands to the last run where it may be older: what that run changed is not in it."""
+    if not past.runs:
+        return None
+    if verified.looked_ms is None:
+        return "AT A TIME THAT IS NOT KNOWN"
+    last = past.runs[-1]
+    return f"BEFORE THE LAST {last.command.upper()}" if verified.looked_ms < ms_of(last.ended or last.began) else None
 
 
 def _place(entry: Mapping[str, Any]) -> Key:

@@ -107,7 +107,8 @@ def progress_line(status: Status, progress: Mapping[str, CopyProgress], left: st
     parts += [f"{len(going) - 5} more"] * (len(going) > 5)
     blocks = sorted({c.check for c in status.blocks})
     copying = f"; {', '.join(parts)}" if parts else ""
-    missing = blocks if status.commits else ["no commit is inside the filters", *blocks]
+    down = [f"{name(status.source_alias)} does not answer"] * bool(status.source_down)
+    missing = [*down, *blocks] if status.commits else ["no commit is inside the filters", *down, *blocks]
     waiting = f"; not ready: {', '.join(missing)}" if missing else "; ready"
     return f"{left or 'the rest is not known'}{copying}{waiting}"
 
@@ -122,9 +123,9 @@ def _verdict(status: Status, settling: bool) -> str:
         return "NOT YET READY: nothing is missing at a glance; a look over the whole settle time decides"
     if status.is_ready:
         return "READY: nothing that is known here keeps plan from being clean"
-    names = dict.fromkeys(c.check for c in status.blocks)
+    names = ", ".join(dict.fromkeys(c.check for c in status.blocks)) or "what only it knows was not looked at"
     down = f"{name(status.source_alias)} DOES NOT ANSWER; " if status.source_down else ""
-    return f"{down}NOT READY: {', '.join(names)}"
+    return f"{down}NOT READY: {names}"
 
 
 def _facts(status: Status, forecast: str, left: str, sight: Sight | None) -> Iterator[tuple[str, str]]:
@@ -167,6 +168,8 @@ def _age(topic: Mm2TopicStatus, now_ms: int) -> str:
 def _producers(status: Status) -> str:
     if status.source_down:
         return "not known"
+    if not status.topics:
+        return "not looked at: no topic inside the filters"
     known = [t.written for t in status.topics if t.written is not None]
     writing = [growth.per_second for growth in known if growth.offsets]
     apart = min((growth.seconds for growth in known), default=0.0)
@@ -174,9 +177,9 @@ def _producers(status: Status) -> str:
     tail = f"; {many(unknown, 'topic')} not read twice" if unknown else ""
     if writing:
         return f"writing to {len(writing)} of {many(len(status.topics), 'topic')}, {rate_text(sum(writing))}{tail}"
-    if apart < 1 and status.topics:
+    if apart < 1:
         return f"not watched long enough{tail}"
-    return f"no record written{f' in {duration_text(apart)}' if apart >= 1 else ''}{tail}"
+    return f"no record written in {duration_text(apart)}{tail}"
 
 
 def _last_commit(status: Status) -> str:

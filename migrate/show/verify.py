@@ -171,10 +171,12 @@ def verify_document(
     verification: Verification,
     plan: Plan,
     proof: RecordProof | None,
+    looked_ms: int,
     positions: PositionVerification | None = None,
 ) -> Iterator[str]:
     """Return one JSON document in lines: what is committed beside what was planned, and the records if they were read.
 
+    `looked_ms` is when the target was read; `rows_looked_at` are fewer than `rows_in_plan` where rows were selected.
     `left_out` are the rows that were not written, by the plan or by apply, `blocks` the open blocks without a row.
     `positions` are those of checkpoints that were named, None where none was.
     """
@@ -184,6 +186,9 @@ def verify_document(
         "source": plan.header.source_alias,
         "target": plan.header.target_alias,
         "exit_code": joint_exit_code(*codes),
+        "time": iso(looked_ms),
+        "rows_in_plan": len(plan.rows),
+        "rows_looked_at": len(verification.findings) + len(verification.not_written),
         "rolled_back": verification.spent,
         "counts": verification.counts(),
         "moving": sorted(verification.moving),

@@ -308,7 +308,7 @@ def test_the_text_keeps_to_its_width_and_names_every_row_and_both_sides(width: i
 def test_the_json_document_has_every_row_with_both_sides() -> None:
     proof = mixed()
     made = plan(*(p.row for p in proof.rows[3:]))
-    text = "\n".join(verify_document(Verification(()), made, proof))
+    text = "\n".join(verify_document(Verification(()), made, proof, 0))
     document = json.loads(text)
     assert [r["verdict"] for r in document["records"]] == [str(p.verdict) for p in proof.rows]
     assert document["record_counts"]["equal"] == 1 and document["record_rows_left_out"] == 3
@@ -323,7 +323,7 @@ def test_the_json_document_has_every_row_with_both_sides() -> None:
 
 
 def test_the_json_document_of_verify_without_records_has_none() -> None:
-    document = json.loads("\n".join(verify_document(Verification((), spent=True), plan(row("g")), None)))
+    document = json.loads("\n".join(verify_document(Verification((), spent=True), plan(row("g")), None, 0)))
     assert "records" not in document and document["rolled_back"] is True and document["exit_code"] == 1
 
 

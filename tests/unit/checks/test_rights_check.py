@@ -1,7 +1,7 @@
 """The doctor on rights: what is missing per command, and what it asks about."""
 
 from migrate.checks.rights import CLUSTER_NAME, Resources, resources_of
-from migrate.checks.rights_check import examine_rights, names_to_ask, subjects_of
+from migrate.checks.rights_check import Health, examine_rights, names_to_ask, subjects_of, unread_commits
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import READER_GROUP
@@ -41,6 +41,17 @@ def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_commi
     subjects = subjects_of(["h", "g", "x1"], commits, filters)
     assert (subjects.groups, subjects.source_topics) == (("g", "h"), ("t",))
     assert names_to_ask(FLOW, Side.TARGET, subjects, {"A.other"})[Resources.TOPICS] == []
+
+
+def test_groups_whose_commits_were_not_read_are_named_unless_it_is_for_want_of_rights():
+    commits = {
+        "g": {TopicPartition("t", 0): Commit(1)},
+        "h": Failure("GROUP_AUTHORIZATION_FAILED", "no"),
+        "k": Failure("COORDINATOR_LOAD_IN_PROGRESS", "later", retriable=True),
+    }
+    (line,) = unread_commits("A", ("g", "h", "k"), commits)
+    assert line.health is Health.WARN and "1 group on A not read, COORDINATOR_LOAD_IN_PROGRESS: k" in line.seen
+    assert not list(unread_commits("A", ("g", "h"), commits))
 
 
 def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_there():

@@ -46,6 +46,19 @@ def test_all_holders_are_in_one_csv_by_default_and_no_group_is(plan):
     assert "bootstrap.servers" in shown.stderr
 
 
+@pytest.mark.parametrize("form", ["csv", "spark"])
+def test_the_sources_side_is_said_to_be_for_comparing_and_never_how_to_start_a_job_with_it(plan, form):
+    shown = positions(plan, "--format", form, "--holder", "job", "--side", "source")
+    assert shown.exit_code == 0 and "orders" in shown.stdout
+    assert "the positions on A, to compare" in shown.stderr and "bootstrap.servers" not in shown.stderr
+    assert "Start the query" not in shown.stderr
+
+
+def test_no_environment_turns_the_side_round(plan):
+    asked = ("positions", str(plan), "--holder", "job", "--format", "kcg")
+    assert run(*asked, MM2_MIGRATE_SIDE="source").stdout == run(*asked).stdout == "job,A.orders,0,6\n"
+
+
 def test_the_command_line_offers_the_forms_that_there_are():
     assert POSITION_FORMATS == FORMATS_OF_POSITIONS
 

@@ -110,6 +110,17 @@ def test_with_the_source_down_what_it_alone_knows_is_a_question_mark():
     assert status_document(status)["source_down"] == "source A (x:1) cannot be reached."
 
 
+def test_an_accepted_outage_of_the_source_is_never_ready():
+    source, target, mirror = world()
+    mirror.latest = {CheckpointKey("g", "A.t", p): CheckpointRecord(50, 50, "", p, 1) for p in (0, 1)}
+    accepted = Policies(waivers=(Waiver("source-down"),))
+    status = looked(source, target, mirror, down="source A (x:1) cannot be reached.", policies=accepted)
+    assert not status.blocks and exit_code(status) == EXIT_REFUSED
+    assert text(status).startswith("A DOES NOT ANSWER; NOT READY: what only it knows was not looked at")
+    assert progress_line(status, {}, "").endswith("not ready: A does not answer")
+    assert status_document(status)["ready"] is False
+
+
 def test_with_the_source_down_and_no_checkpoint_nothing_was_looked_at_and_nothing_is_ready():
     status = looked(*world(), down="source A (x:1) cannot be reached.")
     assert not status.blocks and not status.is_ready
@@ -119,6 +130,7 @@ def test_with_the_source_down_and_no_checkpoint_nothing_was_looked_at_and_nothin
 def test_where_nothing_is_to_be_moved_that_is_said():
     status = looked(*world(), filters=Filters.from_options(groups=("x.*",)))
     assert status.commits == 0 and text(status).startswith("NOTHING TO MOVE: no commit is inside the filters")
+    assert "Producers not looked at" in " ".join(text(status).split()) and status.lag.records is None
 
 
 def test_where_nothing_is_to_be_moved_nothing_is_ready():

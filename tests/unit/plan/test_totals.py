@@ -66,3 +66,12 @@ def test_a_group_without_facts_has_neither_lag_nor_re_reads_and_a_guess_is_marke
     counted = group_totals(GroupRows.of_rows([beyond]))
     assert (counted.lag, counted.sign) == (0, "<=")
     assert group_totals(GroupRows.of_rows([beyond, make_row(partition=1)])).sign == "~"
+
+
+def test_what_one_row_of_a_group_does_not_know_is_not_known_of_the_group() -> None:
+    unknown = make_row(partition=1, source_log_end=None, rereads_at_most=None, rereads_estimate=None)
+    counted = group_totals(GroupRows.of_rows([make_row(), unknown]))
+    assert (counted.lag, counted.rereads) == (None, None)
+    left = make_untranslated(Decision.SKIP, "no-checkpoint", source_committed=None, partition=1)
+    with_one_left, alone = (group_totals(GroupRows.of_rows([make_row(), *more])) for more in ([left], []))
+    assert (with_one_left.lag, with_one_left.rereads) == (alone.lag, alone.rereads) != (None, None)

@@ -8,6 +8,7 @@ from migrate.apply.elsewhere import Elsewhere
 from migrate.show.apply import NAMED, Typed, apply_lines, elsewhere_lines
 from tests.builders import make_row
 from tests.unit.applyscene import Scene, three_groups
+from tests.unit.plans import plan
 
 
 @pytest.fixture
@@ -37,6 +38,21 @@ def test_what_was_written_is_a_row_each_and_is_verified_next(scene):
     told = said(result)
     assert told.startswith("APPLIED: ") and told.endswith("Next: mm2-migrate verify 'my plan'")
     assert all(row.key[0] in told for row in result.rows) and "PRIOR-OFFSET" in told
+
+
+@pytest.mark.parametrize("options", [{"execute": False}, {"execute": True}, {"execute": True, "allow_partial": True}])
+def test_a_rollback_of_what_has_moved_on_says_the_ways_there_are_and_never_to_plan_anew(scene, options):
+    scene.apply()
+    scene.target.commit("b", "A.orders", 0, 75)
+    told = " ".join(said(scene.rollback(**options), "rollback").split())
+    assert "--moved restore" in told and "plan --failback" in told
+    assert "new plan" not in told and "plan anew" not in told and "plan again" not in told
+
+
+def test_a_plan_without_rows_is_nothing_to_do_and_never_as_planned(tmp_path):
+    for execute in (False, True):
+        told = said(Scene(plan(), tmp_path).apply(execute=execute))
+        assert told.startswith("NOTHING TO DO: the plan has no row") and "as planned" not in told
 
 
 def cannot_take_back(elsewhere):

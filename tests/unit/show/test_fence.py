@@ -5,9 +5,10 @@ import shlex
 import pytest
 
 from migrate.errors import UsageError
+from migrate.model import Decision
 from migrate.show.fence import GROUPS_AT_ONCE, fence
 from migrate.text import shell_word
-from tests.builders import make_plan, make_row
+from tests.builders import make_plan, make_row, make_untranslated
 
 FLOW = {"source_bootstrap": "a1:9092,a2:9092", "target_bootstrap": "b:1"}
 
@@ -50,6 +51,19 @@ def test_what_was_added_is_removed_by_the_same_words_without_a_question():
     (add,), (remove,) = added(lines), commands(lines, "--remove")
     assert [w for w in add if w != "--add"] == [w for w in remove if w not in ("--remove", "--force")]
     assert "--force" in remove
+
+
+def test_a_group_that_the_plan_blocks_is_not_fenced_unless_it_is_named_and_then_with_a_warning():
+    bad = make_untranslated(Decision.BLOCK, "commit-beyond-log-end", "bad")
+    made = make_plan([make_row("good"), bad], flow=FLOW)
+    lines = list(fence(made, None, ()))
+    (words,) = added(lines)
+    assert values(words, "--group") == ["good"] and "1 group not fenced: the plan blocks bad" in " ".join(lines)
+    named = list(fence(made, "bad", ()))
+    assert values(added(named)[0], "--group") == ["bad"] and "WARNING: the plan blocks bad" in " ".join(named)
+    assert "blocks" not in " ".join(fence(made, "good", ()))
+    with pytest.raises(UsageError, match="The plan blocks all of its groups, bad: none is moved"):
+        fence(make_plan([bad], flow=FLOW), None, ())
 
 
 def test_principals_and_one_group_can_be_named():

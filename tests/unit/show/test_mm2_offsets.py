@@ -1,6 +1,7 @@
 """MM2's stores as text and as JSON: a dash and null where a store says nothing, odd positions counted."""
 
 import json
+from dataclasses import replace
 
 from migrate.mm2.config_file import client_flow
 from migrate.model import LogRange, TopicPartition
@@ -21,6 +22,14 @@ def stores(last_copied_offset, **unknown):
 def test_a_position_beyond_the_logs_end_is_counted_as_that():
     told = "\n".join(stores_lines(stores(150), FLOW, 120, False))
     assert "1 with a position beyond the log's end" in told
+
+
+def test_what_is_left_of_a_log_that_was_not_read_is_not_known_and_never_nothing():
+    (known,) = stores(59).partitions
+    unread = replace(known, source_log=None)
+    assert "0 offsets" not in "\n".join(stores_lines(replace(stores(59), partitions=(unread,)), FLOW, 120, False))
+    told = "\n".join(stores_lines(replace(stores(59), partitions=(known, unread)), FLOW, 120, False))
+    assert "2 partitions, 40 offsets left; what is left of 1 partition is not known" in told
 
 
 def test_what_a_store_does_not_say_is_a_dash_and_null():

@@ -37,6 +37,15 @@ def test_the_kcg_form_has_set_rows_only():
     assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]
 
 
+def test_what_a_file_for_kafkas_tool_cannot_remove_is_said_beside_it():
+    rows = [make_row("a"), make_row("b", decision=Decision.REMOVE, target_offset=None)]
+    assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]
+    undo = make_plan(rows, kind="undo")
+    for chosen in (rows, rows[1:]):
+        assert "LEFT OUT: 1 offset to be removed" in kcg_companion(undo, "undo.plan", chosen)
+    assert "LEFT OUT" not in kcg_companion(undo, "undo.plan", rows[:1])
+
+
 def test_other_tools_are_given_the_targets_name_of_a_group_and_a_spreadsheet_both():
     row = make_row("orders", target_group="orders-eu")
     assert list(kcg_lines([row])) == ["orders-eu,A.orders,0,650"]

@@ -256,6 +256,13 @@ def test_spark_is_told_every_partition_of_the_targets_topics_the_unknown_ones_fr
     assert "-2" not in "\n".join(beside(plan, "csv", JOB))
 
 
+def test_a_position_at_a_logs_end_is_said_to_skip_and_not_to_repeat():
+    rows = [make_position("job", "orders", 0, lower_kind="log-latest", rereads_at_most=None, rereads_estimate=None)]
+    said = "\n".join(beside(make_plan(rows), "spark", rows))
+    assert "1 position MAY SKIP records" in said and "job A.orders-0" in said and "twice" not in said
+    assert "MAY SKIP" not in "\n".join(beside(make_plan(JOB), "spark", JOB))
+
+
 def test_where_every_partition_has_a_position_nothing_is_added():
     plan = with_copies(JOB, orders=2)
     (of,) = by_holder(JOB, Side.TARGET)

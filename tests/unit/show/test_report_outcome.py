@@ -109,15 +109,30 @@ def test_an_applied_undo_plan_makes_it_spent_too(tmp_path: Path) -> None:
     options = ApplyOptions(execute=True, spends=scene.journal)
     assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).executed
     told = after(scene)
-    assert told.spent and told.verdicts[0].text == f"SPENT: its undo {undo.short_fingerprint} was applied"
-    assert [run.command for run in told.runs] == ["apply", UNDONE] and all(run.ended for run in told.runs)
+    assert told.spent and told.verdicts[0].text == (
+        f"SPENT: its undo {undo.short_fingerprint} was begun, and has a journal of its own"
+    )
+    assert [(run.command, bool(run.ended)) for run in told.runs] == [("apply", True), (UNDONE, False)]
+
+
+def test_an_undo_of_which_every_write_failed_is_never_told_as_applied(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.apply()
+    undo = scene.undo()
+    own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
+    scene.target.script("alter", "a", *[Script(DENIED)] * 500)
+    options = ApplyOptions(execute=True, spends=scene.journal)
+    assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).exit_code == 1
+    told = after(scene)
+    assert "applied" not in told.verdicts[0].text and told.verdicts[0].kind == "warn"
+    assert not told.runs[-1].ended and told.runs[-1].exit_code is None
 
 
 def verified(scene: Scene, consumers_ran: bool = True) -> str:
     groups = {r.group for r in scene.plan.rows}
     known = Known(scene.journal.read(), consumers_ran)
     found = compare(scene.plan, scene.target.commits(groups), known=known)
-    return "\n".join(verify_document(found, scene.plan, None))
+    return "\n".join(verify_document(found, scene.plan, None, scene.clock.now_ms()))
 
 
 def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
@@ -149,6 +164,36 @@ def test_a_verification_that_leaves_rows_or_blocks_out_is_no_good_news(tmp_path:
     document = json.loads(verified(scene))
     older = json.dumps({k: v for k, v in document.items() if k not in ("left_out", "blocks")} | {"exit_code": 0})
     assert after(scene, read_verified(older, "v.json", scene.plan)).verdicts[-1].text == "VERIFIED: 1 equal"
+
+
+def test_a_verification_of_some_groups_says_how_many_rows_it_did_not_look_at(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1), row("c", decision=Decision.KEEP, target_prior=60)), tmp_path)
+    scene.apply()
+    only_a = compare(scene.plan, scene.target.commits({"a"}), tuple(r for r in scene.plan.rows if r.group == "a"))
+    content = "\n".join(verify_document(only_a, scene.plan, None, scene.clock.now_ms()))
+    document = json.loads(content)
+    assert (document["rows_looked_at"], document["rows_in_plan"], document["exit_code"]) == (1, 3, 0)
+    told = after(scene, read_verified(content, "v.json", scene.plan))
+    assert (told.verdicts[-1].text, told.verdicts[-1].kind) == (
+        "VERIFIED IN PART: 1 equal; 2 rows not looked at", "warn"
+    )  # fmt: skip
+
+
+def test_a_verification_from_before_the_last_run_is_no_good_news(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+    scene.apply()
+    content = verified(scene)
+    assert after(scene, read_verified(content, "v.json", scene.plan)).verdicts[-1].kind == "good"
+    scene.clock.wait(60.0)
+    scene.rollback()
+    told = after(scene, read_verified(content, "v.json", scene.plan))
+    assert [(v.text, v.kind) for v in told.verdicts] == [
+        ("ROLLED BACK: 1 offset restored, read back", "warn"), ("VERIFIED BEFORE THE LAST ROLLBACK: 1 equal", "warn"),
+    ]  # fmt: skip
+    # What an earlier version wrote does not tell when.
+    older = json.dumps({k: v for k, v in json.loads(content).items() if k != "time"})
+    (_, told_older) = after(scene, read_verified(older, "v.json", scene.plan)).verdicts
+    assert (told_older.text, told_older.kind) == ("VERIFIED AT A TIME THAT IS NOT KNOWN: 1 equal", "warn")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"fingerprint": "x", "exit_code": 0, "offsets": [1]}'])

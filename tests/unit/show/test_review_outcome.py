@@ -35,7 +35,7 @@ def applied(tmp_path):
     options = ApplyOptions(execute=True, allow_partial=True)
     assert apply_plan(made, ApplyClusters(target, source), journal, FakeClock(), NoProgress(), options).exit_code == 4
     found = verify(made, target, NoProgress())
-    lines = verify_document(found, made, None)
+    lines = verify_document(found, made, None, FakeClock().now_ms())
     (tmp_path / "verification.json").write_text("\n".join(lines))
     return path, made
 

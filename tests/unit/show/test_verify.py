@@ -29,9 +29,10 @@ def test_rows_beyond_what_is_shown_are_counted_with_where_they_are():
 
 
 def test_the_document_has_what_was_compared_and_what_was_not():
-    document = json.loads("".join(verify_document(Verification((EQUAL,), not_written=(LEFT_OUT,)), PLAN, None)))
+    document = json.loads("".join(verify_document(Verification((EQUAL,), not_written=(LEFT_OUT,)), PLAN, None, 0)))
     assert document["offsets"] == [
         {"group": "g", "target_group": "", "target_topic": "A.orders", "partition": 0, "expected": 650, "seen": 650,
          "standing": "equal", "sentence": "as planned", "journal": ""},
     ]  # fmt: skip
+    assert (document["time"], document["rows_looked_at"]) == ("1970-01-01T00:00:00.000Z", 2)
     assert document["left_out"][0]["why"] == "blocked" and "records" not in document
