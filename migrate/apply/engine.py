@@ -85,11 +85,11 @@ def apply_plan(
     if not options.execute or not proceed or not (assessment.writable or done):
         rows = results_of(assessment, {}, {}, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
-    details = {"plan": plan.fingerprint, **(options.details or {})}
-    if assessment.source_unseen:
-        details["source_not_seen"] = assessment.source_unseen
+    unseen = {"source_not_seen": assessment.source_unseen} if assessment.source_unseen else {}
+    details = {"plan": plan.fingerprint, **(options.details or {}), **unseen}
     called = TargetNames(plan.rows.renamed()).on_target
     with journal.open(command, details, state.events, called) as writer, _spending(spends, plan, undone.events):
+        options.begun()
         _before_writing(assessment, done, writer)
         trouble = gap = ""
         if not assessment.writable:

@@ -257,8 +257,14 @@ def own_clocks(
 
 
 def _gone(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
-    """Return the refusal of a group of which the source shows only a part of what we wrote: it is set whole or not."""
-    gone = sorted(memory.written().keys() - {row.target_partition for row in sight.rows})
+    """Return the refusal of a group of which only a part of what we wrote has a place now: it is set whole or not."""
+    written = memory.written().keys()
+    for row in sight.rows:
+        if row.decision is Decision.SKIP and row.target_partition in written:
+            # The mandate lets a pass begin without it, and not leave behind what an earlier one has set.
+            sentence = f"{row.target_partition} was written, and has no place now: {row.sentence}"
+            return Refusal(row.reason, sentence, is_unsafe=True)
+    gone = sorted(written - {row.target_partition for row in sight.rows})
     if not gone:
         return None
     sentence = f"No commit of it for {gone[0]} was seen on the source: what stands there on the target may be old."

@@ -70,7 +70,8 @@ class FollowChoices:
     """How passes are made: what is asked for, what may be written, and how writing goes on.
 
     `cluster_ids` are those of the mandate's source and target: what has another id is never read for, nor written.
-    `moving_groups` are those that are written although their commits move without a member.
+    `moving_groups` are those that are written although their commits move without a member. Nothing is begun to be
+    written from `until_ms` on (ms since 1970).
     """
 
     request: PlanRequest
@@ -78,6 +79,7 @@ class FollowChoices:
     grades: frozenset[Grade]
     concurrency: int
     group_timeout_seconds: float
+    until_ms: int
     moving_groups: tuple[re.Pattern[str], ...] = ()
 
 
@@ -160,7 +162,7 @@ class Follower:
         refused |= {v.group: v.refused for v in verdicts if v.refused is not None}
         to_set = {v.group: v.to_set for v in verdicts if v.to_set}
         stands = [r for s, v in zip(sights, verdicts, strict=True) if v.refused is None for r in s.rows]
-        is_stopped = not is_wanted()
+        is_stopped = not is_wanted() or self._seconds_left() <= 0
         is_written = self._journal is not None and not is_stopped
         writing = self._written(sights, verdicts, survey.target_names) if is_written else _Writing()
         refused |= writing.refused
@@ -168,7 +170,6 @@ class Follower:
         records = survey.group_facts.target_records
         self._own_clocks = own_clocks(self._own_clocks, records, allowed.retention_ms, written)
         done = [row for row in stands if row.group not in refused]
-        compared = survey.comparison
         return PassResult(
             number=self._passes,
             at_ms=began_ms,
@@ -181,8 +182,8 @@ class Follower:
             refused=dict(sorted(refused.items())),
             target_names=renamed(self._choices.request.group_map, refused),
             delays=self._delays.reached(done, self._clock.now_ms()) if is_written else (),
-            source_bytes=compared.source_bytes if compared else 0,
-            target_bytes=compared.target_bytes if compared else 0,
+            source_bytes=survey.comparison.source_bytes if survey.comparison else 0,
+            target_bytes=survey.comparison.target_bytes if survey.comparison else 0,
             trouble=writing.trouble,
             is_stopped=is_stopped,
             has_lost_journal=writing.has_lost_journal,
@@ -247,16 +248,18 @@ class Follower:
         for group, refusal in refused.items():
             if refusal.is_final:
                 journal.leave(group, refusal.reason)
-        going = {group: of_group for group, of_group in rows.items() if group not in refused}
+        if (left_seconds := self._seconds_left()) <= 0:
+            return _Writing({g: refuse(sights[g], WhyNot.NOT_SET, "The mandate has ended.") for g in rows} | refused)
+        going = {g: of_group for g, of_group in rows.items() if g not in refused}
         pending = {group: PendingRows(of_group) for group, of_group in going.items()}
         journal.backup({g: before[g] for g in going if _is_new(self._memory, g, going[g])}, pending)
         journal.expect({group: of_group.commits() for group, of_group in pending.items()})
-        choices = self._choices
-        writer = GroupWriter(target, journal, self._clock, choices.group_timeout_seconds, choices.concurrency)
-        written = writer.write(going, {group: before[group] for group in going}, looked_at)
+        timeout_seconds = min(self._choices.group_timeout_seconds, left_seconds)
+        writer = GroupWriter(target, journal, self._clock, timeout_seconds, self._choices.concurrency)
+        written = writer.write(going, {g: before[g] for g in going}, looked_at)
         # Those that were not begun are the next pass's.
         asked = [group for group in going if group in written.answers]
-        read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
+        read_back = read_commits(target, asked, self._clock, self._choices.group_timeout_seconds)
         for group, of_group in going.items():
             sight = sights[group]
             if group not in written.answers:
@@ -286,6 +289,9 @@ class Follower:
         journal.sync()
         return _Writing(refused, written.trouble)
 
+    def _seconds_left(self) -> float:
+        return (self._choices.until_ms - self._clock.now_ms()) / 1000
+
     def _look_again(
         self, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]], sights: Mapping[str, GroupSight]
     ) -> tuple[dict[str, Refusal], dict[str, Commits]]:
@@ -301,9 +307,7 @@ class Follower:
             if now is None or isinstance(now, Failure):
                 refused[group] = refuse(sight, WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
             elif not isinstance(state, GroupState):
-                refused[group] = refuse(
-                    sight, WhyNot.STATE, f"Its state could not be read again: {state or 'no answer'}."
-                )
+                refused[group] = refuse(sight, WhyNot.STATE, f"Its state was not read again: {state or 'no answer'}.")
             elif not is_without_members(state):
                 refused[group] = Refusal(WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
             else:

@@ -82,7 +82,7 @@ def follow(
         result = replace(result, seconds=round(clock.monotonic() - began, 3))
         total.add(result)
         if result.is_stopped:
-            return total, "it was told to stop"
+            return total, "it was told to stop" if is_stopped() else "the mandate has ended"
         tell(result, total)
         if result.has_lost_journal:
             return total, "the journal cannot be written any more"

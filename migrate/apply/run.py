@@ -1,6 +1,6 @@
 """What one run of `apply` or `rollback` works with: the clusters, and its choices."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +61,8 @@ class ApplyOptions:
     `command` is "apply" or "rollback": an undo plan goes into the journal of the plan that it undoes, unless it is
     applied as a plan of its own; then `spends` is the journal of the plan that it undoes.
     `synced` are the groups whose offsets MM2 writes as well, by its configuration as it is now; None where none was
-    given. `source_unreachable` applies the plan although the source does not answer.
+    given. `source_unreachable` applies the plan although the source does not answer. `begun` is called once the journal
+    has begun and nothing is written yet; what it raises ends the run there.
     """
 
     execute: bool = False
@@ -73,3 +74,4 @@ class ApplyOptions:
     source_unreachable: bool = False
     command: str = APPLY
     spends: Journal | None = None
+    begun: Callable[[], None] = lambda: None

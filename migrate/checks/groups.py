@@ -81,14 +81,31 @@ def under_old_name(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Ite
 
 @judges(checks.GROUP_NAME_TAKEN)
 def name_taken(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
-    """Name renamed groups whose new name a group on the target has that reads something else: most likely another's."""
+    """Name renamed groups whose new name a group on the target has: on other topics, or elsewhere on its own ones.
+
+    After an apply, or under `follow`, that is this group itself; else it is another application's, and would be moved.
+    """
     alias, names = facts.target.alias, facts.target.names
-    for group, places in sorted(facts.groups.taken_names.items()):
-        yield checks.GROUP_NAME_TAKEN.warns(
-            group, f"no other group {name(names[group])} on {alias}",
-            f"it has one that has committed on {some(places, 5)} as well, which the plan does not have",
-            f"If that is another application's, give {name(group)} another name: the two would be one group.",
-        )  # fmt: skip
+    others, tables = facts.groups.taken_names, rows.groups()
+    for group, called in sorted(names.items()):
+        seen = []
+        if places := others.get(group):
+            seen.append(f"it has committed on {some(places, 5)} as well, which the plan does not have")
+        moved = [] if facts.failback else [row for row in tables.get(group, ()) if _moves(row)]
+        if moved:
+            from_to = f"{moved[0].target_partition} from {moved[0].target_prior} to {moved[0].target_offset}"
+            more = f", and {many(len(moved) - 1, 'other partition')}" if len(moved) > 1 else ""
+            seen.append(f"the plan would move it on {from_to}{more}")
+        if seen:
+            yield checks.GROUP_NAME_TAKEN.warns(
+                group, f"no other group {name(called)} on {alias}", f"{alias} has one: {'; '.join(seen)}",
+                f"Right where an earlier apply or `follow` has written it. If it is another application's, give "
+                f"{name(group)} another name: the two would be one group, and records be skipped or read twice.",
+            )  # fmt: skip
+
+
+def _moves(row: Row) -> bool:
+    return row.decision is Decision.SET and row.target_prior is not None and row.target_prior != row.target_offset
 
 
 @judges(checks.CHECKPOINTED_TOPICS_LISTED)
@@ -313,7 +330,8 @@ def never_committed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> It
     for group, partitions in sorted(facts.groups.never_committed.items()):
         yield checks.PARTITIONS_NEVER_COMMITTED.warns(
             group, "a commit on every partition of its topics", f"none on {some(partitions)}",
-            "There auto.offset.reset decides on the target: set it to earliest, or use --uncommitted earliest.",
+            "There auto.offset.reset decides on the target: set it to earliest, or use --uncommitted earliest. Once "
+            "consumers have committed there, a rollback removes the others one by one, which takes Java.",
         )  # fmt: skip
 
 

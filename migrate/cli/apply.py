@@ -29,16 +29,16 @@ from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
 from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
 from migrate.clock import SystemClock
-from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
+from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.kafka.hosted import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path
-from migrate.plan.file import read_plan, refuse_out, write_plan
+from migrate.plan.file import read_plan, refuse_out, stored_fingerprint, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, UNDO, Plan, approves, refuse_standing
 from migrate.ports import ClusterAdmin, Progress
 from migrate.row_table import PlanRows
-from migrate.show.apply import Typed, apply_lines, elsewhere_lines
+from migrate.show.apply import Typed, apply_lines, deleted_whole_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.show.verify_positions import left_out_lines, position_lines
@@ -78,7 +78,12 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,
-            replace(_options(options, approval, signatures), synced=flow.synced(plan.groups()), spends=undone),
+            replace(
+                _options(options, approval, signatures),
+                synced=flow.synced(plan.groups()),
+                spends=undone,
+                begun=partial(refuse_replaced, plan, path),
+            ),
         )
         lines, code = _told(result, "apply", path, plan, options)
         if code != EXIT_REFUSED:
@@ -141,6 +146,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             choices = replace(_options(options, approval), command=ROLLBACK)
             result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
             lines, code = _told(result, "rollback", path, plan, options)
+            lines = [*deleted_whole_lines(plan, undo, options["width"], options["colour"]), *lines]
         if code == EXIT_REFUSED:
             return lines, code
         elsewhere = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
@@ -334,6 +340,23 @@ def refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> Non
                 f"The journal of plan {plan.short_fingerprint} is {journal.name}, and the plan was named {path.name}.",
                 f"Use the plan by its first name: {journal.name.split('.' + plan.short_fingerprint)[0]}.",
             )
+
+
+def refuse_replaced(plan: Plan, path: Path) -> None:
+    """Raise `Refused` where the file holds another plan by now: the journal alone would be no way back from this one.
+
+    Assessing takes up to minutes, and until the journal has begun `plan` may write to the same file.
+    """
+    try:
+        if stored_fingerprint(path) == plan.fingerprint:
+            return
+        why = "was replaced by another plan"
+    except UnreadablePlan as error:
+        why = f"cannot be read any more ({error.problem})"
+    raise Refused(
+        f"{path} {why} while it was being looked at: a rollback needs the plan that was applied. Nothing was written.",
+        "Put the plan back under its name, or review and apply the new one.",
+    )
 
 
 def _options(options: dict[str, Any], approval: str, signatures: Sequence[Signature] = ()) -> ApplyOptions:

@@ -133,6 +133,7 @@ def _choices(plan: Plan, flow: Flow, options: Mapping[str, Any]) -> FollowChoice
         grades=frozenset(map(Grade, mandate.grades)),
         concurrency=options["concurrency"],
         group_timeout_seconds=options["group_timeout"],
+        until_ms=mandate.until_ms,
         moving_groups=moving_groups(mandate),
     )
 

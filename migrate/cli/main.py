@@ -252,7 +252,7 @@ def rollback(plan: Path, **options: Any) -> int:
 @option("--records", is_flag=True,
         help="Also read, per row, the next record on the source and the next one on the target, and show them "
              "side by side: offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: only the first N rows.")
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="With --records: only the first N rows.", envvar=None)
 @verified_checkpoint_option
 @row_options
 @option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,

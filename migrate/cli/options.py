@@ -120,10 +120,12 @@ topic_options = together(
     option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX",
            help="Leave these source topics out."),
 )  # fmt: skip
-group_option = option("--group", "groups", multiple=True, metavar="REGEX", help="Only groups that match in full.")
-# Which rows of a plan.
+GROUP_HELP = "Only groups that match in full."
+group_option = option("--group", "groups", multiple=True, metavar="REGEX", help=GROUP_HELP)
+# Which rows of a plan. Inherited from a shell, they would let `verify` open the gate over rows that it passed over.
 row_options = together(
-    group_option, option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.")
+    option("--group", "groups", multiple=True, metavar="REGEX", help=GROUP_HELP, envvar=None),
+    option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.", envvar=None),
 )
 # Filters on groups and topics.
 filter_options = together(

@@ -216,14 +216,14 @@ def _undecided(
 
 
 def _cases(survey: Survey) -> Iterator[GroupCase]:
-    as_of = survey.selected.as_of
+    as_of, others = survey.selected.as_of, survey.selected.groups_seen
     missing: dict[str, dict[TopicPartition, str]] = {}
     for key, why in as_of.missing.items() if as_of else ():
         missing.setdefault(key.group, {})[key.source_partition] = why
     for group, commits in _commits_by_group(survey.keys):
         live = None if as_of is None else as_of.live.get(group, {})
         name = survey.target_names.renamed.get(group, "")
-        is_others = name in survey.selected.groups_seen or name in survey.target_names.renamed
+        is_others = name in others or name in survey.target_names.renamed
         yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}), name, is_others)
 
 

@@ -154,6 +154,7 @@ def write_plan(plan: Plan, path: Path) -> None:
     try:
         with reporting_unwritable(path, f"The plan cannot be written to {path}"), replacing(path) as file:
             _write(plan, file)
+            refuse_overwrite(path)  # writing it takes minutes: the plan that was there may have been applied meanwhile
     except UnicodeEncodeError as error:
         raise MigrateError(
             f"The plan cannot be written to {path}: the name {ascii(error.object)} is no Unicode text.",

@@ -33,8 +33,13 @@ NAMES = (
 
 def refuse_other_names(plan: Plan, flow: Flow) -> None:
     """Raise `Refused` where a mandate would be followed by other names than those that were approved."""
-    planned, now = plan.header.flow, flow_names(flow)
-    for word in NAMES:
+    # Under the default policy an alias is part of every topic's name on the target.
+    planned = dict(plan.header.flow) | {
+        "source alias": plan.header.source_alias,
+        "target alias": plan.header.target_alias,
+    }
+    now = dict(flow_names(flow)) | {"source alias": flow.source.alias, "target alias": flow.target.alias}
+    for word in ("source alias", "target alias", *NAMES):
         if (approved := planned.get(word, "")) != (given := now.get(word, "")):
             raise Refused(
                 f"The mandate was approved with {word} {approved or 'unknown'}, and here it is {given or 'unknown'}.",

@@ -8,11 +8,12 @@ from migrate.apply.assess import Assessment, Fate
 from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.row_results import RowStatus
+from migrate.checks.registry import TOPICS_VISIBLE
 from migrate.commit_table import offsets_at
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
-from migrate.model import Row
+from migrate.model import Decision, Level, Row
 from migrate.plan.attention import failback_text
-from migrate.plan.plan import UNDO
+from migrate.plan.plan import UNDO, Plan
 from migrate.row_table import GroupRows
 from migrate.show.table import at_most, columns, layout, names, number, tally, wrapped
 from migrate.text import Colour, both_names, many, name, paint, safe, shell_word
@@ -283,3 +284,26 @@ def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[
         yield from wrapped("Run the same command again to know whether they are as planned.", width, "  > ")
     if elsewhere:
         yield ""
+
+
+def deleted_whole_lines(plan: Plan, undo: Plan, width: int, colour: bool) -> Iterator[str]:
+    """Yield that a rollback may delete offsets that nobody sees; nothing where the target showed all of its topics.
+
+    A group that was new to the target is deleted there, with what it has committed on a topic that we may not DESCRIBE.
+    """
+    whole = [group for group, rows in undo.groups().items() if {*rows.column("decision")} == {Decision.REMOVE}]
+    alias = plan.header.target_alias
+    found = [c for c in plan.header.checks if c.check == TOPICS_VISIBLE.name and c.subject == alias]
+    if not whole or any(check.level is Level.PASS for check in found):
+        return
+    verdict = (
+        f"{many(len(whole), 'group')} that had no offset on {name(alias)} before {'is' if len(whole) == 1 else 'are'}"
+    )
+    yield from wrapped(paint(f"MAY DELETE MORE: {verdict} deleted there", Colour.YELLOW, colour), width, "", "  ")
+    why = safe(found[0].seen) if found else "whether it shows us all of its topics was not asked"
+    yield from wrapped(
+        f"When the plan was made, {why}. What these groups have committed since on a topic that this principal may not "
+        "DESCRIBE is deleted as well, and nobody sees it.", width, "  ", "    ",
+    )  # fmt: skip
+    yield from wrapped("`doctor` names the topics that are hidden: have DESCRIBE granted on them first.", width, "  > ")
+    yield ""

@@ -7,6 +7,7 @@ from migrate.mm2.name_map import REGEX
 from migrate.plan.mandate import Mandate
 from migrate.plan.plan import Header, Plan
 from migrate.show.table import aligned, wrapped
+from migrate.survey.policies import Untranslatable, parse_untranslatable
 from migrate.text import Colour, many, name, paint, safe, shell_word, some
 
 LABELS = 11
@@ -20,8 +21,9 @@ def mandate_lines(plan: Plan, path: str, width: int, colour: bool) -> Iterator[s
     yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, colour)}"
     yield from aligned(mandate_facts(plan.header), width, LABELS)
     yield ""
+    whole = "whole in the partitions that are not skipped" if _skips(_mandate(plan.header)) else "whole"
     text = (
-        "In each pass a group is set whole or not at all: never while it has members on "
+        f"In each pass a group is set {whole} or not at all: never while it has members on "
         f"{name(plan.header.target_alias)}, never over what somebody else wrote there since we began, never back but "
         "behind our own write."
     )
@@ -54,6 +56,8 @@ def mandate_facts(header: Header) -> Iterator[tuple[str, str]]:
     yield "Topics", safe(", ".join(topics)) or "all that are copied"
     limits = f"grades {safe(', '.join(mandate.grades))}; at most {mandate.max_rereads} records read twice by a group"
     yield "Limits", limits
+    if skips := _skips(mandate):
+        yield "May skip", f"{safe(', '.join(skips))}: such partitions are left out, and their group set without them"
     budget = "" if mandate.max_fetch is None else f", {mandate.max_fetch} bytes from either cluster"
     yield "Reading", f"at most {mandate.match_limit} offsets of a partition{budget} in a pass"
     if mandate.group_map:
@@ -66,6 +70,15 @@ def mandate_facts(header: Header) -> Iterator[tuple[str, str]]:
     yield "Waivers", ", ".join(map(safe, header.waivers)) or "none"
     if header.settings.get("require-signatures"):
         yield "Signatures", f"{header.settings['require-signatures']} are required"
+
+
+def _skips(mandate: Mandate) -> list[str]:
+    """Return for which reasons a partition without a translation is left out, where its group is refused by default."""
+    default, by_reason = parse_untranslatable(mandate.untranslatable)
+    if default is not Untranslatable.SKIP:
+        return [reason for reason, choice in by_reason.items() if choice is Untranslatable.SKIP]
+    kept = [reason for reason, choice in by_reason.items() if choice is not Untranslatable.SKIP]
+    return [f"every reason but {', '.join(kept)}" if kept else "every reason"]
 
 
 def _selection(mandate: Mandate) -> str:

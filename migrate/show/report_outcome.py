@@ -123,7 +123,7 @@ def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verifie
     standings: Counter[str] = Counter()
     if verified is not None:
         standings.update(str(entry["standing"]) for entry in verified.offsets.values())
-        verdicts.append(_verified_verdict(verified, standings, _not_looked_at(plan, verified), past))
+        verdicts.append(verified_headline(plan, verified, past))
     return Aftermath(
         tuple(verdicts), past.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
         state.is_spent, bool(counts) and _is_complete(past, counts),
@@ -240,7 +240,10 @@ def _not_looked_at(plan: Plan, verified: Verified) -> int:
     return sum(place not in verified.offsets and place not in verified.left_out for place in places)
 
 
-def _verified_verdict(verified: Verified, standings: Mapping[str, int], not_looked_at: int, past: PastRuns) -> Headline:
+def verified_headline(plan: Plan, verified: Verified, past: PastRuns) -> Headline:
+    """Return in one sentence what a verification says of a plan, and whether it still does after these runs."""
+    standings = Counter(str(entry["standing"]) for entry in verified.offsets.values())
+    not_looked_at = _not_looked_at(plan, verified)
     counted = tally(standings, sorted(standings)) or "no rows"
     if verified.exit_code not in (EXIT_DONE, EXIT_PARTLY) or not all(standing in GOOD for standing in standings):
         return Headline(f"VERIFY FOUND TROUBLE: {counted}; exit code {verified.exit_code}", "bad")

@@ -18,10 +18,10 @@ from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
 from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan
+from migrate.plan.plan import Plan, refuse_standing
 from migrate.plan.totals import Totals, compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
-from migrate.show.plan_table import next_steps, verdict
+from migrate.show.plan_table import OPTIONS_TO_ADD, next_steps, verdict
 from migrate.show.streamed_json import fields_of
 from migrate.text import shell_word
 
@@ -51,14 +51,17 @@ def review_errors() -> Iterator[None]:
 def open_plan(path: str | Path) -> Plan:
     """Return the plan in a file, and have tables shown whole, with names as they are.
 
-    Raises `ReviewStopped` with one line for a plan that is missing or damaged, or where pandas is missing.
+    Raises `ReviewStopped` with one line for a plan that is missing or damaged, for a mandate (it has no
+    rows: `show` tells all that it allows), and where pandas is missing.
     """
     with review_errors():
         pandas = extra_module("pandas")
         pandas.set_option("display.max_columns", None)
         pandas.set_option("display.max_colwidth", None)
         pandas.set_option("display.html.use_mathjax", False)  # a name with two dollar signs is no formula
-        return read_plan(Path(path))
+        plan = read_plan(Path(path))
+        refuse_standing(plan, "the review")
+        return plan
 
 
 def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
@@ -227,7 +230,8 @@ def next_commands(plan: Plan, path: str | Path) -> str:
     if not steps.execute:
         return f"Fingerprint {plan.fingerprint}\nThere is nothing that may be applied."
     sign = f"mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT"
-    return f"Fingerprint {plan.fingerprint}\n{sign}\n{steps.execute}"
+    said = [sentence for sentence in steps.sentences if sentence != OPTIONS_TO_ADD]
+    return "\n".join([f"Fingerprint {plan.fingerprint}", sign, *said, steps.execute])
 
 
 def _mm2_behind(row: Row) -> int | None:

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.apply.history import REMOVED, SET
-from migrate.apply.journal import journal_to_read
+from migrate.apply.journal import journal_content, journal_to_read
+from migrate.apply.past_runs import PastRuns, past_runs
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
 from migrate.model import Decision
 from migrate.plan.plan import SHORT_DIGITS, Plan
+from migrate.show.report_outcome import read_verified, verified_headline
 from migrate.show.review import PLACE, ReviewStopped, data_frame, extra_module, review_errors
 from migrate.show.streamed_json import fields_of
 
@@ -32,7 +34,8 @@ def open_wave(path: str | Path, plan: Plan) -> Wave:
 def outcome_table(wave: Wave) -> "pd.DataFrame":
     """Return one line per row that was to be written: what was planned, saved, answered and undone, by the journal.
 
-    `as_planned` is True where the group was read back as the plan has it, and nothing speaks against the row.
+    `as_planned` is True where the group was read back as the plan has it, and nothing speaks against the row: what was
+    undone, or was to be, is not as planned any more.
     """
     standings, state = wave_sum(wave).groups, wave.journal
     lines = []
@@ -42,6 +45,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
         if row.decision not in (Decision.SET, Decision.REMOVE) and trace is None:
             continue
         prior = state.prior.get(row.group, {}).get(row.target_partition)
+        is_undone = undo is not None and row.target_partition in undo.planned
         lines.append(
             {
                 **fields_of(row, *PLACE),
@@ -51,7 +55,10 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
                 "answer": (answer := trace.results.get(row.target_partition, "") if trace else ""),
                 "undone": undo.results.get(row.target_partition, "") if undo else "",
                 "group_is": str(standings[row.group]),
-                "as_planned": trace is not None and trace.read_back is True and answer in ("", SET, REMOVED),
+                "as_planned": trace is not None
+                and trace.read_back is True
+                and answer in ("", SET, REMOVED)
+                and not is_undone,
             }
         )
     columns = [*PLACE, "target_topic", "planned", "prior", "answer", "undone", "group_is", "as_planned"]
@@ -74,6 +81,18 @@ def events_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
         lines.append({"time": event["time"], "event": event["event"], "group": event.get("group", ""),
                       "details": json.dumps(rest)})  # fmt: skip
     return data_frame(lines, ["time", "event", "group", "details"])
+
+
+def verification_verdict(path: str | Path, plan_path: str | Path, plan: Plan) -> str:
+    """Return in one line what `verify --format json > FILE` says of the plan, and whether a later run has changed that.
+
+    The records and open blocks are in it, which `verification_table` has no line for. Raises as that does.
+    """
+    _verification(path, plan)
+    with review_errors():
+        content = journal_content(_journal(plan_path, plan))
+        past = PastRuns() if content is None else past_runs(content)
+        return verified_headline(plan, read_verified(Path(path).read_text("utf-8"), str(path), plan), past).text
 
 
 def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":

@@ -287,6 +287,8 @@ def from_offsets_topic(
     with _naming_the_other_way():
         pin, told = persistently(read_once)
     seen = frozenset(group for group, commits in told.commits.items() if commits) | told.undecodable.keys()
+    # Of a group in a partition that nobody read it is not known that it has none: it counts, as a name at least.
+    seen |= {group for group in listed if partition_of(group, pin.partitions) not in pin.logs}
     witness = _witness(pin, told, listed, filters)
     if request.as_of_ms is not None:
         # A group that is gone since is in no listing; one that is there and not listed blocks by itself.

@@ -60,6 +60,7 @@ class FollowScene:
     folder: Path
     waivers: tuple[Any, ...] = ()
     changes: dict[str, Any] = field(default_factory=dict)
+    until_ms: int = 10**15
 
     def __post_init__(self) -> None:
         self.source, self.target, self.mirror = world()
@@ -94,7 +95,7 @@ class FollowScene:
         )  # fmt: skip
         grades = frozenset(map(Grade, self.plan.header.mandate.grades))
         moving = moving_groups(self.plan.header.mandate)
-        choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, moving)
+        choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)
         edges = FollowEdges(self._clusters, self.writing, self._forget)
         called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
         self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None

@@ -8,7 +8,10 @@ import pytest
 
 from migrate.apply.journal import JournalLost, JournalWriter
 from migrate.apply.row_results import RowStatus
+from migrate.cli.apply import refuse_replaced
+from migrate.errors import Refused
 from migrate.model import Commit, Failure, Row, TopicPartition
+from migrate.plan.file import write_plan
 from tests.fakes import ALIVE, Crash, FakeCluster, Script
 from tests.unit.applyscene import Scene, block, kept, statuses, text, three_groups, with_checks
 from tests.unit.plans import plan, row
@@ -172,3 +175,27 @@ def test_a_run_that_ended_early_and_set_all_says_so_in_words(tmp_path: Path, mon
     result = scene.apply()
     assert result.exit_code == 4 and set(statuses(result).values()) == {RowStatus.SET}
     assert text(result).startswith("APPLIED, AND ENDED EARLY")
+
+
+@pytest.mark.parametrize("replaced_by", ["another plan", "nothing", "no plan"])
+def test_a_plan_file_that_was_replaced_while_it_was_assessed_is_not_applied(tmp_path: Path, replaced_by: str) -> None:
+    scene, path = three_groups(tmp_path), tmp_path / "cutover.plan"
+    write_plan(scene.plan, path)
+
+    def replace_it(call: str) -> None:
+        path.unlink(missing_ok=True)
+        if replaced_by == "another plan":
+            write_plan(plan(row("z")), path)
+        elif replaced_by == "no plan":
+            path.write_text("a letter")
+
+    scene.target.on_call = replace_it
+    with pytest.raises(Refused, match="while it was being looked at"):
+        scene.apply(begun=lambda: refuse_replaced(scene.plan, path))
+    assert scene.target.writes == 0 and not scene.journal.read().applied
+
+
+def test_a_plan_file_that_stayed_is_applied(tmp_path: Path) -> None:
+    scene, path = three_groups(tmp_path), tmp_path / "cutover.plan"
+    write_plan(scene.plan, path)
+    assert scene.apply(begun=lambda: refuse_replaced(scene.plan, path)).exit_code == 0

@@ -215,10 +215,11 @@ def test_what_we_wrote_and_has_no_row_any_more_refuses_its_group_and_what_we_nev
     assert verdict is not None and (verdict.reason, verdict.is_unsafe, verdict.is_final) == (WhyNot.GONE, True, False)
 
 
-def test_a_skipped_row_of_what_we_wrote_is_a_row_all_the_same() -> None:
+def test_a_skipped_row_of_what_we_wrote_refuses_its_group_as_unsafe() -> None:
     skipped = make_untranslated(Decision.SKIP, "topic-not-replicated")
     assert skipped.target_partition == PLACE
-    assert judge(sight(skipped, standing={PLACE: Commit(650)}), wrote(650), ALLOWED, 0).refused is None
+    refused = judge(sight(skipped, standing={PLACE: Commit(650)}), wrote(650), ALLOWED, 0).refused
+    assert refused is not None and (refused.reason, refused.is_unsafe) == ("topic-not-replicated", True)
 
 
 class LifeOfAFollow(RuleBasedStateMachine):

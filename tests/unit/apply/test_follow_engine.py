@@ -54,6 +54,37 @@ def test_a_dry_run_tells_one_pass_and_writes_nothing_not_even_a_journal(scene):
     assert not scene.journal.path.exists()
 
 
+@pytest.mark.parametrize("amid", ["the look", "the look again"])
+def test_nothing_is_begun_to_be_written_once_the_mandate_has_ended(scene, amid):
+    scene.until_ms = scene.clock.now_ms() + 60_000
+
+    def take_long(call: str) -> None:
+        if call == "states" and scene.target.calls["states"] == (1 if amid == "the look" else 2):
+            scene.clock.wait(61.0)
+
+    scene.target.on_call = take_long
+    told = scene.look()
+    assert (scene.target.writes, told.rows_set) == (0, 0) and scene.on_b("g") == {}
+    assert told.is_stopped == (amid == "the look")
+    assert told.is_stopped or reasons(told) == {"g": WhyNot.NOT_SET, "h": WhyNot.NOT_SET}
+
+
+def test_tries_of_a_write_end_with_the_mandate(scene):
+    scene.until_ms = scene.clock.now_ms() + 6_500
+    scene.target.script("alter", "g", *[Script(Failure("REQUEST_TIMED_OUT", "busy", retriable=True))] * 500)
+    scene.look()
+    assert scene.clock.now_ms() <= scene.until_ms
+
+
+def test_a_partition_that_was_written_and_is_skipped_now_holds_its_group_back_and_makes_it_unsafe(tmp_path):
+    scene = FollowScene(tmp_path, changes={"untranslatable": ("block", "commit-beyond-log-end=skip")})
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    scene.source.commit("g", "t", 1, 5_000)
+    told = scene.look()
+    assert reasons(told) == {"g": "commit-beyond-log-end"} and told.unsafe == ("g",) and scene.on_b("g") == G
+
+
 def test_a_group_that_comes_alive_on_the_target_is_left_alone_from_then_on_also_after_it_has_gone(scene):
     scene.look()
     scene.target.states["g"] = ALIVE

@@ -23,6 +23,7 @@ class Passes:
         outcome = self.outcomes.pop(0) if self.outcomes else {}
         if isinstance(outcome, Exception):
             raise outcome
+        self.stopped = self.stopped or outcome.pop("told_to", False)
         return PassResult(len(self.began), self.clock.now_ms(), rows_set=1, **outcome)
 
     def run(self, passes=3, every=30.0, until_ms=10**15):
@@ -56,9 +57,14 @@ def test_a_wish_to_stop_ends_it_after_the_pass_and_amid_the_wait():
 
 
 def test_a_pass_that_was_told_to_stop_before_it_wrote_says_nothing_of_how_the_passes_ended():
-    passes = Passes({}, {"is_stopped": True})
+    passes = Passes({}, {"is_stopped": True, "told_to": True})
     total, ended = passes.run()
     assert (total.passes, total.exit_code, ended, len(passes.told)) == (1, EXIT_DONE, "it was told to stop", 1)
+
+
+def test_a_pass_that_did_not_write_because_the_mandate_had_ended_is_told_as_that():
+    total, ended = Passes({}, {"is_stopped": True}).run()
+    assert (total.passes, ended) == (1, "the mandate has ended")
 
 
 def test_a_cluster_that_does_not_answer_ends_a_pass_and_not_the_passes():

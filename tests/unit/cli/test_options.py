@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from migrate.cli.main import verify
+from migrate.cli.offline import show
 from migrate.cli.options import NEVER_FROM_ENVIRONMENT, resolve_policies
 from migrate.survey.policies import Rewind, Uncommitted
 from tests.facts import options as cluster_options
@@ -17,6 +19,13 @@ def test_the_reference_names_what_the_environment_does_not_set():
     named = re.search(r"those\s+that affect data \(([^)]+)\)", REFERENCE)
     assert named and set(re.findall(r"`(--[a-z-]+)`", named[1])) == NEVER_FROM_ENVIRONMENT
     assert {"--source-unreachable", "--consumers-ran"} <= NEVER_FROM_ENVIRONMENT
+
+
+@pytest.mark.parametrize("command", [show, verify])
+def test_no_environment_chooses_the_rows_that_are_looked_at(command):
+    """`verify` exits 0 over the rows that were chosen, and that opens the gate."""
+    chosen = {p.name: p.envvar for p in command.params if p.name in ("groups", "only", "limit")}
+    assert chosen and not any(chosen.values())
 
 
 def test_an_option_that_does_not_affect_data_is_taken_from_the_environment(tmp_path):

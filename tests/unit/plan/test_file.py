@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from migrate.errors import EXIT_FAILED, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.model import Row
+from migrate.plan import file
 from migrate.plan.companions import journal_path
 from migrate.plan.file import (
     FINGERPRINT_KEY,
@@ -312,6 +313,19 @@ def test_a_plan_with_a_journal_is_not_overwritten(written):
     with pytest.raises(Refused, match="journal"):
         write_plan(make_plan(), written)
     assert written.read_bytes() == before
+
+
+def test_a_plan_that_came_to_be_applied_while_another_was_written_over_it_stays(written, monkeypatch):
+    before, write = written.read_bytes(), file._write
+
+    def applied_meanwhile(plan, into):
+        write(plan, into)
+        journal_path(written, golden_plan().fingerprint).write_text("{}\n")
+
+    monkeypatch.setattr(file, "_write", applied_meanwhile)
+    with pytest.raises(Refused, match="being the way back"):
+        write_plan(make_plan(), written)
+    assert written.read_bytes() == before and len(list(written.parent.iterdir())) == 2
 
 
 def test_the_journal_of_another_plan_of_that_name_does_not_hinder(written):

@@ -119,7 +119,8 @@ def test_a_group_that_the_target_has_under_the_old_name_too_is_warned_of():
 
 def test_a_new_name_that_a_group_of_other_topics_has_on_the_target_is_warned_of():
     source, target, mirror = world()
-    target.commit("g-eu", "A.t", 0, 3)
+    offset = planned(source, target, mirror, group_map=TO_EU).rows.groups()["g"][0].target_offset
+    target.commit("g-eu", "A.t", 0, offset)
     assert not checks_of(planned(source, target, mirror, group_map=TO_EU), "group-name-taken"), "as after an apply"
     target.commit("g-eu", "A.u", 0, 7)
     wave = planned(source, target, mirror, group_map=TO_EU, filters=Filters.from_options(topics=["t"]))
@@ -131,6 +132,17 @@ def test_a_new_name_that_a_group_of_other_topics_has_on_the_target_is_warned_of(
         Level.WARN,
         "g",
     ) and "committed on A.u-0, local-0 as well" in warning.seen
+
+
+def test_a_group_on_the_target_that_would_be_moved_under_its_new_name_is_warned_of_with_its_offset():
+    source, target, mirror = world()
+    target.commit("g-eu", "A.t", 0, 3)
+    plan = planned(source, target, mirror, group_map=TO_EU)
+    (warning,) = [c for c in plan.header.checks if c.check == "group-name-taken"]
+    assert (warning.level, warning.subject) == (Level.WARN, "g")
+    (row,) = [r for r in plan.rows if r.group == "g" and r.partition == 0]
+    assert warning.seen == f"B has one: the plan would move it on A.t-0 from 3 to {row.target_offset}"
+    assert "another application's" in warning.todo
 
 
 @pytest.mark.parametrize("lines", [["g,h"], ["g,x", "h,x"], ["h,g"]])

@@ -17,6 +17,7 @@ from migrate.plan.standing import (
     moving_groups,
     parse_grades,
     policies_of_mandate,
+    refuse_other_names,
     refuse_over,
     refuse_until,
 )
@@ -99,3 +100,12 @@ def test_a_mandate_holds_for_30_days_at_most_and_not_beyond_its_end():
     refuse_over(mandate_of(plan), plan, ends - 1, "then")
     with pytest.raises(Refused, match="ended then"):
         refuse_over(mandate_of(plan), plan, ends, "then")
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_mandate_is_not_followed_under_another_alias_which_is_part_of_topics_names(side):
+    plan = mandated(FLOW)
+    refuse_other_names(plan, FLOW)
+    other = replace(FLOW, **{side: replace(getattr(FLOW, side), alias="Z")})
+    with pytest.raises(Refused, match=f"approved with {side} alias [AB], and here it is Z"):
+        refuse_other_names(plan, other)

@@ -1,14 +1,17 @@
 """Results of writing: the verdict, each row, what a rollback cannot take back, and the command that comes next."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from migrate.apply.elsewhere import Elsewhere
-from migrate.show.apply import NAMED, Typed, apply_lines, elsewhere_lines
-from tests.builders import make_row
+from migrate.model import Level
+from migrate.row_table import PlanRows
+from migrate.show.apply import NAMED, Typed, apply_lines, deleted_whole_lines, elsewhere_lines
+from tests.builders import make_check, make_row
 from tests.unit.applyscene import Scene, three_groups
-from tests.unit.plans import plan
+from tests.unit.plans import plan, row
 
 
 @pytest.fixture
@@ -71,3 +74,18 @@ def test_rows_beyond_the_limit_are_counted():
 def test_groups_that_could_not_be_read_are_named_with_the_reason():
     told = cannot_take_back(Elsewhere(unread=("a", "b"), why="it timed out"))
     assert "NOT LOOKED AT: 2 groups" in told and "a, b: it timed out" in told
+
+
+@pytest.mark.parametrize(("level", "said"), [
+    (None, "was not asked"), (Level.WARN, "2 outside the flow are there"), (Level.NOT_VISIBLE, "2 outside the flow"),
+    (Level.PASS, ""),
+])  # fmt: skip
+def test_a_rollback_that_deletes_groups_says_so_unless_the_target_showed_all_its_topics(tmp_path, level, said):
+    check = make_check("topics-visible", "B", level=level, seen="2 outside the flow are there and not shown to us")
+    scene = Scene(plan(row("a"), row("b", target_prior=10), checks=(check,) if level else ()), tmp_path)
+    scene.apply()
+    undo = scene.undo()
+    told = " ".join(" ".join(deleted_whole_lines(scene.plan, undo, 100, False)).split())
+    assert told.startswith("MAY DELETE MORE: 1 group that had no offset on B") == bool(said) and said in told
+    back_alone = replace(undo, rows=PlanRows.of(r for r in undo.rows if r.group == "b"))
+    assert not list(deleted_whole_lines(scene.plan, back_alone, 100, False))

@@ -1,5 +1,7 @@
 """A mandate as it is read before it is approved: all that it allows, and every name that it gives."""
 
+import pytest
+
 from migrate.plan.mandate import MappedGroup
 from migrate.show.mandate import mandate_lines, mandate_verdict
 from migrate.survey.policies import Waiver
@@ -34,5 +36,16 @@ def test_a_mandate_shows_all_that_it_allows_before_anybody_approves_it():
     assert shown.startswith(mandate_verdict(PLAN)) and PLAN.fingerprint in shown
     for said in ("bill.*", "exact, bounded", "1000000 records", "500 bytes", "flink", "group-sync:g", "id-a", "id-b"):
         assert said in shown
+    assert "May skip" not in shown and "a group is set whole or not at all" in shown
     plain = text(mandate_lines(mandated(FLOW, named_groups=("a", "b"), exclude_groups=("x",)), "p", 200, False))
     assert "all, of the 2 names of a groups file, not x" in plain and "Moving" not in plain
+
+
+@pytest.mark.parametrize(("untranslatable", "told"), [
+    (("block", "source-topic-missing=skip"), "source-topic-missing: such partitions are left out"),
+    (("skip",), "every reason: such partitions are left out"),
+    (("skip", "source-topic-missing=block"), "every reason but source-topic-missing: such partitions are left out"),
+])  # fmt: skip
+def test_whoever_approves_a_mandate_reads_what_it_may_skip(untranslatable, told):
+    shown = text(mandate_lines(mandated(FLOW, untranslatable=untranslatable), "follow.plan", 200, False))
+    assert "May skip " in shown and told in shown and "set whole in the partitions that are not skipped" in shown

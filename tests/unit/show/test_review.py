@@ -1,10 +1,15 @@
 """The notebooks' tables: the numbers that `show` adds up, also of a plan without rows."""
 
+import pytest
+
 from migrate.model import Decision
+from migrate.plan.file import write_plan
 from migrate.plan.totals import group_totals
 from migrate.show import review
-from tests.builders import make_plan, make_row
+from tests.builders import make_plan, make_row, make_untranslated
+from tests.unit.followscene import mandated
 from tests.unit.goldenplan import golden_plan
+from tests.unit.surveyscene import FLOW
 
 
 def test_every_table_of_an_empty_plan_has_its_columns_and_no_line():
@@ -31,3 +36,15 @@ def test_the_next_commands_sign_and_apply_this_fingerprint():
     assert first == f"Fingerprint {plan.fingerprint}" and sign.startswith("mm2-migrate sign 'my plan' --by")
     assert apply == f"mm2-migrate apply 'my plan' --approve {plan.fingerprint} --execute"
     assert review.next_commands(make_plan(), "p").endswith("There is nothing that may be applied.")
+
+
+def test_a_command_that_leaves_blocked_groups_out_is_never_given_without_saying_so():
+    plan = make_plan([make_row(), make_untranslated(Decision.BLOCK, "commit-beyond-log-end", "bad")])
+    *_, said, apply = review.next_commands(plan, "p").split("\n")
+    assert "leave the blocked groups out" in said and "--allow-partial" in apply
+
+
+def test_a_mandate_is_no_plan_to_review(tmp_path):
+    write_plan(mandated(FLOW), tmp_path / "m.plan")
+    with pytest.raises(review.ReviewStopped, match="is a mandate"):
+        review.open_plan(tmp_path / "m.plan")

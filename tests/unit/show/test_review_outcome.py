@@ -52,6 +52,7 @@ def test_the_second_notebook_tells_what_was_done_and_found(applied):
     assert list(rows["as_planned"]) == [True, True] and rows[~rows["as_planned"]].empty
     unwritten = outcome.not_written_table(path.parent / "verification.json", made)
     assert list(zip(unwritten["group"], unwritten["why"], strict=True)) == [("crm", "blocked")]
+    assert any("VERIFIED IN PART: 2 equal; 1 row not written" in text for text in outputs(notebook, "text/plain"))
     assert list(outcome.verification_table(path.parent / "verification.json", made)["standing"]) == ["equal", "equal"]
     assert set(outcome.events_table(path, made)["event"]) >= {"begin", "backup", "intent", "outcome", "readback", "end"}
 
@@ -71,7 +72,8 @@ def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_lin
 def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
     path, made = applied
     target, _ = clusters(made)
-    log = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
+    later = FakeClock(1_700_000_060_000)
+    log = Journal(journal_path(path, made.fingerprint), made.fingerprint, later.now_ms)
     undo = undo_plan(made, log.read(), 0, "0.1.0")
     own = Journal(journal_path(path.with_name("undo.plan"), undo.fingerprint), undo.fingerprint, FakeClock().now_ms)
     for planned in made.rows:
@@ -83,4 +85,7 @@ def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
     assert outcome.standings_table(wave)["groups"].to_dict() == {
         "moved": 0, "uncertain": 0, "undone": 2, "left": 1, "as-it-is": 0,
     }  # fmt: skip
-    assert list(outcome.outcome_table(wave)["undone"]) == ["removed", "removed"]
+    rows = outcome.outcome_table(wave)
+    assert list(rows["undone"]) == ["removed", "removed"] and not any(rows["as_planned"])
+    verdict = outcome.verification_verdict(path.parent / "verification.json", path, made)
+    assert verdict.startswith("VERIFIED BEFORE THE LAST APPLY OF AN UNDO PLAN")

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.errors import UsageError
 from migrate.mm2.flow import Flow, Replicator
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.other_names import MappedNames
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.names import with_names
+from migrate.survey.policies import Policies, parse_untranslatable
 from migrate.survey.survey import Clusters, PlanRequest
 from tests.fakes import FakeCluster
 from tests.unit.planscene import FakeMirror
@@ -41,6 +43,18 @@ def test_names_that_two_topics_share_are_found_on_the_cluster_that_is_copied_fro
 def test_a_topic_that_the_filters_leave_out_shares_no_name():
     found = asked(request(flow=flow(), filters=Filters(exclude_topics=(re.compile("t"),)))).flow
     assert not found.why_not_replicated("x-t")
+
+
+@pytest.mark.parametrize("choices", [("earliest",), ("topic-not-replicated=latest",)])
+def test_no_offset_is_chosen_for_topics_that_share_a_name(choices):
+    """A group that has read both would have two rows for one partition, and its journal no end."""
+    chosen = Policies((), *parse_untranslatable(choices))
+    with pytest.raises(UsageError, match="t, x-t would all be t on B"):
+        asked(request(flow=flow(), policies=chosen))
+    without = Filters(exclude_topics=(re.compile("t"),))
+    assert not asked(request(flow=flow(), policies=chosen, filters=without)).flow.why_not_replicated("x-t")
+    skipping = Policies((), *parse_untranslatable([*choices, "topic-not-replicated=skip"]))
+    assert asked(request(flow=flow(), policies=skipping)).flow.why_not_replicated("t")
 
 
 @pytest.mark.parametrize("topic", ["t", "x-t"])

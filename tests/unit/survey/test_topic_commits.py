@@ -8,6 +8,7 @@ import pytest
 
 from migrate.errors import ClusterError, Refused
 from migrate.match.comparison import Limits
+from migrate.mm2.name_map import NameMap
 from migrate.model import Commit, Commits, Decision, GroupPartition, Level, LogRange, Scope, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
@@ -108,12 +109,13 @@ def planned(source, target, mirror, topic=None, facts=None, policies=None, **ask
 
 
 def from_topic(
-    filters=None, facts=None, policies=None, scene=None, limits=None, as_of_ms=None, **told
+    filters=None, facts=None, policies=None, scene=None, limits=None, as_of_ms=None, group_map=None, **told
 ) -> tuple[Plan, FakeTopic]:
     source, target, mirror = scene or world()
     offsets_topic(source)
     topic = FakeTopic(source, **told)
-    asked = {"filters": filters or Filters(), "as_of_ms": as_of_ms} | ({"limits": limits} if limits else {})
+    asked = {"filters": filters or Filters(), "as_of_ms": as_of_ms, "group_map": group_map or NameMap()}
+    asked |= {"limits": limits} if limits else {}
     return planned(source, target, mirror, topic, facts, policies, **asked), topic
 
 
@@ -162,6 +164,15 @@ def test_of_groups_that_are_named_only_their_partitions_are_read():
     made, topic = from_topic(Filters.from_options(groups=["g"]))
     assert set(topic.pins[0].logs) == {partition_of("g", PARTITIONS)}
     assert {row.group for row in made.rows} == {"g"}
+
+
+def test_a_group_of_another_wave_is_seen_also_where_nobody_read_its_partition():
+    """It would have the name that a group of this wave gets, and take its offsets over later."""
+    names = NameMap.from_lines("--group-map", "f", "group", ["source_group,target_group", "g,x", "h,x"])
+    made, topic = from_topic(Filters.from_options(groups=["g"]), group_map=names)
+    assert partition_of("h", PARTITIONS) not in topic.pins[0].logs
+    assert [c.subject for c in made.blocks() if c.check == "group-name-shared"] == ["g"]
+    assert not [c for c in made.blocks() if c.check == "named-groups-exist"]
 
 
 def test_a_group_that_no_listing_shows_is_named_and_blocks_until_it_is_accepted():
