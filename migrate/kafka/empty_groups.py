@@ -1,6 +1,5 @@
 """Groups that a listing calls empty: of many groups, one request to each broker instead of three for each group."""
 
-from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -12,6 +11,7 @@ from migrate.kafka.settings import ClientSettings
 
 # Of fewer groups, describing each is done as soon.
 WORTH_LISTING = 100
+NOT_EMPTY = set(ConsumerGroupState) - {ConsumerGroupState.EMPTY, ConsumerGroupState.UNKNOWN}
 # A broker that does not answer holds up a whole listing, and hardly a description.
 LISTING_SECONDS = 5.0
 
@@ -27,18 +27,28 @@ class EmptyGroups:
         """Return those of many groups that are classic and listed as Empty: nobody is in them, nor has an assignor.
 
         All others are to be described, none of them is said to have members: before Kafka 3.8 a list does not tell the
-        type, and a group that moves between coordinators is in the lists of both or of neither.
+        type, and a group that moves between coordinators is in the lists of both or of neither. Of a group in two
+        brokers' lists librdkafka keeps the entry that came first, so those in any other state are asked for once more.
         """
         if self._has_failed or len(groups) < WORTH_LISTING:
             return frozenset()
-        try:
-            listed = self._connection.answer("list its groups", lambda client: client.list_consumer_groups(**LONGEST))
-        except ClusterError:
+        listed = self._listed({ConsumerGroupState.EMPTY})
+        others = self._listed(NOT_EMPTY) if listed else ()
+        if listed is None or others is None:
             self._has_failed = True
             return frozenset()
-        times = Counter(group.group_id for group in listed.valid)
-        empty = (group.group_id for group in listed.valid if _is_empty(group) and times[group.group_id] == 1)
-        return frozenset(empty).intersection(groups)
+        empty = {group.group_id for group in listed if _is_empty(group)}
+        return frozenset(empty.intersection(groups) - {group.group_id for group in others})
+
+    def _listed(self, states: set[ConsumerGroupState]) -> Collection[Any] | None:
+        """Return the groups in these states; None where a broker gave no answer: it may coordinate any of them."""
+        try:
+            listed = self._connection.answer(
+                "list its groups", lambda client: client.list_consumer_groups(states=states, **LONGEST)
+            )
+        except ClusterError:
+            return None
+        return None if listed.errors else listed.valid
 
 
 def _is_empty(listed: Any) -> bool:

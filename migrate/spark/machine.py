@@ -37,9 +37,11 @@ _CRASH_OPTIONS = "-XX:-CreateCoredumpOnCrash -XX:ErrorFile=/dev/null"
 class _Started:
     """What is to be remembered of the JVM that was started last.
 
-    `recording` is the archive that it records classes for, `leaves_behind` a folder that was not there before.
+    `process` is its own: one of another process is the user's, and is never ended here. `recording` is the archive that
+    it records classes for, `leaves_behind` a folder that was not there before.
     """
 
+    process: "subprocess.Popen[bytes] | None" = None
     recording: ClassArchive | None = None
     leaves_behind: Path | None = None
 
@@ -63,7 +65,14 @@ def java_machine() -> Any:
 
 
 def open_gateway(settings: Mapping[str, str], archive: ClassArchive | None, recording: bool = False) -> None:
-    """Start a JVM, with the archive of its classes where there is one; without, where it does not start with it."""
+    """Start a JVM, with the archive of its classes where there is one; without, where it does not start with it.
+
+    Where this process has one already, Spark starts in that.
+    """
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is not None:
+        return
     options = archive.options(recording) if archive else ""
     _started.recording = archive if options == RECORDING else None
     try:
@@ -88,6 +97,7 @@ def _start_machine(settings: Mapping[str, str], options: str) -> None:
             # the JVM's answers. It ends when its standard input does, however this process ends.
             own = {"stdout": log, "stderr": log, "start_new_session": True}
             SparkContext._ensure_initialized(gateway=launch_gateway(spark_conf, own))
+            _started.process = SparkContext._gateway.proc
     except EnvironmentLacks:
         raise
     except Exception as error:
@@ -174,8 +184,8 @@ def break_off_start(has_ended: Callable[[float], bool]) -> None:
 
 
 def machine_ending() -> str | None:
-    """Return how the JVM that we launched has ended, e.g. "by SIGKILL"; None while it runs, or if we launched none."""
-    process = _process()
+    """Return how this process's JVM has ended, e.g. "by SIGKILL"; None while it runs, or if none was launched here."""
+    process = _launched_here()
     if process is None:
         return None
     try:
@@ -187,6 +197,12 @@ def machine_ending() -> str | None:
 
 def _process() -> "subprocess.Popen[bytes] | None":
     """Return the process of the JVM that we launched, None if we launched none."""
+    process = _launched_here()
+    return process if process is _started.process else None
+
+
+def _launched_here() -> "subprocess.Popen[bytes] | None":
+    """Return the process of the JVM that this process has launched, be it a notebook's own; None if it has none."""
     from pyspark import SparkContext
 
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)

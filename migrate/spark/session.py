@@ -43,6 +43,16 @@ _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 _DAEMON = "spark.python.daemon.module"
 
 
+@dataclass
+class _Started:
+    """The Spark that we started last, None before: any other that runs is the user's, and is never stopped here."""
+
+    context: Any = None
+
+
+_started = _Started()
+
+
 @dataclass(frozen=True)
 class Start:
     """How a Spark of ours starts.
@@ -71,7 +81,11 @@ def spark_session(
     """
     conf = dict(conf or {})
     running = _running_session()
-    own = _launch(master, conf, start or Start()) if running is None else running.newSession()
+    if running is None:
+        own = _launch(master, conf, start or Start())
+        _started.context = own.sparkContext
+    else:
+        own = running.newSession()
     with_newer_sources(own)
     for key, value in SQL_SETTINGS.items():
         own.conf.set(key, conf.get(key, value))
@@ -87,7 +101,7 @@ def with_newer_sources(spark: "SparkSession") -> "SparkSession":
 
 
 def stop_session(spark: "SparkSession") -> None:
-    """Stop Spark and end its JVM, and wait until it is gone. Leaves a JVM that we did not launch."""
+    """Stop Spark and end its JVM, and wait until it is gone. Leaves a Spark, and a JVM, that we did not start."""
     try:
         stop_spark(spark)
     finally:
@@ -95,14 +109,14 @@ def stop_session(spark: "SparkSession") -> None:
 
 
 def stop_spark(spark: "SparkSession") -> None:
-    """Stop Spark, if it runs; its JVM goes on."""
+    """Stop Spark, if it runs and we started it; its JVM goes on. A notebook's own, or a platform's, goes on too."""
     from pyspark import SparkContext
 
-    if SparkContext._gateway is None:
-        return
     context: Any = SparkContext._active_spark_context
+    if SparkContext._gateway is None or (context is not None and context is not _started.context):
+        return
     server = getattr(context, "_accumulatorServer", None)
-    if server is not None:
+    if context is not None and server is not None:
         # It looks once a second whether it should stop, and pyspark would wait for it; that its JVM is gone by then is
         # no news, and it would print a stack trace over it.
         server.handle_error = lambda *_: None

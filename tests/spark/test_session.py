@@ -150,6 +150,29 @@ def test_a_start_that_nobody_waits_for_is_broken_off_and_spark_can_be_started_ag
     assert list(tmp_path.iterdir()) == []
 
 
+OF_THE_USER = """
+from pyspark.sql import SparkSession
+from migrate.spark.background import background_spark
+from migrate.spark.session import spark_session, stop_session
+from migrate.spark.session_settings import settings_of
+mine = SparkSession.builder.config(map=settings_of("local[1]", {}, small=True)).getOrCreate()
+with background_spark("local[1]", {}) as session:
+    print(session().range(2).count())
+    session.end_session()
+ours = spark_session("local[1]")
+stop_session(ours)
+print(mine.range(3).count(), mine.sparkContext.applicationId == ours.sparkContext.applicationId)
+mine.stop()
+"""
+
+
+def test_a_spark_that_a_notebook_or_a_platform_has_started_goes_on_when_a_command_has_ended():
+    done = subprocess.run(
+        [sys.executable, "-c", OF_THE_USER], capture_output=True, text=True, timeout=180, env=with_our_package()
+    )
+    assert (done.returncode, done.stdout) == (0, "2\n3 True\n"), done.stderr
+
+
 ELSEWHERE = """
 from migrate.cli.wiring import DAEMON
 from migrate.spark.session import Start, spark_session, stop_session

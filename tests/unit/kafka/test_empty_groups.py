@@ -16,24 +16,38 @@ def listed(group, state=ConsumerGroupState.EMPTY, kind=ConsumerGroupType.CLASSIC
     return SimpleNamespace(group_id=group, state=state, type=kind)
 
 
-def over(*groups, error=None):
-    """The groups that are listed, and who was asked."""
+def over(*groups, error=None, errors=()):
+    """The groups that are listed, each as the first broker in the states asked for has it; and what was asked."""
     asked = []
 
+    class Client:
+        def list_consumer_groups(self, states, **_):
+            asked.append(states)
+            first = {}
+            for group in groups:
+                if group.state in states:
+                    first.setdefault(group.group_id, group)
+            return SimpleNamespace(valid=list(first.values()), errors=errors)
+
     def answer(what, submit):
-        asked.append(what)
         if error is not None:
+            asked.append(what)
             raise error
-        return SimpleNamespace(valid=groups, errors=["a broker's part is missing"])
+        return submit(Client())
 
     empty = EmptyGroups(ClientSettings(Side.SOURCE, "A", "source A", {}), deadline_seconds=60.0)
     empty._connection = SimpleNamespace(answer=answer)
     return empty, asked
 
 
-def test_a_classic_group_that_is_listed_as_empty_is_empty_also_where_another_broker_says_nothing():
+def test_a_classic_group_that_is_listed_as_empty_is_empty():
     empty, _ = over(listed("g1"), listed("g2"), listed("not-asked-for"))
     assert empty.among(MANY) == {"g1", "g2"}
+
+
+def test_where_a_broker_gives_no_answer_all_are_described_for_it_may_have_become_their_coordinator():
+    empty, asked = over(listed("g1"), listed("g2"), errors=["COORDINATOR_LOAD_IN_PROGRESS"])
+    assert empty.among(MANY) == empty.among(MANY) == frozenset() and len(asked) == 1
 
 
 def test_whatever_else_is_listed_is_left_to_be_described():
@@ -46,8 +60,9 @@ def test_whatever_else_is_listed_is_left_to_be_described():
 
 
 def test_a_group_in_the_lists_of_two_brokers_is_left_to_be_described():
-    empty, _ = over(listed("g1"), listed("g1", ConsumerGroupState.STABLE), listed("g2"), listed("g2"), listed("g3"))
-    assert empty.among(MANY) == {"g3"}
+    rebalancing, stable = ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupState.STABLE
+    empty, asked = over(listed("g1"), listed("g1", stable), listed("g2", rebalancing), listed("g2"), listed("g3"))
+    assert empty.among(MANY) == {"g3"} and len(asked) == 2
 
 
 def test_few_groups_are_not_worth_a_listing():
