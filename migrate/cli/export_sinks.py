@@ -183,9 +183,13 @@ class TopicSink:
 
     @contextmanager
     def opened(self, session: Any) -> Iterator[Written]:
-        """Yield what writes to the topic; log ends are read before and after."""
-        from migrate.spark.topic_writer import TopicWriter
+        """Yield what writes to the topic; log ends are read before and after.
 
+        Raises `Refused` where Spark would show the topic's secrets.
+        """
+        from migrate.spark.topic_writer import TopicWriter, refuse_told
+
+        refuse_told(session, self.of.java)
         settings = replace(self.of.java, name=self.of.cluster.bootstrap)
         writer = TopicWriter(settings, self.topic, self.read_secrets)
         with closing(self.of.admin()) as destination:

@@ -6,14 +6,14 @@ A producer's own retries write nothing twice. A task that Spark runs again does,
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, Refused
 from migrate.mm2.secrets import redact
 from migrate.spark.java_errors import root_cause
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.machine import log_file
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 # Spark's sink rejects the serializers. A partitioner of the user's might part the records of one key, or not be there;
 # a producer with a transactional id sends nothing outside a transaction.
@@ -30,6 +30,21 @@ FIXED = {
 def producer_options(settings: JavaSettings) -> Mapping[str, str]:
     """Return the options of Spark's Kafka sink; no property of the user's changes what "written" means."""
     return {key: value for key, value in settings.source.items() if key not in _NOT_FOR_SINK} | FIXED
+
+
+def refuse_told(spark: "SparkSession", settings: JavaSettings) -> None:
+    """Raise `Refused` where Spark would show what a producer logs in with: in its event log, or in its UI.
+
+    The sink's options are part of the plan that both have, and Spark hides secrets in those of its readers alone.
+    """
+    telling = {"spark.eventLog.enabled": "false", "spark.ui.enabled": "true"}
+    on = [key for key, default in telling.items() if str(spark.conf.get(key, default)).lower() == "true"]
+    if settings.secrets and on:
+        raise Refused(
+            f"--to-config holds secrets, and Spark would show them to whoever reads its plans: {' and '.join(on)}.",
+            f"Add {' '.join(f'--spark-conf {key}=false' for key in on)} (or --conf to spark-submit), or write Parquet "
+            "with --out, and have that produced by what may.",
+        )
 
 
 class TopicWriter:

@@ -6,7 +6,7 @@ from migrate.errors import ClusterError
 from migrate.mm2.flow import Cluster
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
-from migrate.spark.topic_writer import TopicWriter
+from migrate.spark.topic_writer import TopicWriter, refuse_told
 
 pytestmark = pytest.mark.spark
 
@@ -16,6 +16,10 @@ JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required usernam
 def settings(**properties):
     given = {name.replace("_", "."): value for name, value in properties.items()}
     return java_settings(Cluster(Side.TARGET, "C", {"bootstrap.servers": "127.0.0.1:1", **given}))
+
+
+def test_an_embedded_spark_shows_no_secret_by_itself(spark):
+    refuse_told(spark, settings(sasl_jaas_config=JAAS))
 
 
 def test_a_cluster_that_does_not_take_them_is_one_sentence_without_a_secret(spark):
