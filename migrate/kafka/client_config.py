@@ -84,7 +84,10 @@ def librdkafka_config(properties: Mapping[str, str], origin: str) -> dict[str, s
 def client_settings(cluster: Cluster) -> ClientSettings:
     """Return what every client of librdkafka to this cluster is made with; raises as `librdkafka_config` does."""
     config = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
-    return ClientSettings(cluster.side, cluster.alias, cluster.name, config, secret_values(cluster.properties))
+    secrets = secret_values(cluster.properties)
+    if sent := config.get("sasl.oauthbearer.client.secret"):
+        secrets |= {sent}  # it may be encoded
+    return ClientSettings(cluster.side, cluster.alias, cluster.name, config, secrets)
 
 
 def _map_connection(settings: Settings) -> None:

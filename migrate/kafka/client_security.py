@@ -8,15 +8,15 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import wrap
+from urllib.parse import quote_plus
 
 from migrate.errors import ConfigError
 from migrate.kafka.key_stores import Store, UnreadableStore, is_pkcs12, joined, read_store
 from migrate.mm2.config_providers import Providers
-from migrate.mm2.jaas import LoginModule, parse_jaas
+from migrate.mm2.jaas import CLIENT_CREDENTIALS, OAUTH_SETTINGS, LoginModule, parse_jaas
 from migrate.mm2.java_properties import BLANKS
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-_CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
 _GRANT = "Only the client credentials grant can be used."
 _NO_JAVA_CODE = "loads Java code, which this version cannot use"
 _OTHER_CLASS = "names a class that this version cannot use"
@@ -151,18 +151,17 @@ def _user(settings: Settings, module: LoginModule | None, name: str) -> None:
 
 def _oauth(settings: Settings, module: LoginModule | None) -> None:
     options = dict(_login_module(settings, module, "OAuthBearerLoginModule").options)
-    for key, option in (
-        (f"{_CREDENTIALS}.id", "clientId"),
-        (f"{_CREDENTIALS}.secret", "clientSecret"),
-        ("sasl.oauthbearer.scope", "scope"),
-    ):
+    for key, option in OAUTH_SETTINGS.items():
         if value := settings.take(key):
             options[option] = value
     for option, named in (("clientId", "id"), ("clientSecret", "secret")):
         if not options.get(option):
             raise settings.refusal(
-                "sasl.jaas.config", f"has no option {option}, and {_CREDENTIALS}.{named} is not set", _GRANT
+                "sasl.jaas.config", f"has no option {option}, and {CLIENT_CREDENTIALS}.{named} is not set", _GRANT
             )
+    if settings.take("sasl.oauthbearer.header.urlencode").lower() == "true":
+        # librdkafka puts both into the header as they are.
+        options |= {option: quote_plus(options[option]) for option in ("clientId", "clientSecret")}
     url = settings.take("sasl.oauthbearer.token.endpoint.url")
     if not url.lower().startswith(("https://", "http://")):
         raise settings.refusal(
@@ -247,15 +246,13 @@ def _key_store(settings: Settings) -> None:
 
 
 def _java_key_store(settings: Settings, location: str, password: str, key_password: str) -> None:
-    if is_pkcs12(settings.content("ssl.keystore.location", location)):
-        if key_password and key_password != password:
-            raise settings.refusal(
-                "ssl.key.password",
-                "differs from ssl.keystore.password, which PKCS12 does not allow",
-                "Give the key the store's password.",
-            )
-        settings.config |= {"ssl.keystore.location": location, "ssl.keystore.password": password}
-        return
+    # librdkafka reads PKCS12 by an OpenSSL without the old ciphers that many stores have, and as a file of this machine.
+    if is_pkcs12(settings.content("ssl.keystore.location", location)) and key_password and key_password != password:
+        raise settings.refusal(
+            "ssl.key.password",
+            "differs from ssl.keystore.password, which PKCS12 does not allow",
+            "Give the key the store's password.",
+        )
     keys = _store(settings, "ssl.keystore", location, password, key_password).keys
     if len(keys) != 1:
         raise settings.refusal(

@@ -15,6 +15,13 @@ KNOWN_OPTIONS = frozenset(
     ("username", "password", "tokenauth", "clientId", "clientSecret", "scope", "keyTab", "principal")
 )
 
+# What Kafka 4.1 has settings for (KIP-1139), and what its login module calls them.
+CLIENT_CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
+OAUTH_SETTINGS: Mapping[str, str] = {
+    f"{CLIENT_CREDENTIALS}.id": "clientId", f"{CLIENT_CREDENTIALS}.secret": "clientSecret",
+    "sasl.oauthbearer.scope": "scope",
+}  # fmt: skip
+
 _TOKENS = re.compile(
     r"""
       (?P<blank>[\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /[^\r\n]*)
@@ -27,6 +34,7 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+_CHARACTER = re.compile(r'["\\\x00-\x1f]')
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _QUOTING = (
     'Put values in double quotes, with \\" for a quote and \\\\ for a backslash inside; a .properties file '
@@ -76,6 +84,17 @@ def parse_jaas(text: str, origin: str) -> LoginModule:
         todo = "A Kafka client takes one login module: leave out the others."
         raise _error(origin, "goes on after the first ';'", todo)
     return LoginModule(tokens[0].text, tokens[1].text.lower(), options)
+
+
+def jaas_text(module: LoginModule) -> str:
+    """Return the setting that names this login module: what `parse_jaas` reads again as it is."""
+    options = (f'{key}="{_CHARACTER.sub(_escaped, value)}"' for key, value in module.options.items())
+    return " ".join([module.name, module.flag, *options]) + ";"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    # In three digits: one that follows would be taken for another of them.
+    return f"\\{ord(match[0]):03o}" if match[0] < " " else f"\\{match[0]}"
 
 
 def _options(tokens: list[_Token], origin: str) -> tuple[dict[str, str], int]:

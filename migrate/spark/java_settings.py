@@ -1,10 +1,12 @@
 """A client's properties as Spark's Kafka source and Kafka's Java Admin take them: nearly as they are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.mm2.config_providers import without_providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
+from migrate.mm2.jaas import OAUTH_SETTINGS, jaas_text, parse_jaas
+from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.secrets import secret_values
 
 PREFER_IPV6 = "-Djava.net.preferIPv6Addresses=true"
@@ -45,4 +47,19 @@ def java_settings(cluster: Cluster) -> JavaSettings:
 
 def _for_java(properties: Mapping[str, str], left_out: set[str]) -> dict[str, str]:
     kept = {k: v for k, v in without_providers(properties).items() if k not in left_out}
-    return {"client.id": CLIENT_ID} | kept | NEVER_CREATE
+    return {"client.id": CLIENT_ID} | kept | _login(kept) | NEVER_CREATE
+
+
+def _login(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the login module with the credentials of OAuth's own settings in it, nothing where there are none.
+
+    These settings came with Kafka 4.1 (KIP-1139); the client in Spark is older, and reads the module's options alone.
+    """
+    given = {
+        option: value for key, option in OAUTH_SETTINGS.items() if (value := properties.get(key, "").strip(BLANKS))
+    }
+    text = properties.get("sasl.jaas.config", "")
+    if not given or properties.get("sasl.mechanism", "").strip(BLANKS).upper() != "OAUTHBEARER":
+        return {}
+    module = parse_jaas(text, "the client properties")
+    return {"sasl.jaas.config": jaas_text(replace(module, options={**module.options, **given}))}

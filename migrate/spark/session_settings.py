@@ -50,6 +50,7 @@ _SETTINGS = {
 }
 
 
+_OURS = {*SQL_SETTINGS, "spark.master", "spark.app.name"}
 # Where a user says which classes Spark has: then all of it stays as it was said.
 _CLASSES = ("spark.jars", "spark.jars.packages", CLASS_PATH, "spark.driver.defaultJavaOptions")
 _VARIABLES = ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH")
@@ -94,19 +95,25 @@ def _configured_master() -> str | None:
         for start in ("--master=", "spark.master=", "--conf=spark.master="):
             if argument.startswith(start):
                 return argument.removeprefix(start)
-    try:
-        import javaproperties
+    return _defaults().get("spark.master")
 
+
+def _defaults() -> dict[str, str]:
+    """Return the settings of spark-defaults.conf, none where there is no such file."""
+    import javaproperties
+
+    try:
         with Path(_conf_folder(), "spark-defaults.conf").open(encoding="utf-8") as handle:
-            master: str | None = javaproperties.load(handle).get("spark.master")
-            return master
+            defaults: dict[str, str] = javaproperties.load(handle)
+            return defaults
     except OSError:
-        return None
+        return {}
 
 
 def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> dict[str, str]:
     """Return all settings of a Spark that we start; `small` is True where MM2's topics are known to be.
 
+    What spark-defaults.conf says is left to it, secrets among it: whatever is named here would win over that file.
     Raises `EnvironmentLacks` if Java or the connector's jars are missing.
     """
     java_version()
@@ -115,18 +122,21 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
     settings["spark.sql.warehouse.dir"] = str(cache_folder() / "spark-warehouse")
     if is_local(master):
         settings |= _LOCAL_SETTINGS | {JAVA_OPTIONS: SMALL_JAVA if small else LARGE_JAVA}
-    python = conf.get(PYTHON) or os.environ.get(_PYTHON_VARIABLE) or sys.executable
+    defaults = _defaults()
+    python = conf.get(PYTHON) or defaults.get(PYTHON) or os.environ.get(_PYTHON_VARIABLE) or sys.executable
     if is_local(master) and python == sys.executable:
         # Its workers import what this process does, and nothing from the folder where somebody happens to work.
         path = os.pathsep.join(entry for entry in sys.path if entry)
         settings |= {"spark.executorEnv.PYTHONPATH": path, "spark.executorEnv.PYTHONSAFEPATH": "1"}
+    settings = {key: value for key, value in settings.items() if key not in defaults or key in _OURS}
     settings |= {**conf, PYTHON: python}
-    jars = [str(path) for path in connector_jars(conf)]
+    of_the_user = {**defaults, **conf}
+    jars = [str(path) for path in connector_jars(of_the_user)]
     if jars and is_local(master) and is_plain(conf) and os.pathsep not in "".join(jars):
         # What Spark loads from `spark.jars` has a loader of its own, from which no class-data archive takes classes.
         settings[CLASS_PATH] = os.pathsep.join(jars)
     elif jars:
-        settings["spark.jars"] = ",".join([*filter(None, [conf.get("spark.jars")]), *jars])
+        settings["spark.jars"] = ",".join([*filter(None, [of_the_user.get("spark.jars")]), *jars])
     if PREFER_IPV6 in os.environ.get("JAVA_TOOL_OPTIONS", ""):
         # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
         os.environ.setdefault("SPARK_PREFER_IPV6", "true")

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from migrate.kafka.client_config import client_settings
+from migrate.mm2.flow import Cluster
+from migrate.model import Side
 from tests.unit.clientscene import OAUTH, PASSWORD, PLAIN, TLS, accepted, mapped, refusal
 
 
@@ -57,6 +60,21 @@ def test_oauth_credentials_may_stand_in_settings_of_their_own():
     assert config["sasl.oauthbearer.client.id"] == "id2"
     assert config["sasl.oauthbearer.scope"] == "scope2"
     assert accepted(bare)
+
+
+def test_oauth_credentials_are_encoded_where_the_server_wants_them_so_and_never_printed():
+    """`sasl.oauthbearer.header.urlencode`: librdkafka has no such setting, and sends what it is given."""
+    bare = OAUTH | {
+        "sasl.oauthbearer.client.credentials.client.id": "me@corp",
+        "sasl.oauthbearer.client.credentials.client.secret": "s+cret%2",
+    }
+    assert mapped(bare)["sasl.oauthbearer.client.secret"] == "s+cret%2"
+    bare |= {"sasl.oauthbearer.header.urlencode": "true"}
+    assert mapped(bare)["sasl.oauthbearer.client.id"] == "me%40corp"
+    settings = client_settings(Cluster(Side.SOURCE, "A", bare))
+    assert settings.config["sasl.oauthbearer.client.secret"] == "s%2Bcret%252" in settings.secrets
+    plain = PLAIN | {"sasl.oauthbearer.header.urlencode": "true"}
+    assert accepted(plain)
 
 
 def test_pem_files_serve_as_trust_and_key_store(stores):

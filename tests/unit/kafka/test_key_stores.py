@@ -106,10 +106,12 @@ def test_a_jks_key_store_becomes_pem_in_memory():
     assert "ssl.key.password" not in found
 
 
-def test_a_pkcs12_key_store_is_left_to_librdkafka_even_where_the_type_says_jks():
-    path = str(STORES / "client.p12")
-    found = config(ssl_keystore_location=path, ssl_keystore_password=PASSWORD)
-    assert (found["ssl.keystore.location"], found["ssl.keystore.password"]) == (path, PASSWORD)
+@pytest.mark.parametrize("name", ["client.p12", "legacy.p12"])
+def test_a_pkcs12_key_store_becomes_pem_too_whatever_ciphers_it_has_and_the_type_says(name):
+    """`legacy.p12` has the ciphers of Java before 11.0.12 (`-Dkeystore.pkcs12.legacy`), which OpenSSL 3 leaves out."""
+    found = config(ssl_keystore_location=str(STORES / name), ssl_keystore_password=PASSWORD)
+    assert (words(found["ssl.key.pem"]), words(found["ssl.certificate.pem"])) == (words(KEY), words(CERTIFICATE))
+    assert not {"ssl.keystore.location", "ssl.keystore.password", "ssl.key.password"} & found.keys()
 
 
 def test_a_key_store_without_a_key_is_named():

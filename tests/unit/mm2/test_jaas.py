@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
-from migrate.mm2.jaas import FLAGS, LoginModule, parse_jaas
+from migrate.mm2.jaas import FLAGS, LoginModule, jaas_text, parse_jaas
 
 READ = [
     ("M required;", {}),
@@ -89,7 +89,8 @@ def test_quoted_values_come_back_whole(flag, options):
         return f'"{escaped}"'
 
     text = f"a.M {flag} {' '.join(f'{k}={quoted(v)}' for k, v in options.items())};"
-    assert parse_jaas(text, "f") == LoginModule("a.M", flag, options)
+    module = LoginModule("a.M", flag, options)
+    assert parse_jaas(text, "f") == module == parse_jaas(jaas_text(module), "f")
 
 
 @given(st.text())

@@ -1,6 +1,7 @@
 """A client's properties as Kafka's Java clients and Spark's Kafka source take them."""
 
 from migrate.mm2.flow import CLIENT_ID, Cluster
+from migrate.mm2.jaas import LoginModule, parse_jaas
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
 
@@ -36,3 +37,23 @@ def test_spark_and_java_get_the_properties_as_they_are_but_for_what_they_reject(
     assert settings.admin == kept
     assert settings.source == {f"kafka.{key}": value for key, value in kept.items()}
     assert java_settings(Cluster(Side.SOURCE, "A", BROKERS | {"client.id": "mine"})).admin["client.id"] == "mine"
+
+
+def test_a_spark_that_is_older_than_the_settings_of_oauth_gets_them_in_the_login_module():
+    given = BROKERS | {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": "a.OAuthBearerLoginModule required extension_pool='p';",
+        "sasl.oauthbearer.client.credentials.client.id": "id2",
+        "sasl.oauthbearer.client.credentials.client.secret": 'a"b\\c',
+        "sasl.oauthbearer.scope": "all",
+    }
+    settings = java_settings(Cluster(Side.SOURCE, "A", given))
+    for told in (settings.admin["sasl.jaas.config"], settings.source["kafka.sasl.jaas.config"]):
+        assert parse_jaas(told, "x") == LoginModule(
+            "a.OAuthBearerLoginModule", "required",
+            {"extension_pool": "p", "clientId": "id2", "clientSecret": 'a"b\\c', "scope": "all"},
+        )  # fmt: skip
+    assert 'a"b\\c' in settings.secrets
+    plain = PLAIN | {"sasl.oauthbearer.client.credentials.client.id": "id2"}
+    assert java_settings(Cluster(Side.SOURCE, "A", plain)).admin["sasl.jaas.config"] == PLAIN["sasl.jaas.config"]

@@ -72,6 +72,21 @@ def test_tasks_run_in_the_python_that_spark_is_told_of_which_pyspark_takes_from_
     assert os.environ["PYSPARK_PYTHON"] == variable
 
 
+def test_what_spark_defaults_conf_says_is_left_to_it_but_for_what_every_answer_depends_on(monkeypatch, tmp_path):
+    """spark-submit prefers what it is told by `--conf`, which is how all settings of ours reach it."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"{PYTHON} /opt/p\nspark.jars /mine/hadoop-aws.jar\nspark.driver.memory 16g\n{JAVA_OPTIONS} -Xss2m\n"
+        "spark.ui.enabled true\nspark.sql.session.timeZone Europe/Berlin\nspark.hadoop.fs.s3a.secret.key hidden\n"
+    )
+    settings = settings_of("local[2]", {}, small=True)
+    assert not {"spark.driver.memory", JAVA_OPTIONS, "spark.ui.enabled"} & settings.keys()
+    assert "hidden" not in settings.values() and settings["spark.sql.session.timeZone"] == "UTC"
+    assert settings[PYTHON] == "/opt/p" and "spark.executorEnv.PYTHONPATH" not in settings
+    assert settings["spark.jars"] == "/mine/hadoop-aws.jar,/cache/a.jar,/cache/b.jar"
+    assert settings_of("local[2]", {"spark.driver.memory": "4g"})["spark.driver.memory"] == "4g"
+
+
 def test_a_folder_that_a_class_path_can_not_name_is_no_obstacle(monkeypatch):
     monkeypatch.setattr(session_settings, "connector_jars", lambda conf: [Path("/a:b/c.jar")])
     settings = settings_of("local[2]", {})
