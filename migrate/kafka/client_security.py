@@ -246,7 +246,7 @@ def _key_store(settings: Settings) -> None:
 
 
 def _java_key_store(settings: Settings, location: str, password: str, key_password: str) -> None:
-    # librdkafka reads PKCS12 by an OpenSSL without the old ciphers that many stores have, and as a file of this machine.
+    # librdkafka reads PKCS12 too, but by an OpenSSL without the old ciphers that many stores have.
     if is_pkcs12(settings.content("ssl.keystore.location", location)) and key_password and key_password != password:
         raise settings.refusal(
             "ssl.key.password",

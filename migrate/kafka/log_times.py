@@ -25,6 +25,8 @@ from migrate.survey.log_ends import PlaceTime
 AT_ONCE = 2000
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 3.0
 _NEWEST = -1
+# Older formats of records have none.
+_WITHOUT = Failure("NO_TIMESTAMP", "no record of the log has a timestamp")
 _NO_TIME = Failure("NO_TIMESTAMP", "no record of the log has a timestamp, or its leader did not answer", retriable=True)
 
 
@@ -82,7 +84,9 @@ def _submitted(client: AdminClient, pairs: Iterable[PlaceTime]) -> "dict[PlaceTi
 def _told_time(answer: Any) -> int | Failure:
     if isinstance(answer, Failure):
         return answer
-    return int(answer.timestamp) if answer.offset >= 0 and answer.timestamp >= 0 else _NO_TIME
+    if answer.offset < 0:
+        return _NO_TIME
+    return int(answer.timestamp) if answer.timestamp >= 0 else _WITHOUT
 
 
 def _is_passing(answer: int | Failure) -> bool:

@@ -1,7 +1,8 @@
 """One pass over many partitions: all in one assignment, each read until its sink has enough or its log ends.
 
-Every consumer here is a standalone one: it assigns partitions and joins no group, commits nothing, and no request of it
-creates a topic. Offsets without a record (compaction, markers, aborted records) are no reason to wait.
+Every consumer here is a standalone one: it assigns partitions and joins no group, commits nothing, and creates no topic
+that it names (librdkafka still looks up a coordinator, see `docs/limits.md`). Offsets without a record (compaction,
+markers, aborted records) are no reason to wait.
 """
 
 import math

@@ -19,6 +19,9 @@ UNEASY_SECONDS = 3.0
 METADATA_SECONDS = 10.0
 # A new leader may not know of the last records yet; one that still lacks them after this time has lost them.
 LAGGING_SECONDS = 5.0
+# A token not renewed, or one broker of many with a bad certificate, ends no reading that goes on: librdkafka
+# asks for a token again after 10 s, with the old one still good.
+REFUSED_SECONDS = 15.0
 
 
 class Silence(Exception):  # noqa: N818  (becomes a ClusterError where the cluster's name is known)
@@ -47,17 +50,20 @@ class RunPass(ReadPass[RunIntake]):
         super().__init__(consumer, waiting, patience_seconds, silence_seconds)
         self.moved: list[TopicPartition] = []
         self._causes = causes
-        self._lagging: set[TopicPartition] = set()
+        # Where the log ended before its run did, by what comes next.
+        self._lagging: dict[TopicPartition, int] = {}
         self._uneasy_seconds = UNEASY_SECONDS
 
     def waits(self, silent_seconds: float) -> bool:
         """Wait until the deadline; give up before what the cluster does not have, or has lost."""
         if silent_seconds < UNEASY_SECONDS:
             self._uneasy_seconds = UNEASY_SECONDS
-        lagging = sorted(self._lagging & self.waiting.keys())
+        lagging = sorted(p for p, end in self._lagging.items() if p in self.waiting and self.waiting[p].start <= end)
         if lagging and silent_seconds > LAGGING_SECONDS:
             self.give_up(lagging, KafkaError(KafkaError.OFFSET_OUT_OF_RANGE))
-        elif silent_seconds > self.silence_seconds or self._causes.keys() & HOPELESS:
+        elif silent_seconds > self.silence_seconds or (
+            silent_seconds > REFUSED_SECONDS and self._causes.keys() & HOPELESS
+        ):
             raise Silence
         elif silent_seconds > self._uneasy_seconds:
             self._ask_what_is_there()
@@ -74,7 +80,7 @@ class RunPass(ReadPass[RunIntake]):
                 self.finish([place])
                 self.moved.append(place)
         elif error.code() == KafkaError._PARTITION_EOF and intake is not None and offset_of(message) < intake.run.end:
-            self._lagging.add(place)
+            self._lagging[place] = offset_of(message)
         else:
             super().note(place, message, error)
         return True

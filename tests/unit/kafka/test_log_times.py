@@ -63,3 +63,9 @@ def test_a_silent_leader_is_asked_again_and_is_a_failure_in_the_end():
 def test_of_nothing_nobody_is_asked():
     of = reader({})
     assert of.offsets_at({}) == {} == of.newest_times([]) and of._connection.calls == []
+
+
+def test_a_leader_that_says_that_no_record_has_a_timestamp_is_asked_once():
+    of = reader({("t", 0, -3): (50, -1)})
+    (answer,) = of.newest_times([T0]).values()
+    assert answer.code == "NO_TIMESTAMP" and len(of._connection.calls) == 1

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, Message
 
 from migrate.kafka.intake import Contents, RunIntake
-from migrate.kafka.run_pass import LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
+from migrate.kafka.run_pass import LAGGING_SECONDS, REFUSED_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
 from migrate.match.log_reader import runs_of
 from migrate.match.protocol import OffsetRange
 from tests.unit.logscene import PLACES
@@ -61,11 +61,19 @@ def test_a_log_that_ends_where_its_run_does_is_done():
     assert list(made.waiting) == [PLACES[1]] and not made.problems
 
 
-def test_a_cluster_that_does_not_let_us_in_ends_the_pass_at_once_and_one_that_is_silent_after_the_deadline():
+def test_a_log_that_went_on_after_it_seemed_to_end_has_lost_nothing():
+    made = noted(reading(), KafkaError._PARTITION_EOF, 5)
+    made.waiting[PLACES[0]].take([Message(topic="t", partition=0, offset=6)])
+    assert made.waits(LAGGING_SECONDS + 1) and len(made.waiting) == 2 and not made.problems
+
+
+def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_silent_one_after_the_deadline():
     with pytest.raises(Silence):
         noted(reading(), KafkaError._AUTHENTICATION)
+    # A token that is renewed at the second try, and one broker of many with a bad certificate, end nothing.
+    assert reading(causes={"_AUTHENTICATION": "the token endpoint is busy"}).waits(10.0)
     with pytest.raises(Silence):
-        reading(causes={"_SSL": "no"}).waits(0.1)
+        reading(causes={"_SSL": "no"}).waits(REFUSED_SECONDS + 0.1)
     assert reading().waits(1.0)
     with pytest.raises(Silence):
         reading().waits(DEADLINE_SECONDS + 1)
