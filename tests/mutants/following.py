@@ -7,6 +7,30 @@ _ENGINE = ("tests/unit/apply/test_follow_engine.py",)
 
 FOLLOWING = (
     Mutant(
+        "follow-outlives-its-mandate",
+        "Nothing is begun to be written once the mandate has ended: the night's plan counts on that.",
+        "migrate/apply/follow_engine.py",
+        "        if (left_seconds := self._seconds_left()) <= 0:\n",
+        "        if (left_seconds := self._seconds_left()) <= -3600:\n",
+        _ENGINE,
+    ),
+    Mutant(
+        "what-was-written-skipped-in-silence",
+        "A partition that was written and has no place now keeps its group from moving on without it.",
+        "migrate/apply/follow_decision.py",
+        "        if row.decision is Decision.SKIP and row.target_partition in written:\n",
+        "        if row.decision is Decision.SKIP and row.target_partition in ():\n",
+        _DECISION,
+    ),
+    Mutant(
+        "followed-under-another-alias",
+        "Under the default policy an alias is part of every topic's name.",
+        "migrate/plan/standing.py",
+        '    for word in ("source alias", "target alias", *NAMES):\n',
+        "    for word in NAMES:\n",
+        ("tests/unit/plan/test_standing.py",),
+    ),
+    Mutant(
         "unsafe-only-beyond",
         "Where nothing stands on the target, its consumers' auto.offset.reset decides: that may skip.",
         "migrate/apply/follow_decision.py",

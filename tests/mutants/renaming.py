@@ -4,6 +4,22 @@ from tests.mutants.mutant import Mutant
 
 RENAMING = (
     Mutant(
+        "strangers-moved-by-a-new-name",
+        "A group on the target that would be moved under a renamed group's name is warned of.",
+        "migrate/checks/groups.py",
+        "    return row.decision is Decision.SET and row.target_prior is not None",
+        "    return False and row.target_prior is not None",
+        ("tests/unit/plan/test_group_map.py",),
+    ),
+    Mutant(
+        "groups-of-unread-partitions-forgotten",
+        "Of a group in a partition of the offsets topic that nobody read it is not known that it has no commits.",
+        "migrate/survey/topic_commits.py",
+        "    seen |= {group for group in listed if partition_of(group, pin.partitions) not in pin.logs}\n",
+        "",
+        ("tests/unit/survey/test_topic_commits.py",),
+    ),
+    Mutant(
         "checkpoints-of-whoever-has-the-name",
         "A checkpoint under the target's name is another group's where the source has a group of that name.",
         "migrate/plan/decide.py",

@@ -4,6 +4,46 @@ from tests.mutants.mutant import Mutant
 
 SAYING = (
     Mutant(
+        "plan-overwritten-that-was-applied-meanwhile",
+        "Writing a plan takes minutes: the one that was there may have been applied meanwhile.",
+        "migrate/plan/file.py",
+        "            refuse_overwrite(path)  # writing it takes",
+        "            # writing it takes",
+        ("tests/unit/plan/test_file.py",),
+    ),
+    Mutant(
+        "ready-without-the-source",
+        "While the source does not answer nothing is ready, whatever was accepted.",
+        "migrate/plan/status.py",
+        " and self.commits > 0 and not self.source_down\n",
+        " and self.commits > 0\n",
+        ("tests/unit/plan/test_status.py",),
+    ),
+    Mutant(
+        "verified-before-the-rollback",
+        "A verification says nothing of what a later run has changed.",
+        "migrate/show/report_outcome.py",
+        "    if (why := _out_of_date(verified, past)) is not None:\n",
+        "    if (why := _out_of_date(verified, past)) == 0:\n",
+        ("tests/unit/show/test_report_outcome.py",),
+    ),
+    Mutant(
+        "empty-by-one-brokers-word",
+        "A group that another broker lists in any other state is to be described.",
+        "migrate/kafka/empty_groups.py",
+        "        return frozenset(empty.intersection(groups) - {group.group_id for group in others})\n",
+        "        return frozenset(empty.intersection(groups))\n",
+        ("tests/unit/kafka/test_empty_groups.py",),
+    ),
+    Mutant(
+        "secrets-in-an-event-log",
+        "Spark shows the settings of its Kafka sink in its event log and its UI.",
+        "migrate/spark/topic_writer.py",
+        "    if settings.secrets and on:\n",
+        "    if settings.secrets and not on:\n",
+        ("tests/unit/spark/test_topic_writer.py",),
+    ),
+    Mutant(
         "moved-commits-denied-from-memory",
         "A plan of several that asks a second time whether commits have moved is told what is committed by then.",
         "migrate/survey/source_memory.py",

@@ -4,6 +4,14 @@ from tests.mutants.mutant import Mutant
 
 WRITING = (
     Mutant(
+        "plan-replaced-while-it-is-applied",
+        "A rollback needs the plan that was applied: one that was replaced meanwhile is not applied.",
+        "migrate/apply/engine.py",
+        "        options.begun()\n",
+        "",
+        ("tests/unit/apply/test_apply_refusals.py",),
+    ),
+    Mutant(
         "offset-zero-not-written",
         "Every row of the plan is written, the one that sets offset 0 included.",
         "migrate/apply/attempt.py",
