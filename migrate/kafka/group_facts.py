@@ -30,7 +30,7 @@ from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import TOO_MANY_RECORDS, BrokerSettings
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, partition_of
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, logs_of, partition_of, records_of
 from migrate.text import some
 
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
@@ -180,8 +180,8 @@ class ConfluentGroupFacts:
         refusal = None if most is None else self._too_many({*partition.values()} - hidden, most)
         if refusal is not None:
             return refusal
-        log = GroupLog({group for group in groups if partition[group] not in hidden}, with_gaps)
-        return read_offsets_topic(self._config, {*partition.values()} - hidden, log, READ_SECONDS) or log.groups()
+        logs = logs_of((group for group in groups if partition[group] not in hidden), len(topic.partitions), with_gaps)
+        return read_offsets_topic(self._config, logs, READ_SECONDS) or records_of(logs.values())
 
     def _hidden(self, partitions: Collection[int]) -> frozenset[int] | Failure:
         """Return the partitions of the offsets topic in which an open transaction hides newer records from us.

@@ -3,7 +3,7 @@
 Read_committed, because transactional commits are in transactions.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
@@ -29,9 +29,9 @@ _SETTINGS: dict[str, Any] = {
 
 
 def read_offsets_topic(
-    config: Mapping[str, str], partitions: Collection[int], log: GroupLog, deadline_seconds: float
+    config: Mapping[str, str], logs: Mapping[int, GroupLog], deadline_seconds: float
 ) -> Failure | None:
-    """Hand every record of these partitions to `log`; return why that could not be done in full, None where it was.
+    """Hand every record of each partition to its log; return why that could not be done in full, None where it was.
 
     `deadline_seconds` bounds the whole reading: the topic of a busy cluster may be large.
     """
@@ -39,7 +39,7 @@ def read_offsets_topic(
         consumer = Consumer({**config, **_SETTINGS})
     except (KafkaException, ValueError, TypeError) as error:
         return failure_of(error)
-    sinks = {TopicPartition(OFFSETS_TOPIC, partition): _Records(log) for partition in sorted(partitions)}
+    sinks = {TopicPartition(OFFSETS_TOPIC, partition): _Records(logs[partition]) for partition in sorted(logs)}
     reading = _WholePass(consumer, sinks, deadline_seconds, poll=(5000, 0.1))
     try:
         reading.run()

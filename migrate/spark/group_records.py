@@ -6,6 +6,8 @@ the answer is the same.
 """
 
 from collections.abc import Collection, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from migrate.model import LogRange
@@ -17,7 +19,16 @@ from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import reading_topic
 from migrate.survey.compacted import CompactedMeanwhileError
 from migrate.survey.offsets_export import OffsetsPin
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, PACE_COMMITS, PACE_PARTITIONS, GroupLog, GroupRecord, key_part
+from migrate.survey.offsets_topic import (
+    OFFSETS_TOPIC,
+    PACE_COMMITS,
+    PACE_PARTITIONS,
+    GroupRecord,
+    key_part,
+    logs_of,
+    partition_of,
+    records_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,17 +52,19 @@ class SparkGroupRecords:
         """Return what the pinned ranges hold of these groups."""
         spark = offsets_session(self._session)
         with reading_topic(self._settings, OFFSETS_TOPIC):
-            return records_in(topic_reader(spark, self._settings), pin.logs, groups)
+            return records_in(topic_reader(spark, self._settings), pin.logs, groups, pin.partitions)
 
 
-def records_in(read: Read, logs: Mapping[int, LogRange], groups: Collection[str]) -> Mapping[str, GroupRecord]:
-    """As `SparkGroupRecords.records`, from wherever `read` reads.
+def records_in(
+    read: Read, logs: Mapping[int, LogRange], groups: Collection[str], partitions: int
+) -> Mapping[str, GroupRecord]:
+    """As `SparkGroupRecords.records`, from wherever `read` reads; `partitions` is how many the topic has.
 
     Raises `CompactedMeanwhileError` if the topic was compacted between the passes.
     """
     from pyspark.sql.functions import expr
 
-    places = _places(read(logs), groups).persist()
+    places = _places(read(logs), groups, partitions).persist()
     try:
         of_each = places.groupBy("log_partition").agg(
             expr("min(log_offset)"), expr("max(log_offset)"), expr("count(1)")
@@ -69,13 +82,17 @@ def records_in(read: Read, logs: Mapping[int, LogRange], groups: Collection[str]
         places.unpersist()
     if len(found) != sum(count for *_, count in ends):
         raise CompactedMeanwhileError(OFFSETS_TOPIC)
-    log = GroupLog(groups, with_gaps=True)
-    log.take((bytes(row[2]) for row in found), (None if row[4] else bytes(row[3]) for row in found))
-    return log.groups()
+    kept_of = logs_of(groups, partitions, with_gaps=True)
+    for partition, rows in groupby(found, key=itemgetter(0)):
+        of_one = list(rows)
+        kept_of[partition].take(
+            (bytes(row[2]) for row in of_one), (None if row[4] else bytes(row[3]) for row in of_one)
+        )
+    return records_of(kept_of.values())
 
 
-def _places(records: "DataFrame", groups: Collection[str]) -> "DataFrame":
-    """The places (`log_partition`, `log_offset`) of what `GroupLog` keeps in the end.
+def _places(records: "DataFrame", groups: Collection[str], partitions: int) -> "DataFrame":
+    """The places (`log_partition`, `log_offset`) of what a `GroupLog` keeps in the end, each in its group's partition.
 
     Of every key the last record. Of the first keys of a group that were committed twice in a row also the newest
     commits, as far as no deletion follows them.
@@ -85,8 +102,10 @@ def _places(records: "DataFrame", groups: Collection[str]) -> "DataFrame":
     keys = records.where("key is not null").selectExpr(
         f"{_NAMED} as named", "key", "value is null as is_gone", "partition as log_partition", "offset as log_offset"
     )
-    names = into_spark(keys.sparkSession, [(key_part(group).hex(),) for group in groups], "hex string")
-    keys = keys.join(broadcast(names.selectExpr("unhex(hex) as named")), "named", "left_semi")
+    own = [(key_part(group).hex(), partition_of(group, partitions)) for group in groups]
+    names = into_spark(keys.sparkSession, own, "hex string, log_partition int")
+    names = broadcast(names.selectExpr("unhex(hex) as named", "log_partition"))
+    keys = keys.join(names, ["named", "log_partition"], "left_semi")
     seen = keys.selectExpr(
         "*",
         f"lag(is_gone) {_IN_ORDER} as gone_before",

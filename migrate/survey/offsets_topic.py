@@ -257,6 +257,23 @@ def _made(commit: CommitValue | Fault) -> tuple[int, int] | None:
     return None if isinstance(commit, Fault) else (commit.committed_ms, commit.offset)
 
 
+def logs_of(groups: Iterable[str], partitions: int, with_gaps: bool) -> dict[int, GroupLog]:
+    """Return a log for each partition of the offsets topic that holds some of these groups, for those groups alone.
+
+    Where the topic was given more partitions, a group's old one still has what it had: no coordinator reads that.
+    """
+    held: dict[int, list[str]] = {}
+    for group in groups:
+        held.setdefault(partition_of(group, partitions), []).append(group)
+    return {partition: GroupLog(named, with_gaps) for partition, named in held.items()}
+
+
+def records_of(logs: Iterable[GroupLog]) -> dict[str, GroupRecord]:
+    """Return what is kept of each group in these logs, in the order of names."""
+    found = {group: record for log in logs for group, record in log.groups().items()}
+    return dict(sorted(found.items()))
+
+
 def key_part(group: str) -> bytes:
     """Return a group's name as it is in a key, behind its length."""
     name = group.encode("utf-8", "surrogateescape")

@@ -16,17 +16,15 @@ class Log:
         self.taken += zip(keys, values, strict=True)
 
 
-def test_the_offsets_topic_is_read_to_its_end_each_partition_in_log_order(cluster):
-    log = Log()
-    assert read_offsets_topic(config(cluster), {0, 2}, log, DEADLINE_SECONDS) is None
-    for partition in (0, 2):
-        values = [value for key, value in log.taken if key == b"k%d" % partition]
-        assert values == [b"v%d" % number for number in range(LENGTH)]
-    assert len(log.taken) == 2 * LENGTH
+def test_the_offsets_topic_is_read_to_its_end_each_partition_in_log_order_into_its_own_log(cluster):
+    logs = {0: Log(), 2: Log()}
+    assert read_offsets_topic(config(cluster), logs, DEADLINE_SECONDS) is None
+    for partition, log in logs.items():
+        assert log.taken == [(b"k%d" % partition, b"v%d" % number) for number in range(LENGTH)]
 
 
 def test_an_offsets_topic_that_can_not_be_read_in_full_is_a_failure(cluster):
-    assert read_offsets_topic(NOWHERE, {0}, Log(), 0.5) == Failure("_TIMED_OUT", "no answer within 0.5 s", True)
+    assert read_offsets_topic(NOWHERE, {0: Log()}, 0.5) == Failure("_TIMED_OUT", "no answer within 0.5 s", True)
     cluster.will_answer(FETCH, REFUSED)
-    failure = read_offsets_topic(config(cluster), {0, 1}, Log(), DEADLINE_SECONDS)
+    failure = read_offsets_topic(config(cluster), {0: Log(), 1: Log()}, DEADLINE_SECONDS)
     assert failure is not None and failure.code == "TOPIC_AUTHORIZATION_FAILED"

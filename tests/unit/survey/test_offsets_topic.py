@@ -15,8 +15,10 @@ from migrate.survey.offsets_topic import (
     GroupKind,
     GroupLog,
     GroupRecord,
+    logs_of,
     newest_ms,
     partition_of,
+    records_of,
 )
 
 COMMIT_KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
@@ -222,3 +224,13 @@ def test_a_commits_time_that_is_no_date_does_not_make_the_clock_run_on():
     )
     assert newest_ms({"g": in_microseconds}) == 1_785_553_259_999
     assert newest_ms({"g": GroupRecord(GroupKind.SIMPLE, committed_ms={place: 2**62})}) == 0
+
+
+def test_each_partition_has_a_log_of_its_own_groups_alone():
+    logs = logs_of(["g1", "other"], 50, with_gaps=False)
+    own, stray = partition_of("g1", 50), partition_of("other", 50)
+    assert logs.keys() == {own, stray} and own != stray
+    logs[own].take([COMMIT_KEY], [bytes.fromhex(COMMITS["v3"])])
+    older = commit_record(3, 1, 1)
+    logs[stray].take([older[0], GROUP_KEY], [older[1], EMPTY_CLASSIC])
+    assert records_of(logs.values()) == log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v3"])))
