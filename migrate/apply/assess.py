@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import partial
 
 from migrate.apply.drift import (
+    TARGET_OFFSET,
     SideWorld,
     World,
     cluster_drift,
@@ -53,12 +54,16 @@ REFUSED = frozenset({Fate.BLOCKED, Fate.DRIFTED, Fate.NOT_UNDOABLE})
 
 @dataclass(frozen=True, slots=True)
 class GroupAssessment:
-    """One group's fate, why (empty for a group that is written or done), and its rows still to be written."""
+    """One group's fate, why (empty for a group that is written or done), and its rows still to be written.
+
+    `has_moved_on` says that it is committed elsewhere by now than it is expected to be.
+    """
 
     group: str
     fate: Fate
     reasons: tuple[str, ...] = ()
     pending: Sequence[Row] = ()
+    has_moved_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,8 @@ def _assess_group(
 ) -> GroupAssessment:
     drifts = (*hidden(group, rows, world, trace), *group_drift(plan, group, rows, world, trace))
     if drifts:
-        return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)))
+        has_moved_on = any(drift.what == TARGET_OFFSET and not drift.is_unread for drift in drifts)
+        return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)), has_moved_on=has_moved_on)
     commits = world.target.commits[group]
     assert not isinstance(commits, Failure), "an unreadable group is drift"
     pending = pending_rows(rows, commits, trace)

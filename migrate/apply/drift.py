@@ -87,7 +87,7 @@ class Drift:
 
 
 _WRITTEN = frozenset({Decision.SET, Decision.REMOVE})
-_HELD = _WRITTEN | {Decision.KEEP}
+TARGET_OFFSET = "target committed offset"
 
 
 def to_write(rows: Collection[Row]) -> Sequence[Row]:
@@ -100,7 +100,7 @@ def compared(rows: Collection[Row]) -> Sequence[Row]:
 
     The group's move rests on their facts; a skipped row is the reviewer's own choice.
     """
-    return _decided(rows, _HELD)
+    return _decided(rows, _WRITTEN | {Decision.KEEP})
 
 
 def _decided(rows: Collection[Row], decisions: frozenset[Decision]) -> Sequence[Row]:
@@ -284,7 +284,7 @@ def _target_offsets(
         origin = "what apply set" if undo else "kept" if row.decision is Decision.KEEP else "as planned from"
         expected = f"{offset_text(row.target_prior)} ({origin})"
         seen = offset_text(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
-        yield Drift(row.subject, "target committed offset", expected, seen)
+        yield Drift(row.subject, TARGET_OFFSET, expected, seen)
 
 
 def _all_stand_at(rows: Sequence[Row], side: Side, offset: str, metadata: str, commits: Commits) -> bool:

@@ -11,7 +11,7 @@ Invariants:
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
@@ -88,8 +88,7 @@ def apply_plan(
     unseen = {"source_not_seen": assessment.source_unseen} if assessment.source_unseen else {}
     details = {"plan": plan.fingerprint, **(options.details or {}), **unseen}
     called = TargetNames(plan.rows.renamed()).on_target
-    with journal.open(command, details, state.events, called) as writer, _spending(spends, plan, undone.events):
-        options.begun()
+    with journal.open(command, details, state.events, called) as writer, _begun(writer, options, plan, undone.events):
         _before_writing(assessment, done, writer)
         trouble = gap = ""
         if not assessment.writable:
@@ -140,12 +139,18 @@ def _nothing_written(error: JournalLost) -> MigrateError:
 
 
 @contextmanager
-def _spending(spends: Journal | None, undo: Plan, events: int) -> Iterator[None]:
-    """Mark the plan that `undo` undoes as spent, and keep all other runs from its journal meanwhile.
+def _begun(writer: JournalWriter, options: ApplyOptions, undo: Plan, events: int) -> Iterator[None]:
+    """Ask whether to go on; then mark the plan that `undo` undoes as spent, and keep all other runs from its journal.
 
-    Raises `Refused` if that journal does not hold `events` any more.
+    Raises `Refused` if that journal does not hold `events` any more, and what `options.begun` does.
     """
-    if spends is None:
+    try:
+        options.begun()
+    except MigrateError as error:
+        with suppress(JournalLost):
+            writer.end(error.exit_code, {})
+        raise
+    if (spends := options.spends) is None:
         yield
         return
     with spends.open(APPLY, {"plan": undo.fingerprint}, events) as other:

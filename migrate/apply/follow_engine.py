@@ -161,15 +161,14 @@ class Follower:
         changed = self._delays.look(rows, survey.group_facts.source_records, began_ms)
         refused |= {v.group: v.refused for v in verdicts if v.refused is not None}
         to_set = {v.group: v.to_set for v in verdicts if v.to_set}
-        stands = [r for s, v in zip(sights, verdicts, strict=True) if v.refused is None for r in s.rows]
         is_stopped = not is_wanted() or self._seconds_left() <= 0
         is_written = self._journal is not None and not is_stopped
         writing = self._written(sights, verdicts, survey.target_names) if is_written else _Writing()
         refused |= writing.refused
+        stands = [row for sight in sights if sight.group not in refused for row in sight.rows]
         written = to_set.keys() - refused.keys() if is_written else ()
         records = survey.group_facts.target_records
         self._own_clocks = own_clocks(self._own_clocks, records, allowed.retention_ms, written)
-        done = [row for row in stands if row.group not in refused]
         return PassResult(
             number=self._passes,
             at_ms=began_ms,
@@ -181,7 +180,7 @@ class Follower:
             rows_set=sum(len(to_set[group]) for group in written),
             refused=dict(sorted(refused.items())),
             target_names=renamed(self._choices.request.group_map, refused),
-            delays=self._delays.reached(done, self._clock.now_ms()) if is_written else (),
+            delays=self._delays.reached(stands, self._clock.now_ms()) if is_written else (),
             source_bytes=survey.comparison.source_bytes if survey.comparison else 0,
             target_bytes=survey.comparison.target_bytes if survey.comparison else 0,
             trouble=writing.trouble,
@@ -248,18 +247,19 @@ class Follower:
         for group, refusal in refused.items():
             if refusal.is_final:
                 journal.leave(group, refusal.reason)
-        if (left_seconds := self._seconds_left()) <= 0:
+        choices, left_seconds = self._choices, self._seconds_left()
+        if left_seconds <= 0:
             return _Writing({g: refuse(sights[g], WhyNot.NOT_SET, "The mandate has ended.") for g in rows} | refused)
         going = {g: of_group for g, of_group in rows.items() if g not in refused}
         pending = {group: PendingRows(of_group) for group, of_group in going.items()}
         journal.backup({g: before[g] for g in going if _is_new(self._memory, g, going[g])}, pending)
         journal.expect({group: of_group.commits() for group, of_group in pending.items()})
-        timeout_seconds = min(self._choices.group_timeout_seconds, left_seconds)
-        writer = GroupWriter(target, journal, self._clock, timeout_seconds, self._choices.concurrency)
+        ends_at, timeout = self._clock.monotonic() + left_seconds, min(choices.group_timeout_seconds, left_seconds)
+        writer = GroupWriter(target, journal, self._clock, timeout, choices.concurrency, ends_at=ends_at)
         written = writer.write(going, {g: before[g] for g in going}, looked_at)
         # Those that were not begun are the next pass's.
         asked = [group for group in going if group in written.answers]
-        read_back = read_commits(target, asked, self._clock, self._choices.group_timeout_seconds)
+        read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
         for group, of_group in going.items():
             sight = sights[group]
             if group not in written.answers:

@@ -30,6 +30,11 @@ class PastRun:
     counts: Mapping[str, int] = field(default_factory=dict)
     source_not_seen: str = ""
 
+    @property
+    def end_told(self) -> str:
+        """When it ended, or where that can be looked up."""
+        return self.ended or ("see its own journal" if self.command == UNDONE else "no end noted")
+
 
 @dataclass(frozen=True, slots=True)
 class PastRuns:

@@ -7,6 +7,7 @@ While one chunk of groups is being written, the intents of the next are brought 
 Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, and nothing more is begun.
 """
 
+import math
 import signal
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -93,7 +94,8 @@ class GroupWriter:
     """Writes groups to one cluster, and to the journal before and after.
 
     `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
-    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done.
+    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done. Once the
+    monotonic second `ends_at` has come, nothing is begun, nor tried again.
     """
 
     def __init__(
@@ -104,7 +106,9 @@ class GroupWriter:
         group_timeout_seconds: float,
         concurrency: int,
         tell: Callable[[int], None] = lambda done: None,
+        ends_at: float = math.inf,
     ) -> None:
+        self._ends_at = ends_at
         self._admin = admin
         self._journal = journal
         self._clock = clock
@@ -151,27 +155,34 @@ class GroupWriter:
             left = _again(left, written.answers)
             if backoff is None or len(left) < fewest:
                 backoff, fewest = Backoff(self._clock, *PAUSE_SECONDS, self._timeout), len(left)
-            if not left or backoff.is_over or self._interrupted:
+            if not left or backoff.is_over or self._is_over():
                 return not left
             backoff.pause()
             self._admin = self._admin.renewed()
             self._take(written, self._settled(left, written.answers, before))
             left = _again(left, written.answers)
             self._tell(total - len(left))
-            if not left or self._interrupted:
+            if not left or self._is_over():
                 return not left
+
+    def _is_over(self) -> bool:
+        return bool(self._interrupted) or self._has_ended()
+
+    def _has_ended(self) -> bool:
+        return self._clock.monotonic() >= self._ends_at
 
     def _pass(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> None:
         """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
         running: Future[Answers] | None = None
         try:
             for names in batches(list(left), self._chunk):
-                if self._interrupted:
+                if self._is_over():
                     break
                 chunk = {group: left[group] for group in names}
                 self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
                 answers, running = (running.result() if running else {}), None
-                if answers and all(is_passing(a) for results in answers.values() for a in results.values()):
+                no_answer_at_all = all(is_passing(a) for results in answers.values() for a in results.values())
+                if (answers and no_answer_at_all) or self._has_ended():
                     self._take(written, answers)
                     for group, rows in chunk.items():
                         self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, ClusterSide, groups_of, is_without_members, judges
 from migrate.model import ABSENT, CheckResult, Decision, Failure, GroupState, Level, Row, TopicPartition, rereads
-from migrate.row_table import PlanRows
+from migrate.row_table import GroupRows, PlanRows
 from migrate.survey.expiry import (
     BLOCK_BELOW_MS,
     EXPIRY_EXPECTED,
@@ -91,7 +91,7 @@ def name_taken(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
         seen = []
         if places := others.get(group):
             seen.append(f"it has committed on {some(places, 5)} as well, which the plan does not have")
-        moved = [] if facts.failback else [row for row in tables.get(group, ()) if _moves(row)]
+        moved = [] if facts.failback else _moved(tables.get(group))
         if moved:
             from_to = f"{moved[0].target_partition} from {moved[0].target_prior} to {moved[0].target_offset}"
             more = f", and {many(len(moved) - 1, 'other partition')}" if len(moved) > 1 else ""
@@ -104,8 +104,13 @@ def name_taken(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
             )  # fmt: skip
 
 
-def _moves(row: Row) -> bool:
-    return row.decision is Decision.SET and row.target_prior is not None and row.target_prior != row.target_offset
+def _moved(table: GroupRows | None) -> list[Row]:
+    """Return the rows that stand on the target already and would be set elsewhere."""
+    if table is None:
+        return []
+    told = table.values("decision", "target_prior", "target_offset")
+    at = [n for n, (decision, prior, to) in enumerate(told) if decision is Decision.SET and prior not in (None, to)]
+    return [table[n] for n in at]
 
 
 @judges(checks.CHECKPOINTED_TOPICS_LISTED)

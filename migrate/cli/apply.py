@@ -29,12 +29,12 @@ from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
 from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
 from migrate.clock import SystemClock
-from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UnreadablePlan, UsageError
+from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.kafka.hosted import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path
-from migrate.plan.file import read_plan, refuse_out, stored_fingerprint, write_plan
+from migrate.plan.file import read_plan, refuse_out, refuse_replaced, write_plan
 from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, UNDO, Plan, approves, refuse_standing
 from migrate.ports import ClusterAdmin, Progress
 from migrate.row_table import PlanRows
@@ -64,7 +64,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
         raise unsigned
     clock = SystemClock()
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
-    loose, note = _loose_rows(undone) if undone is not None else ((), "")
+    of, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
     exact = groups_with_metadata(plan.rows)
     with apply_edges(flow, progress, bool(exact), options) as edges:
         names = _target_names(plan, loose)
@@ -86,6 +86,8 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
             ),
         )
         lines, code = _told(result, "apply", path, plan, options)
+        if undone is not None:
+            lines = [*deleted_whole_lines(of, plan, options["width"], options["colour"]), *lines]
         if code != EXIT_REFUSED:
             elsewhere = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
             lines, code = _with_elsewhere(lines, code, elsewhere, options)
@@ -141,7 +143,8 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
         if not undo.rows:
             lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
         elif options["out"] is not None:
-            lines, code = _saved(plan, undo, options["out"]), EXIT_DONE
+            told = deleted_whole_lines(plan, undo, options["width"], options["colour"])
+            lines, code = [*told, *_saved(plan, undo, options["out"])], EXIT_DONE
         else:
             choices = replace(_options(options, approval), command=ROLLBACK)
             result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
@@ -180,16 +183,17 @@ def _with_elsewhere(lines: list[str], code: int, elsewhere: Elsewhere, options: 
     return lines, EXIT_PARTLY if elsewhere and code == EXIT_DONE else code
 
 
-def _loose_rows(undone: Journal) -> tuple[tuple[Row, ...], str]:
-    """Return the rows of the undone plan that its journal did not write, and what to say if it is not beside it."""
+def _undone_plan(undone: Journal) -> tuple[Plan | None, tuple[Row, ...], str]:
+    """Return the plan of a journal that is undone and its rows that this did not write; and what to say without it."""
     file = undone.path.with_name(undone.path.name.split(f".{undone.fingerprint[:SHORT_DIGITS]}")[0])
     try:
         plan = read_plan(file)
     except MigrateError:
         plan = None
     if plan is None or plan.fingerprint != undone.fingerprint:
-        return (), f"Note: the undone plan is not beside its journal as {file.name}: nobody looked at its other rows."
-    return outside(plan, undone.read()), ""
+        note = f"Note: the undone plan is not beside its journal as {file.name}: nobody looked at its other rows."
+        return None, (), note
+    return plan, outside(plan, undone.read()), ""
 
 
 def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Mapping[str, GroupTrace]]:
@@ -246,14 +250,14 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     with apply_edges(flow, progress, bool(exact), options) as edges:
         target = edges.exact_admin(edges.target, exact, _target_names(plan))
         refuse_other_cluster(target, plan.header.target_cluster_id)
+        looked_ms = clock.now_ms()
         verification = verify(plan, target, progress, rows if selected else None, known)
         if options["settle"]:
             progress.step(f"waiting {options['settle']:g} s for a second reading")
             clock.wait(options["settle"])
-            again = target.renewed()
+            again, looked_ms = target.renewed(), clock.now_ms()
             alive = partial(with_members, again, known)
             verification = verify(plan, again, progress, rows if selected else None, known).after(verification, alive)
-        looked_ms = clock.now_ms()
         proof = None
         if options["records"]:
             source = edges.source.admin()
@@ -340,23 +344,6 @@ def refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> Non
                 f"The journal of plan {plan.short_fingerprint} is {journal.name}, and the plan was named {path.name}.",
                 f"Use the plan by its first name: {journal.name.split('.' + plan.short_fingerprint)[0]}.",
             )
-
-
-def refuse_replaced(plan: Plan, path: Path) -> None:
-    """Raise `Refused` where the file holds another plan by now: the journal alone would be no way back from this one.
-
-    Assessing takes up to minutes, and until the journal has begun `plan` may write to the same file.
-    """
-    try:
-        if stored_fingerprint(path) == plan.fingerprint:
-            return
-        why = "was replaced by another plan"
-    except UnreadablePlan as error:
-        why = f"cannot be read any more ({error.problem})"
-    raise Refused(
-        f"{path} {why} while it was being looked at: a rollback needs the plan that was applied. Nothing was written.",
-        "Put the plan back under its name, or review and apply the new one.",
-    )
 
 
 def _options(options: dict[str, Any], approval: str, signatures: Sequence[Signature] = ()) -> ApplyOptions:

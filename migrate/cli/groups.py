@@ -140,7 +140,8 @@ def compare(**options: Any) -> int:
 
     Whoever wrote it: MM2's own group sync, `apply`, a tool, consumers. Commits of the source are translated as `plan`
     does it; numbers of two clusters are never compared. --no-match needs neither Spark nor Java, and answers from MM2's
-    topics alone. Exits 1 if a row is neither equal nor behind by at most --within records, or not all could be seen.
+    topics alone, which proves nothing. Exits 1 unless every row is proven to be equal, or behind by at most --within
+    records, and all could be seen.
     """
     from migrate.cli.compare import run_compare
 

@@ -60,7 +60,7 @@ Exit codes:
   1  failed
   2  wrong usage
   3  refused by a safety check (a plan with blocks is still written, and exits 3)
-  4  partly applied or verified: the output names what was left out, failed, or is unknown
+  4  partly applied, followed or verified: the output names what was left out, failed, or is unknown
 """
 
 
@@ -74,8 +74,8 @@ def cli() -> None:
     """Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 
     Stop producers and consumers, run `status --watch` and `plan`, review the plan with `show`, `apply` exactly the plan
-    you approved, `verify`, and start the consumers on the target. `rollback` undoes it. No cluster is written to
-    without --execute.
+    you approved, `verify`, and start the consumers on the target. `rollback` undoes it. No group's offsets are
+    changed without --execute.
     """
 
 
@@ -101,7 +101,7 @@ def cli() -> None:
 @option("--require-signatures", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
         help="Let apply write this plan only after N different names have signed it.")  # fmt: skip
 @option("--out", type=FILE, default=Path("cutover.plan"), show_default=True, metavar="PLAN",
-        help="File to write the plan to.")  # fmt: skip
+        help="File to write the plan to. Replaces a plan, but none that was applied (exit 3).")  # fmt: skip
 @option("--model", type=FILE, metavar="FILE",
         help="Plan every flow of this file (YAML: docs/models.md), one after another; what they have in common is read "
              "once.")  # fmt: skip

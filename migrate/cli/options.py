@@ -35,8 +35,8 @@ ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
-        "--source-unreachable", "--consumers-ran", "--to-topic",
-        "--standing", "--grades", "--moving-group", "--side",
+        "--source-unreachable", "--consumers-ran", "--to-topic", "--standing", "--grades", "--moving-group", "--side",
+        "--uncommitted", "--max-rereads", "--failback", "--source-down", "--commits-as-of",
     }
 )  # fmt: skip
 # As many questions to brokers as nobody notices; each looks into an old segment of a log.
@@ -88,9 +88,9 @@ printed_cluster_options = together(
            help="Alias of MM2's source, which the groups leave (and come back to with --failback)."),
     option("--target", metavar="ALIAS", help="Alias of MM2's target, which the groups move to."),
     option("--source-config", type=FILE, metavar="FILE",
-           help="Java client properties of the source; wins for credentials."),
+           help="Java client properties of the source: all of its connection, whatever the others say of it."),
     option("--target-config", type=FILE, metavar="FILE",
-           help="Java client properties of the target; wins for credentials."),
+           help="Java client properties of the target: all of its connection, whatever the others say of it."),
     option("--replicator", type=click.Choice([str(r) for r in Replicator]),
            help="Who copies: any is a replicator other than MM2, of which only the records are looked at.  "
                 "[default: mm2]"),

@@ -32,21 +32,22 @@ class EmptyGroups:
         """
         if self._has_failed or len(groups) < WORTH_LISTING:
             return frozenset()
-        listed = self._listed({ConsumerGroupState.EMPTY})
-        others = self._listed(NOT_EMPTY) if listed else ()
-        if listed is None or others is None:
-            self._has_failed = True
-            return frozenset()
-        empty = {group.group_id for group in listed if _is_empty(group)}
-        return frozenset(empty.intersection(groups) - {group.group_id for group in others})
+        empty = {g.group_id for g in self._listed(states={ConsumerGroupState.EMPTY}) or () if _is_empty(g)}
+        for others in ({"states": NOT_EMPTY}, {"types": {ConsumerGroupType.CONSUMER}}) if empty else ():
+            listed = self._listed(**others)
+            if listed is None:
+                return frozenset()
+            empty -= {group.group_id for group in listed}
+        return frozenset(empty.intersection(groups))
 
-    def _listed(self, states: set[ConsumerGroupState]) -> Collection[Any] | None:
-        """Return the groups in these states; None where a broker gave no answer: it may coordinate any of them."""
+    def _listed(self, **of: Any) -> Collection[Any] | None:
+        """Return the groups of these states or types; None where a broker gave no answer: it may coordinate any."""
         try:
             listed = self._connection.answer(
-                "list its groups", lambda client: client.list_consumer_groups(states=states, **LONGEST)
+                "list its groups", lambda client: client.list_consumer_groups(**of, **LONGEST)
             )
         except ClusterError:
+            self._has_failed = True
             return None
         return None if listed.errors else listed.valid
 

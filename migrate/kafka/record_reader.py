@@ -156,7 +156,7 @@ class RecordReader:
 
     def _passes(self, problem: KafkaError, places: Collection[TopicPartition], backoff: Backoff) -> bool:
         """True for what is over soon: librdkafka makes a new connection, but does not ask again by itself."""
-        if self._clients.causes.keys() & HOPELESS or backoff.is_over:
+        if code_of(problem) in HOPELESS or backoff.is_over:
             return False
         if code_of(problem) in FORGOTTEN:
             try:

@@ -3,7 +3,7 @@
 A run ends with its last offset, with a record beyond it, or with the log's end.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, MutableMapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -45,7 +45,7 @@ class RunPass(ReadPass[RunIntake]):
         waiting: dict[TopicPartition, RunIntake],
         patience_seconds: float,
         silence_seconds: float,
-        causes: Mapping[str, str],
+        causes: MutableMapping[str, str],
     ) -> None:
         super().__init__(consumer, waiting, patience_seconds, silence_seconds)
         self.moved: list[TopicPartition] = []
@@ -53,11 +53,17 @@ class RunPass(ReadPass[RunIntake]):
         # Where the log ended before its run did, by what comes next.
         self._lagging: dict[TopicPartition, int] = {}
         self._uneasy_seconds = UNEASY_SECONDS
+        self._silent_seconds = 0.0
 
     def waits(self, silent_seconds: float) -> bool:
         """Wait until the deadline; give up before what the cluster does not have, or has lost."""
         if silent_seconds < UNEASY_SECONDS:
             self._uneasy_seconds = UNEASY_SECONDS
+        if silent_seconds < self._silent_seconds:
+            # Something came since: what was said of trouble before that is over, or is said again.
+            for code in HOPELESS:
+                self._causes.pop(code, None)
+        self._silent_seconds = silent_seconds
         lagging = sorted(p for p, end in self._lagging.items() if p in self.waiting and self.waiting[p].start <= end)
         if lagging and silent_seconds > LAGGING_SECONDS:
             self.give_up(lagging, KafkaError(KafkaError.OFFSET_OUT_OF_RANGE))

@@ -21,6 +21,7 @@ from migrate.plan.rows import build_row, uncommitted_row
 from migrate.plan.translate import PartitionFacts, RowFacts
 from migrate.plan.usual_rows import CaseNames, Commonplace, usual_rows
 from migrate.row_table import GroupRows, Known
+from migrate.survey.names import refuse_doubled_places
 from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest, Survey, copy_of, window_questions
 
@@ -192,12 +193,14 @@ def _checkpoint(asked: Undecided, case: GroupCase, target: TopicPartition) -> Ch
 def undecided(request: PlanRequest, survey: Survey) -> Undecided:
     """Return all groups of a survey, and what decides on their rows."""
     checkpoints = survey.mm2.checkpoints.latest
+    refuse_doubled_places(request, survey.keys)
     return _undecided(request, survey, partitions_of_keys(survey.keys), checkpoints, _cases(survey))
 
 
 def undecided_positions(request: PlanRequest, survey: Survey, held: GroupCommits) -> Undecided:
     """Return the holders of positions outside Kafka, each as a group that is nowhere on the target."""
     # What a group of a holder's name has, commits or checkpoints, is not the holder's.
+    refuse_doubled_places(request, held)
     cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
     return _undecided(request, survey, held.partitions(), {}, cases)
 

@@ -154,6 +154,8 @@ def write_plan(plan: Plan, path: Path) -> None:
     try:
         with reporting_unwritable(path, f"The plan cannot be written to {path}"), replacing(path) as file:
             _write(plan, file)
+            file.flush()
+            os.fsync(file.fileno())
             refuse_overwrite(path)  # writing it takes minutes: the plan that was there may have been applied meanwhile
     except UnicodeEncodeError as error:
         raise MigrateError(
@@ -230,6 +232,23 @@ def refuse_overwrite(path: Path) -> None:
             f"{path} holds a plan that has a journal ({journal.name}): it is not overwritten, being the way back.",
             "Choose another --out.",
         )
+
+
+def refuse_replaced(plan: Plan, path: Path) -> None:
+    """Raise `Refused` where the file holds another plan by now: the journal alone would be no way back from this one.
+
+    Assessing takes up to minutes, and until the journal has begun `plan` may write to the same file.
+    """
+    try:
+        if stored_fingerprint(path) == plan.fingerprint:
+            return
+        why = "was replaced by another plan"
+    except UnreadablePlan as error:
+        why = f"cannot be read any more ({error.problem})"
+    raise Refused(
+        f"{path} {why} while it was being looked at: a rollback needs the plan that was applied. Nothing was written.",
+        "Put the plan back under its name, or review and apply the new one.",
+    )
 
 
 def stored_fingerprint(path: Path) -> str:

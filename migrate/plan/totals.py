@@ -186,8 +186,8 @@ def group_totals(rows: GroupRows) -> GroupTotals:
     stood = [log for log in rows.values("source_committed", "source_log_end") if log[0] is not None]
     lags = [between(*log) for log in stood]
     behind = [max(0, n) for n in lags if n is not None]  # a commit beyond the end is no negative lag
-    told = [numbers for placed, *numbers in rows.values("target_offset", "rereads_at_most", "rereads_estimate")
-            if placed is not None]  # fmt: skip
+    of_rows = rows.values("target_offset", "rereads_at_most", "rereads_estimate")
+    told = [(at_most, estimate) for placed, at_most, estimate in of_rows if placed is not None]
     counted = [n for at_most, estimate in told if (n := estimate if at_most is None else at_most) is not None]
     guessed = any(at_most is None and estimate is not None for at_most, estimate in told)
     counts = Counter(rows.whole("decision"))

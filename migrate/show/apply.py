@@ -252,9 +252,10 @@ def _ways_on(assessment: Assessment) -> str:
 
     A new plan would carry them forward once more, and the same command is refused again.
     """
-    if assessment.plan.header.kind != UNDO or not any(group.fate is Fate.DRIFTED for group in assessment.groups):
+    if assessment.plan.header.kind != UNDO or not any(group.has_moved_on for group in assessment.groups):
         return ""
-    return (
+    others = any(group.fate is Fate.DRIFTED and not group.has_moved_on for group in assessment.groups)
+    return ("Fix what else is named above. " * others) + (
         "Consumers have moved on since the apply. Stop them, then either give up their progress (`rollback PLAN "
         "--moved restore`) or take it back to the source with them (`plan --failback`); --allow-partial leaves their "
         "groups as they are."
@@ -286,23 +287,24 @@ def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[
         yield ""
 
 
-def deleted_whole_lines(plan: Plan, undo: Plan, width: int, colour: bool) -> Iterator[str]:
+def deleted_whole_lines(plan: Plan | None, undo: Plan, width: int, colour: bool) -> Iterator[str]:
     """Yield that a rollback may delete offsets that nobody sees; nothing where the target showed all of its topics.
 
+    `plan` is the one that is undone, None where it is not there any more.
     A group that was new to the target is deleted there, with what it has committed on a topic that we may not DESCRIBE.
     """
     whole = [group for group, rows in undo.groups().items() if {*rows.column("decision")} == {Decision.REMOVE}]
-    alias = plan.header.target_alias
-    found = [c for c in plan.header.checks if c.check == TOPICS_VISIBLE.name and c.subject == alias]
+    alias, checks = undo.header.target_alias, plan.header.checks if plan is not None else ()
+    found = [c for c in checks if c.check == TOPICS_VISIBLE.name and c.subject == alias]
     if not whole or any(check.level is Level.PASS for check in found):
         return
     verdict = (
         f"{many(len(whole), 'group')} that had no offset on {name(alias)} before {'is' if len(whole) == 1 else 'are'}"
     )
     yield from wrapped(paint(f"MAY DELETE MORE: {verdict} deleted there", Colour.YELLOW, colour), width, "", "  ")
-    why = safe(found[0].seen) if found else "whether it shows us all of its topics was not asked"
+    why = safe(found[0].seen) if found else "whether it shows us all of its topics is not known"
     yield from wrapped(
-        f"When the plan was made, {why}. What these groups have committed since on a topic that this principal may not "
+        f"As of the plan, {why}. What these groups have committed since on a topic that this principal may not "
         "DESCRIBE is deleted as well, and nobody sees it.", width, "  ", "    ",
     )  # fmt: skip
     yield from wrapped("`doctor` names the topics that are hidden: have DESCRIBE granted on them first.", width, "  > ")

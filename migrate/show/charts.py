@@ -10,7 +10,7 @@ from migrate.text import many
 
 @dataclass(frozen=True, slots=True)
 class GroupBar:
-    """One group's bar, in records: the plan's own number, None where no row tells it, and what MM2 adds to it.
+    """One group's bar, in records: the plan's own number, None where a row does not tell it, and what MM2 adds.
 
     `sign` goes before the plan's number, as in `GroupTotals`; `note` says what MM2's number leaves out.
     """
@@ -42,7 +42,8 @@ def lag_bars(groups: Mapping[str, GroupRows]) -> list[GroupBar]:
 
 
 def _longest_first(bars: Iterable[GroupBar]) -> list[GroupBar]:
-    return sorted(bars, key=lambda bar: (-bar.total, bar.group))
+    # What is not known may be the longest of all.
+    return sorted(bars, key=lambda bar: (bar.own is not None, -bar.total, bar.group))
 
 
 def _left_out(mm2: Mm2Comparison) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from migrate.apply.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.past_runs import PastRun, PastRuns
+from migrate.apply.past_runs import UNDONE, PastRun, PastRuns
 from migrate.apply.row_results import RowStatus, what_became
 from migrate.apply.verify import GOOD
 from migrate.clock import iso, ms_of
@@ -264,6 +264,8 @@ def _out_of_date(verified: Verified, past: PastRuns) -> str | None:
     if verified.looked_ms is None:
         return "AT A TIME THAT IS NOT KNOWN"
     last = past.runs[-1]
+    if last.command == UNDONE:  # when that ended is not known here
+        return f"BEFORE OR AMID THE LAST {UNDONE.upper()}"
     return f"BEFORE THE LAST {last.command.upper()}" if verified.looked_ms < ms_of(last.ended or last.began) else None
 
 

@@ -59,7 +59,8 @@ def _login(properties: Mapping[str, str]) -> dict[str, str]:
         option: value for key, option in OAUTH_SETTINGS.items() if (value := properties.get(key, "").strip(BLANKS))
     }
     text = properties.get("sasl.jaas.config", "")
-    if not given or properties.get("sasl.mechanism", "").strip(BLANKS).upper() != "OAUTHBEARER":
+    protocol, mechanism = (properties.get(k, "").strip(BLANKS).upper() for k in ("security.protocol", "sasl.mechanism"))
+    if not given or not protocol.startswith("SASL") or mechanism != "OAUTHBEARER":
         return {}
     module = parse_jaas(text, "the client properties")
     return {"sasl.jaas.config": jaas_text(replace(module, options={**module.options, **given}))}

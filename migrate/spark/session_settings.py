@@ -50,7 +50,11 @@ _SETTINGS = {
 }
 
 
-_OURS = {*SQL_SETTINGS, "spark.master", "spark.app.name"}
+# What every answer depends on, that the driver is reached, and that no password lies on a disk.
+_OURS = {
+    *SQL_SETTINGS, "spark.master", "spark.app.name", "spark.driver.bindAddress", "spark.driver.host",
+    "spark.io.encryption.enabled",
+}  # fmt: skip
 # Where a user says which classes Spark has: then all of it stays as it was said.
 _CLASSES = ("spark.jars", "spark.jars.packages", CLASS_PATH, "spark.driver.defaultJavaOptions")
 _VARIABLES = ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH")

@@ -10,8 +10,8 @@ FOLLOWING = (
         "follow-outlives-its-mandate",
         "Nothing is begun to be written once the mandate has ended: the night's plan counts on that.",
         "migrate/apply/follow_engine.py",
-        "        if (left_seconds := self._seconds_left()) <= 0:\n",
-        "        if (left_seconds := self._seconds_left()) <= -3600:\n",
+        "        if left_seconds <= 0:\n",
+        "        if left_seconds <= -3600:\n",
         _ENGINE,
     ),
     Mutant(

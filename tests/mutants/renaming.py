@@ -7,8 +7,8 @@ RENAMING = (
         "strangers-moved-by-a-new-name",
         "A group on the target that would be moved under a renamed group's name is warned of.",
         "migrate/checks/groups.py",
-        "    return row.decision is Decision.SET and row.target_prior is not None",
-        "    return False and row.target_prior is not None",
+        "    return [table[n] for n in at]\n",
+        "    return []\n",
         ("tests/unit/plan/test_group_map.py",),
     ),
     Mutant(

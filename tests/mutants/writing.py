@@ -8,7 +8,7 @@ WRITING = (
         "A rollback needs the plan that was applied: one that was replaced meanwhile is not applied.",
         "migrate/apply/engine.py",
         "        options.begun()\n",
-        "",
+        "        pass\n",
         ("tests/unit/apply/test_apply_refusals.py",),
     ),
     Mutant(
@@ -547,8 +547,8 @@ WRITING = (
         "kept-rows-not-compared",
         "A row that the plan keeps must hold what it held.",
         "migrate/apply/drift.py",
-        "_HELD = _WRITTEN | {Decision.KEEP}\n",
-        "_HELD = _WRITTEN\n",
+        "    return _decided(rows, _WRITTEN | {Decision.KEEP})\n",
+        "    return _decided(rows, _WRITTEN)\n",
         ("tests/unit/apply/test_drift.py::test_a_kept_row_that_moved_refuses_its_group",),
     ),
     Mutant(

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.journal import JournalLost, JournalWriter
+from migrate.apply.engine import apply_plan
+from migrate.apply.journal import Journal, JournalLost, JournalWriter
+from migrate.apply.past_runs import past_runs
 from migrate.apply.row_results import RowStatus
-from migrate.cli.apply import refuse_replaced
+from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.errors import Refused
 from migrate.model import Commit, Failure, Row, TopicPartition
-from migrate.plan.file import write_plan
-from tests.fakes import ALIVE, Crash, FakeCluster, Script
+from migrate.plan.file import refuse_replaced, write_plan
+from tests.fakes import ALIVE, Crash, FakeCluster, NoProgress, Script
 from tests.unit.applyscene import Scene, block, kept, statuses, text, three_groups, with_checks
 from tests.unit.plans import plan, row
 
@@ -199,3 +201,20 @@ def test_a_plan_file_that_stayed_is_applied(tmp_path: Path) -> None:
     scene, path = three_groups(tmp_path), tmp_path / "cutover.plan"
     write_plan(scene.plan, path)
     assert scene.apply(begun=lambda: refuse_replaced(scene.plan, path)).exit_code == 0
+
+
+def test_an_undo_that_is_not_begun_spends_nothing_and_its_journal_says_how_it_ended(tmp_path: Path) -> None:
+    scene = three_groups(tmp_path)
+    scene.apply()
+    undo = scene.undo()
+    own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
+
+    def refuse() -> None:
+        raise Refused("The file was replaced.", "Put it back.")
+
+    options = ApplyOptions(execute=True, spends=scene.journal, begun=refuse)
+    with pytest.raises(Refused):
+        apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options)
+    assert not scene.journal.read().is_spent
+    (run,) = past_runs(own.path.read_bytes()).runs
+    assert (run.exit_code, bool(run.ended)) == (3, True)

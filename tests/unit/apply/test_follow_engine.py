@@ -69,6 +69,20 @@ def test_nothing_is_begun_to_be_written_once_the_mandate_has_ended(scene, amid):
     assert told.is_stopped or reasons(told) == {"g": WhyNot.NOT_SET, "h": WhyNot.NOT_SET}
 
 
+def test_of_many_groups_those_that_come_after_the_mandates_end_are_not_begun(scene, monkeypatch):
+    """Each chunk of groups may take seconds, or a minute of tries: the end is looked at before each."""
+    monkeypatch.setattr("migrate.apply.write.batches", lambda groups, _: [[group] for group in groups])
+    scene.until_ms = scene.clock.now_ms() + 8_000
+
+    def take_long(call: str) -> None:
+        if call == "alter":
+            scene.clock.wait(3.0)
+
+    scene.target.on_call = take_long
+    told = scene.look()
+    assert scene.on_b("g") == G and scene.on_b("h") == {} and reasons(told) == {"h": WhyNot.NOT_SET}
+
+
 def test_tries_of_a_write_end_with_the_mandate(scene):
     scene.until_ms = scene.clock.now_ms() + 6_500
     scene.target.script("alter", "g", *[Script(Failure("REQUEST_TIMED_OUT", "busy", retriable=True))] * 500)

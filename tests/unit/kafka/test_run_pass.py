@@ -79,6 +79,13 @@ def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_
         reading().waits(DEADLINE_SECONDS + 1)
 
 
+def test_what_was_said_of_trouble_before_records_came_again_ends_no_later_silence():
+    causes = {"_AUTHENTICATION": "the token endpoint is busy"}
+    made = reading(causes=causes)
+    assert made.waits(10.0) and made.waits(0.1) and not causes
+    assert made.waits(REFUSED_SECONDS + 1)
+
+
 def test_after_some_silence_partitions_that_the_cluster_does_not_have_are_given_up():
     made = reading(Consumer(t=1))
     assert made.waits(UNEASY_SECONDS + 0.5)

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.elsewhere import Elsewhere
-from migrate.model import Level
+from migrate.model import Failure, Level
 from migrate.row_table import PlanRows
 from migrate.show.apply import NAMED, Typed, apply_lines, deleted_whole_lines, elsewhere_lines
 from tests.builders import make_check, make_row
+from tests.fakes import ALIVE, Script
 from tests.unit.applyscene import Scene, three_groups
 from tests.unit.plans import plan, row
 
@@ -52,6 +53,19 @@ def test_a_rollback_of_what_has_moved_on_says_the_ways_there_are_and_never_to_pl
     assert "new plan" not in told and "plan anew" not in told and "plan again" not in told
 
 
+@pytest.mark.parametrize("why", ["another cluster", "alive", "not read"])
+def test_a_rollback_that_is_refused_for_another_reason_never_says_that_consumers_have_moved_on(scene, why):
+    scene.apply()
+    if why == "another cluster":
+        scene.target.cluster_id = "other"
+    elif why == "alive":
+        scene.target.states["b"] = ALIVE
+    else:
+        scene.target.script("commits", "b", *[Script(Failure("COORDINATOR_LOAD_IN_PROGRESS", "later"))] * 9)
+    told = " ".join(said(scene.rollback(execute=False), "rollback").split())
+    assert "moved on since the apply" not in told and "--moved restore" not in told and "Fix the above" in told
+
+
 def test_a_plan_without_rows_is_nothing_to_do_and_never_as_planned(tmp_path):
     for execute in (False, True):
         told = said(Scene(plan(), tmp_path).apply(execute=execute))
@@ -77,7 +91,7 @@ def test_groups_that_could_not_be_read_are_named_with_the_reason():
 
 
 @pytest.mark.parametrize(("level", "said"), [
-    (None, "was not asked"), (Level.WARN, "2 outside the flow are there"), (Level.NOT_VISIBLE, "2 outside the flow"),
+    (None, "is not known"), (Level.WARN, "2 outside the flow are there"), (Level.NOT_VISIBLE, "2 outside the flow"),
     (Level.PASS, ""),
 ])  # fmt: skip
 def test_a_rollback_that_deletes_groups_says_so_unless_the_target_showed_all_its_topics(tmp_path, level, said):

@@ -57,3 +57,8 @@ def test_a_spark_that_is_older_than_the_settings_of_oauth_gets_them_in_the_login
     assert 'a"b\\c' in settings.secrets
     plain = PLAIN | {"sasl.oauthbearer.client.credentials.client.id": "id2"}
     assert java_settings(Cluster(Side.SOURCE, "A", plain)).admin["sasl.jaas.config"] == PLAIN["sasl.jaas.config"]
+
+
+def test_what_is_left_over_of_a_login_that_is_not_used_is_no_error():
+    left = BROKERS | {"security.protocol": "SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.scope": "all"}
+    assert "sasl.jaas.config" not in java_settings(Cluster(Side.SOURCE, "A", left)).admin

@@ -87,6 +87,16 @@ def test_what_spark_defaults_conf_says_is_left_to_it_but_for_what_every_answer_d
     assert settings_of("local[2]", {"spark.driver.memory": "4g"})["spark.driver.memory"] == "4g"
 
 
+def test_the_address_of_a_driver_here_and_the_encryption_of_its_disk_are_not_taken_apart(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.host db7\nspark.io.encryption.enabled false\n")
+    here = settings_of("local[2]", {})
+    assert here["spark.driver.host"] == here["spark.driver.bindAddress"] == "127.0.0.1"
+    assert here["spark.io.encryption.enabled"] == "true"
+    there = settings_of("spark://host:7077", {})
+    assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.io.encryption.enabled"} & there.keys()
+
+
 def test_a_folder_that_a_class_path_can_not_name_is_no_obstacle(monkeypatch):
     monkeypatch.setattr(session_settings, "connector_jars", lambda conf: [Path("/a:b/c.jar")])
     settings = settings_of("local[2]", {})
