@@ -254,8 +254,8 @@ class Follower:
         pending = {group: PendingRows(of_group) for group, of_group in going.items()}
         journal.backup({g: before[g] for g in going if _is_new(self._memory, g, going[g])}, pending)
         journal.expect({group: of_group.commits() for group, of_group in pending.items()})
-        ends_at, timeout = self._clock.monotonic() + left_seconds, min(choices.group_timeout_seconds, left_seconds)
-        writer = GroupWriter(target, journal, self._clock, timeout, choices.concurrency, ends_at=ends_at)
+        timeout, has_ended = min(choices.group_timeout_seconds, left_seconds), lambda: self._seconds_left() <= 0
+        writer = GroupWriter(target, journal, self._clock, timeout, choices.concurrency, has_ended=has_ended)
         written = writer.write(going, {g: before[g] for g in going}, looked_at)
         # Those that were not begun are the next pass's.
         asked = [group for group in going if group in written.answers]

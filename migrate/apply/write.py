@@ -7,7 +7,6 @@ While one chunk of groups is being written, the intents of the next are brought 
 Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, and nothing more is begun.
 """
 
-import math
 import signal
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -76,6 +75,7 @@ FRESH_SECONDS = 10.0
 
 # For the journal only, where the intent is already recorded: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
+_ENDED = Failure("NOT_SENT", "not tried: the time for it was over", retriable=True)
 
 
 @dataclass(slots=True)
@@ -94,8 +94,8 @@ class GroupWriter:
     """Writes groups to one cluster, and to the journal before and after.
 
     `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
-    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done. Once the
-    monotonic second `ends_at` has come, nothing is begun, nor tried again.
+    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done. Once
+    `has_ended` says True, nothing is begun, nor tried again.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class GroupWriter:
         group_timeout_seconds: float,
         concurrency: int,
         tell: Callable[[int], None] = lambda done: None,
-        ends_at: float = math.inf,
+        has_ended: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._ends_at = ends_at
+        self._has_ended = has_ended
         self._admin = admin
         self._journal = journal
         self._clock = clock
@@ -168,9 +168,6 @@ class GroupWriter:
     def _is_over(self) -> bool:
         return bool(self._interrupted) or self._has_ended()
 
-    def _has_ended(self) -> bool:
-        return self._clock.monotonic() >= self._ends_at
-
     def _pass(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> None:
         """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
         running: Future[Answers] | None = None
@@ -181,11 +178,11 @@ class GroupWriter:
                 chunk = {group: left[group] for group in names}
                 self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
                 answers, running = (running.result() if running else {}), None
-                no_answer_at_all = all(is_passing(a) for results in answers.values() for a in results.values())
-                if (answers and no_answer_at_all) or self._has_ended():
+                no_answer = answers and all(is_passing(a) for results in answers.values() for a in results.values())
+                if no_answer or self._has_ended():
                     self._take(written, answers)
                     for group, rows in chunk.items():
-                        self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT))
+                        self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT if no_answer else _ENDED))
                     self._journal.sync()
                     return
                 running = pool.submit(self._attempt, chunk, before)

@@ -87,7 +87,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
         )
         lines, code = _told(result, "apply", path, plan, options)
         if undone is not None:
-            lines = [*deleted_whole_lines(of, plan, options["width"], options["colour"]), *lines]
+            lines += deleted_whole_lines(of, plan, options["width"], options["colour"], result)
         if code != EXIT_REFUSED:
             elsewhere = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
             lines, code = _with_elsewhere(lines, code, elsewhere, options)
@@ -144,12 +144,12 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
             lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
         elif options["out"] is not None:
             told = deleted_whole_lines(plan, undo, options["width"], options["colour"])
-            lines, code = [*told, *_saved(plan, undo, options["out"])], EXIT_DONE
+            lines, code = [*_saved(plan, undo, options["out"]), *told], EXIT_DONE
         else:
             choices = replace(_options(options, approval), command=ROLLBACK)
             result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
             lines, code = _told(result, "rollback", path, plan, options)
-            lines = [*deleted_whole_lines(plan, undo, options["width"], options["colour"]), *lines]
+            lines += deleted_whole_lines(plan, undo, options["width"], options["colour"], result)
         if code == EXIT_REFUSED:
             return lines, code
         elsewhere = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)

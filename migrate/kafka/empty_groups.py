@@ -1,4 +1,4 @@
-"""Groups that a listing calls empty: of many groups, one request to each broker instead of three for each group."""
+"""Groups that a listing calls empty: of many groups, three requests to each broker instead of three for each group."""
 
 from collections.abc import Collection
 from typing import Any
@@ -17,7 +17,7 @@ LISTING_SECONDS = 5.0
 
 
 class EmptyGroups:
-    """Lists one cluster's groups; once that has failed, or taken too long, it is not tried again."""
+    """Lists one cluster's groups; once nobody has answered that, or not in time, it is not tried again."""
 
     def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
         self._connection = Connection(settings, min(deadline_seconds, LISTING_SECONDS))

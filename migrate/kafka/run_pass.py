@@ -3,7 +3,7 @@
 A run ends with its last offset, with a record beyond it, or with the log's end.
 """
 
-from collections.abc import Collection, MutableMapping
+from collections.abc import Collection, MutableMapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -53,28 +53,33 @@ class RunPass(ReadPass[RunIntake]):
         # Where the log ended before its run did, by what comes next.
         self._lagging: dict[TopicPartition, int] = {}
         self._uneasy_seconds = UNEASY_SECONDS
-        self._silent_seconds = 0.0
+        # What was said of trouble before the last sign of life.
+        self._past_causes: dict[str, str] = {}
 
     def waits(self, silent_seconds: float) -> bool:
         """Wait until the deadline; give up before what the cluster does not have, or has lost."""
         if silent_seconds < UNEASY_SECONDS:
             self._uneasy_seconds = UNEASY_SECONDS
-        if silent_seconds < self._silent_seconds:
-            # Something came since: what was said of trouble before that is over, or is said again.
-            for code in HOPELESS:
-                self._causes.pop(code, None)
-        self._silent_seconds = silent_seconds
         lagging = sorted(p for p, end in self._lagging.items() if p in self.waiting and self.waiting[p].start <= end)
         if lagging and silent_seconds > LAGGING_SECONDS:
             self.give_up(lagging, KafkaError(KafkaError.OFFSET_OUT_OF_RANGE))
         elif silent_seconds > self.silence_seconds or (
             silent_seconds > REFUSED_SECONDS and self._causes.keys() & HOPELESS
         ):
+            # At the deadline it may be why nothing came, all the same.
+            for code, text in self._past_causes.items():
+                self._causes.setdefault(code, text)
             raise Silence
         elif silent_seconds > self._uneasy_seconds:
             self._ask_what_is_there()
             self._uneasy_seconds *= 4
         return True
+
+    def _take(self, messages: Sequence[Message], one_topic: bool) -> bool:
+        is_lively = super()._take(messages, one_topic)
+        if is_lively:
+            self._past_causes |= {code: self._causes.pop(code) for code in HOPELESS & self._causes.keys()}
+        return is_lively
 
     def note(self, place: TopicPartition, message: Message, error: KafkaError) -> bool:
         """Take an event that is no record; any is a sign of life."""

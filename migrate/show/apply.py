@@ -248,12 +248,14 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
 
 
 def _ways_on(assessment: Assessment) -> str:
-    """Return how to go on with an undo whose groups have moved on since the apply, "" for anything else.
+    """Return how to go on with an undo that leaves groups as they are, "" for anything else.
 
-    A new plan would carry them forward once more, and the same command is refused again.
+    A new plan would carry forward once more what was to be taken back.
     """
-    if assessment.plan.header.kind != UNDO or not any(group.has_moved_on for group in assessment.groups):
+    if assessment.plan.header.kind != UNDO:
         return ""
+    if not any(group.has_moved_on for group in assessment.groups):
+        return "Fix the above, then run the same command again; --allow-partial leaves these groups as they are."
     others = any(group.fate is Fate.DRIFTED and not group.has_moved_on for group in assessment.groups)
     return ("Fix what else is named above. " * others) + (
         "Consumers have moved on since the apply. Stop them, then either give up their progress (`rollback PLAN "
@@ -287,25 +289,33 @@ def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[
         yield ""
 
 
-def deleted_whole_lines(plan: Plan | None, undo: Plan, width: int, colour: bool) -> Iterator[str]:
+def deleted_whole_lines(
+    plan: Plan | None, undo: Plan, width: int, colour: bool, result: ApplyResult | None = None
+) -> Iterator[str]:
     """Yield that a rollback may delete offsets that nobody sees; nothing where the target showed all of its topics.
 
-    `plan` is the one that is undone, None where it is not there any more.
-    A group that was new to the target is deleted there, with what it has committed on a topic that we may not DESCRIBE.
+    `plan` is the one that is undone, None where it is not there any more; `result` that of the undo, None where it is
+    only saved. A group that was new to the target is deleted there, with what it has committed on hidden topics.
     """
-    whole = [group for group, rows in undo.groups().items() if {*rows.column("decision")} == {Decision.REMOVE}]
+    concerned = None if result is None else {group.group for group in result.assessment.writable}
+    whole = [
+        group for group, rows in undo.groups().items()
+        if {*rows.column("decision")} == {Decision.REMOVE} and (concerned is None or group in concerned)
+    ]  # fmt: skip
     alias, checks = undo.header.target_alias, plan.header.checks if plan is not None else ()
     found = [c for c in checks if c.check == TOPICS_VISIBLE.name and c.subject == alias]
     if not whole or any(check.level is Level.PASS for check in found):
         return
-    verdict = (
-        f"{many(len(whole), 'group')} that had no offset on {name(alias)} before {'is' if len(whole) == 1 else 'are'}"
-    )
+    are = ("was" if len(whole) == 1 else "were") if result and result.executed else "is" if len(whole) == 1 else "are"
+    verdict = f"{many(len(whole), 'group')} that had no offset on {name(alias)} before {are}"
+    yield ""
     yield from wrapped(paint(f"MAY DELETE MORE: {verdict} deleted there", Colour.YELLOW, colour), width, "", "  ")
     why = safe(found[0].seen) if found else "whether it shows us all of its topics is not known"
     yield from wrapped(
         f"As of the plan, {why}. What these groups have committed since on a topic that this principal may not "
-        "DESCRIBE is deleted as well, and nobody sees it.", width, "  ", "    ",
+        "DESCRIBE is deleted with them, and nobody sees it.", width, "  ", "    ",
     )  # fmt: skip
-    yield from wrapped("`doctor` names the topics that are hidden: have DESCRIBE granted on them first.", width, "  > ")
-    yield ""
+    if result is None or not result.executed:
+        yield from wrapped(
+            "`doctor` names the topics that are hidden: have DESCRIBE granted on them first.", width, "  > "
+        )

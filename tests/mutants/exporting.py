@@ -325,8 +325,8 @@ EXPORTING = (
         "export-to-a-topic-by-a-shells-profile",
         "What writes to a cluster is given on the command line, never by the environment.",
         "migrate/cli/options.py",
-        '        "--source-unreachable", "--consumers-ran", "--to-topic",\n',
-        '        "--source-unreachable", "--consumers-ran",\n',
+        '"--consumers-ran", "--to-topic", "--standing",',
+        '"--consumers-ran", "--standing",',
         ("tests/unit/cli/test_export.py",),
     ),
     Mutant(

@@ -10,8 +10,16 @@ FOLLOWING = (
         "follow-outlives-its-mandate",
         "Nothing is begun to be written once the mandate has ended: the night's plan counts on that.",
         "migrate/apply/follow_engine.py",
-        "        if left_seconds <= 0:\n",
-        "        if left_seconds <= -3600:\n",
+        "choices.concurrency, has_ended=has_ended)\n",
+        "choices.concurrency)\n",
+        _ENGINE,
+    ),
+    Mutant(
+        "chunks-begun-after-the-mandates-end",
+        "The end is looked at again right before a chunk of groups is sent.",
+        "migrate/apply/write.py",
+        "                if no_answer or self._has_ended():\n",
+        "                if no_answer:\n",
         _ENGINE,
     ),
     Mutant(

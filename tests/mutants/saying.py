@@ -31,8 +31,8 @@ SAYING = (
         "empty-by-one-brokers-word",
         "A group that another broker lists in any other state is to be described.",
         "migrate/kafka/empty_groups.py",
-        "        return frozenset(empty.intersection(groups) - {group.group_id for group in others})\n",
-        "        return frozenset(empty.intersection(groups))\n",
+        "            empty -= {group.group_id for group in listed}\n",
+        "            pass\n",
         ("tests/unit/kafka/test_empty_groups.py",),
     ),
     Mutant(

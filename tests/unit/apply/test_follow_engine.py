@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.follow_decision import WhyNot
-from migrate.apply.follow_journal import read_memory
+from migrate.apply.follow_journal import FollowWriter, read_memory
 from migrate.errors import ClusterError, Refused
 from migrate.match.protocol import Matched, Why
 from migrate.model import UNREAD_METADATA, Commit, Failure, LogRange, TopicPartition
@@ -69,18 +69,34 @@ def test_nothing_is_begun_to_be_written_once_the_mandate_has_ended(scene, amid):
     assert told.is_stopped or reasons(told) == {"g": WhyNot.NOT_SET, "h": WhyNot.NOT_SET}
 
 
-def test_of_many_groups_those_that_come_after_the_mandates_end_are_not_begun(scene, monkeypatch):
+@pytest.mark.parametrize("ends", ["before h is intended", "while h is intended", "amid the backup"])
+def test_of_many_groups_those_that_come_after_the_mandates_end_are_not_begun_and_never_count_as_written(
+    scene, monkeypatch, ends
+):
     """Each chunk of groups may take seconds, or a minute of tries: the end is looked at before each."""
     monkeypatch.setattr("migrate.apply.write.batches", lambda groups, _: [[group] for group in groups])
-    scene.until_ms = scene.clock.now_ms() + 8_000
+    intend, backup = FollowWriter.intend, FollowWriter.backup
+    scene.until_ms = scene.clock.now_ms() + 60_000
 
-    def take_long(call: str) -> None:
-        if call == "alter":
-            scene.clock.wait(3.0)
+    def intending(writer, rows):
+        if (ends == "before h is intended" and "g" in rows) or (ends == "while h is intended" and "h" in rows):
+            scene.clock.wait(60.0)
+        intend(writer, rows)
 
-    scene.target.on_call = take_long
+    def saving(writer, *told):
+        if ends == "amid the backup":
+            scene.clock.wait(60.0)
+        backup(writer, *told)
+
+    monkeypatch.setattr(FollowWriter, "intend", intending)
+    monkeypatch.setattr(FollowWriter, "backup", saving)
     told = scene.look()
-    assert scene.on_b("g") == G and scene.on_b("h") == {} and reasons(told) == {"h": WhyNot.NOT_SET}
+    # The write of the chunk that was begun in time goes on; it was intended before the end.
+    assert scene.on_b("h") == {} and told.refused["h"].reason == WhyNot.NOT_SET
+    assert scene.on_b("g") == (G if ends == "while h is intended" else {})
+    scene.die()
+    assert read_memory(scene.journal.path).of("h").written() == {}
+    assert "h" not in scene.undo().groups()
 
 
 def test_tries_of_a_write_end_with_the_mandate(scene):

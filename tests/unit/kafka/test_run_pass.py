@@ -79,11 +79,19 @@ def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_
         reading().waits(DEADLINE_SECONDS + 1)
 
 
-def test_what_was_said_of_trouble_before_records_came_again_ends_no_later_silence():
+def record(offset):
+    return Message(topic="t", partition=0, offset=offset, key=b"k", value=b"v", timestamp=(1, 1))
+
+
+def test_what_was_said_of_trouble_before_records_came_again_ends_no_later_silence_before_the_deadline():
     causes = {"_AUTHENTICATION": "the token endpoint is busy"}
     made = reading(causes=causes)
-    assert made.waits(10.0) and made.waits(0.1) and not causes
+    assert made._take([record(6)], one_topic=True)
     assert made.waits(REFUSED_SECONDS + 1)
+    causes["_SSL"] = "said after the records"
+    with pytest.raises(Silence):
+        made.waits(REFUSED_SECONDS + 1)
+    assert causes.keys() == {"_SSL", "_AUTHENTICATION"}, "the best text there is stays for the message"
 
 
 def test_after_some_silence_partitions_that_the_cluster_does_not_have_are_given_up():

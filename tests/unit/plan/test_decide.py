@@ -1,13 +1,21 @@
 """Rows are decided group by group, and a part of the groups with what it needs is decided as among all."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
+from migrate.commit_table import GroupCommits
+from migrate.errors import UsageError
+from migrate.mm2.name_map import NameMap
+from migrate.mm2.other_names import MappedNames
+from migrate.model import Commit, LogRange, TopicPartition
 from migrate.plan.build import plan_of
-from migrate.plan.decide import Undecided, decide, rows_by_rules, undecided
+from migrate.plan.decide import Undecided, decide, rows_by_rules, undecided, undecided_positions
 from migrate.row_table import PlanRows
+from migrate.survey.policies import Policies, parse_untranslatable
 from tests.randomsurveys import KINDS, PASSWORD, random_survey
+from tests.unit.planscene import planned, planned_flow, world
 
 NOW = 1_800_000_000_000
 
@@ -64,3 +72,20 @@ def test_what_travels_has_no_secret():
     asked = undecided(request, survey)
     part = pickle.dumps(asked.of_groups(tuple(asked.groups)))
     assert PASSWORD.encode() in pickle.dumps(request.flow.source.properties) and PASSWORD.encode() not in part
+
+
+def test_a_group_that_would_get_two_offsets_for_one_place_has_no_plan_and_neither_has_a_holder():
+    """Topics t and u share a name on the target, and whoever has read both would have two rows for one partition."""
+    names = NameMap.from_lines("--topic-map", "m.csv", "topic", ["source_topic,target_topic", "t,x", "u,x"])
+    shared = replace(planned_flow(), policy=MappedNames("A", "B", names).knowing(["t", "u"]))
+    chosen = Policies((), *parse_untranslatable(["earliest"]))
+    source, target, mirror = world()
+    target.ranges[TopicPartition("x", 0)] = LogRange(0, 100)
+    planned(source, target, mirror, flow=shared, policies=chosen)
+    source.commit("g", "u", 0, 5)
+    with pytest.raises(UsageError, match="group g has committed on t and u, which would both be x on B"):
+        planned(source, target, mirror, flow=shared, policies=chosen)
+    request, survey = random_survey(1, KINDS[0])
+    held = GroupCommits({"job": {TopicPartition("t", 0): Commit(1), TopicPartition("u", 0): Commit(1)}})
+    with pytest.raises(UsageError, match="job"):
+        undecided_positions(replace(request, flow=shared, policies=chosen), survey, held)

@@ -53,8 +53,11 @@ def test_a_rollback_of_what_has_moved_on_says_the_ways_there_are_and_never_to_pl
     assert "new plan" not in told and "plan anew" not in told and "plan again" not in told
 
 
+@pytest.mark.parametrize("options", [{"execute": False}, {"execute": True}, {"execute": True, "allow_partial": True}])
 @pytest.mark.parametrize("why", ["another cluster", "alive", "not read"])
-def test_a_rollback_that_is_refused_for_another_reason_never_says_that_consumers_have_moved_on(scene, why):
+def test_a_rollback_that_is_refused_for_another_reason_says_neither_that_consumers_moved_on_nor_to_plan_anew(
+    scene, why, options
+):
     scene.apply()
     if why == "another cluster":
         scene.target.cluster_id = "other"
@@ -62,8 +65,10 @@ def test_a_rollback_that_is_refused_for_another_reason_never_says_that_consumers
         scene.target.states["b"] = ALIVE
     else:
         scene.target.script("commits", "b", *[Script(Failure("COORDINATOR_LOAD_IN_PROGRESS", "later"))] * 9)
-    told = " ".join(said(scene.rollback(execute=False), "rollback").split())
-    assert "moved on since the apply" not in told and "--moved restore" not in told and "Fix the above" in told
+    told = " ".join(said(scene.rollback(**options), "rollback").split())
+    assert "moved on since the apply" not in told and "--moved restore" not in told
+    assert "then run the same command again" in told
+    assert "new plan" not in told and "plan anew" not in told and "plan again" not in told
 
 
 def test_a_plan_without_rows_is_nothing_to_do_and_never_as_planned(tmp_path):
@@ -101,5 +106,10 @@ def test_a_rollback_that_deletes_groups_says_so_unless_the_target_showed_all_its
     undo = scene.undo()
     told = " ".join(" ".join(deleted_whole_lines(scene.plan, undo, 100, False)).split())
     assert told.startswith("MAY DELETE MORE: 1 group that had no offset on B") == bool(said) and said in told
+    dry, done = scene.rollback(execute=False), scene.rollback()
+    assert bool(list(deleted_whole_lines(scene.plan, undo, 100, False, dry))) == bool(said)
+    after = " ".join(deleted_whole_lines(scene.plan, undo, 100, False, done))
+    assert ("was deleted there" in after) == bool(said) and "granted on them first" not in after
+    assert not list(deleted_whole_lines(scene.plan, undo, 100, False, scene.rollback())), "nothing is left to delete"
     back_alone = replace(undo, rows=PlanRows.of(r for r in undo.rows if r.group == "b"))
     assert not list(deleted_whole_lines(scene.plan, back_alone, 100, False))
