@@ -9,6 +9,7 @@ import pytest
 from migrate.model import Failure, TopicPartition
 from migrate.show.plan_export import harmless
 from migrate.spark.commit_history import FIELDS, commit_series
+from migrate.spark.consumer_offsets import offsets_session
 from migrate.survey.commit_history import OFFSET_DELETED, HistoryRequest, reason_of
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import partition_of
@@ -23,6 +24,12 @@ MINUTE = 60_000
 PARTITIONS = 3
 LATE_MS = EPOCH_MS + 10**9
 EVERY = HistoryRequest(MINUTE, LATE_MS)
+
+
+@pytest.fixture(scope="module")
+def quick(spark):
+    """A session that compiles no query, as for any small topic; the plain walk is held against compiled ones."""
+    return offsets_session(lambda: spark, is_small=True)
 
 
 def commit(after_ms, offset, group="g", topic="t", partition=0, version=3):
@@ -128,43 +135,43 @@ def test_every_row_is_what_a_plain_walk_finds(spark, request_):
     assert counted.left_out["tombstone"] and counted.left_out["undecodable-value:unknown-version"]
 
 
-def test_a_row_tells_the_newest_commit_of_its_bucket_at_its_end_and_how_fast_the_group_went_on(spark):
+def test_a_row_tells_the_newest_commit_of_its_bucket_at_its_end_and_how_fast_the_group_went_on(quick):
     records = [commit(0, 10), commit(59_999, 40), commit(60_000, 100), commit(200_000, 400, version=4)]
-    assert rows_of(spark, records)[0]["g", "t", 0] == [(60, 40, 2, None), (120, 100, 1, 1.0), (240, 400, 1, 2.5)]
+    assert rows_of(quick, records)[0]["g", "t", 0] == [(60, 40, 2, None), (120, 100, 1, 1.0), (240, 400, 1, 2.5)]
 
 
-def test_a_group_that_goes_back_has_no_rate_and_never_a_negative_one(spark):
-    told = rows_of(spark, [commit(0, 100), commit(60_000, 5), commit(120_000, 65)])[0]["g", "t", 0]
+def test_a_group_that_goes_back_has_no_rate_and_never_a_negative_one(quick):
+    told = rows_of(quick, [commit(0, 100), commit(60_000, 5), commit(120_000, 65)])[0]["g", "t", 0]
     assert [row[3] for row in told] == [None, None, 1.0]
 
 
-def test_a_reset_within_a_bucket_is_no_progress_though_it_ends_ahead(spark):
-    told = rows_of(spark, [commit(0, 100), commit(60_000, 0), commit(70_000, 160), commit(130_000, 220)])[0]
+def test_a_reset_within_a_bucket_is_no_progress_though_it_ends_ahead(quick):
+    told = rows_of(quick, [commit(0, 100), commit(60_000, 0), commit(70_000, 160), commit(130_000, 220)])[0]
     assert [row[3] for row in told["g", "t", 0]] == [None, None, 1.0]
-    told = rows_of(spark, [commit(0, 100), commit(60_000, 900), commit(70_000, 160)])[0]
+    told = rows_of(quick, [commit(0, 100), commit(60_000, 900), commit(70_000, 160)])[0]
     assert [row[3] for row in told["g", "t", 0]] == [None, None]
 
 
-def test_what_follows_a_tombstone_begins_anew(spark):
+def test_what_follows_a_tombstone_begins_anew(quick):
     records = [commit(0, 100), commit(60_000, None), commit(120_000, 500), commit(180_000, 560)]
-    assert [row[3] for row in rows_of(spark, records)[0]["g", "t", 0]] == [None, None, 1.0]
+    assert [row[3] for row in rows_of(quick, records)[0]["g", "t", 0]] == [None, None, 1.0]
     within = [commit(0, 100), commit(60_000, None), commit(61_000, 500)]
-    assert [row[3] for row in rows_of(spark, within)[0]["g", "t", 0]] == [None, None]
+    assert [row[3] for row in rows_of(quick, within)[0]["g", "t", 0]] == [None, None]
 
 
-def test_what_lies_in_a_partition_that_is_not_the_groups_own_is_no_row_and_counted(spark):
+def test_what_lies_in_a_partition_that_is_not_the_groups_own_is_no_row_and_counted(quick):
     elsewhere = (partition_of("g", PARTITIONS) + 1) % PARTITIONS
-    found, counted = rows_of(spark, [commit(0, 10), (elsewhere, *commit(60_000, 99)[1:])])
+    found, counted = rows_of(quick, [commit(0, 10), (elsewhere, *commit(60_000, 99)[1:])])
     assert found == {("g", "t", 0): [(60, 10, 1, None)]} and counted.left_out == {"not-its-partition": 1}
 
 
-def test_the_bucket_that_is_still_open_ends_now(spark):
+def test_the_bucket_that_is_still_open_ends_now(quick):
     request = HistoryRequest(3_600_000, EPOCH_MS + 90_000)
-    assert rows_of(spark, [commit(0, 1), commit(80_000, 10)], request)[0]["g", "t", 0] == [(90, 10, 2, None)]
+    assert rows_of(quick, [commit(0, 1), commit(80_000, 10)], request)[0]["g", "t", 0] == [(90, 10, 2, None)]
 
 
-def test_ends_of_logs_are_joined_and_those_not_visible_counted(spark):
-    read, logs = timed_topic(spark, [commit(0, 10), commit(60_000, 30), commit(60_000, 7, "h", 'u,"1')])
+def test_ends_of_logs_are_joined_and_those_not_visible_counted(quick):
+    read, logs = timed_topic(quick, [commit(0, 10), commit(60_000, 30), commit(60_000, 7, "h", 'u,"1')])
     with commit_series(read, logs, PARTITIONS, EVERY) as series:
         assert series.lookups() == 3
         at = {(place.topic, time_ms - EPOCH_MS) for place, time_ms in series.places()}
@@ -191,31 +198,31 @@ def test_ends_of_logs_are_joined_and_those_not_visible_counted(spark):
 
 
 @pytest.mark.parametrize("text", ["=1+1", "a\x1bb", "plain"])
-def test_csv_has_names_that_no_spreadsheet_runs_and_no_terminal_obeys_and_the_table_has_them_as_they_are(spark, text):
-    read, logs = timed_topic(spark, [commit(0, 10, text, text)])
+def test_csv_has_names_that_no_spreadsheet_runs_and_no_terminal_obeys_and_the_table_has_them_as_they_are(quick, text):
+    read, logs = timed_topic(quick, [commit(0, 10, text, text)])
     with commit_series(read, logs, PARTITIONS, EVERY) as series:
         _, row = csv.reader(series.csv_lines())
         (exact,) = series.table().collect()
     assert row[1:5] == [harmless(text), harmless(text), "0", "10"] and (exact.group, exact.topic) == (text, text)
 
 
-def test_only_the_newest_times_are_shown(spark):
-    read, logs = timed_topic(spark, [commit(n * 60_000, n) for n in range(5)])
+def test_only_the_newest_times_are_shown(quick):
+    read, logs = timed_topic(quick, [commit(n * 60_000, n) for n in range(5)])
     with commit_series(read, logs, PARTITIONS, EVERY) as series:
         assert sorted(row.offset for row in series.newest(2).shown()) == [3, 4]
         assert series.newest(2).lookups() == 2 and series.rows == 5
 
 
-def test_a_topic_without_records_gives_no_row(spark):
-    read, _ = timed_topic(spark, [commit(0, 1)])
+def test_a_topic_without_records_gives_no_row(quick):
+    read, _ = timed_topic(quick, [commit(0, 1)])
     with commit_series(read, {}, PARTITIONS, EVERY) as series:
         assert (series.rows, series.lookups(), series.counted.read) == (0, 0, 0)
         assert list(series.with_ends({}).csv_lines()) == [",".join(FIELDS)]
 
 
-def test_an_offset_that_was_deleted_before_its_bucket_ended_is_asked_no_end_and_has_no_lag(spark):
+def test_an_offset_that_was_deleted_before_its_bucket_ended_is_asked_no_end_and_has_no_lag(quick):
     records = [commit(0, 10), commit(60_000, 20), commit(70_000, None), commit(60_000, 25, "other")]
-    read, logs = timed_topic(spark, records)
+    read, logs = timed_topic(quick, records)
     place = TopicPartition("t", 0)
     with commit_series(read, logs, PARTITIONS, EVERY) as series:
         assert series.lookups() == 2, "that of the other group alone at the later time"
