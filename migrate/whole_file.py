@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -11,17 +11,19 @@ from migrate.errors import MigrateError, UsageError
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, last_look: Callable[[], None] = lambda: None) -> Iterator[IO[bytes]]:
     """Yield a file, mode 0600, that takes the place of `path` in the end, once it is on disk; else nothing is left.
 
-    Its name is one that nobody can foresee until then: a link that lies in wait under a known name would have it
-    written where that points to. Raises `OSError`.
+    Until then its name is one that nobody can foresee: a link that lies in wait under a known name would have it
+    written where that points to. `last_look` is called right before it takes that place; what it raises leaves
+    `path` as it is. Raises `OSError`.
     """
     with temporary_beside(path) as (descriptor, temporary):
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             yield file
             file.flush()
             os.fsync(descriptor)
+        last_look()
         temporary.replace(path)
     sync_folder(path.parent)
 

@@ -226,7 +226,7 @@ def _assess_group(
 ) -> GroupAssessment:
     drifts = (*hidden(group, rows, world, trace), *group_drift(plan, group, rows, world, trace))
     if drifts:
-        has_moved_on = any(drift.what == TARGET_OFFSET and not drift.is_unread for drift in drifts)
+        has_moved_on = any(drift.what == TARGET_OFFSET for drift in drifts)
         return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)), has_moved_on=has_moved_on)
     commits = world.target.commits[group]
     assert not isinstance(commits, Failure), "an unreadable group is drift"

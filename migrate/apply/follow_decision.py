@@ -262,7 +262,7 @@ def _gone(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
     for row in sight.rows:
         if row.decision is Decision.SKIP and row.target_partition in written:
             # The mandate lets a pass begin without it, and not leave behind what an earlier one has set.
-            sentence = f"{row.target_partition} was written, and has no place now: {row.sentence}"
+            sentence = f"{row.target_partition} was written, and has no translation now: {row.sentence}"
             return Refusal(row.reason, sentence, is_unsafe=True)
     gone = sorted(written - {row.target_partition for row in sight.rows})
     if not gone:

@@ -178,11 +178,12 @@ class GroupWriter:
                 chunk = {group: left[group] for group in names}
                 self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
                 answers, running = (running.result() if running else {}), None
-                no_answer = answers and all(is_passing(a) for results in answers.values() for a in results.values())
-                if no_answer or self._has_ended():
+                told = [answer for results in answers.values() for answer in results.values()]
+                nobody_answered = bool(told) and all(map(is_passing, told))
+                if nobody_answered or self._has_ended():
                     self._take(written, answers)
                     for group, rows in chunk.items():
-                        self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT if no_answer else _ENDED))
+                        self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT if nobody_answered else _ENDED))
                     self._journal.sync()
                     return
                 running = pool.submit(self._attempt, chunk, before)

@@ -99,7 +99,7 @@ def name_taken(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
         if seen:
             yield checks.GROUP_NAME_TAKEN.warns(
                 group, f"no other group {name(called)} on {alias}", f"{alias} has one: {'; '.join(seen)}",
-                f"Right where an earlier apply or `follow` has written it. If it is another application's, give "
+                "That is right if an earlier `apply` or `follow` wrote it. If it is another application's, give "
                 f"{name(group)} another name: the two would be one group, and records be skipped or read twice.",
             )  # fmt: skip
 
@@ -336,7 +336,7 @@ def never_committed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> It
         yield checks.PARTITIONS_NEVER_COMMITTED.warns(
             group, "a commit on every partition of its topics", f"none on {some(partitions)}",
             "There auto.offset.reset decides on the target: set it to earliest, or use --uncommitted earliest. Once "
-            "consumers have committed there, a rollback removes the others one by one, which takes Java.",
+            "consumers have committed there, a rollback removes the planned offsets one by one, which takes Java.",
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
         raise unsigned
     clock = SystemClock()
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
-    of, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
+    undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
     exact = groups_with_metadata(plan.rows)
     with apply_edges(flow, progress, bool(exact), options) as edges:
         names = _target_names(plan, loose)
@@ -87,7 +87,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
         )
         lines, code = _told(result, "apply", path, plan, options)
         if undone is not None:
-            lines += deleted_whole_lines(of, plan, options["width"], options["colour"], result)
+            lines += deleted_whole_lines(undone_plan, plan, options["width"], options["colour"], result)
         if code != EXIT_REFUSED:
             elsewhere = _look_elsewhere(plan, loose, target, clock, options["group_timeout"], progress)
             lines, code = _with_elsewhere(lines, code, elsewhere, options)

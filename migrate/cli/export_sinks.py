@@ -187,9 +187,9 @@ class TopicSink:
 
         Raises `Refused` where Spark would show the topic's secrets.
         """
-        from migrate.spark.topic_writer import TopicWriter, refuse_told
+        from migrate.spark.topic_writer import TopicWriter, refuse_showing_secrets
 
-        refuse_told(session, self.of.java)
+        refuse_showing_secrets(session, self.of.java)
         settings = replace(self.of.java, name=self.of.cluster.bootstrap)
         writer = TopicWriter(settings, self.topic, self.read_secrets)
         with closing(self.of.admin()) as destination:

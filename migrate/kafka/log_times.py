@@ -26,8 +26,10 @@ AT_ONCE = 2000
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 3.0
 _NEWEST = -1
 # Older formats of records have none.
-_WITHOUT = Failure("NO_TIMESTAMP", "no record of the log has a timestamp")
-_NO_TIME = Failure("NO_TIMESTAMP", "no record of the log has a timestamp, or its leader did not answer", retriable=True)
+_NO_TIMESTAMP = Failure("NO_TIMESTAMP", "no record of the log has a timestamp")
+_NO_TIMESTAMP_OR_ANSWER = Failure(
+    "NO_TIMESTAMP", "no record of the log has a timestamp, or its leader did not answer", retriable=True
+)
 
 
 class ConfluentLogTimes:
@@ -85,8 +87,8 @@ def _told_time(answer: Any) -> int | Failure:
     if isinstance(answer, Failure):
         return answer
     if answer.offset < 0:
-        return _NO_TIME
-    return int(answer.timestamp) if answer.timestamp >= 0 else _WITHOUT
+        return _NO_TIMESTAMP_OR_ANSWER
+    return int(answer.timestamp) if answer.timestamp >= 0 else _NO_TIMESTAMP
 
 
 def _is_passing(answer: int | Failure) -> bool:

@@ -21,7 +21,7 @@ METADATA_SECONDS = 10.0
 LAGGING_SECONDS = 5.0
 # A token not renewed, or one broker of many with a bad certificate, ends no reading that goes on: librdkafka
 # asks for a token again after 10 s, with the old one still good.
-REFUSED_SECONDS = 15.0
+HOPELESS_SECONDS = 15.0
 
 
 class Silence(Exception):  # noqa: N818  (becomes a ClusterError where the cluster's name is known)
@@ -64,7 +64,7 @@ class RunPass(ReadPass[RunIntake]):
         if lagging and silent_seconds > LAGGING_SECONDS:
             self.give_up(lagging, KafkaError(KafkaError.OFFSET_OUT_OF_RANGE))
         elif silent_seconds > self.silence_seconds or (
-            silent_seconds > REFUSED_SECONDS and self._causes.keys() & HOPELESS
+            silent_seconds > HOPELESS_SECONDS and self._causes.keys() & HOPELESS
         ):
             # At the deadline it may be why nothing came, all the same.
             for code, text in self._past_causes.items():

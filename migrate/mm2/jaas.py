@@ -34,7 +34,7 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
-_CHARACTER = re.compile(r'["\\\x00-\x1f]')
+_TO_ESCAPE = re.compile(r'["\\\x00-\x1f]')
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _QUOTING = (
     'Put values in double quotes, with \\" for a quote and \\\\ for a backslash inside; a .properties file '
@@ -88,7 +88,7 @@ def parse_jaas(text: str, origin: str) -> LoginModule:
 
 def jaas_text(module: LoginModule) -> str:
     """Return the setting that names this login module: what `parse_jaas` reads again as it is."""
-    options = (f'{key}="{_CHARACTER.sub(_escaped, value)}"' for key, value in module.options.items())
+    options = (f'{key}="{_TO_ESCAPE.sub(_escaped, value)}"' for key, value in module.options.items())
     return " ".join([module.name, module.flag, *options]) + ";"
 
 

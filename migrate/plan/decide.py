@@ -192,15 +192,15 @@ def _checkpoint(asked: Undecided, case: GroupCase, target: TopicPartition) -> Ch
 
 def undecided(request: PlanRequest, survey: Survey) -> Undecided:
     """Return all groups of a survey, and what decides on their rows."""
-    checkpoints = survey.mm2.checkpoints.latest
     refuse_doubled_places(request, survey.keys)
+    checkpoints = survey.mm2.checkpoints.latest
     return _undecided(request, survey, partitions_of_keys(survey.keys), checkpoints, _cases(survey))
 
 
 def undecided_positions(request: PlanRequest, survey: Survey, held: GroupCommits) -> Undecided:
     """Return the holders of positions outside Kafka, each as a group that is nowhere on the target."""
-    # What a group of a holder's name has, commits or checkpoints, is not the holder's.
     refuse_doubled_places(request, held)
+    # What a group of a holder's name has, commits or checkpoints, is not the holder's.
     cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
     return _undecided(request, survey, held.partitions(), {}, cases)
 
@@ -219,14 +219,14 @@ def _undecided(
 
 
 def _cases(survey: Survey) -> Iterator[GroupCase]:
-    as_of, others = survey.selected.as_of, survey.selected.groups_seen
+    as_of = survey.selected.as_of
     missing: dict[str, dict[TopicPartition, str]] = {}
     for key, why in as_of.missing.items() if as_of else ():
         missing.setdefault(key.group, {})[key.source_partition] = why
     for group, commits in _commits_by_group(survey.keys):
         live = None if as_of is None else as_of.live.get(group, {})
         name = survey.target_names.renamed.get(group, "")
-        is_others = name in others or name in survey.target_names.renamed
+        is_others = name in survey.selected.groups_seen or name in survey.target_names.renamed
         yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}), name, is_others)
 
 

@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -152,11 +153,10 @@ def write_plan(plan: Plan, path: Path) -> None:
     """
     refuse_overwrite(path)
     try:
-        with reporting_unwritable(path, f"The plan cannot be written to {path}"), replacing(path) as file:
+        # Writing it takes minutes: the plan that was there may have been applied meanwhile.
+        last_look = partial(refuse_overwrite, path)
+        with reporting_unwritable(path, f"The plan cannot be written to {path}"), replacing(path, last_look) as file:
             _write(plan, file)
-            file.flush()
-            os.fsync(file.fileno())
-            refuse_overwrite(path)  # writing it takes minutes: the plan that was there may have been applied meanwhile
     except UnicodeEncodeError as error:
         raise MigrateError(
             f"The plan cannot be written to {path}: the name {ascii(error.object)} is no Unicode text.",

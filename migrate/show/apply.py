@@ -306,8 +306,9 @@ def deleted_whole_lines(
     found = [c for c in checks if c.check == TOPICS_VISIBLE.name and c.subject == alias]
     if not whole or any(check.level is Level.PASS for check in found):
         return
-    are = ("was" if len(whole) == 1 else "were") if result and result.executed else "is" if len(whole) == 1 else "are"
-    verdict = f"{many(len(whole), 'group')} that had no offset on {name(alias)} before {are}"
+    is_done, is_one = result is not None and result.executed, len(whole) == 1
+    verb = ("was" if is_one else "were") if is_done else ("is" if is_one else "are")
+    verdict = f"{many(len(whole), 'group')} that had no offset on {name(alias)} before {verb}"
     yield ""
     yield from wrapped(paint(f"MAY DELETE MORE: {verdict} deleted there", Colour.YELLOW, colour), width, "", "  ")
     why = safe(found[0].seen) if found else "whether it shows us all of its topics is not known"
@@ -315,7 +316,7 @@ def deleted_whole_lines(
         f"As of the plan, {why}. What these groups have committed since on a topic that this principal may not "
         "DESCRIBE is deleted with them, and nobody sees it.", width, "  ", "    ",
     )  # fmt: skip
-    if result is None or not result.executed:
+    if not is_done:
         yield from wrapped(
             "`doctor` names the topics that are hidden: have DESCRIBE granted on them first.", width, "  > "
         )

@@ -170,18 +170,16 @@ def _row_title(row: Row, header: Header) -> str:
 
 def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
-    if header.kind == UNDO:  # it translates nothing, so nothing was looked for
-        yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
-        yield "Applying", _applying(row, header)
-        return
-    if header.by_mm2 and (syncs := _syncs(row, header)):
-        yield "Syncs", syncs
-    yield "Compared", _compared(row, header)
+    is_translated = header.kind != UNDO  # for an undo no sync, record or checkpoint was looked for
+    if is_translated:
+        if header.by_mm2 and (syncs := _syncs(row, header)):
+            yield "Syncs", syncs
+        yield "Compared", _compared(row, header)
     yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
-    if header.by_mm2:
+    if is_translated and header.by_mm2:
         yield "MM2", _beside_mm2(row, header)
     yield "Applying", _applying(row, header)
-    if others := "; ".join(_considered(row)):
+    if is_translated and (others := "; ".join(_considered(row))):
         yield "Considered", f"{others}."
     yield from _checks(c for c in header.checks if c.scope is Scope.ROW and c.subject == row.subject)
 

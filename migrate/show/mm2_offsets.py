@@ -97,10 +97,9 @@ def _verdict(stores: Stores) -> str:
     without = sum(s.last_copied_offset is None and not _is_empty(s) for s in stores.partitions)
     beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
     left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)
-    parts = [many(len(stores.partitions), "partition")]
-    if any(s.left is not None for s in stores.partitions) or not stores.partitions:
-        parts[0] += f", {many(left, 'offset')} left"
-    # Their sum would pass for all that is left.
+    is_told = any(s.left is not None for s in stores.partitions) or not stores.partitions
+    # Where nothing is known, a sum of nothing would read as "all is copied".
+    parts = [many(len(stores.partitions), "partition") + f", {many(left, 'offset')} left" * is_told]
     unread = sum(s.last_copied_offset is not None and s.source_log is None for s in stores.partitions)
     if unread:
         parts.append(f"what is left of {many(unread, 'partition')} is not known: the source's log was not read")

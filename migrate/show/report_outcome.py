@@ -82,6 +82,11 @@ class Verified:
     left_out: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
     blocks: int = 0
 
+    @property
+    def standings(self) -> "Counter[str]":
+        """Count the rows by `verify`'s word for them."""
+        return Counter(str(entry["standing"]) for entry in self.offsets.values())
+
 
 def read_verified(content: str, name: str, plan: Plan) -> Verified:
     """Read the document that `verify --format json` prints; `name` is the file's.
@@ -120,9 +125,8 @@ def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verifie
     rows = {row.key: _with_verified(row, _after(row, state, past), verified) for row in plan.rows}
     counts = Counter(after.status for after in rows.values()) if past.runs or state.is_spent else Counter[str]()
     verdicts = [_journal_verdict(state, past, counts)] if counts or state.is_spent else []
-    standings: Counter[str] = Counter()
+    standings = Counter[str]() if verified is None else verified.standings
     if verified is not None:
-        standings.update(str(entry["standing"]) for entry in verified.offsets.values())
         verdicts.append(verified_headline(plan, verified, past))
     return Aftermath(
         tuple(verdicts), past.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
@@ -194,13 +198,8 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
 
 def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Headline:
     if state.is_spent and not state.rolled_back:
-        undo = state.spent_by[:SHORT_DIGITS]
-        by = (
-            "a rollback was begun"
-            if state.spent_by == ROLLBACK
-            else f"its undo {undo} was begun, and has a journal of its own"
-        )
-        return Headline(f"SPENT: {by}", "warn")
+        undo = f"its undo {state.spent_by[:SHORT_DIGITS]} was begun, and has a journal of its own"
+        return Headline(f"SPENT: {'a rollback was begun' if state.spent_by == ROLLBACK else undo}", "warn")
     if state.rolled_back:
         return _rollback_verdict(past, counts)
     last = past.last(APPLY)
@@ -242,8 +241,7 @@ def _not_looked_at(plan: Plan, verified: Verified) -> int:
 
 def verified_headline(plan: Plan, verified: Verified, past: PastRuns) -> Headline:
     """Return in one sentence what a verification says of a plan, and whether it still does after these runs."""
-    standings = Counter(str(entry["standing"]) for entry in verified.offsets.values())
-    not_looked_at = _not_looked_at(plan, verified)
+    standings, not_looked_at = verified.standings, _not_looked_at(plan, verified)
     counted = tally(standings, sorted(standings)) or "no rows"
     if verified.exit_code not in (EXIT_DONE, EXIT_PARTLY) or not all(standing in GOOD for standing in standings):
         return Headline(f"VERIFY FOUND TROUBLE: {counted}; exit code {verified.exit_code}", "bad")

@@ -108,7 +108,7 @@ def progress_line(status: Status, progress: Mapping[str, CopyProgress], left: st
     blocks = sorted({c.check for c in status.blocks})
     copying = f"; {', '.join(parts)}" if parts else ""
     down = [f"{name(status.source_alias)} does not answer"] * bool(status.source_down)
-    missing = [*down, *blocks] if status.commits else ["no commit is inside the filters", *down, *blocks]
+    missing = [*["no commit is inside the filters"] * (not status.commits), *down, *blocks]
     waiting = f"; not ready: {', '.join(missing)}" if missing else "; ready"
     return f"{left or 'the rest is not known'}{copying}{waiting}"
 

@@ -32,7 +32,7 @@ def producer_options(settings: JavaSettings) -> Mapping[str, str]:
     return {key: value for key, value in settings.source.items() if key not in _NOT_FOR_SINK} | FIXED
 
 
-def refuse_told(spark: "SparkSession", settings: JavaSettings) -> None:
+def refuse_showing_secrets(spark: "SparkSession", settings: JavaSettings) -> None:
     """Raise `Refused` where Spark would show what a producer logs in with: in its event log, or in its UI.
 
     The sink's options are part of the plan that both have, and Spark hides secrets in those of its readers alone.
@@ -43,7 +43,7 @@ def refuse_told(spark: "SparkSession", settings: JavaSettings) -> None:
         raise Refused(
             f"--to-config holds secrets, and Spark would show them to whoever reads its plans: {' and '.join(on)}.",
             f"Add {' '.join(f'--spark-conf {key}=false' for key in on)} (or --conf to spark-submit), or write Parquet "
-            "with --out, and have that produced by what may.",
+            "with --out, and produce that with a tool of your own.",
         )
 
 

@@ -7,8 +7,8 @@ SAYING = (
         "plan-overwritten-that-was-applied-meanwhile",
         "Writing a plan takes minutes: the one that was there may have been applied meanwhile.",
         "migrate/plan/file.py",
-        "            refuse_overwrite(path)  # writing it takes",
-        "            # writing it takes",
+        "replacing(path, last_look) as file:\n",
+        "replacing(path) as file:\n",
         ("tests/unit/plan/test_file.py",),
     ),
     Mutant(

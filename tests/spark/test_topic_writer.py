@@ -6,7 +6,7 @@ from migrate.errors import ClusterError
 from migrate.mm2.flow import Cluster
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
-from migrate.spark.topic_writer import TopicWriter, refuse_told
+from migrate.spark.topic_writer import TopicWriter, refuse_showing_secrets
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,7 @@ def settings(**properties):
 
 
 def test_an_embedded_spark_shows_no_secret_by_itself(spark):
-    refuse_told(spark, settings(sasl_jaas_config=JAAS))
+    refuse_showing_secrets(spark, settings(sasl_jaas_config=JAAS))
 
 
 def test_a_cluster_that_does_not_take_them_is_one_sentence_without_a_secret(spark):

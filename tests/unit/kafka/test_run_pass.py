@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, Message
 
 from migrate.kafka.intake import Contents, RunIntake
-from migrate.kafka.run_pass import LAGGING_SECONDS, REFUSED_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
+from migrate.kafka.run_pass import HOPELESS_SECONDS, LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
 from migrate.match.log_reader import runs_of
 from migrate.match.protocol import OffsetRange
 from tests.unit.logscene import PLACES
@@ -73,7 +73,7 @@ def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_
     # A token that is renewed at the second try, and one broker of many with a bad certificate, end nothing.
     assert reading(causes={"_AUTHENTICATION": "the token endpoint is busy"}).waits(10.0)
     with pytest.raises(Silence):
-        reading(causes={"_SSL": "no"}).waits(REFUSED_SECONDS + 0.1)
+        reading(causes={"_SSL": "no"}).waits(HOPELESS_SECONDS + 0.1)
     assert reading().waits(1.0)
     with pytest.raises(Silence):
         reading().waits(DEADLINE_SECONDS + 1)
@@ -87,10 +87,10 @@ def test_what_was_said_of_trouble_before_records_came_again_ends_no_later_silenc
     causes = {"_AUTHENTICATION": "the token endpoint is busy"}
     made = reading(causes=causes)
     assert made._take([record(6)], one_topic=True)
-    assert made.waits(REFUSED_SECONDS + 1)
+    assert made.waits(HOPELESS_SECONDS + 1)
     causes["_SSL"] = "said after the records"
     with pytest.raises(Silence):
-        made.waits(REFUSED_SECONDS + 1)
+        made.waits(HOPELESS_SECONDS + 1)
     assert causes.keys() == {"_SSL", "_AUTHENTICATION"}, "the best text there is stays for the message"
 
 

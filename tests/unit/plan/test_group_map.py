@@ -25,6 +25,12 @@ def map_of(*lines: str) -> NameMap:
 TO_EU = map_of(HEADING, "g,g-eu")
 
 
+def result_of(plan, check):
+    """The one result of a check."""
+    (result,) = [c for c in plan.header.checks if c.check == check]
+    return result
+
+
 def test_a_row_says_what_its_group_is_called_on_the_target_and_keeps_its_own_name():
     plan = planned(*world(), group_map=TO_EU)
     assert {(row.group, row.target_group, row.group_on_target) for row in plan.rows} == {
@@ -112,7 +118,7 @@ def test_a_group_that_the_target_has_under_the_old_name_too_is_warned_of():
     source, target, mirror = world()
     target.commit("g", "A.t", 0, 99)
     plan = planned(source, target, mirror, group_map=TO_EU)
-    (warning,) = [c for c in plan.header.checks if c.check == "group-under-old-name"]
+    warning = result_of(plan, "group-under-old-name")
     assert (warning.level, warning.subject) == (Level.WARN, "g")
     assert "g-eu" in warning.expected and "B has a group g as well" in warning.seen
 
@@ -127,7 +133,7 @@ def test_a_new_name_that_a_group_of_other_topics_has_on_the_target_is_warned_of(
     assert not checks_of(wave, "group-name-taken"), "that wave has set it"
     target.commit("g-eu", "local", 0, 7)
     plan = planned(source, target, mirror, group_map=TO_EU)
-    (warning,) = [c for c in plan.header.checks if c.check == "group-name-taken"]
+    warning = result_of(plan, "group-name-taken")
     assert (warning.level, warning.subject) == (
         Level.WARN,
         "g",
@@ -138,7 +144,7 @@ def test_a_group_on_the_target_that_would_be_moved_under_its_new_name_is_warned_
     source, target, mirror = world()
     target.commit("g-eu", "A.t", 0, 3)
     plan = planned(source, target, mirror, group_map=TO_EU)
-    (warning,) = [c for c in plan.header.checks if c.check == "group-name-taken"]
+    warning = result_of(plan, "group-name-taken")
     assert (warning.level, warning.subject) == (Level.WARN, "g")
     (row,) = [r for r in plan.rows if r.group == "g" and r.partition == 0]
     assert warning.seen == f"B has one: the plan would move it on A.t-0 from 3 to {row.target_offset}"

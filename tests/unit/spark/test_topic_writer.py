@@ -8,7 +8,7 @@ from migrate.errors import Refused
 from migrate.mm2.flow import Cluster
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
-from migrate.spark.topic_writer import producer_options, refuse_told
+from migrate.spark.topic_writer import producer_options, refuse_showing_secrets
 
 
 def settings(**properties):
@@ -42,10 +42,10 @@ QUIET = {"spark_ui_enabled": "false"}
 ])  # fmt: skip
 def test_a_spark_that_would_show_a_producers_secrets_is_refused_by_what_shows_them(conf, named):
     with pytest.raises(Refused) as raised:
-        refuse_told(session_with(**conf), settings(sasl_jaas_config=JAAS))
+        refuse_showing_secrets(session_with(**conf), settings(sasl_jaas_config=JAAS))
     assert f"--spark-conf {named}=false" in raised.value.todo and "pssst!" not in str(raised.value)
 
 
 def test_without_secrets_or_without_anything_that_shows_them_nothing_is_refused():
-    refuse_told(session_with(), settings())
-    refuse_told(session_with(**QUIET), settings(sasl_jaas_config=JAAS))
+    refuse_showing_secrets(session_with(), settings())
+    refuse_showing_secrets(session_with(**QUIET), settings(sasl_jaas_config=JAAS))
