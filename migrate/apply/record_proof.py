@@ -10,24 +10,23 @@ then the source's record is looked for among the target's next ones, as far as t
 consumers have moved on, the planned offset is what they started from, so its record is the one that is compared."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
+from migrate.apply.proof_logs import LogSide, Next, PinnedLogs, Place
 from migrate.apply.verify import Standing, VerifyFinding
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.match.equality import ALL_PARTS, Equality, Part
-from migrate.match.next_record import NextRecord, NextRecordReader, Position
-from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition, rereads
-from migrate.ports import ClusterAdmin, Progress
+from migrate.match.next_record import NextRecord
+from migrate.model import Decision, Failure, Grade, Row, rereads
+from migrate.ports import Progress
 from migrate.text import capital, many
 
 # How far a record is looked for beyond what the plan says is read twice, and at most.
 LOOK_AHEAD = 100
 LOOK_AHEAD_AT_MOST = 1000
-
-Place = tuple[TopicPartition, int]
 
 
 class RecordVerdict(StrEnum):
@@ -49,16 +48,6 @@ class RecordVerdict(StrEnum):
 
 FAILED = frozenset({RecordVerdict.BEYOND, RecordVerdict.UNCOMMITTED, RecordVerdict.DIFFERENT, RecordVerdict.UNREADABLE})
 _NOTHING = Failure("NOT_COMMITTED", "the group has no committed offset there")
-_NO_RANGE = Failure("NO_ANSWER", "the cluster did not tell this log's range")
-
-
-@dataclass(frozen=True, slots=True)
-class Next:
-    """One side of a row: the offset looked from, the log's start now, and the record there; None at the end."""
-
-    offset: int
-    log_start: int
-    record: NextRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +92,6 @@ class RecordProof:
         return Counter(proof.verdict for proof in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class LogSide:
-    """One cluster to look at: its admin, for log ranges, and the reader of its records."""
-
-    admin: ClusterAdmin
-    reader: NextRecordReader
-
-
 def prove(
     rows: Iterable[Row],
     findings: Iterable[VerifyFinding],
@@ -131,21 +112,27 @@ def prove(
         if standing_offset(row) is not None and row.source_committed is not None and row.key in by_key
     ]
     proved = every[:limit]
-    source_logs = _Log(source, {_source_place(row)[0]: row.source_log_end for row, _ in proved}, progress)
-    target_logs = _Log(target, {_planned_place(row)[0]: row.target_log_end for row, _ in proved}, progress)
+    source_logs = PinnedLogs(source, {_source_place(row)[0]: row.source_log_end for row, _ in proved}, progress)
+    target_logs = PinnedLogs(target, {_planned_place(row)[0]: row.target_log_end for row, _ in proved}, progress)
     theirs = source_logs.next([_source_place(row) for row, _ in proved])
     compared = [(row, finding, _compared_place(row, finding)) for row, finding in proved]
     ours = target_logs.next({place for row, _, place in compared} | {_planned_place(row) for row, _ in proved})
     # Consumers may have read beyond what the plan pinned: there the record is shown, and compared with nothing.
     now = target_logs.next({_committed_place(f) for _, f in proved if _has_moved_on(f)}, pinned=False)
     depths: dict[Place, int] = {}
+    source_depths: dict[Place, int] = {}
     for row, _, place in compared:
-        if _may_stand_further_on(row, theirs[_source_place(row)], ours[place]):
-            depths[place] = max(depths.get(place, 0), look_ahead(row, max(0, _planned_place(row)[1] - place[1])))
-    ahead = target_logs.read(depths)
+        source_next = theirs[_source_place(row)]
+        if _may_stand_further_on(row, source_next, ours[place]):
+            behind = max(0, _planned_place(row)[1] - place[1]) + _taken_on_source(row, source_next)
+            depths[place] = max(depths.get(place, 0), look_ahead(row, behind))
+            if row.grade is Grade.EXACT and not row.missing_on_target:
+                source_depths[_source_place(row)] = LOOK_AHEAD_AT_MOST
+    ahead, source_ahead = target_logs.read(depths), source_logs.read(source_depths)
     judged = []
     for row, finding, place in compared:
-        proof = judge(row, theirs[_source_place(row)], ours[place], ahead.get(place, ()))
+        there = source_ahead.get(_source_place(row), ())
+        proof = judge(row, theirs[_source_place(row)], ours[place], ahead.get(place, ()), there)
         planned = ours[_planned_place(row)]
         if finding.seen is not None and _has_moved_on(finding):
             judged.append(_moved_on(proof, finding.seen, now[_committed_place(finding)]))
@@ -226,15 +213,23 @@ def _unread_log(side: str, failure: Failure) -> str:
 
 
 def judge(
-    row: Row, source: Next | Failure, target: Next | Failure, ahead: Sequence[NextRecord] | Failure = ()
+    row: Row,
+    source: Next | Failure,
+    target: Next | Failure,
+    ahead: Sequence[NextRecord] | Failure = (),
+    source_ahead: Sequence[NextRecord] | Failure = (),
 ) -> RowProof:
-    """Return the proof of one row; `ahead` are the target's next records, where they were looked through."""
+    """Return the proof of one row; `ahead` and `source_ahead` are a log's next records, where they were looked through.
+
+    `source_ahead` tells what a log cleaner had taken on the target alone when the plan was made.
+    """
     parts = _parts(row)
     proof = partial(RowProof, row, source, target, parts)
-    for side, log in (("source", source), ("target", target), ("target", ahead)):
+    for side, log in (("source", source), ("target", target), ("target", ahead), ("source", source_ahead)):
         if isinstance(log, Failure):
             return proof(RecordVerdict.UNREADABLE, _unread_log(side, log))
-    assert isinstance(source, Next) and isinstance(target, Next) and not isinstance(ahead, Failure)
+    assert isinstance(source, Next) and isinstance(target, Next)
+    assert not isinstance(ahead, Failure) and not isinstance(source_ahead, Failure)
     theirs, ours = source.record, target.record
     if theirs is None and ours is None:
         return proof(RecordVerdict.AT_END, "Nothing is left to read on either side.")
@@ -270,10 +265,43 @@ def judge(
     if exact and row.missing_on_target:
         missing = f"The plan counted {many(row.missing_on_target, 'record')} without a copy on the target."
         return proof(RecordVerdict.NOT_FOUND, f"{searched} {missing}", differing)
-    if exact and ours.offset > target.offset:
-        sentence = f"The target has no record at {target.offset} any more. {searched}"
+    if exact and (compacted := _compacted(row, source, target, len(ahead), _superseded(source_ahead, ours, parts))):
+        sentence = f"{compacted} {searched}"
         return proof(RecordVerdict.REMOVED, sentence, differing)
     return proof(RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND, searched, differing)
+
+
+def _compacted(row: Row, source: Next, target: Next, searched: int, superseded: int) -> str:
+    """Return how compaction explains that an exact row's records differ; "" where it does not."""
+    if target.record is not None and target.record.offset > target.offset:
+        return f"The target has no record at {target.offset} any more."
+    if superseded:
+        return (
+            f"The source's next {many(superseded, 'record')} {'has' if superseded == 1 else 'have'} no copy: each key "
+            "comes again, so compaction took the older one on the target; what follows is the same record."
+        )
+    if _taken_on_source(row, source) >= LOOK_AHEAD_AT_MOST <= searched:
+        return f"The source has no record at {source.offset} any more."
+    return ""
+
+
+def _taken_on_source(row: Row, source: Next | Failure) -> int:
+    """Return over how many offsets an exact row's source has no record any more: so many copies may still be there."""
+    if row.grade is not Grade.EXACT or isinstance(source, Failure) or source.record is None:
+        return 0
+    return source.record.offset - source.offset
+
+
+def _superseded(source_ahead: Sequence[NextRecord], ours: NextRecord, parts: Collection[Part]) -> int:
+    """Return how many of the source's next records come before the target's, each with a key that comes again.
+
+    0 where the target's record is not among them, or where one of them is the last of its key, or has none: then no
+    cleaner explains that it has no copy.
+    """
+    before = next((i for i, record in enumerate(source_ahead) if not record.differing(ours, parts)), 0)
+    newest = {record.key: i for i, record in enumerate(source_ahead)}
+    explained = all(record.key is not None and newest[record.key] > i for i, record in enumerate(source_ahead[:before]))
+    return before if explained else 0
 
 
 _CONTENT = frozenset({Part.KEY, Part.VALUE})
@@ -313,47 +341,3 @@ def _planned_place(row: Row) -> Place:
     offset = standing_offset(row)
     assert offset is not None
     return row.target_partition, offset
-
-
-class _Log:
-    """One side's logs, up to the ends that the plan pinned."""
-
-    def __init__(self, side: LogSide, pinned: Mapping[TopicPartition, int | None], progress: Progress) -> None:
-        self._side = side
-        self._pinned = pinned
-        self._progress = progress
-        self._ranges = side.admin.log_ranges(list(pinned)) if pinned else {}
-
-    def next(self, places: Collection[Place], pinned: bool = True) -> Mapping[Place, Next | Failure]:
-        """Return what is at each place; beyond the ends that the plan pinned only where `pinned` is False."""
-        starts = {partition: log.start for partition, log in self._ranges.items() if isinstance(log, LogRange)}
-        return {
-            (partition, offset): records
-            if isinstance(records, Failure)
-            else Next(offset, starts[partition], records[0] if records else None)
-            for (partition, offset), records in self.read(dict.fromkeys(places, 1), pinned).items()
-        }
-
-    def read(self, depths: Mapping[Place, int], pinned: bool = True) -> Mapping[Place, Sequence[NextRecord] | Failure]:
-        """Return up to so many records from each place on."""
-        records: dict[Place, Sequence[NextRecord] | Failure] = {}
-        positions: dict[Place, Position] = {}
-        for place, most in depths.items():
-            partition, offset = place
-            log = self._ranges.get(partition, _NO_RANGE)
-            if isinstance(log, Failure):
-                records[place] = log
-                continue
-            planned_end = self._pinned[partition] if pinned else None
-            end = log.end if planned_end is None else min(planned_end, log.end)
-            if offset < end:
-                positions[place] = Position(partition, max(offset, log.start), end, most)
-            else:
-                records[place] = ()
-        if positions:
-            side, alias = self._side.admin.side, self._side.admin.alias
-            self._progress.step(f"reading the next records at {many(len(positions), 'place')} on {side} {alias}")
-            answers = self._side.reader.next_records(set(positions.values()))
-            nothing = Failure("NO_ANSWER", "the place is missing from the answer")
-            records |= {place: answers.get(position, nothing) for place, position in positions.items()}
-        return records

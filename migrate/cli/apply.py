@@ -12,7 +12,8 @@ from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.exact_admin import groups_with_metadata
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read, read_journal
-from migrate.apply.record_proof import LogSide, prove
+from migrate.apply.proof_logs import LogSide
+from migrate.apply.record_proof import prove
 from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_earlier_format, refuse_other_cluster
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan

@@ -38,6 +38,12 @@ class NextRecord:
         pairs = zip(Part, self.digests, other.digests, strict=True)
         return tuple(part for part, mine, others in pairs if part in parts and mine != others)
 
+    @property
+    def key(self) -> bytes | None:
+        """The digest of its key; None for a record without one, which no cleaner takes."""
+        _, key, *_ = self.digests
+        return None if key == _NO_KEY else key
+
     def fingerprint(self, parts: Collection[Part] = ALL_PARTS) -> str:
         """Return the first digits, in hex, of the SHA-256 over the digests of `parts` in their order."""
         pairs = zip(Part, self.digests, strict=True)
@@ -73,6 +79,9 @@ def _digest(parts: Sequence[bytes | None]) -> bytes:
         digest.update(b"\xff" * 4 if part is None else len(part).to_bytes(4, "big"))
         digest.update(part or b"")
     return digest.digest()
+
+
+_NO_KEY = _digest([None])
 
 
 class NextRecordReader(Protocol):

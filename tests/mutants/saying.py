@@ -338,6 +338,17 @@ SAYING = (
         ("tests/unit/apply/test_record_proof.py::test_an_exact_row_whose_records_differ_fails",),
     ),
     Mutant(
+        "lost-record-taken-for-compacted",
+        "verify --records lets compaction explain a missing copy only where the key comes again.",
+        "migrate/apply/record_proof.py",
+        "newest[record.key] > i",
+        "newest[record.key] >= i",
+        (
+            "tests/unit/apply/test_record_proof.py::"
+            "test_a_record_that_no_cleaner_takes_and_that_has_no_copy_is_a_failure_of_an_exact_row",
+        ),
+    ),
+    Mutant(
         "not-visible-passes",
         "A fact that could not be read is no pass.",
         "migrate/checks/registry.py",

@@ -101,6 +101,7 @@ HELD_ELSEWHERE = {
     "cli/mm2_offsets": ("integration/test_status.py", "prints what clusters answer"),
     "cli/offline": ("unit/cli/test_main.py", "declares commands, which tests type as users do"),
     "cli/plan_wiring": ("unit/cli/test_wiring.py", "what the commands are plugged into is told together"),
+    "apply/proof_logs": ("unit/apply/test_record_proof.py", "what a proof reads, beside what it makes of it"),
     "cli/report": ("unit/show/test_report_page.py", "writes the page that show makes"),
     "cli/status": ("unit/plan/test_status.py", "prints what plan/status and plan/watch tell"),
     "kafka/host": ("unit/kafka/test_hosted.py", "the other end of kafka/hosted, only ever started by it"),

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.proof_logs import LogSide, Next
 from migrate.apply.record_proof import (
     FAILED,
     LOOK_AHEAD_AT_MOST,
-    LogSide,
-    Next,
     RecordProof,
     RecordVerdict,
     RowProof,
@@ -147,6 +146,35 @@ def test_what_compaction_has_taken_since_is_no_failure_of_an_exact_row() -> None
     assert on_source.verdict is RecordVerdict.REMOVED and on_source.found_at == 62
     on_target = proved(exact(), sides([record(120, 7)], [record(64, 9)])).rows[0]
     assert on_target.verdict is RecordVerdict.REMOVED and "no record at 60 any more" in on_target.sentence
+
+
+def test_what_compaction_had_taken_on_the_target_alone_is_no_failure_of_an_exact_row() -> None:
+    superseded, next_one, newer = record(120, 7, key=b"a"), record(121, 8, key=b"b"), record(130, 9, key=b"a")
+    target = [record(60, 8, key=b"b"), record(61, 9, key=b"a")]
+    (proof,) = proved(exact(), sides([superseded, next_one, newer], target)).rows
+    assert (
+        proof.verdict is RecordVerdict.REMOVED and "next 1 record has no copy: each key comes again" in proof.sentence
+    )
+
+
+@pytest.mark.parametrize("key", [b"c", None], ids=["the last of its key", "without a key"])
+def test_a_record_that_no_cleaner_takes_and_that_has_no_copy_is_a_failure_of_an_exact_row(key: bytes | None) -> None:
+    source = [record(120, 7, key=key), record(121, 8, key=b"b")]
+    proof = proved(exact(), sides(source, [record(60, 8, key=b"b")]))
+    assert proof.rows[0].verdict is RecordVerdict.DIFFERENT and proof.exit_code == 1
+
+
+def test_a_record_is_looked_for_as_far_as_the_source_has_lost_records_since() -> None:
+    names = range(1000, 1030)
+    a = FakeCluster(Side.SOURCE, "A", ranges={THERE: LogRange(0, 2000)})
+    b = FakeCluster(ranges={HERE: LogRange(0, 2000)})
+    found = exact(source_log_end=2000, target_log_end=2000)
+    for gap, verdict in ((300, RecordVerdict.REMOVED), (1500, RecordVerdict.REMOVED)):
+        target = [*copies(range(gap), 60), *copies(names, 60 + gap)]
+        logs = LogSide(a, FakeLogs({THERE: copies(names, 120 + gap)})), LogSide(b, FakeLogs({HERE: target}))
+        (proof,) = proved(found, logs).rows
+        assert proof.verdict is verdict and "has no record at 120 any more" in proof.sentence, gap
+        assert proof.records_before == (gap if gap < LOOK_AHEAD_AT_MOST else None)
 
 
 def test_only_the_parts_that_the_rows_evidence_names_have_to_agree() -> None:
