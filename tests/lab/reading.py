@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -184,12 +184,14 @@ def latest_syncs(reader: TopicReader, syncs_topic: str) -> dict[tuple[str, int],
     return found
 
 
-def latest_checkpoints(reader: TopicReader, checkpoints_topic: str) -> dict[tuple[str, str, int], Pair]:
-    """(group, target topic, partition) -> its newest checkpoint."""
+def latest_checkpoints(
+    reader: TopicReader, checkpoints_topic: str, only: Callable[[Message], bool] = lambda message: True
+) -> dict[tuple[str, str, int], Pair]:
+    """(group, target topic, partition) -> its newest checkpoint, of records that are MM2's."""
     found: dict[tuple[str, str, int], Pair] = {}
     for partition in reader.partitions(checkpoints_topic):
         for message in reader.records(checkpoints_topic, partition):
-            both = fields(message)
+            both = fields(message) if only(message) else None
             if both is not None:
                 group, rest = split_string(both[0])
                 topic, rest = split_string(rest)
