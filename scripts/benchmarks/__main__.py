@@ -26,6 +26,14 @@ OFFSETS = "the offsets topic to newest commit per key: ours beside one consumer 
 POSITIONS = "plans of positions outside Kafka: where the seconds and the memory go, beside a plan of groups in the run"
 
 
+def _checkout(path: str) -> Path:
+    """Return a checkout's folder, absolute: commands run elsewhere, and would silently find our own."""
+    folder = Path(path).resolve()
+    if not (folder / "migrate" / "__init__.py").is_file():
+        raise argparse.ArgumentTypeError(f"there is no checkout in {folder}")
+    return folder
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     benches = parser.add_subparsers(dest="bench", metavar="NAME")
@@ -62,7 +70,7 @@ def main() -> None:
     newest.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
     newest.add_argument("--rounds", type=int, default=3, help="measured warm rounds (default: %(default)s)")
     for each in (planned, started):
-        each.add_argument("--against", type=Path, metavar="TREE", help="a checkout to measure in the same run")
+        each.add_argument("--against", type=_checkout, metavar="TREE", help="a checkout to measure in the same run")
     chosen = parser.parse_args()
     if chosen.bench is None:
         print(f"scripts/bench read    {READ}")
