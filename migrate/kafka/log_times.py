@@ -45,6 +45,11 @@ class ConfluentLogTimes:
         answers = self._persistently([(place, _NEWEST) for place in sorted(partitions)], _told_time)
         return {place: answer for (place, _), answer in answers.items()}
 
+    def newest_told(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the newest timestamp of those of these logs that tell it when they are asked once."""
+        answers = self._asked([(place, _NEWEST) for place in sorted(partitions)], _told_time)
+        return {place: answer for (place, _), answer in answers.items() if not isinstance(answer, Failure)}
+
     def offsets_at(self, times: Mapping[int, Collection[TopicPartition]]) -> Mapping[PlaceTime, int | Failure]:
         """Return the first offset of that time or later; every partition has records as late."""
         pairs = [(place, time_ms) for time_ms in sorted(times) for place in sorted(times[time_ms])]

@@ -18,6 +18,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from migrate.clock import Backoff, SystemClock
 from migrate.kafka.errors import FORGOTTEN, HOPELESS, code_of, error_of
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
+from migrate.kafka.log_times import ConfluentLogTimes
 from migrate.kafka.read_pass import BROKEN_LINE, PASSING
 from migrate.kafka.reader_clients import Reach, ReaderClients
 from migrate.kafka.run_pass import RunPass, Silence, absent_from, log_start
@@ -27,7 +28,7 @@ from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, Run, Wanted, runs_of
 from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import TopicPartition
-from migrate.progress import batches
+from migrate.progress import QuietProgress, batches
 
 # A broker sends the batch of one partition only, if all batches are larger than a fetch: then large ones are better.
 PATIENCE_SECONDS = 2.0
@@ -57,6 +58,7 @@ class RecordReader:
         self, settings: ClientSettings, deadline_seconds: float, isolation_level: str = "read_committed"
     ) -> None:
         self._clients = ReaderClients(settings, deadline_seconds, isolation_level)
+        self._log_times = ConfluentLogTimes(settings, deadline_seconds, QuietProgress())
         self._deadline_seconds = deadline_seconds
         self._value_bytes = 0
         self._has_large_batches = False
@@ -103,7 +105,7 @@ class RecordReader:
     def first_offsets(
         self, times: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:
-        """Return first offsets by timestamp, asking for many partitions at once."""
+        """Return first offsets by timestamp, asking for many partitions at once; a lower one where brokers are wrong."""
         offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
         problems = self._known_refusals(times)
         # One call takes one timestamp per partition.
@@ -111,7 +113,27 @@ class RecordReader:
         for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
             while turn := self._look_up(turn, offsets, problems, backoff):
                 backoff.pause()
+        self._doubt_absence({place: offsets[place] for place in offsets.keys() - problems.keys()}, problems)
         return {place: problems.get(place) or answers for place, answers in offsets.items()}
+
+    def _doubt_absence(
+        self, offsets: Mapping[TopicPartition, dict[int, int | None]], problems: dict[TopicPartition, Unreadable]
+    ) -> None:
+        """Take a log's start for the first offset of a time that its newest record has reached, although none was told.
+
+        A broker looks into one segment only, the first whose largest timestamp is late enough (`UnifiedLog`): if the
+        record that made it so late is gone, by DeleteRecords or a cleaner, it answers -1, whatever later segments hold.
+        """
+        absent = {place: [t for t, at in told.items() if at is None] for place, told in offsets.items()}
+        asked = [place for place, times in absent.items() if times]
+        newest = self._log_times.newest_told(asked) if asked else {}
+        for place, latest in newest.items():
+            if there := [time for time in absent[place] if time <= latest]:
+                start = self._log_start(self._clients.of(Reach.SHORT), place)
+                if isinstance(start, Unreadable):
+                    problems[place] = start
+                else:
+                    offsets[place].update(dict.fromkeys(there, start))
 
     def _look_up(
         self,

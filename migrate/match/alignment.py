@@ -47,10 +47,11 @@ class Alignment:
         prints = self.source.log.prints
         return sum(prints[i] not in self._copies.indexes for i in range(source_index, self.source.top))
 
-    def superseded(self, source_index: int) -> int:
-        """Count the records from `source_index` on without a copy that a cleaner may have taken from the target.
+    def superseded(self, source_index: int, coming: int) -> int:
+        """Count the records in [source_index, coming) without a copy that a cleaner may have taken from the target.
 
-        Tombstones, and records whose key comes again later in one that counts as well or has its copy. Needs keys.
+        Tombstones, and records whose key comes again later in one that counts as well, has its copy, or is still to
+        be copied, as those from `coming` on are. Needs keys.
         """
         if not self.without_copy(source_index):
             return 0
@@ -59,7 +60,7 @@ class Alignment:
         for i in range(self.source.top - 1, source_index - 1, -1):
             key, is_tombstone = divmod(log.keys[i], 2)
             met[log.prints[i]] += 1
-            if met[log.prints[i]] > len(self._copies.indexes.get(log.prints[i], ())):
+            if i < coming and met[log.prints[i]] > len(self._copies.indexes.get(log.prints[i], ())):
                 if not is_tombstone and key not in newer:
                     continue
                 excused += 1

@@ -35,7 +35,8 @@ class HereComparer:
         self._chain_of = chain_of
         self._open_readers = open_readers
         self._calibrations: dict[str, Calibration] = {}
-        self._answered: dict[TopicPartition, tuple[Work, PartitionAnswer]] = {}
+        # With how the records of the topic compared: what is remembered was told under that.
+        self._answered: dict[TopicPartition, tuple[Work, PartitionAnswer, Equality | None]] = {}
 
     def forget(self) -> None:
         """Read everything anew from now on: a topic was created anew, say."""
@@ -47,15 +48,17 @@ class HereComparer:
     ) -> Comparison:
         """Place the commits of every work; raises `ClusterError` if a cluster does not answer."""
         assert not failback, "nothing is copied the way that a failback goes"
-        known = {
-            work.source: answer
+        remembered = {
+            work.source: (answer, equality)
             for work in works
-            for before, answer in [self._answered.get(work.source, (None, None))]
+            for before, answer, equality in [self._answered.get(work.source, (None, None, None))]
             if before == work and answer is not None
         }
+        known = {source: answer for source, (answer, _) in remembered.items()}
         questions = [self._question(work, limits.match_records) for work in works if work.source not in known]
         calibrations = self._calibrate(questions)
-        equalities = {work.source.topic: _equality(calibrations.get(work.source.topic)) for work in works}
+        equalities = {source.topic: equality for source, (_, equality) in remembered.items()}
+        equalities |= {q.source.topic: _equality(calibrations.get(q.source.topic)) for q in questions}
         sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
         alike = [q for q in questions if equalities[q.source.topic] is not None]
         plan = plan_fetch([cost_of(q, matching, ANCHORS) for q in alike], sizes, limits, 1)
@@ -81,7 +84,7 @@ class HereComparer:
                     listener.advance(len(fresh), len(questions))
         answers = known | fresh
         self._answered = {
-            work.source: (work, answers[work.source])
+            work.source: (work, answers[work.source], equalities[work.source.topic])
             for work in works
             if work.source not in plan.left_out and _holds(answers[work.source])
         }

@@ -56,7 +56,10 @@ class LogReader(Protocol):
     def first_offsets(
         self, times: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[TopicPartition, Mapping[int, int | None] | Unreadable]:
-        """Return for each timestamp (ms) the first offset with that timestamp or a later one, None where none has."""
+        """Return for each timestamp (ms) the first offset with that timestamp or a later one, None where none has.
+
+        Where a cluster does not find what is there, it is an offset below, such as the log's start.
+        """
 
     @property
     def fetched_bytes(self) -> int:

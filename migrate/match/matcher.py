@@ -150,12 +150,19 @@ class PartitionMatcher:
         if upper is not None and upper[0] < self.source.start:
             upper = None  # retention has removed it since it was compared
         source_end, target_end = (self.source.end, self.target.end) if upper is None else (upper[0] + 1, upper[1] + 1)
-        while commits and not self.source.affords(commits[-1], source_end):
+        lower = None
+        while commits:
+            if self.source.affords(commits[-1], source_end):
+                lower = self.anchors.below(commits[-1], WIDE if self.logs.keeps_time else None)
+                # Before it is asked for: a window too long to read is not to be read to find that out.
+                if lower is None or (
+                    self.source.affords(lower[0], source_end) and self.target.affords(lower[1], target_end)
+                ):
+                    break
             self._place_beyond_limit(commits.pop(), missing)
         if not commits:
             return
         lowest = commits[-1]
-        lower = self.anchors.below(lowest, WIDE if self.logs.keeps_time else None)
         if lower is not None:
             source, _ = self.logs.sections(OffsetRange(lower[0], source_end), OffsetRange(lower[1], target_end))
             target_start = lower[1]

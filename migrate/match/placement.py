@@ -68,8 +68,9 @@ class Placement:
         if why in (Why.PROVEN, Why.NOT_COPIED_YET) and window.upper is None and first < aligned.source.top:
             rereads = max(0, rereads - self._never_consumed(first, index))
         if not question.failback:
-            superseded = aligned.superseded(first) if question.compacted else 0
-            missing = max(0, missing - superseded - self._uncopied_from(first))
+            coming = self._still_to_come(first)
+            superseded = aligned.superseded(first, coming) if question.compacted else 0
+            missing = max(0, missing - superseded - aligned.without_copy(coming))
         offset = self._target.offsets[index] if index < aligned.target.top else aligned.target.end
         return Matched(
             target_offset=offset,
@@ -105,15 +106,15 @@ class Placement:
             return 0
         return self._source.index(committed) - self._source.index(start)
 
-    def _uncopied_from(self, first: int) -> int:
-        """Count the source records from an index on that are still to come, and have no copy of an older run of MM2.
+    def _still_to_come(self, first: int) -> int:
+        """Return the index from `first` on from which a source record without a copy is still to be copied.
 
         What MM2's own position has passed is not to come: the target has lost it, or it was left out on the way.
         """
         position, top, passed = self._question.last_copied_offset, self._aligned.source.top, 0
         if position is not None and position < self._source.end:
             passed = min(top, self._source.index(position + 1))
-        return self._aligned.without_copy(max(self._first_uncopied(first), passed))
+        return max(self._first_uncopied(first), passed)
 
     def _first_uncopied(self, first: int) -> int:
         """Return the index of the first source record from `first` on that is not copied yet; the top if none."""
@@ -154,7 +155,7 @@ class Placement:
             and not self._question.has_open_transaction
             and not self._is_changed
             and not aligned.source.has_gaps
-            and aligned.without_copy(low) <= self._uncopied_from(low)
+            and aligned.without_copy(low) <= aligned.without_copy(self._still_to_come(low))
             and not aligned.unknown(index, aligned.target.top)
         )
         if can_count and pair is not None and target.affords(pair[1], end):

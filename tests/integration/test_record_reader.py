@@ -321,6 +321,23 @@ def test_first_offsets_are_found_for_many_timestamps_of_many_partitions(bootstra
     assert found == {Partition(name, p): right for p in range(20)}
 
 
+def test_an_offset_that_a_broker_does_not_find_behind_a_deleted_late_record_is_taken_for_the_logs_start(
+    bootstrap, reader
+):
+    name = topic(bootstrap, segment_bytes=str(1 << 20))
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "message.max.bytes": 1 << 20, **QUIET_CLIENT})
+    for time_ms, size in ((TIME + 10_000, 1), (TIME, 600_000), (TIME + 1, 600_000), (TIME + 5_000, 1)):
+        producer.produce(name, b"x" * size, partition=0, timestamp=time_ms)
+        assert producer.flush(30) == 0
+    delete_before(bootstrap, name, 1)
+    place, late = Partition(name, 0), TIME + 2_000
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "looks", **QUIET_CLIENT})
+    (told,) = consumer.offsets_for_times([TopicPartition(name, 0, late)], timeout=30)
+    consumer.close()
+    assert told.offset < 0, "this broker finds it by itself"
+    assert reader.first_offsets({place: [TIME, late, TIME + 20_000]})[place] == {TIME: 1, late: 1, TIME + 20_000: None}
+
+
 def test_contents_are_whole_and_tell_null_from_empty(bootstrap, reader):
     name = topic(bootstrap)
     producer = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT})

@@ -44,7 +44,12 @@ def test_a_record_written_twice_and_copied_once_is_not_absent():
 
 @pytest.mark.parametrize(("keys", "superseded"), [("kk", 1), ("kl", 0), ("Kl", 1)])
 def test_a_cleaner_may_have_taken_a_tombstone_and_a_record_whose_key_comes_again(keys, superseded):
-    assert aligned("ab", "b", keys).superseded(0) == superseded
+    assert aligned("ab", "b", keys).superseded(0, 2) == superseded
+
+
+@pytest.mark.parametrize(("keys", "superseded"), [("klk", 1), ("klm", 0), ("klM", 0)])
+def test_a_record_that_is_still_to_come_excuses_an_older_one_of_its_key_and_is_not_counted_itself(keys, superseded):
+    assert aligned("abc", "b", keys).superseded(0, coming=2) == superseded
 
 
 def test_the_target_holds_strangers_where_a_record_equals_none_of_the_source():

@@ -153,3 +153,16 @@ def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_nigh
     found = comparer.compare([work], LIMITS, Listener(lambda estimate: None, lambda done, total: None))
     assert found.equalities["t"] is Equality.WITHOUT_TIMESTAMP
     assert found.answers[place].tail.uncopied in (None, rows)
+
+
+def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
+    place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
+    written = {n: record(n) for n in range(400) if n != 5}
+    later = {n: replace(record(n), timestamp=record(n).timestamp + 8_000_000) for n in range(400)}
+    readers = nullcontext((MemoryReader({place: written}), MemoryReader({copy: later})))
+    comparer = HereComparer(lambda *_: ((5, 5),), lambda: readers)
+    work = Work(place, copy, LogRange(0, 400), LogRange(0, 400), (20,))
+    unheard = Listener(lambda estimate: None, lambda done, total: None)
+    looks = [comparer.compare([work], Limits(100, None), unheard) for _ in range(2)]
+    assert [look.equalities for look in looks] == [{"t": Equality.WITHOUT_TIMESTAMP}] * 2
+    assert all(isinstance(look.answers[place].places[20], Unmatched) for look in looks)

@@ -2,8 +2,10 @@
 
 import pytest
 
+from migrate.match.anchors import WIDE
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
+from migrate.match.matcher import matching
 from migrate.match.protocol import (
     Matched,
     PartitionAnswer,
@@ -14,7 +16,7 @@ from migrate.match.protocol import (
     Why,
     WhyUnmatched,
 )
-from migrate.match.sync_only import guarding
+from migrate.match.sync_only import STEP, guarding
 from migrate.model import TopicPartition
 from tests.memorylogs import Log, MemoryReader, log_range, record
 
@@ -23,17 +25,21 @@ LOG: Log = {n: record(n) for n in range(100)}
 
 
 def answer(
-    target: Log, sync_pairs, *committed: int, reason="match-limit", bounded=True, equality=Equality.ALL, **known
-):
+    target: Log, sync_pairs, *committed: int,
+    reason="match-limit", bounded=True, equality=Equality.ALL, source: Log = LOG, asked=None, match=None, **known,
+):  # fmt: skip
+    """The answer; `asked` takes the ranges of the source that it was read for."""
     question = PartitionQuestion(
-        SOURCE, TARGET, log_range(LOG), log_range(target), tuple(sorted(committed)), sync_pairs=tuple(sync_pairs),
+        SOURCE, TARGET, log_range(source), log_range(target), tuple(sorted(committed)), sync_pairs=tuple(sync_pairs),
         equality=equality, **known,
     )  # fmt: skip
-    reader = MemoryReader({SOURCE: LOG, TARGET: target})
-    conversation = guarding(question, reason, bounded)
+    reader = MemoryReader({SOURCE: source, TARGET: target})
+    conversation = match(question) if match else guarding(question, reason, bounded)
     try:
         needs = next(conversation)
         while True:
+            if asked is not None:
+                asked += needs.source
             needs = conversation.send(supply(reader, needs, question))
     except StopIteration as done:
         found: PartitionAnswer = done.value
@@ -113,3 +119,22 @@ def test_a_log_that_can_not_be_read_is_said():
     with pytest.raises(StopIteration) as done:
         conversation.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))
     assert done.value.value.places == {7: Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")}
+
+
+def test_a_log_is_not_read_through_for_the_timestamp_of_one_record():
+    beyond = 10 * STEP
+    log = {0: record(0)} | {n: record(n) for n in range(beyond, 2 * beyond)}
+    asked = []
+    place = answer({0: record(0), 1: record(beyond)}, [(0, 0)], 10, source=log, asked=asked).places[10]
+    assert isinstance(place, Matched) and place.target_offset == 1
+    assert max(piece.end for piece in asked) <= beyond + STEP
+
+
+def test_a_window_beyond_the_limit_is_not_read_to_find_that_out():
+    asked = []
+    end = 3 * WIDE
+    log = {n: record(n) for n in range(end)}
+    known = {"equality": Equality.WITHOUT_TIMESTAMP, "match_limit": 2 * WIDE}
+    found = answer(log, [(0, 0), (end - 50, end - 50)], end - 100, source=log, asked=asked, match=matching, **known)
+    assert found.places[end - 100].reason is WhyUnmatched.MATCH_LIMIT
+    assert sum(piece.end - piece.start for piece in asked) <= 2 * WIDE
