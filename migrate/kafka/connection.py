@@ -58,6 +58,8 @@ _SECRET_WORDS = ("password", "secret", "jaas", ".pem", "oauthbearer.config")
 DESTROYER = "dropped-clients"
 
 K = TypeVar("K")
+# One call that asks many things.
+_Reads = Callable[[AdminClient], Mapping[K, "Future[Any]"]]
 _dropped: "SimpleQueue[list[AdminClient]]" = SimpleQueue()
 
 
@@ -136,13 +138,17 @@ class Connection:
             backoff.pause()
 
     def answer(self, what: str, submit: Callable[[AdminClient], "Future[Any]"]) -> Any:
-        """Return one call's result; raises `ClusterError` saying that `what` could not be done."""
-        backoff = _backoff(self.deadline_seconds)
+        """Return one call's result; raises `ClusterError` saying that `what` could not be done.
+
+        What has no answer after half the deadline is asked once more: a client waits on for a broker that just died.
+        """
+        backoff, patience = _backoff(self.deadline_seconds), self.deadline_seconds / 2
         while True:
-            answer = self.collect(lambda client: {what: submit(client)})[what]
+            answer = self.collect(lambda client: {what: submit(client)}, patience)[what]
             if not isinstance(answer, Failure):
                 return answer
-            if not is_passing(answer) or backoff.is_over:
+            is_first, patience = patience < self.deadline_seconds, self.deadline_seconds
+            if not (is_first and answer.code == "_TIMED_OUT") and (not is_passing(answer) or backoff.is_over):
                 raise ClusterError(
                     f"{self.name} could not {what}: {answer.code}: {answer.message}.",
                     "Nothing was changed by this. Check the cluster and the rights of the principal, then run again.",
@@ -151,17 +157,18 @@ class Connection:
             self.drop()
             backoff.pause()
 
-    def collect(self, submit: Callable[[AdminClient], "Mapping[K, Future[Any]]"]) -> dict[K, Any]:
-        """Return the result, or a `Failure`, of each part of one call that asks many things. For reads."""
+    def collect(self, submit: "_Reads[K]", seconds: float = 0.0) -> dict[K, Any]:
+        """Return the result, or a `Failure`, of each part of one call; waits for `seconds`, else until the deadline."""
+        patience = seconds or self.deadline_seconds
         with self.in_use(fresh=True):
             futures = submit(self.client())
-            end = time.monotonic() + self.deadline_seconds
+            end = time.monotonic() + patience
             while (left := end - time.monotonic()) > 0:
                 # All are waited for in slices, in between the client may say why it cannot get on.
                 if not wait(futures.values(), timeout=min(left, _SLICE_SECONDS)).not_done:
                     break
                 self.client().poll(0)
-            late = timed_out(self.deadline_seconds)
+            late = timed_out(patience)
             # Before the client is dropped: what it is destroyed over is answered, but with that.
             answers = {key: _outcome(future) if future.done() else late for key, future in futures.items()}
             if any(answer is late for answer in answers.values()):

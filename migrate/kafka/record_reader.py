@@ -105,7 +105,7 @@ class RecordReader:
     def first_offsets(
         self, times: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:
-        """Return first offsets by timestamp, asking for many partitions at once; a lower one where brokers are wrong."""
+        """Return first offsets by timestamp, asking for many partitions at once; a log's start where brokers err."""
         offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
         problems = self._known_refusals(times)
         # One call takes one timestamp per partition.
@@ -113,27 +113,15 @@ class RecordReader:
         for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
             while turn := self._look_up(turn, offsets, problems, backoff):
                 backoff.pause()
-        self._doubt_absence({place: offsets[place] for place in offsets.keys() - problems.keys()}, problems)
-        return {place: problems.get(place) or answers for place, answers in offsets.items()}
-
-    def _doubt_absence(
-        self, offsets: Mapping[TopicPartition, dict[int, int | None]], problems: dict[TopicPartition, Unreadable]
-    ) -> None:
-        """Take a log's start for the first offset of a time that its newest record has reached, although none was told.
-
-        A broker looks into one segment only, the first whose largest timestamp is late enough (`UnifiedLog`): if the
-        record that made it so late is gone, by DeleteRecords or a cleaner, it answers -1, whatever later segments hold.
-        """
-        absent = {place: [t for t, at in told.items() if at is None] for place, told in offsets.items()}
-        asked = [place for place, times in absent.items() if times]
-        newest = self._log_times.newest_told(asked) if asked else {}
-        for place, latest in newest.items():
+        absent = {p: late for p in offsets.keys() - problems.keys() if (late := _absent(offsets[p]))}
+        for place, latest in self._log_times.newest_told(absent).items() if absent else ():
             if there := [time for time in absent[place] if time <= latest]:
                 start = self._log_start(self._clients.of(Reach.SHORT), place)
                 if isinstance(start, Unreadable):
                     problems[place] = start
                 else:
-                    offsets[place].update(dict.fromkeys(there, start))
+                    offsets[place] |= dict.fromkeys(there, start)
+        return {place: problems.get(place) or answers for place, answers in offsets.items()}
 
     def _look_up(
         self,
@@ -259,6 +247,15 @@ class RecordReader:
                     raise
                 else:
                     return _unreadable(problem)
+
+
+def _absent(offsets: Mapping[int, int | None]) -> list[int]:
+    """Return the timestamps of which no offset was told, each to be doubted where the log's newest record is as late.
+
+    A broker looks into one segment only, the first whose largest timestamp is late enough (`UnifiedLog`): if the record
+    that made it so late is gone, by DeleteRecords or a cleaner, it answers -1, whatever later segments hold.
+    """
+    return [time for time, offset in offsets.items() if offset is None]
 
 
 def _unreadable(problem: KafkaError) -> Unreadable:

@@ -154,9 +154,9 @@ WORLDS = (
         "missing-hidden-as-not-read",
         "Owed records without a copy are counted in the row, which does not call them not read.",
         "migrate/match/placement.py",
-        "        if not question.failback:\n            superseded",
+        "        if not question.failback:\n            coming",
         "        if missing:\n            missing, why = 0, Why.NOT_ALL_READ\n"
-        "        if not question.failback:\n            superseded",
+        "        if not question.failback:\n            coming",
         (BUDGET, LITTLE, TINY),
     ),
     Mutant(
@@ -423,7 +423,7 @@ MATCHING = (
         "missing-not-counted",
         "Owed records that have no copy are counted in the row.",
         "migrate/match/placement.py",
-        "            missing = max(0, missing - superseded - self._uncopied_from(first))\n",
+        "            missing = max(0, missing - superseded - aligned.without_copy(coming))\n",
         "            missing = 0\n",
         (
             "tests/unit/match/test_matcher.py::test_c1_a_target_recreated_whose_sync_was_not_written_does_not_hide_the_record_that_went_on",
