@@ -14,10 +14,11 @@ _NO_RANGE = Failure("NO_ANSWER", "the cluster did not tell this log's range")
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """One side of a row: the offset looked from, the log's start now, and the record there; None at the end."""
+    """One side of a row: the offset looked from, the log's range now, and the record there; None at the end."""
 
     offset: int
     log_start: int
+    log_end: int
     record: NextRecord | None
 
 
@@ -40,11 +41,11 @@ class PinnedLogs:
 
     def next(self, places: Collection[Place], pinned: bool = True) -> Mapping[Place, Next | Failure]:
         """Return what is at each place; beyond the ends that the plan pinned only where `pinned` is False."""
-        starts = {partition: log.start for partition, log in self._ranges.items() if isinstance(log, LogRange)}
+        ranges = {partition: log for partition, log in self._ranges.items() if isinstance(log, LogRange)}
         return {
             (partition, offset): records
             if isinstance(records, Failure)
-            else Next(offset, starts[partition], records[0] if records else None)
+            else Next(offset, ranges[partition].start, ranges[partition].end, records[0] if records else None)
             for (partition, offset), records in self.read(dict.fromkeys(places, 1), pinned).items()
         }
 

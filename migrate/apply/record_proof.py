@@ -230,59 +230,97 @@ def judge(
             return proof(RecordVerdict.UNREADABLE, _unread_log(side, log))
     assert isinstance(source, Next) and isinstance(target, Next)
     assert not isinstance(ahead, Failure) and not isinstance(source_ahead, Failure)
+    if cut := _cut(row, source, target):
+        return proof(RecordVerdict.UNREADABLE, cut)
     theirs, ours = source.record, target.record
-    if theirs is None and ours is None:
-        return proof(RecordVerdict.AT_END, "Nothing is left to read on either side.")
     differing = ours.differing(theirs, parts) if theirs and ours else ()
-    if theirs and ours and not differing:
+    removed = _removed(row, source, target)
+    if theirs and ours and not differing and (not removed or target.log_start <= target.offset):
         return proof(RecordVerdict.EQUAL, "The same record.")
-    if _was_chosen(row):
+    if theirs is None and ours is None and not removed:
+        return proof(RecordVerdict.AT_END, "Nothing is left to read on either side.")
+    if _was_chosen(row) and (theirs or ours):
         return proof(RecordVerdict.CHOSEN, "This offset is a reviewer's choice and no translation.", differing)
-    removed = _removed(source, target)
     if removed:
         return proof(RecordVerdict.REMOVED, removed, differing)
+    if theirs is None or ours is None:
+        return proof(*_one_at_end(row, source, target))
     exact = row.grade is Grade.EXACT
-    if theirs is None:
-        verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.EARLIER
-        return proof(verdict, "The source has no record left, the target has: it starts earlier.")
-    if ours is None:
-        verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND
-        return proof(verdict, "The target has no record left, the source has: it is not copied there.")
     before = next((i for i, record in enumerate(ahead) if not record.differing(theirs, parts)), None)
     if before is not None:
         place = ahead[before].offset
         sentence = f"The source's record is at {place} on the target, {many(before, 'record')} further on."
         verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.EARLIER
-        if exact and theirs.offset > source.offset:
-            # Compaction takes the record that the group wants next, and leaves its copy.
-            sentence = f"The source has no record at {source.offset} any more. {sentence}"
-            verdict = RecordVerdict.REMOVED
+        if exact and (taken := _taken_before(row, source, target, ahead[:before])):
+            verdict, sentence = RecordVerdict.REMOVED, f"{taken} {sentence}"
         return proof(verdict, sentence, differing, place, before)
     searched = f"None of the target's next {many(len(ahead), 'record')} equals the source's."
     if not row.equality and not ours.differing(theirs, _CONTENT):
         changed = " and ".join(differing)
         return proof(RecordVerdict.ALIKE, f"Key and value are the same, {changed} not: changed on the way.", differing)
-    if exact and row.missing_on_target:
-        missing = f"The plan counted {many(row.missing_on_target, 'record')} without a copy on the target."
-        return proof(RecordVerdict.NOT_FOUND, f"{searched} {missing}", differing)
-    if exact and (compacted := _compacted(row, source, target, len(ahead), _superseded(source_ahead, ours, parts))):
-        sentence = f"{compacted} {searched}"
-        return proof(RecordVerdict.REMOVED, sentence, differing)
-    return proof(RecordVerdict.DIFFERENT if exact else RecordVerdict.NOT_FOUND, searched, differing)
-
-
-def _compacted(row: Row, source: Next, target: Next, searched: int, superseded: int) -> str:
-    """Return how compaction explains that an exact row's records differ; "" where it does not."""
-    if target.record is not None and target.record.offset > target.offset:
-        return f"The target has no record at {target.offset} any more."
-    if superseded:
-        return (
-            f"The source's next {many(superseded, 'record')} {'has' if superseded == 1 else 'have'} no copy: each key "
-            "comes again, so compaction took the older one on the target; what follows is the same record."
+    if not exact:
+        return proof(RecordVerdict.NOT_FOUND, searched, differing)
+    if row.missing_on_target:
+        return proof(RecordVerdict.NOT_FOUND, f"{searched} {_counted(row)}", differing)
+    if _has_no_record_there(row, target):
+        return proof(
+            RecordVerdict.REMOVED, f"The target has no record at {target.offset} any more. {searched}", differing
         )
-    if _taken_on_source(row, source) >= LOOK_AHEAD_AT_MOST <= searched:
-        return f"The source has no record at {source.offset} any more."
+    if _taken_on_source(row, source) >= LOOK_AHEAD_AT_MOST <= len(ahead):
+        return proof(
+            RecordVerdict.REMOVED, f"The source has no record at {source.offset} any more. {searched}", differing
+        )
+    verdict, sentence = _without_copy(source_ahead, ours, parts)
+    return proof(verdict, sentence or searched, differing)
+
+
+def _cut(row: Row, source: Next, target: Next) -> str:
+    """Return which log ends before the offset looked from, or before the end that the plan saw; "" for none."""
+    for side, log, pinned in (("source", source, row.source_log_end), ("target", target, row.target_log_end)):
+        if log.log_end < (least := max(log.offset, pinned or 0)):
+            return f"The {side}'s log ends at {log.log_end}, before {least}: it was cut or re-created."
     return ""
+
+
+def _one_at_end(row: Row, source: Next, target: Next) -> tuple[RecordVerdict, str]:
+    """Return the verdict where one log has no record left up to the end that the plan saw, and the other has."""
+    exact, left = row.grade is Grade.EXACT, source.record or target.record
+    # A cleaner takes records that have a key: that of a newer one, which may lie beyond what the plan saw.
+    may_be_taken = exact and left is not None and left.key is not None
+    if source.record is None:
+        if may_be_taken and source.offset < (row.source_log_end or 0):
+            return RecordVerdict.REMOVED, "The source has no record left, the target has: compaction may have taken it."
+        verdict = RecordVerdict.DIFFERENT if exact else RecordVerdict.EARLIER
+        return verdict, "The source has no record left, the target has: it starts earlier."
+    sentence = "The target has no record left, the source has: it is not copied there."
+    if row.missing_on_target:
+        return RecordVerdict.NOT_FOUND, f"{sentence} {_counted(row)}"
+    if not exact or target.offset >= (row.target_log_end or 0):
+        return RecordVerdict.NOT_FOUND, sentence
+    if may_be_taken and target.offset == standing_offset(row):
+        return RecordVerdict.REMOVED, "The target has no record left, the source has: compaction may have taken it."
+    return RecordVerdict.DIFFERENT, sentence
+
+
+def _counted(row: Row) -> str:
+    return f"The plan counted {many(row.missing_on_target or 0, 'record')} without a copy on the target."
+
+
+def _has_no_record_there(row: Row, target: Next) -> bool:
+    """True if the record that the planned offset was that of has gone."""
+    assert target.record is not None
+    return target.offset == standing_offset(row) and target.record.offset > target.offset
+
+
+def _taken_before(row: Row, source: Next, target: Next, passed: Sequence[NextRecord]) -> str:
+    """Return how compaction explains that an exact row's record is behind the `passed` ones; "" where it does not.
+
+    A transaction's marker leaves a gap on the source as well: no more records than that may be copies of what was taken
+    there, and only of such as have a key.
+    """
+    if 0 < len(passed) <= _taken_on_source(row, source) and all(record.key is not None for record in passed):
+        return f"The source has no record at {source.offset} any more."
+    return f"The target has no record at {target.offset} any more." if _has_no_record_there(row, target) else ""
 
 
 def _taken_on_source(row: Row, source: Next | Failure) -> int:
@@ -292,16 +330,30 @@ def _taken_on_source(row: Row, source: Next | Failure) -> int:
     return source.record.offset - source.offset
 
 
-def _superseded(source_ahead: Sequence[NextRecord], ours: NextRecord, parts: Collection[Part]) -> int:
-    """Return how many of the source's next records come before the target's, each with a key that comes again.
+def _without_copy(
+    source_ahead: Sequence[NextRecord], ours: NextRecord, parts: Collection[Part]
+) -> tuple[RecordVerdict, str]:
+    """Judge an exact row by the source's records that come before the target's: a cleaner may have taken their copies.
 
-    0 where the target's record is not among them, or where one of them is the last of its key, or has none: then no
-    cleaner explains that it has no copy.
+    It takes tombstones, and records whose key comes again; what has no key, and the last of its key, stays.
     """
-    before = next((i for i, record in enumerate(source_ahead) if not record.differing(ours, parts)), 0)
+    at = next((i for i, record in enumerate(source_ahead) if not record.differing(ours, parts)), None)
+    passed = source_ahead[:at]
     newest = {record.key: i for i, record in enumerate(source_ahead)}
-    explained = all(record.key is not None and newest[record.key] > i for i, record in enumerate(source_ahead[:before]))
-    return before if explained else 0
+    last = [i for i, record in enumerate(passed) if not record.is_tombstone and newest[record.key] == i]
+    if any(record.key is None for record in passed):
+        return RecordVerdict.DIFFERENT, ""
+    if passed and at is not None and not last:
+        return RecordVerdict.REMOVED, (
+            f"The source's next {'record has' if at == 1 else f'{at} records have'} no copy, as compaction leaves it: "
+            "each is a tombstone, or its key comes again. What follows is the same record."
+        )
+    if len(source_ahead) >= LOOK_AHEAD_AT_MOST:
+        return RecordVerdict.NOT_FOUND, (
+            f"The source's next records have no copy; in {many(len(source_ahead), 'record')} from there on not all of "
+            "their keys come again, so that compaction may have taken them, or not."
+        )
+    return RecordVerdict.DIFFERENT, ""
 
 
 _CONTENT = frozenset({Part.KEY, Part.VALUE})
@@ -315,9 +367,10 @@ def _was_chosen(row: Row) -> bool:
     return row.grade is None or standing_offset(row) != row.target_offset
 
 
-def _removed(source: Next, target: Next) -> str:
-    for side, log in (("source", source), ("target", target)):
-        if log.log_start > log.offset:
+def _removed(row: Row, source: Next, target: Next) -> str:
+    """Return from which log retention has removed what was left to read when the plan was made; "" for neither."""
+    for side, log, pinned in (("source", source, row.source_log_end), ("target", target, row.target_log_end)):
+        if log.log_start > log.offset and (pinned is None or log.offset < pinned):
             return (
                 f"Retention has removed the {side}'s records from {log.offset} on: its log starts at {log.log_start}."
             )
@@ -327,7 +380,7 @@ def _removed(source: Next, target: Next) -> str:
 def _may_stand_further_on(row: Row, source: Next | Failure, target: Next | Failure) -> bool:
     if isinstance(source, Failure) or isinstance(target, Failure) or not source.record or not target.record:
         return False
-    if _was_chosen(row) or _removed(source, target):
+    if _was_chosen(row) or _removed(row, source, target):
         return False
     return bool(target.record.differing(source.record, _parts(row)))
 

@@ -42,7 +42,13 @@ class NextRecord:
     def key(self) -> bytes | None:
         """The digest of its key; None for a record without one, which no cleaner takes."""
         _, key, *_ = self.digests
-        return None if key == _NO_KEY else key
+        return None if key == _NULL else key
+
+    @property
+    def is_tombstone(self) -> bool:
+        """True for a record with a key and without a value."""
+        _, key, value, _ = self.digests
+        return value == _NULL != key
 
     def fingerprint(self, parts: Collection[Part] = ALL_PARTS) -> str:
         """Return the first digits, in hex, of the SHA-256 over the digests of `parts` in their order."""
@@ -81,7 +87,7 @@ def _digest(parts: Sequence[bytes | None]) -> bytes:
     return digest.digest()
 
 
-_NO_KEY = _digest([None])
+_NULL = _digest([None])
 
 
 class NextRecordReader(Protocol):

@@ -220,7 +220,7 @@ def _syncs(row: Row, header: Header) -> str:
     if not lower and not upper:
         asked = row.target_offset is not None and row.method is not Method.EXPLICIT
         return "No offset sync consistent with both logs surrounds this offset." if asked else ""
-    proven = ", proven by their records" if row.lower_kind == PROVEN_SYNC or (row.equality and row.why) else ""
+    proven = ", proven by their records" if row.lower_kind == PROVEN_SYNC else ""
     ends = [f"{lower} at or below it" if lower else "none at or below it", f"{upper} above" if upper else "none above"]
     text = f"MM2's nearest{proven}, {name(header.source_alias)} -> {name(header.target_alias)}: {', '.join(ends)}."
     if row.lower_kind == LOG_START and lower and row.target_log_start is not None:

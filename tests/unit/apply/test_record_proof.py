@@ -128,8 +128,9 @@ def test_what_was_written_after_the_plan_is_not_looked_at() -> None:
 
 
 def test_a_log_that_ends_on_one_side_only_is_an_exact_rows_failure_and_no_other_rows() -> None:
-    assert proved(exact(), sides([], [record(60, 7)])).exit_code == 1
-    assert proved(exact(), sides([record(120, 7)], [])).exit_code == 1
+    # Without a key: no cleaner takes it.
+    assert proved(exact(), sides([], [record(60, 7, key=None)])).exit_code == 1
+    assert proved(exact(), sides([record(120, 7, key=None)], [])).exit_code == 1
     assert proved(row("g"), sides([], [record(60, 7)])).rows[0].verdict is RecordVerdict.EARLIER
     assert proved(row("g"), sides([record(120, 7)], [])).rows[0].verdict is RecordVerdict.NOT_FOUND
 
@@ -153,7 +154,7 @@ def test_what_compaction_had_taken_on_the_target_alone_is_no_failure_of_an_exact
     target = [record(60, 8, key=b"b"), record(61, 9, key=b"a")]
     (proof,) = proved(exact(), sides([superseded, next_one, newer], target)).rows
     assert (
-        proof.verdict is RecordVerdict.REMOVED and "next 1 record has no copy: each key comes again" in proof.sentence
+        proof.verdict is RecordVerdict.REMOVED and "next record has no copy, as compaction leaves it" in proof.sentence
     )
 
 
@@ -175,6 +176,64 @@ def test_a_record_is_looked_for_as_far_as_the_source_has_lost_records_since() ->
         (proof,) = proved(found, logs).rows
         assert proof.verdict is verdict and "has no record at 120 any more" in proof.sentence, gap
         assert proof.records_before == (gap if gap < LOOK_AHEAD_AT_MOST else None)
+
+
+def test_the_last_record_of_a_key_that_a_cleaner_took_since_is_removed_on_either_side() -> None:
+    for logs in (sides([], [record(60, 7)]), sides([record(120, 7)], [])):
+        (proof,) = proved(exact(), logs).rows
+        assert proof.verdict is RecordVerdict.REMOVED and "compaction may have taken it" in proof.sentence
+
+
+def test_a_record_that_was_still_to_come_or_counted_as_missing_is_not_found_and_no_failure() -> None:
+    at_the_end = exact(target_offset=100)
+    assert proved(at_the_end, sides([record(120, 7, key=None)], [])).rows[0].verdict is RecordVerdict.NOT_FOUND
+    (counted,) = proved(exact(missing_on_target=1), sides([record(120, 7, key=None)], [])).rows
+    assert counted.verdict is RecordVerdict.NOT_FOUND and "counted 1 record" in counted.sentence
+
+
+def test_a_tombstone_that_the_target_alone_has_lost_is_no_failure() -> None:
+    source = [record(120, 7, key=b"a", value=None), record(121, 8, key=b"b")]
+    assert proved(exact(), sides(source, [record(60, 8, key=b"b")])).rows[0].verdict is RecordVerdict.REMOVED
+
+
+def test_where_too_few_records_were_looked_through_to_tell_nothing_is_said_to_differ() -> None:
+    names = range(LOOK_AHEAD_AT_MOST + 500)
+    a = FakeCluster(Side.SOURCE, "A", ranges={THERE: LogRange(0, 2000)})
+    b = FakeCluster(ranges={HERE: LogRange(0, 2000)})
+    source = [record(120 + n, n, key=b"%d" % n) for n in names]
+    logs = LogSide(a, FakeLogs({THERE: source})), LogSide(b, FakeLogs({HERE: [record(60, 1, key=b"1")]}))
+    (proof,) = proved(exact(source_log_end=2000, target_log_end=2000), logs).rows
+    assert proof.verdict is RecordVerdict.NOT_FOUND and "or not" in proof.sentence
+
+
+def test_a_transactions_marker_excuses_no_offset_that_is_wrong() -> None:
+    target = [record(60, 5, key=None), record(61, 6, key=None), record(62, 7, key=None)]
+    assert proved(exact(), sides([record(121, 7, key=None)], target)).rows[0].verdict is RecordVerdict.DIFFERENT
+
+
+def test_a_planned_record_that_was_taken_is_not_looked_for_in_an_equal_one_further_on() -> None:
+    source = [record(120, 7, 1), record(121, 8, 1, key=b"b")]
+    (proof,) = proved(exact(), sides(source, [record(61, 8, 1, key=b"b"), record(70, 7, 1)])).rows
+    assert proof.verdict is RecordVerdict.REMOVED and "no record at 60 any more" in proof.sentence
+
+
+def test_what_lies_below_a_logs_start_is_never_equal_nor_at_the_end() -> None:
+    equal = proved(exact(), sides([record(150, 9)], [record(75, 9)], source_start=150, target_start=75))
+    at_end = proved(exact(), sides([], [], source_start=200, target_start=100))
+    assert [proof.rows[0].verdict for proof in (equal, at_end)] == [RecordVerdict.REMOVED] * 2
+    nothing_owed = exact(source_committed=200, target_offset=100)
+    (drained,) = proved(nothing_owed, sides([], [], source_start=200, target_start=100)).rows
+    assert drained.verdict is RecordVerdict.AT_END
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_a_log_that_ends_before_what_the_plan_saw_proves_nothing(side: Side) -> None:
+    logs = sides([record(120, 7)], [record(60, 7)])
+    cut = logs[0] if side is Side.SOURCE else logs[1]
+    place = THERE if side is Side.SOURCE else HERE
+    cut.admin.ranges[place] = LogRange(0, 90 if side is Side.TARGET else 190)  # type: ignore[attr-defined]
+    (proof,) = proved(exact(), logs).rows
+    assert proof.verdict is RecordVerdict.UNREADABLE and f"The {side}'s log ends at" in proof.sentence
 
 
 def test_only_the_parts_that_the_rows_evidence_names_have_to_agree() -> None:
@@ -302,11 +361,13 @@ def test_rows_that_nobody_was_to_write_are_not_proven() -> None:
 def mixed() -> RecordProof:
     """Rows of several verdicts: one that could not be read, and one that is not at its planned offset."""
     rows = [
-        judge(exact(), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 7))),
-        judge(exact(), Next(200, 0, None), Next(100, 0, None)),
-        judge(exact(), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 8))),
-        judge(row("lagging"), Next(120, 0, record(120, 7)), Next(60, 0, record(60, 5)), copies([5, 6, 7], 60)),
-        judge(row("dark"), Failure("TOPIC_AUTHORIZATION_FAILED", "no"), Next(60, 0, record(60, 5))),
+        judge(exact(), Next(120, 0, 200, record(120, 7)), Next(60, 0, 100, record(60, 7))),
+        judge(exact(), Next(200, 0, 200, None), Next(100, 0, 100, None)),
+        judge(exact(), Next(120, 0, 200, record(120, 7)), Next(60, 0, 100, record(60, 8))),
+        judge(
+            row("lagging"), Next(120, 0, 200, record(120, 7)), Next(60, 0, 100, record(60, 5)), copies([5, 6, 7], 60)
+        ),
+        judge(row("dark"), Failure("TOPIC_AUTHORIZATION_FAILED", "no"), Next(60, 0, 100, record(60, 5))),
         moved(row("ahead"), 62, sides([record(120, 7)], copies([7, 8, 9], 60))),
     ]
     return RecordProof(tuple(rows), 3)
