@@ -69,7 +69,7 @@ _BY_CONSUMERS = frozenset(
     }
 )  # fmt: skip
 _BY_STATE = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
-_AS_BEFORE = frozenset({Standing.MISSING, Standing.BEHIND, Standing.NOT_REMOVED})
+_AS_BEFORE = frozenset({Standing.MISSING, Standing.BEHIND, Standing.NOT_REMOVED, Standing.METADATA_NOT_SET})
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def compare(
                 unwritten.append(planned_out)
                 continue
             finding = _finding(plan, row, commits.get(row.group, {}), known)
-            if _was_left_out(row, finding, known.journal):
+            if _was_left_out(row, finding, commits.get(row.group, {}), known.journal):
                 unwritten.append(left_out(row, finding.seen))
             else:
                 findings.append(finding)
@@ -259,12 +259,15 @@ def _all_equal(rows: GroupRows, answers: Mapping[str, Commits | Failure], known:
     ]
 
 
-def _was_left_out(row: Row, finding: VerifyFinding, journal: JournalState) -> bool:
+def _was_left_out(row: Row, finding: VerifyFinding, commits: Commits | Failure, journal: JournalState) -> bool:
     """True if apply wrote other groups and not this one, which is where it was before.
 
     One that has moved since is a finding, and so is one beyond its planned offset: starting there skips records.
     """
+    commit = None if isinstance(commits, Failure) else commits.get(row.target_partition)
+    metadata = row.target_prior_metadata if commit is None else commit.metadata
     untouched = finding.standing in _AS_BEFORE and finding.seen == row.target_prior
+    untouched = untouched and metadata == row.target_prior_metadata
     return untouched and finding.journal is Noted.NO_WRITE and row.group not in journal.applied
 
 

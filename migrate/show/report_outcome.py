@@ -144,10 +144,14 @@ def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
     shown = number(read_back[partition], "none") if partition in read_back else ""
     trace = state.applied.get(row.group)
     as_planned = partition in read_back and read_back[partition] == row.target_offset
+    # The journal notes the offset that was read back, and of its metadata only whether all of the group was as planned.
+    untold = bool(row.target_metadata or row.target_prior_metadata) and as_planned and not (trace and trace.read_back)
     if trace is not None and (partition in trace.planned or partition in trace.results):
         answer, error = trace.results.get(partition, UNKNOWN), past.errors.get((APPLY, row.group, partition), "")
-        status = what_became(row, answer, as_planned if shown else None)
-        if answer in (SET, REMOVED):
+        status = what_became(row, answer, as_planned if shown and not untold else None)
+        if untold:
+            error = error or "It may have been written: whether the metadata is as planned was not noted."
+        elif answer in (SET, REMOVED):
             error = "" if as_planned else "Written, but not read back."
             if shown and not as_planned:
                 error = f"Written, but read back {shown}: something else commits to this group."

@@ -180,6 +180,13 @@ def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(prior: int |
     assert held(made, prior, Known(journal(applied={}))).exit_code == 1
 
 
+def test_a_group_left_out_whose_offset_was_to_get_metadata_alone_is_named_so() -> None:
+    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
+    made = plan(row("g", target_prior=60, target_metadata="m"))
+    found = held(made, 60, others)
+    assert found.exit_code == 4 and found.not_written[0].why is WhyNotWritten.LEFT_OUT
+
+
 def test_a_row_that_apply_left_out_on_a_topic_that_is_not_shown_is_unreadable() -> None:
     others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
     made = plan(row("g"))
