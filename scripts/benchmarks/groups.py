@@ -12,7 +12,7 @@ from statistics import median
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from scripts.benchmarks.apply import LONGEST, bare_client, commit_all, in_window
-from scripts.benchmarks.command import Measured, measured, ours
+from scripts.benchmarks.command import TOOL_FLAGS, Measured, measured, ours
 from scripts.benchmarks.start import GROUPS_TOOL
 from tests.integration.madeplan import options_for
 from tests.lab.cluster import Cluster
@@ -22,8 +22,6 @@ from tests.lab.process import java_command
 TOPIC = "orders"
 TOOL = "kafka-consumer-groups"
 TOOL_TIMEOUT_MS = "600000"
-# What kafka-run-class.sh gives it beside 256 MiB: a long listing gains by the compiler that takes longer to warm up.
-TOOL_FLAGS = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
 
 
 def measure(groups: int, partitions: int, rounds: int) -> None:
