@@ -47,6 +47,7 @@ from tests.lab.process import java_command
 
 TOPIC = "orders"
 COPY = "A.orders"
+TOOLS_TOPIC = "filled"
 WINDOW = 100
 # As `migrate.kafka.empty_groups` finds out which groups are empty.
 LISTINGS: tuple[dict[str, Any], ...] = (
@@ -91,8 +92,6 @@ def measure(groups: int, partitions: int, rounds: int, tool_groups: int) -> None
             print(f"Starting a broker, Kafka {DEFAULT_VERSION} ...", flush=True)
             cluster.start()
             cluster.create_topic(COPY, partitions)
-            # kafka-consumer-groups sets no offset beyond a log's end: it would set another, and warn of each.
-            fill(cluster.bootstrap, partitions, rounds + 10)
             # So many that every coordinator is asked, and has loaded its part of the offsets topic.
             commit(cluster.bootstrap, {f"first-{n}": {(COPY, 0): 0} for n in range(COORDINATORS_ASKED)})
             if tool_groups:
@@ -187,12 +186,13 @@ def bare_read(client: AdminClient, bench: Bench) -> None:
         assert answer.topic_partitions is not None
 
 
-def fill(bootstrap: str, partitions: int, records: int) -> None:
-    """Write so many records to each partition of the copy."""
-    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+def fill(cluster: Cluster, topic: str, partitions: int, records: int) -> None:
+    """Create a topic with so many records in each partition."""
+    cluster.create_topic(topic, partitions)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     for partition in range(partitions):
         for _ in range(records):
-            producer.produce(COPY, b"x", partition=partition)
+            producer.produce(topic, b"x", partition=partition)
     assert producer.flush(DEADLINE_SECONDS) == 0
 
 
@@ -260,8 +260,11 @@ def beside_kafka(cluster: Cluster, bench: Bench) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ours = time.perf_counter() - start
 
+    # It sets no offset beyond a log's end, but another, and warns of each: so it has a topic with records.
+    offset = bench.next_offset() + 1
+    fill(cluster, TOOLS_TOPIC, bench.partitions, offset)
     file = bench.folder / "offsets.csv"
-    lines = (f"{group},{COPY},{p},{bench.next_offset() + 1}\n" for group in names for p in range(bench.partitions))
+    lines = (f"{group},{TOOLS_TOPIC},{p},{offset}\n" for group in names for p in range(bench.partitions))
     file.write_text("".join(lines))
     named = [word for group in names for word in ("--group", group)]
     start = time.perf_counter()
