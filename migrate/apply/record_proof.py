@@ -262,14 +262,10 @@ def judge(
         return proof(RecordVerdict.NOT_FOUND, searched, differing)
     if row.missing_on_target:
         return proof(RecordVerdict.NOT_FOUND, f"{searched} {_counted(row)}", differing)
-    if _has_no_record_there(row, target):
-        return proof(
-            RecordVerdict.REMOVED, f"The target has no record at {target.offset} any more. {searched}", differing
-        )
+    if _planned_record_is_gone(row, target):
+        return proof(RecordVerdict.REMOVED, f"{_gone(target, 'target')} {searched}", differing)
     if _taken_on_source(row, source) >= LOOK_AHEAD_AT_MOST <= len(ahead):
-        return proof(
-            RecordVerdict.REMOVED, f"The source has no record at {source.offset} any more. {searched}", differing
-        )
+        return proof(RecordVerdict.REMOVED, f"{_gone(source, 'source')} {searched}", differing)
     verdict, sentence = _without_copy(source_ahead, ours, parts)
     return proof(verdict, sentence or searched, differing)
 
@@ -285,7 +281,7 @@ def _cut(row: Row, source: Next, target: Next) -> str:
 def _one_at_end(row: Row, source: Next, target: Next) -> tuple[RecordVerdict, str]:
     """Return the verdict where one log has no record left up to the end that the plan saw, and the other has."""
     exact, left = row.grade is Grade.EXACT, source.record or target.record
-    # A cleaner takes records that have a key: that of a newer one, which may lie beyond what the plan saw.
+    # A cleaner takes a record that has a key once a newer one has it, which may lie beyond what the plan saw.
     may_be_taken = exact and left is not None and left.key is not None
     if source.record is None:
         if may_be_taken and source.offset < (row.source_log_end or 0):
@@ -306,21 +302,25 @@ def _counted(row: Row) -> str:
     return f"The plan counted {many(row.missing_on_target or 0, 'record')} without a copy on the target."
 
 
-def _has_no_record_there(row: Row, target: Next) -> bool:
-    """True if the record that the planned offset was that of has gone."""
+def _planned_record_is_gone(row: Row, target: Next) -> bool:
+    """True if the target has a record left, and none at the planned offset, where it had one."""
     assert target.record is not None
     return target.offset == standing_offset(row) and target.record.offset > target.offset
+
+
+def _gone(log: Next, side: str) -> str:
+    return f"The {side} has no record at {log.offset} any more."
 
 
 def _taken_before(row: Row, source: Next, target: Next, passed: Sequence[NextRecord]) -> str:
     """Return how compaction explains that an exact row's record is behind the `passed` ones; "" where it does not.
 
-    A transaction's marker leaves a gap on the source as well: no more records than that may be copies of what was taken
-    there, and only of such as have a key.
+    They may be copies of what the source has lost, if they are no more than its missing offsets, and all have a key.
+    A transaction's marker is such an offset too, where nothing was lost.
     """
     if 0 < len(passed) <= _taken_on_source(row, source) and all(record.key is not None for record in passed):
-        return f"The source has no record at {source.offset} any more."
-    return f"The target has no record at {target.offset} any more." if _has_no_record_there(row, target) else ""
+        return _gone(source, "source")
+    return _gone(target, "target") if _planned_record_is_gone(row, target) else ""
 
 
 def _taken_on_source(row: Row, source: Next | Failure) -> int:
@@ -339,10 +339,10 @@ def _without_copy(
     """
     at = next((i for i, record in enumerate(source_ahead) if not record.differing(ours, parts)), None)
     passed = source_ahead[:at]
-    newest = {record.key: i for i, record in enumerate(source_ahead)}
-    last = [i for i, record in enumerate(passed) if not record.is_tombstone and newest[record.key] == i]
     if any(record.key is None for record in passed):
         return RecordVerdict.DIFFERENT, ""
+    newest = {record.key: i for i, record in enumerate(source_ahead)}
+    last = [i for i, record in enumerate(passed) if not record.is_tombstone and newest[record.key] == i]
     if passed and at is not None and not last:
         return RecordVerdict.REMOVED, (
             f"The source's next {'record has' if at == 1 else f'{at} records have'} no copy, as compaction leaves it: "

@@ -225,8 +225,9 @@ def compare(
             if planned_out is not None:
                 unwritten.append(planned_out)
                 continue
-            finding = _finding(plan, row, commits.get(row.group, {}), known)
-            if _was_left_out(row, finding, commits.get(row.group, {}), known.journal):
+            answer = commits.get(row.group, {})
+            finding = _finding(plan, row, answer, known)
+            if _was_left_out(row, finding, answer, known.journal):
                 unwritten.append(left_out(row, finding.seen))
             else:
                 findings.append(finding)
@@ -260,14 +261,14 @@ def _all_equal(rows: GroupRows, answers: Mapping[str, Commits | Failure], known:
 
 
 def _was_left_out(row: Row, finding: VerifyFinding, commits: Commits | Failure, journal: JournalState) -> bool:
-    """True if apply wrote other groups and not this one, which is where it was before.
+    """True if apply wrote other groups and not this one, which is where it was before, with the metadata it had.
 
     One that has moved since is a finding, and so is one beyond its planned offset: starting there skips records.
     """
     commit = None if isinstance(commits, Failure) else commits.get(row.target_partition)
     metadata = row.target_prior_metadata if commit is None else commit.metadata
-    untouched = finding.standing in _AS_BEFORE and finding.seen == row.target_prior
-    untouched = untouched and metadata == row.target_prior_metadata
+    is_before = (finding.seen, metadata) == (row.target_prior, row.target_prior_metadata)
+    untouched = finding.standing in _AS_BEFORE and is_before
     return untouched and finding.journal is Noted.NO_WRITE and row.group not in journal.applied
 
 

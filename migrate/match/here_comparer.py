@@ -8,6 +8,7 @@ partition is not read again.
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from migrate.errors import MigrateError
 from migrate.match.calibration import ANCHORS, Calibration, calibrate_topics, topic_questions
@@ -28,6 +29,14 @@ from migrate.match.task import Fetched, Matching, OpenReaders, match_partitions
 from migrate.model import TopicPartition
 
 
+class _Answered(NamedTuple):
+    """What was answered to a work, and under which equality: that holds as long as the answer does."""
+
+    work: Work
+    answer: PartitionAnswer
+    equality: Equality | None
+
+
 class HereComparer:
     """Places the commits of partitions; made once, it remembers answers and how the records of topics compare."""
 
@@ -35,8 +44,7 @@ class HereComparer:
         self._chain_of = chain_of
         self._open_readers = open_readers
         self._calibrations: dict[str, Calibration] = {}
-        # With how the records of the topic compared: what is remembered was told under that.
-        self._answered: dict[TopicPartition, tuple[Work, PartitionAnswer, Equality | None]] = {}
+        self._answered: dict[TopicPartition, _Answered] = {}
 
     def forget(self) -> None:
         """Read everything anew from now on: a topic was created anew, say."""
@@ -48,16 +56,11 @@ class HereComparer:
     ) -> Comparison:
         """Place the commits of every work; raises `ClusterError` if a cluster does not answer."""
         assert not failback, "nothing is copied the way that a failback goes"
-        remembered = {
-            work.source: (answer, equality)
-            for work in works
-            for before, answer, equality in [self._answered.get(work.source, (None, None, None))]
-            if before == work and answer is not None
-        }
-        known = {source: answer for source, (answer, _) in remembered.items()}
+        remembered = [told for w in works if (told := self._answered.get(w.source)) is not None and told.work == w]
+        known = {told.work.source: told.answer for told in remembered}
         questions = [self._question(work, limits.match_records) for work in works if work.source not in known]
         calibrations = self._calibrate(questions)
-        equalities = {source.topic: equality for source, (_, equality) in remembered.items()}
+        equalities = {told.work.source.topic: told.equality for told in remembered}
         equalities |= {q.source.topic: _equality(calibrations.get(q.source.topic)) for q in questions}
         sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
         alike = [q for q in questions if equalities[q.source.topic] is not None]
@@ -84,7 +87,7 @@ class HereComparer:
                     listener.advance(len(fresh), len(questions))
         answers = known | fresh
         self._answered = {
-            work.source: (work, answers[work.source], equalities[work.source.topic])
+            work.source: _Answered(work, answers[work.source], equalities[work.source.topic])
             for work in works
             if work.source not in plan.left_out and _holds(answers[work.source])
         }

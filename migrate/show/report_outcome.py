@@ -150,7 +150,7 @@ def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
         answer, error = trace.results.get(partition, UNKNOWN), past.errors.get((APPLY, row.group, partition), "")
         status = what_became(row, answer, as_planned if shown and not untold else None)
         if untold:
-            error = error or "It may have been written: whether the metadata is as planned was not noted."
+            error = error or "Whether its metadata was read back as planned was not noted."
         elif answer in (SET, REMOVED):
             error = "" if as_planned else "Written, but not read back."
             if shown and not as_planned:

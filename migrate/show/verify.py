@@ -127,7 +127,7 @@ _LEGEND = {
     RecordVerdict.BEYOND: "beyond: the committed offset is beyond the planned one, and no consumer accounts for it",
     RecordVerdict.UNCOMMITTED: "uncommitted: the group has no committed offset there",
     RecordVerdict.DIFFERENT: "different: the row was graded exact, and the records are not the same",
-    RecordVerdict.UNREADABLE: "unreadable: a log could not be read, so nothing is proven",
+    RecordVerdict.UNREADABLE: "unreadable: a log could not be read, or was cut, so nothing is proven",
 }
 
 

@@ -350,8 +350,8 @@ FOLLOWING = (
         "quiet-partitions-of-follow-never-read-again",
         "What a pass remembers of a partition holds while its logs and commits stay as they were, and no longer.",
         "migrate/match/here_comparer.py",
-        "            if before == work and answer is not None\n",
-        "            if answer is not None and set(work.source_committed) <= answer.places.keys()\n",
+        " is not None and told.work == w]\n",
+        " is not None and set(w.source_committed) <= told.answer.places.keys()]\n",
         ("tests/unit/match/test_here_comparer.py",),
     ),
 )

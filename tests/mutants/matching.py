@@ -43,8 +43,8 @@ TABLES = (
         "compared-under-nothing-when-remembered",
         "follow tells how the records of a remembered answer compared: timestamps that are not kept still block.",
         "migrate/match/here_comparer.py",
-        "        equalities = {source.topic: equality for source, (_, equality) in remembered.items()}\n",
-        "        equalities: dict[str, Equality | None] = {source.topic: None for source in remembered}\n",
+        "        equalities = {told.work.source.topic: told.equality for told in remembered}\n",
+        "        equalities: dict[str, Equality | None] = {told.work.source.topic: None for told in remembered}\n",
         ("tests/unit/match/test_here_comparer.py",),
     ),
     Mutant(
