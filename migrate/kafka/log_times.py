@@ -45,10 +45,15 @@ class ConfluentLogTimes:
         answers = self._persistently([(place, _NEWEST) for place in sorted(partitions)], _told_time)
         return {place: answer for (place, _), answer in answers.items()}
 
-    def newest_told(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the newest timestamp of those of these logs that tell it when they are asked once."""
-        answers = self._asked([(place, _NEWEST) for place in sorted(partitions)], _told_time)
-        return {place: answer for (place, _), answer in answers.items() if not isinstance(answer, Failure)}
+    def newest_soon(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        """Return the same, without waiting for a log that may just be empty: its `Failure` is retriable."""
+        pairs = [(place, _NEWEST) for place in sorted(partitions)]
+        answers = self._asked(pairs, _told_time)
+        broken = [pair for pair, told in answers.items() if _is_passing(told) and told is not _NO_TIMESTAMP_OR_ANSWER]
+        if broken:
+            self._connection.drop()
+            answers |= self._persistently(broken, _told_time)
+        return {place: answer for (place, _), answer in answers.items()}
 
     def offsets_at(self, times: Mapping[int, Collection[TopicPartition]]) -> Mapping[PlaceTime, int | Failure]:
         """Return the first offset of that time or later; every partition has records as late."""

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.clock import Backoff, SystemClock
-from migrate.kafka.errors import FORGOTTEN, HOPELESS, code_of, error_of
+from migrate.kafka.errors import FORGOTTEN, HOPELESS, code_of, error_of, is_passing
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.log_times import ConfluentLogTimes
 from migrate.kafka.read_pass import BROKEN_LINE, PASSING
@@ -27,7 +27,7 @@ from migrate.kafka.turns import in_turns
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, Run, Wanted, runs_of
 from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
-from migrate.model import TopicPartition
+from migrate.model import Failure, TopicPartition
 from migrate.progress import QuietProgress, batches
 
 # A broker sends the batch of one partition only, if all batches are larger than a fetch: then large ones are better.
@@ -114,8 +114,8 @@ class RecordReader:
             while turn := self._look_up(turn, offsets, problems, backoff):
                 backoff.pause()
         absent = {p: late for p in offsets.keys() - problems.keys() if (late := _absent(offsets[p]))}
-        for place, latest in self._log_times.newest_told(absent).items() if absent else ():
-            if there := [time for time in absent[place] if time <= latest]:
+        for place, newest in self._log_times.newest_soon(absent).items() if absent else ():
+            if there := _doubted(absent[place], newest):
                 start = self._log_start(self._clients.of(Reach.SHORT), place)
                 if isinstance(start, Unreadable):
                     problems[place] = start
@@ -256,6 +256,17 @@ def _absent(offsets: Mapping[int, int | None]) -> list[int]:
     that made it so late is gone, by DeleteRecords or a cleaner, it answers -1, whatever later segments hold.
     """
     return [time for time, offset in offsets.items() if offset is None]
+
+
+def _doubted(times: Sequence[int], newest: int | Failure) -> list[int]:
+    """Return those of these timestamps that a log may well have, by its newest one.
+
+    Where that is not told for a reason that passes, all: from the log's start a group reads twice, from its end it may
+    lose records. Brokers before Kafka 3.0 never tell it, and are believed.
+    """
+    if isinstance(newest, Failure):
+        return list(times) if is_passing(newest) else []
+    return [time for time in times if time <= newest]
 
 
 def _unreadable(problem: KafkaError) -> Unreadable:

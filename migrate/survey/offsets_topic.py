@@ -4,7 +4,7 @@ Their bytes are those of `offsets_wire`. Types that it does not decode are passe
 readers says; nothing here raises on foreign bytes.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -23,9 +23,12 @@ from migrate.survey.offsets_wire import (
     Fault,
     GroupValue,
     OffsetsKey,
+    PlainCommit,
     decode_commit,
     decode_group,
     decode_key,
+    plain_commit,
+    topic_id_text,
 )
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -166,13 +169,13 @@ class GroupLog:
 
     def groups(self) -> dict[str, GroupRecord]:
         """Return what is kept of each group; the records themselves, maybe half a million, are let go meanwhile."""
-        words: dict[str, _Words] = {}
-        places: dict[TopicPartition, TopicPartition] = {}
+        understood = _Understood()
         keys = [*reversed(self._last)]
         while keys:
             key = keys.pop()
             if (value := self._last.pop(key)) is not None:
-                _understand(key, value, words, places)
+                understood.add(key, value)
+        words = understood.words
         # In an order that does not depend on who came first: the records may be those that another reader has found.
         for key, values in sorted(self._newest.items()):
             place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
@@ -197,7 +200,7 @@ class _Words:
     gaps: list[CommitGap] = field(default_factory=list)
     recent: dict[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
-    def take(self, place: TopicPartition, commit: CommitValue) -> None:
+    def take(self, place: TopicPartition, commit: CommitValue | PlainCommit, topic_id: str | None) -> None:
         """Keep a commit, unless a later one of that place is known, and nothing of one that is older.
 
         Two keys may name one partition, on a cluster that has been upgraded since Kafka 0.8.
@@ -205,13 +208,14 @@ class _Words:
         if commit.committed_ms < self.committed_ms.get(place, commit.committed_ms):
             return
         self.committed_ms[place] = commit.committed_ms
-        self.expires_ms.pop(place, None)
-        self.made_on.pop(place, None)
-        if commit.expires_ms is not None:
+        if self.expires_ms:
+            self.expires_ms.pop(place, None)
+        if isinstance(commit, CommitValue) and commit.expires_ms is not None:
             self.expires_ms[place] = commit.expires_ms
-        if commit.topic_id is not None:
-            # One text for all commits of a topic: there may be half a million of them.
-            self.made_on[place] = CommitTopic(commit.offset, intern(commit.topic_id))
+        if topic_id is not None:
+            self.made_on[place] = CommitTopic(commit.offset, topic_id)
+        elif self.made_on:
+            self.made_on.pop(place, None)
 
     def record(self) -> GroupRecord | None:
         kinds = self.kinds or ({GroupKind.SIMPLE.value: ("", None)} if self.committed_ms else {})
@@ -225,26 +229,59 @@ class _Words:
         return None
 
 
-def _understand(
-    key: bytes, value: bytes, words_of: dict[str, _Words], places: dict[TopicPartition, TopicPartition]
-) -> None:
-    """Add what one record says to the words of its group; `places` has each place once, whoever commits there."""
-    about = decode_key(key)
-    if isinstance(about, Fault) or about.record_type not in (*COMMIT_TYPES, *GROUP_KINDS):
-        return
-    words = words_of.setdefault(about.group, _Words())
-    if about.topic is not None and about.partition is not None:
-        commit = decode_commit(value)
-        if isinstance(commit, Fault):
+class _Understood:
+    """What records say, by group; each key's beginning, place and topic's id is understood once, whoever commits there.
+
+    There may be a million commits, of which nearly all are plain.
+    """
+
+    def __init__(self) -> None:
+        self.words: dict[str, _Words] = defaultdict(_Words)
+        self._heads: dict[bytes, OffsetsKey | Fault] = {}
+        self._places: dict[str, dict[int, TopicPartition]] = defaultdict(dict)
+        self._topic_ids: dict[bytes, str] = {}
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """Add what one record says."""
+        if key[:2] != _COMMIT_KEY or (commit := plain_commit(value)) is None:
+            self._add_any(key, value)
             return
-        place = TopicPartition(about.topic, about.partition)
-        words.take(places.setdefault(place, place), commit)
-    elif about.record_type == CLASSIC_TYPE:
-        group = decode_group(CLASSIC_TYPE, value)
-        # Left out, the group would be taken for one that never had a member, and given the full time.
-        words.kinds[GroupKind.CLASSIC] = _classic(group) if isinstance(group, GroupValue) else (UNKNOWN_PROTOCOL, None)
-    else:
-        words.kinds[GROUP_KINDS[about.record_type]] = ("", None)
+        head = key[:-4]
+        about = self._heads.get(head)
+        if about is None:
+            about = self._heads[head] = decode_key(head + bytes(4))
+        partition = int.from_bytes(key[-4:], "big", signed=True)
+        if isinstance(about, Fault) or about.topic is None or partition < 0:
+            return
+        topic_id = None
+        if commit.topic_id and (topic_id := self._topic_ids.get(commit.topic_id)) is None:
+            topic_id = self._topic_ids[commit.topic_id] = topic_id_text(commit.topic_id)
+        self.words[about.group].take(self._place(about.topic, partition), commit, topic_id)
+
+    def _add_any(self, key: bytes, value: bytes) -> None:
+        about = decode_key(key)
+        if isinstance(about, Fault) or about.record_type not in (*COMMIT_TYPES, *GROUP_KINDS):
+            return
+        words = self.words[about.group]
+        if about.topic is not None and about.partition is not None:
+            commit = decode_commit(value)
+            if not isinstance(commit, Fault):
+                topic_id = None if commit.topic_id is None else intern(commit.topic_id)
+                words.take(self._place(about.topic, about.partition), commit, topic_id)
+        elif about.record_type == CLASSIC_TYPE:
+            group = decode_group(CLASSIC_TYPE, value)
+            # Left out, the group would be taken for one that never had a member, and given the full time.
+            words.kinds[GroupKind.CLASSIC] = (
+                _classic(group) if isinstance(group, GroupValue) else (UNKNOWN_PROTOCOL, None)
+            )
+        else:
+            words.kinds[GROUP_KINDS[about.record_type]] = ("", None)
+
+    def _place(self, topic: str, partition: int) -> TopicPartition:
+        places = self._places[topic]
+        if (place := places.get(partition)) is None:
+            place = places[partition] = TopicPartition(topic, partition)
+        return place
 
 
 def _classic(group: GroupValue) -> tuple[str, int | None]:

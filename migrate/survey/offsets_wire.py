@@ -124,6 +124,23 @@ class GroupValue:
     members: tuple[GroupValueMember, ...] = ()
 
 
+# Commits without metadata, in the versions that brokers from Kafka 2.1 on write, by version and size: version, offset,
+# epoch, the length of nothing, time; in version 4 the count of tags, and the topic's id. Behind it what must be there.
+_PLAIN = {
+    (3, 24): (struct.Struct(">hqihq"), (0,)),
+    (4, 24): (struct.Struct(">hqibqb"), (1, 0)),
+    (4, 42): (struct.Struct(">hqibqb2s16s"), (1, 1, _TOPIC_ID)),
+}
+
+
+class PlainCommit(NamedTuple):
+    """What a commit without metadata says, as `CommitValue` does; `topic_id` in Kafka's 16 bytes, b"" without one."""
+
+    offset: int
+    committed_ms: int
+    topic_id: bytes
+
+
 class _Broken(Exception):
     """Raised where bytes cannot be read."""
 
@@ -198,6 +215,23 @@ def decode_commit(value: bytes) -> CommitValue | Fault:
     return CommitValue(version, offset, leader_epoch, metadata, committed_ms, end_ms, topic_id, other_tags)
 
 
+def plain_commit(value: bytes) -> PlainCommit | None:
+    """Decode a commit without metadata, which nearly all are, several times as fast; None where it is any other."""
+    form = _PLAIN.get((int.from_bytes(value[:2], "big"), len(value)))
+    if form is None:
+        return None
+    layout, expected = form
+    _, offset, _, length, committed_ms, *tags = layout.unpack(value)
+    if offset < 0 or (length, *tags[:2]) != expected:
+        return None
+    return PlainCommit(offset, committed_ms, tags[2] if len(tags) > 2 else b"")
+
+
+def topic_id_text(topic_id: bytes) -> str:
+    """Return a topic's id as Kafka prints it."""
+    return urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
 def decode_group(record_type: int, value: bytes) -> GroupValue | Fault:
     """Decode the value of a group's own record; `record_type` is one of `GROUP_KINDS`."""
     try:
@@ -234,7 +268,7 @@ def _tags(reader: "_Reader") -> tuple[str | None, bool]:
         reader.skip(2 + _TOPIC_ID_SIZE)
     elif len(rest) < 2 * count:
         raise _Broken(Fault.BAD_LENGTH)
-    topic_id = urlsafe_b64encode(rest[2 : 2 + _TOPIC_ID_SIZE]).decode().rstrip("=") if has_id else None
+    topic_id = topic_id_text(rest[2 : 2 + _TOPIC_ID_SIZE]) if has_id else None
     return topic_id, count > 1 or rest[:1] != b"\x00"
 
 

@@ -69,3 +69,18 @@ def test_a_leader_that_says_that_no_record_has_a_timestamp_is_asked_once():
     of = reader({("t", 0, -3): (50, -1)})
     (answer,) = of.newest_times([T0]).values()
     assert answer.code == "NO_TIMESTAMP" and len(of._connection.calls) == 1
+
+
+def test_a_log_that_may_just_be_empty_is_not_waited_for_but_a_broken_line_is():
+    silent = reader({("t", 0, -3): (50, 123)}, later={("t", 1, -3): (50, 456)})
+    told = silent.newest_soon([T0, T1])
+    assert told[T0] == 123 and told[T1].retriable and silent._connection.drops == 0
+
+    class Broken(FakeConnection):
+        def collect(self, submit):
+            found = submit(self)
+            return found if self.drops else {pair: Failure("_TRANSPORT", "broken", True) for pair in found}
+
+    broken = reader({})
+    broken._connection = Broken({("t", 0, -3): (50, 123)})
+    assert broken.newest_soon([T0]) == {T0: 123} and broken._connection.drops == 1

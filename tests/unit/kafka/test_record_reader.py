@@ -7,11 +7,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 from migrate.errors import ClusterError
 from migrate.kafka.reader_clients import Reach
-from migrate.kafka.record_reader import RecordReader
+from migrate.kafka.record_reader import RecordReader, _doubted
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.protocol import OffsetRange, Unreadable
-from migrate.model import TopicPartition
+from migrate.model import Failure, TopicPartition
 from tests.mockcluster import FETCH, LIST_OFFSETS
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
 
@@ -135,3 +135,25 @@ def test_where_a_log_begins_that_the_cluster_does_not_have_is_not_asked_again(re
     client = Breaking(reader._clients.of(Reach.SHORT), ["forgotten"] * 1000)
     assert reader._log_start(client, TopicPartition("t", 77)) == Unreadable("UNKNOWN_TOPIC_OR_PARTITION")
     assert len(client._breaks) == 999
+
+
+NOT_TOLD = Failure("UNSUPPORTED_VERSION", "the broker is older than that question")
+PASSING = Failure("_TRANSPORT", "the line broke", retriable=True)
+
+
+@pytest.mark.parametrize(
+    ("newest", "doubted"),
+    [(15, [10]), (20, [10, 20]), (5, []), (PASSING, [10, 20]), (NOT_TOLD, [])],
+)
+def test_a_time_that_was_not_found_is_believed_only_where_the_logs_newest_is_told_to_be_older(newest, doubted):
+    assert _doubted([10, 20], newest) == doubted
+
+
+def test_where_the_newest_timestamp_is_not_told_in_passing_a_time_that_was_not_found_is_at_the_logs_start(
+    reader, monkeypatch
+):
+    late = 1 << 50
+    monkeypatch.setattr(reader._log_times, "newest_soon", lambda absent: dict.fromkeys(absent, 1))
+    assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: None}}
+    monkeypatch.setattr(reader._log_times, "newest_soon", lambda absent: dict.fromkeys(absent, PASSING))
+    assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: 0}}
