@@ -27,6 +27,7 @@ from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
 from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
+from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
@@ -282,8 +283,12 @@ def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[st
     """
     table, whole = GroupRows.of(pending), goes_whole(pending, before)
     only_sets = Decision.REMOVE not in table.column("decision")
-    if not any(table.column("target_metadata")) and (undo or not before) and (whole or only_sets):
-        return
+    if not any(table.column("target_metadata")):
+        if (undo or not before) and (whole or only_sets):
+            return
+        # An undo by offsets alone, of each of these rows: most of what lies on groups that are there already.
+        if only_sets and not has_metadata(before) and None not in offsets_at(before, table.target_partitions()):
+            return
     others = bool(before.keys() - {row.target_partition for row in pending if row.decision is Decision.REMOVE})
     for row in pending:
         prior = before.get(row.target_partition)
