@@ -36,7 +36,16 @@ from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, real_path
 from migrate.plan.file import read_plan, refuse_out, refuse_replaced, write_plan
-from migrate.plan.plan import MIN_APPROVAL_DIGITS, SHORT_DIGITS, STANDING, UNDO, Plan, approves, refuse_standing
+from migrate.plan.plan import (
+    MIN_APPROVAL_DIGITS,
+    SHORT_DIGITS,
+    STANDING,
+    UNDO,
+    Plan,
+    approves,
+    refuse_empty,
+    refuse_standing,
+)
 from migrate.ports import ClusterAdmin, Progress
 from migrate.row_table import PlanRows
 from migrate.show.apply import Typed, apply_lines, deleted_whole_lines, elsewhere_lines
@@ -55,6 +64,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
     get_ready()
     plan = read_plan(path)
     refuse_standing(plan, "apply")
+    refuse_empty(plan, "apply")
     refuse_earlier_format(plan, path)
     flow = _roles(flow, plan)
     approval = approved(plan, options["approve"], options["execute"])
@@ -235,6 +245,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     """Compare the target with a plan file; return the lines to print and the exit code."""
     plan = read_plan(path)
     refuse_standing(plan, "verify")
+    refuse_empty(plan, "verify")
     if plan.header.kind == UNDO and options["records"]:
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
     checkpoints = asked_of(plan, checkpoints_of(options["spark_checkpoints"]))

@@ -59,7 +59,7 @@ Exit codes:
   0  done
   1  failed
   2  wrong usage
-  3  refused by a safety check (a plan with blocks is still written, and exits 3)
+  3  refused by a safety check (a plan with blocks or without rows is written, and exits 3)
   4  partly applied, followed or verified: the output names what was left out, failed, or is unknown
 """
 
@@ -113,8 +113,8 @@ def cli() -> None:
 def plan(out: Path, model: Path | None, out_dir: Path, **options: Any) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
-    Changes nothing on any cluster. Exits 3 if the plan has blocks; it is still written, for review. With --standing it
-    writes a mandate for `follow` instead: a plan without rows.
+    Changes nothing on any cluster. Exits 3 if the plan has blocks, or if no commit is inside the filters; it is still
+    written, for review. With --standing it writes a mandate for `follow` instead: a plan without rows.
     """
     from migrate.cli.model import refuse_model_folder
     from migrate.cli.plan import run_plan

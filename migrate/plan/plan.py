@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from migrate.errors import UsageError
+from migrate.errors import Refused, UsageError
 from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
     GROUP_KIND,
@@ -267,8 +267,13 @@ class Plan:
         return tuple(c for c in self.blocks() if c.scope is not Scope.CLUSTER and c.subject not in shown[c.scope])
 
     def is_clean(self) -> bool:
-        """True if `plan` exits 0: no row is blocked, and no check blocks."""
-        return not self.blocked_groups() and not self.blocked_holders() and not self.blocks()
+        """True if `plan` exits 0: it plans something, no row is blocked, and no check blocks."""
+        return not (self.is_empty or self.blocked_groups() or self.blocked_holders() or self.blocks())
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing was inside the filters of a cutover: most likely they are wrong, and would move nobody."""
+        return self.header.kind == CUTOVER and not self.rows and not self.positions
 
     def is_clean_to_apply(self) -> bool:
         """True if nothing keeps `apply` from any group: what blocks holders alone is no matter of its."""
@@ -277,6 +282,15 @@ class Plan:
     def cluster_blocks(self) -> tuple[CheckResult, ...]:
         """Return the blocks of a cluster as a whole: each blocks everything."""
         return tuple(c for c in self.blocks() if c.scope is Scope.CLUSTER)
+
+
+def refuse_empty(plan: Plan, command: str) -> None:
+    """Raise `Refused` for a plan of nothing: `command` would say that all is well over groups that nobody moved."""
+    if plan.is_empty:
+        raise Refused(
+            f"Plan {plan.short_fingerprint} is empty: no commit was inside its filters. There is nothing to {command}.",
+            "See them with `show`, and make a new plan.",
+        )
 
 
 def refuse_standing(plan: Plan, command: str) -> None:

@@ -88,7 +88,7 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     if not plan.rows and plan.positions:
         return f"{undo}READY: {many(held.positions, 'position')} of {many(held.holders, 'holder')} to set", Colour.GREEN
     if not plan.rows:
-        return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.YELLOW
+        return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.RED if plan.is_empty else Colour.YELLOW
     if not writes:
         return f"{undo}NOTHING TO DO: no row changes an offset", Colour.GREEN
     text = f"{undo}READY TO APPLY: {many(writes, 'offset')} of {many(counted.groups_to_write, 'group')}"
@@ -295,6 +295,8 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
         if clean and plan.positions:
             command = f"mm2-migrate positions {shell_word(path)} --format csv"
             return NextSteps((f"There is nothing to apply. What each holder is to be set to: {command}",))
+        if plan.is_empty:
+            return NextSteps(("There is nothing to apply: correct the filters, then make a new plan.",))
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
     if plan.header.format_version != FORMAT_VERSION:
         earlier, anew = plan.header.format_version, "make a new plan"

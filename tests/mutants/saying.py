@@ -4,6 +4,14 @@ from tests.mutants.mutant import Mutant
 
 SAYING = (
     Mutant(
+        "plan-of-nothing-called-clean",
+        "A plan whose filters match no commit is no success: most likely they are wrong.",
+        "migrate/plan/plan.py",
+        "return not (self.is_empty or ",
+        "return not (",
+        ("tests/unit/plan/test_plan.py",),
+    ),
+    Mutant(
         "plan-overwritten-that-was-applied-meanwhile",
         "Writing a plan takes minutes: the one that was there may have been applied meanwhile.",
         "migrate/plan/file.py",

@@ -52,6 +52,15 @@ def test_what_decides_over_data_is_never_taken_from_the_environment(command):
                 assert parameter.envvar is None, name
 
 
+@pytest.mark.parametrize("command", ["apply", "verify"])
+def test_a_plan_of_nothing_is_refused_before_anybody_is_asked(command, tmp_path):
+    """A pattern with a slip in it matches no group: no exit 0 may say that the night is done."""
+    write_plan(make_plan([]), tmp_path / "empty.plan")
+    refused = run(command, str(tmp_path / "empty.plan"), *clusters(tmp_path))
+    assert refused.exit_code == 3 and "no commit was inside its filters" in refused.stderr
+    assert f"There is nothing to {command}." in refused.stderr and not refused.stdout
+
+
 def test_executing_needs_the_fingerprint_and_the_right_one(plan_file, tmp_path):
     options = clusters(tmp_path)
     without = run("apply", str(plan_file), *options, "--execute")

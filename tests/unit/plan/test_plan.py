@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 import pytest
 
 from migrate.model import Decision, Level, Row, Scope
-from migrate.plan.plan import ADDED_IN, Header, Plan, PositionOrigin
+from migrate.plan.plan import ADDED_IN, STANDING, UNDO, Header, Plan, PositionOrigin
 from migrate.row_table import PlanRows
-from tests.builders import make_check, make_header, make_plan, make_row
+from tests.builders import make_check, make_header, make_plan, make_position, make_row
 from tests.unit.followscene import mandate
 
 BLOCK = {"level": Level.BLOCK, "counts_as": Level.BLOCK}
@@ -58,6 +58,12 @@ def test_a_blocked_row_blocks_its_group_and_a_plan_with_one_is_not_clean() -> No
     plan = make_plan(rows)
     assert plan.blocked_groups() == {"b"} and not plan.is_clean()
     assert {group: len(rows) for group, rows in plan.groups().items()} == {"b": 2, "g": 1}
+
+
+def test_a_plan_of_nothing_is_not_clean_but_an_undo_of_nothing_is() -> None:
+    assert make_plan([]).is_empty and not make_plan([]).is_clean()
+    assert not make_plan([make_position()]).is_empty and make_plan([make_position()]).is_clean()
+    assert make_plan([], kind=UNDO).is_clean() and make_plan([], kind=STANDING).is_clean()
 
 
 def test_a_block_of_a_cluster_is_of_the_cluster_alone() -> None:
