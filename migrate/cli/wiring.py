@@ -161,16 +161,17 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
 
     deadline = options["request_timeout"]
     sides = endpoints(flow, deadline)
-    readers = [RecordReader(side.kafka, deadline) for side in sides]
+    # Two pairs: MM2's topics are read while records are compared, and of each reader one thread has to wait.
+    of_mm2, of_records = ([RecordReader(side.kafka, deadline) for side in sides] for _ in range(2))
     source, target = [side.admin() for side in sides]
-    mirror = ConsumedMm2Topics(flow, *readers)
+    mirror = ConsumedMm2Topics(flow, *of_mm2)
     edges = StatusEdges(
         source,
         target,
         mirror,
         None
         if options["no_match"] or options.get("by") == "timestamp"
-        else TailComparer(mirror.sync_pairs, lambda: nullcontext((readers[0], readers[1]))),
+        else TailComparer(mirror.sync_pairs, lambda: nullcontext((of_records[0], of_records[1]))),
         {side.cluster.side: RememberedGroupFacts(side.group_facts(), clock) for side in sides},
         mm2_worker_of(flow, deadline),
     )
@@ -181,7 +182,7 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
         if not edges.in_use.locked():
             for admin in (source, target):
                 admin.close()
-            for reader in readers:
+            for reader in (*of_mm2, *of_records):
                 reader.close()
 
 

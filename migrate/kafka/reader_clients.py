@@ -1,5 +1,7 @@
 """The consumers of one cluster for the record reader: how they fetch, what they received, what they say of trouble."""
 
+from collections.abc import Collection
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -16,6 +18,9 @@ from migrate.match.log_reader import SHORT_FETCH
 SHORT_RUN = 500
 LONG_RUN = 10_000
 STATISTICS_MS = 500
+# Of more topics, finding their leaders one by one takes as long as the client's own way.
+WORTH_ASKING = 100
+LEADERS_SECONDS = 1.0
 
 _SETTINGS: dict[str, Any] = {
     **READS_ONLY,
@@ -68,6 +73,8 @@ class ReaderClients:
         self._received: dict[Reach, int] = {}
         self._received_before = 0
         self._is_silent = False
+        # By reach, the topics whose leaders its consumer knows.
+        self._known: dict[Reach, set[str]] = {}
 
     def close(self) -> None:
         """Close the clients."""
@@ -97,10 +104,22 @@ class ReaderClients:
                 raise refused_settings(self._name, "read", error, self._secrets) from None
         return self._consumers[reach]
 
+    def introduce(self, reach: Reach, topics: Collection[str]) -> None:
+        """Have a consumer find the leaders of topics that are new to it, before it is assigned any of them.
+
+        As it connects it asks by itself, and after that once a second, in which nothing would be read.
+        """
+        known = self._known.get(reach)
+        new = set() if known is None else set(topics) - known
+        self._known.setdefault(reach, set()).update(topics)
+        with suppress(KafkaException):  # what is wrong, the reading tells
+            for topic in sorted(new) if len(new) <= WORTH_ASKING else ():
+                self.of(reach).list_topics(topic, timeout=LEADERS_SECONDS)
+
     def _begin_anew(self) -> None:
         self.close()
         self._received_before = self.received_bytes
-        for forgotten in (self._consumers, self._received, self.causes):
+        for forgotten in (self._consumers, self._received, self.causes, self._known):
             forgotten.clear()
         self._is_silent = False
 

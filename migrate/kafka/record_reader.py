@@ -10,7 +10,10 @@ round become few straight runs per partition, and the first runs of all partitio
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from threading import Lock
+from typing import Concatenate, ParamSpec, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
@@ -46,12 +49,48 @@ NO_LEADER_YET = frozenset(
     }
 )  # fmt: skip
 REFUSED_SECONDS = 60.0
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class _Refusals:
+    """Topics that a cluster does not let us read: each attempt waits some seconds for the client to tell."""
+
+    def __init__(self) -> None:
+        # By topic, until when it is not asked for again.
+        self._until: dict[str, float] = {}
+
+    def note(self, problems: Mapping[TopicPartition, Unreadable]) -> None:
+        """Keep those among what could not be read."""
+        until = SystemClock().monotonic() + REFUSED_SECONDS
+        for place, problem in problems.items():
+            if problem.reason == REFUSED:
+                self._until.setdefault(place.topic, until)
+
+    def of(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Unreadable]:
+        """Return those of these partitions that are not to be asked for now."""
+        # Somebody may have granted it since: who reads for days asks again.
+        now = SystemClock().monotonic()
+        self._until = {topic: until for topic, until in self._until.items() if now < until}
+        return {place: Unreadable(REFUSED) for place in places if place.topic in self._until}
+
+
+def _one_at_a_time(method: Callable[Concatenate["RecordReader", P], T]) -> Callable[Concatenate["RecordReader", P], T]:
+    """Have a thread wait until no other one reads."""
+
+    @wraps(method)
+    def in_turn(reader: "RecordReader", /, *arguments: P.args, **options: P.kwargs) -> T:
+        with reader._turn:
+            return method(reader, *arguments, **options)
+
+    return in_turn
 
 
 class RecordReader:
     """Behind `migrate.match.log_reader.LogReader`; `deadline_seconds` is how long the cluster may stay silent.
 
-    `isolation_level` is read_committed but where aborted records have copies to be found.
+    `isolation_level` is read_committed but where aborted records have copies to be found. Of several threads one reads
+    at a time: they share consumers, and each would be handed the other's records, and throw them away.
     """
 
     def __init__(
@@ -62,18 +101,24 @@ class RecordReader:
         self._deadline_seconds = deadline_seconds
         self._value_bytes = 0
         self._has_large_batches = False
-        # By topic, until when it is not asked for again: each attempt waits some seconds for the client to tell.
-        self._refused: dict[str, float] = {}
+        self._refusals = _Refusals()
+        self._turn = Lock()
 
     def close(self) -> None:
-        """Close the clients; the reader cannot be used any more."""
-        self._clients.close()
+        """Close the clients; the reader cannot be used any more.
+
+        Where a thread still reads, nobody waits: a client that is closed meanwhile can take the process with it.
+        """
+        if self._turn.acquire(blocking=False):
+            self._clients.close()
+            self._turn.release()
 
     @property
     def fetched_bytes(self) -> int:
         """Bytes received, by librdkafka's own count, which comes late: at least the values delivered."""
         return max(self._clients.received_bytes, self._value_bytes)
 
+    @_one_at_a_time
     def read(
         self, requests: Mapping[TopicPartition, Wanted]
     ) -> dict[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
@@ -95,6 +140,7 @@ class RecordReader:
         """Return every record of one range of each partition, by offset in log order: whole, so a few at a time."""
         return self._contents({place: [piece] for place, piece in ranges.items()})
 
+    @_one_at_a_time
     def _contents(
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
@@ -102,12 +148,13 @@ class RecordReader:
         problems = self._fill(ranges, {place: [shelf] * len(ranges[place]) for place, shelf in shelves.items()})
         return {place: problems.get(place) or shelf.records for place, shelf in shelves.items()}
 
+    @_one_at_a_time
     def first_offsets(
         self, times: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:
         """Return first offsets by timestamp, asking for many partitions at once; a log's start where brokers err."""
         offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
-        problems = self._known_refusals(times)
+        problems = self._refusals.of(times)
         # One call takes one timestamp per partition.
         backoff = self._backoff()
         for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
@@ -179,24 +226,15 @@ class RecordReader:
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
     ) -> dict[TopicPartition, Unreadable]:
         """Read all ranges onto their shelves; return what could not be read."""
-        problems = self._known_refusals(ranges)
+        problems = self._refusals.of(ranges)
         for reach, turn in _turns(ranges):
             waiting = {p: RunIntake(run, ranges[p], shelves[p]) for p, run in turn if p not in problems}
             while waiting:
                 if self._has_large_batches and reach is Reach.SHORT:
                     reach = Reach.LONG
                 waiting = self._pass(reach, waiting, problems)
-        until = SystemClock().monotonic() + REFUSED_SECONDS
-        for place, problem in problems.items():
-            if problem.reason == REFUSED:
-                self._refused.setdefault(place.topic, until)
+        self._refusals.note(problems)
         return problems
-
-    def _known_refusals(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Unreadable]:
-        # Somebody may have granted it since: who reads for days asks again.
-        now = SystemClock().monotonic()
-        self._refused = {topic: until for topic, until in self._refused.items() if now < until}
-        return {place: Unreadable(REFUSED) for place in places if place.topic in self._refused}
 
     def _pass(
         self, reach: Reach, intakes: Mapping[TopicPartition, RunIntake], problems: dict[TopicPartition, Unreadable]
@@ -204,6 +242,7 @@ class RecordReader:
         """Read one run of each partition; return the runs that are to go on in another pass."""
         patience = PATIENCE_SECONDS if reach is Reach.SHORT else math.inf
         consumer = self._clients.of(reach)
+        self._clients.introduce(reach, {place.topic for place in intakes})
         now = RunPass(consumer, dict(intakes), patience, self._deadline_seconds, self._clients.causes)
         try:
             now.run()

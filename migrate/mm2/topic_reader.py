@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from threading import Lock
 from typing import Protocol
 
 from migrate.errors import ClusterError
@@ -66,7 +67,11 @@ class _Progress:
 
 
 class ConsumedMm2Topics:
-    """MM2's topics, read through scanners; `source` is None while the source is down. Keeps what it has read."""
+    """MM2's topics, read through scanners; `source` is None while the source is down. Keeps what it has read.
+
+    Threads may read different topics at once. Of one topic they take turns: a look that failed may have left a reading
+    of the checkpoints behind, and both would count the same records.
+    """
 
     def __init__(self, flow: Flow, source: TopicScanner | None, target: TopicScanner) -> None:
         self._flow = flow
@@ -75,6 +80,7 @@ class ConsumedMm2Topics:
         self._checkpoints: dict[CheckpointKey, CheckpointRecord] = {}
         self._syncs: dict[tuple[str, int], list[OffsetSync]] = defaultdict(list)
         self._positions: dict[bytes | None, bytes | None] = {}
+        self._turns = {kind: Lock() for kind in RecordKind}
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic."""
@@ -89,8 +95,9 @@ class ConsumedMm2Topics:
                 self._checkpoints.pop(CheckpointKey(*about), None)
 
         place = TopicPartition(topic, 0)
-        read = self._read(Side.TARGET, place, pinned, RecordKind.CHECKPOINT, take, self._checkpoints.clear)
-        return CheckpointReading(dict(self._checkpoints), dict(read.counts))
+        with self._turns[RecordKind.CHECKPOINT]:
+            read = self._read(Side.TARGET, place, pinned, RecordKind.CHECKPOINT, take, self._checkpoints.clear)
+            return CheckpointReading(dict(self._checkpoints), dict(read.counts))
 
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
         """Read the offset-syncs topic and find each question's window."""
@@ -102,7 +109,9 @@ class ConsumedMm2Topics:
                 pair = (downstream, upstream) if self._flow.failback else (upstream, downstream)
                 self._syncs[decoded.source_topic, decoded.partition].append(OffsetSync(offset, *pair))
 
-        read = self._read(side, TopicPartition(topic, 0), pinned, RecordKind.OFFSET_SYNC, take, self._syncs.clear)
+        place = TopicPartition(topic, 0)
+        with self._turns[RecordKind.OFFSET_SYNC]:
+            read = self._read(side, place, pinned, RecordKind.OFFSET_SYNC, take, self._syncs.clear)
 
         @cache
         def chain_of(topic: str, partition: int, source_end: int | None, target_end: int) -> tuple[OffsetSync, ...]:
@@ -122,6 +131,10 @@ class ConsumedMm2Topics:
         def take(offset: int, content: Content, decoded: Decoded) -> None:
             self._positions[content.key] = content.value
 
+        with self._turns[RecordKind.CONNECT_OFFSETS]:
+            return self._newest_positions(topic, pinned, take)
+
+    def _newest_positions(self, topic: str, pinned: Mapping[int, LogRange], take: Take) -> Mapping[TopicPartition, int]:
         places = {partition: (Side.TARGET, TopicPartition(topic, partition)) for partition in pinned}
         if any(p in self._progress and self._progress[p].end > pinned[k].end for k, p in places.items()):
             # The topic began anew: what was read of its other partitions is of the old one, too.

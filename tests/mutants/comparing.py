@@ -4,6 +4,22 @@ from tests.mutants.mutant import Mutant
 
 COMPARING = (
     Mutant(
+        "threads-that-share-a-consumer",
+        "Of two threads that read through one reader neither is handed the other's records.",
+        "migrate/kafka/record_reader.py",
+        "        with reader._turn:\n            return method(reader, *arguments, **options)\n",
+        "        return method(reader, *arguments, **options)\n",
+        ("tests/unit/kafka/test_record_reader.py",),
+    ),
+    Mutant(
+        "checkpoints-counted-twice",
+        "A look beside one that was left behind does not count the same checkpoints again.",
+        "migrate/mm2/topic_reader.py",
+        "        with self._turns[RecordKind.CHECKPOINT]:\n",
+        "        if True:\n",
+        ("tests/unit/mm2/test_topic_reader.py",),
+    ),
+    Mutant(
         "raw-numbers-compared",
         "Commits of two clusters are compared by translation, and never number with number.",
         "migrate/inventory/compare.py",

@@ -1,6 +1,8 @@
 """Records of many partitions: ranges, single ones, and what cannot be read."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Semaphore
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -12,6 +14,7 @@ from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.protocol import OffsetRange, Unreadable
 from migrate.model import Failure, TopicPartition
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.mockcluster import FETCH, LIST_OFFSETS
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
 
@@ -157,3 +160,55 @@ def test_where_the_newest_timestamp_is_not_told_in_passing_a_time_that_was_not_f
     assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: None}}
     monkeypatch.setattr(reader._log_times, "newest_soon", lambda absent: dict.fromkeys(absent, PASSING))
     assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: 0}}
+
+
+class Crowded:
+    """The client of a reader, which hands out nothing before two have assigned partitions, or some time has passed."""
+
+    def __init__(self, client):
+        self._client = client
+        self._assigned = Semaphore(0)
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def assign(self, places):
+        self._client.assign(places)
+        self._assigned.release()
+
+    def consume(self, *most):
+        for _ in range(2):
+            self._assigned.acquire(timeout=0.2)
+        return self._client.consume(*most)
+
+
+def test_two_threads_that_read_through_one_reader_get_what_each_of_them_asked_for(cluster):
+    """One consumer serves both: whoever assigns last takes it over, whoever polls first gets the other's records."""
+    reader, offsets = RecordReader(settings(config(cluster)), 3.0), range(0, LENGTH, 7)
+    expected = {place: reader.contents({place: offsets})[place] for place in PLACES[:2]}
+    reader._clients._consumers = {reach: Crowded(of) for reach, of in reader._clients._consumers.items()}
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda place: reader.contents({place: offsets})[place], PLACES[:2]))
+    assert found == list(expected.values())
+    reader.close()
+
+
+def test_a_topic_that_a_client_hears_of_for_the_first_time_does_not_wait_until_it_looks_for_leaders_by_itself(reader):
+    """librdkafka does that once a second; whoever looks at many clusters' topics in turn pays it for each."""
+    asked = []
+    assert reader.contents({PLACES[0]: [3]})
+    client = reader._clients.of(Reach.SHORT)
+
+    class Noting:
+        def __getattr__(self, name):
+            return getattr(client, name)
+
+        def list_topics(self, topic, timeout):
+            asked.append(topic)
+            return client.list_topics(topic, timeout=timeout)
+
+    reader._clients._consumers[Reach.SHORT] = Noting()
+    for _ in range(2):
+        assert len(reader.contents({PLACES[0]: [3]})[PLACES[0]]) == 1
+        assert len(reader.contents({TopicPartition(OFFSETS_TOPIC, 0): [3]})[OFFSETS_TOPIC, 0]) == 1
+    assert asked == [OFFSETS_TOPIC], "the first is told as the client connects"

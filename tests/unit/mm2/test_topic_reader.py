@@ -1,6 +1,8 @@
 """MM2's topics read without Spark: the newest of each key, chains, ages, and only what is new at the next look."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from threading import Semaphore
 
 import pytest
 
@@ -117,6 +119,22 @@ def test_mm2s_own_positions_are_those_of_the_source_and_a_null_clears_one():
     records = [Content(0, key % p, value, ()) for p, value in ((0, b'{"offset":41}'), (1, b'{"offset":7}'), (1, None))]
     reader, _, _ = mirror(positions=records)
     assert reader.positions(OFFSETS, {0: LogRange(0, 3)}) == {T0: 41}
+
+
+def test_a_look_beside_one_that_was_left_behind_counts_each_record_once(monkeypatch):
+    reader, _, target = mirror(checkpoints=[checkpoint("g", 1, 1), checkpoint("g", 2, 2)])
+    begun, scan = Semaphore(0), target.scan
+
+    def slowly(wanted):
+        begun.release()
+        for _ in range(2):
+            begun.acquire(timeout=0.2)
+        return scan(wanted)
+
+    monkeypatch.setattr(target, "scan", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(reader.checkpoints, CHECKPOINTS, LogRange(0, 2)) for _ in range(2)]
+    assert [read.result().counts for read in both] == [{"checkpoint": 2}] * 2
 
 
 def test_the_next_look_reads_only_what_is_new():
