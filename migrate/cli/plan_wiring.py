@@ -140,6 +140,7 @@ def _plan_clusters(
     flow: Flow, source: Endpoint, target: Endpoint, source_admin: ClusterAdmin | None, target_admin: ClusterAdmin,
     spark: BackgroundSpark | LentSpark, decider: SparkDecider,
 ) -> Clusters:  # fmt: skip
+    from migrate.kafka.record_reader import RecordReader
     from migrate.spark.comparer import SparkComparer
     from migrate.spark.hosted_topics import hosted_topics
     from migrate.spark.java_commits import JavaCommitReader
@@ -157,7 +158,7 @@ def _plan_clusters(
             spark.end_session()
 
     def all_read() -> None:
-        for reader in (source_commits, target_commits):
+        for reader in (source_commits, target_commits, positions):
             if reader is not None:
                 with suppress(Exception):  # a JVM that is gone has nothing to close, and we have all its answers
                     reader.close()
@@ -168,7 +169,9 @@ def _plan_clusters(
     source_down = source_admin is None
     source_commits, target_commits = None if source_down else commits(source), commits(target)
     worker = mm2_worker_of(flow, deadline)
-    mirror = SparkMirrorReader(spark, flow, {Side.SOURCE: source.java, Side.TARGET: target.java})
+    positions = RecordReader(target.kafka, deadline)
+    settings = {Side.SOURCE: source.java, Side.TARGET: target.java}
+    mirror = SparkMirrorReader(spark, flow, settings, positions=positions)
     return Clusters(
         source=source_admin,
         target=target_admin,

@@ -6,7 +6,7 @@ Read_committed, because transactional commits are in transactions.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from migrate.kafka.errors import failure_of, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass
@@ -54,7 +54,9 @@ class _Records:
     """The records of one partition, on their way to `log`."""
 
     def __init__(self, log: GroupLog) -> None:
-        self.start = OFFSET_BEGINNING
+        # By number, and not as the beginning: that is looked up, which is tried again only after half a second while no
+        # leader is known. A log that begins later is begun where it does, as `auto.offset.reset` says.
+        self.start = 0
         self._log = log
 
     def take(self, messages: Sequence[Message]) -> bool:

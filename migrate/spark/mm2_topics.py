@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
-from migrate.mm2.topic_reader import ConsumedMm2Topics
+from migrate.mm2.topic_reader import ConsumedMm2Topics, TopicScanner
 from migrate.mm2.topics import MOST_HELD, CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.background import Session
@@ -29,11 +29,17 @@ class SparkMirrorReader:
 
     `settings` are those of both clusters, by side. `chains` are what `windows` has read last, for the comparing of
     records: the syncs in Spark, or what gives a partition's chain where a topic is held here, as one of up to
-    `most_held` offsets is.
+    `most_held` offsets is. `positions` reads MM2's own positions from a topic that is no longer, by default Spark too:
+    they are wanted before any log's end is pinned, and the first job of a cold JVM takes a second.
     """
 
     def __init__(
-        self, session: Session, flow: Flow, settings: Mapping[Side, JavaSettings], most_held: int = MOST_HELD
+        self,
+        session: Session,
+        flow: Flow,
+        settings: Mapping[Side, JavaSettings],
+        most_held: int = MOST_HELD,
+        positions: TopicScanner | None = None,
     ) -> None:
         self._session = session
         self._flow = flow
@@ -41,6 +47,7 @@ class SparkMirrorReader:
         self._most_held = most_held
         source, target = (SparkScanner(session, settings[side]) for side in (Side.SOURCE, Side.TARGET))
         self._held = ConsumedMm2Topics(flow, source, target)
+        self._positions = ConsumedMm2Topics(flow, None, positions or target)
         self._syncs: Syncs | None = None
         self._syncs_of: tuple[Side, str, LogRange] | None = None
         self.chains: Syncs | SyncPairsOf = no_chain
@@ -78,7 +85,7 @@ class SparkMirrorReader:
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read the Connect offsets topic, on the target; raises `ClusterError` if it cannot be read to its end."""
         if self._holds(*pinned.values()):
-            return self._held.positions(topic, pinned)
+            return self._positions.positions(topic, pinned)
         spark, settings = self._session(), self._settings[Side.TARGET]
         ranges = {partition: log for partition, log in pinned.items() if log.start < log.end}
         if not ranges:

@@ -3,11 +3,11 @@
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.kafka import group_facts
+from migrate.kafka import group_facts, offsets_topic
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.group_facts import ConfluentGroupFacts
@@ -32,7 +32,7 @@ from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP, GroupKind, GroupLog, GroupRecord
 from migrate.survey.other_log import other_topic
 from tests.builders import make_plan, make_row
-from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic
+from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic, delete_before
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import commit_for
 from tests.lab.cluster import Cluster
@@ -274,3 +274,27 @@ def test_of_a_group_that_nobody_has_made_yet_brokers_tell_the_rights_all_the_sam
     found = ConfluentRights(settings, CALL_SECONDS).rights([READER_GROUP], [])
     operations = found.groups[READER_GROUP]
     assert isinstance(operations, frozenset) and "DESCRIBE" in operations
+
+
+def test_an_offsets_topic_that_begins_later_is_read_from_where_it_begins(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a topic of another name: brokers delete no records of their own topics on demand, as retention does."""
+    monkeypatch.setattr(offsets_topic, "OFFSETS_TOPIC", "begins-later")
+    create_topic(cluster.bootstrap, "begins-later", 1)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(5):
+        producer.produce("begins-later", b"value-%d" % number, b"key", 0)
+    assert producer.flush(CALL_SECONDS) == 0
+    delete_before(cluster.bootstrap, "begins-later", 0, 3)
+
+    class Noting(GroupLog):
+        taken: list[bytes | None] = []
+
+        def take(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
+            self.taken += values
+
+    log = Noting()
+    config = {"bootstrap.servers": cluster.bootstrap}
+    assert offsets_topic.read_offsets_topic(config, {0: log}, CALL_SECONDS) is None
+    assert log.taken == [b"value-3", b"value-4"]
