@@ -87,7 +87,7 @@ def test_status_closes_its_clients_but_not_under_a_look(looking, monkeypatch):
     with wiring.status_edges(flow(), FakeClock(), OPTIONS) as edges:
         if looking:
             edges.in_use.acquire()
-    assert closed == ([] if looking else [HostedAdmin, HostedAdmin, RecordReader, RecordReader])
+    assert closed == ([] if looking else [HostedAdmin] * 2 + [RecordReader] * 4)
 
 
 def test_a_source_that_does_not_answer_is_left_out_of_a_look():
