@@ -6,8 +6,9 @@ Most are syncs of the chain. Where syncs are far apart, a record that is unique 
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 
+from migrate.match.pair_table import PairTable
 from migrate.match.partial_log import LogPair, MissingRanges, Section
 from migrate.match.protocol import OffsetPair, OffsetRange, PartitionQuestion
 from migrate.model import Side
@@ -29,11 +30,10 @@ class Anchors:
     """
 
     def __init__(self, question: PartitionQuestion, logs: LogPair) -> None:
-        self.pairs = list(question.sync_pairs)
+        self.pairs = PairTable.of(question.sync_pairs)
         self._logs = logs
         self._is_failback = question.failback
         self._source, self._target = logs.source, logs.target
-        self._offsets = [source_offset for source_offset, _ in question.sync_pairs]
         self._proven: dict[OffsetPair, bool] = {}
         self._refuted: set[OffsetPair] = set()
         self._sought: set[int] = set()
@@ -45,32 +45,33 @@ class Anchors:
 
     def below(self, committed: int, widest: int | None = None) -> OffsetPair | None:
         """Return the nearest proven pair at or below a source offset, not more than `widest` offsets below."""
-        at = bisect_right(self._offsets, committed) - 1
-        near = (k for k in range(at, -1, -1) if widest is None or committed - self._offsets[k] <= widest)
+        at = bisect_right(self.pairs.sources, committed) - 1
+        near = (k for k in range(at, -1, -1) if widest is None or committed - self.pairs.sources[k] <= widest)
         return self._nearest(near)
 
     def unproven_below(self, committed: int) -> OffsetPair | None:
         """Return the nearest pair at or below a source offset, compared or not."""
-        at = bisect_right(self._offsets, committed) - 1
+        at = bisect_right(self.pairs.sources, committed) - 1
         return self.pairs[at] if at >= 0 else None
 
     def is_refuted(self, pair: OffsetPair) -> bool:
         """True if both records of a sync were compared, and differ: it is of another log."""
         return pair in self._refuted
 
-    def between(self, source_start: int, source_end: int) -> list[OffsetPair]:
+    def between(self, source_start: int, source_end: int) -> Sequence[OffsetPair]:
         """Return the pairs in a range of source offsets, compared or not."""
-        return self.pairs[bisect_left(self._offsets, source_start) : bisect_left(self._offsets, source_end)]
+        sources = self.pairs.sources
+        return self.pairs[bisect_left(sources, source_start) : bisect_left(sources, source_end)]
 
     def above(self, committed: int) -> OffsetPair | None:
         """Return the nearest proven pair above a source offset from which on all pairs keep their distance."""
         self._seek_above(committed)
-        first = max(bisect_right(self._offsets, committed), self._same_shift_from)
+        first = max(bisect_right(self.pairs.sources, committed), self._same_shift_from)
         return self._nearest(range(first, len(self.pairs)))
 
     def is_plain_after(self, pair: OffsetPair) -> bool:
         """True if every later pair keeps the same distance between the logs as the last."""
-        return self._offsets.index(pair[0]) >= self._same_shift_from
+        return bisect_left(self.pairs.sources, pair[0]) >= self._same_shift_from
 
     def seek_tail(self) -> None:
         """Find an anchor near the ends of the logs, if no sync is there."""
@@ -83,9 +84,9 @@ class Anchors:
 
     def _seek_above(self, committed: int) -> None:
         """Find an anchor shortly above a commit, if the next sync is far."""
-        at = bisect_right(self._offsets, committed)
+        at = bisect_right(self.pairs.sources, committed)
         source, target = self._source, self._target
-        next_offset = self._offsets[at] if at < len(self.pairs) else source.end
+        next_offset = self.pairs.sources[at] if at < len(self.pairs) else source.end
         if committed in self._sought or next_offset - committed <= WIDE or not self._logs.keeps_time:
             return
         owed = max(committed, source.start)
@@ -118,12 +119,11 @@ class Anchors:
 
     def _insert(self, pair: OffsetPair) -> None:
         """Take an anchor into the chain, if it lies in order there."""
-        at = bisect_left(self._offsets, pair[0])
+        at = bisect_left(self.pairs.sources, pair[0])
         below = self.pairs[at - 1] if at else (-1, -1)
         above = self.pairs[at] if at < len(self.pairs) else (self._source.end, self._target.end)
         if below[0] < pair[0] < above[0] and below[1] < pair[1] < above[1]:
             self.pairs.insert(at, pair)
-            self._offsets.insert(at, pair[0])
             self._proven[pair] = True
             self._same_shift_from = self._first_of_same_shift()
 
@@ -169,8 +169,7 @@ class Anchors:
 
     def _first_of_same_shift(self) -> int:
         """Return the first pair from which on all keep the same distance: no replay, no gap lies between them."""
-        shifts = [target_offset - source_offset for source_offset, target_offset in self.pairs]
-        first = len(shifts)
-        while first and shifts[first - 1] == shifts[-1]:
-            first -= 1
-        return first
+        shifts = self.pairs.shifts
+        last = next(shifts, None)
+        same = sum(1 for _ in takewhile(lambda shift: shift == last, shifts))
+        return 0 if last is None else len(self.pairs) - 1 - same

@@ -8,7 +8,7 @@ by their own timestamps.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -89,7 +89,7 @@ class Calibration:
     lasts: bool
 
 
-def topic_questions(works: Iterable[tuple[Work, tuple[OffsetPair, ...]]]) -> list[TopicQuestion]:
+def topic_questions(works: Iterable[tuple[Work, Sequence[OffsetPair]]]) -> list[TopicQuestion]:
     """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most.
 
     Partitions without syncs come last: they only have their ends.
@@ -98,7 +98,7 @@ def topic_questions(works: Iterable[tuple[Work, tuple[OffsetPair, ...]]]) -> lis
     for work, pairs in sorted(works, key=lambda each: (-len(each[1]), each[0].source)):
         partitions = chosen[work.source.topic]
         if len(partitions) < ANCHOR_PARTITIONS:
-            newest = pairs[-ANCHORS:]
+            newest = tuple(pairs[-ANCHORS:])
             partitions.append(AnchorPartition(work.source, work.target, work.source_log, work.target_log, newest))
     return [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
 

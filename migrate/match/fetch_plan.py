@@ -81,7 +81,7 @@ def cost_of(question: PartitionQuestion, match: Matching, newest: int) -> Cost:
         # Where no sync says which stretch of the copy, it is found by timestamps later: about as long as the original.
         length = question.target_log.end - question.target_log.start
         target = LogReading(min(length, max(target.width, source.width)), max(target.runs, source.runs), length)
-    return Cost(question.source, source, target, question.sync_pairs[-newest:])
+    return Cost(question.source, source, target, tuple(question.sync_pairs[-newest:]))
 
 
 def cost_by_timestamp(question: PartitionQuestion, newest: int) -> Cost:
@@ -90,7 +90,9 @@ def cost_by_timestamp(question: PartitionQuestion, newest: int) -> Cost:
     first = max(log.start, log.end - question.match_limit)
     lowest = next((committed for committed in question.source_committed if committed >= first), log.end)
     width = max(0, log.end - lowest)
-    return Cost(question.source, LogReading(width, int(width > 0), width), NOTHING_READ, question.sync_pairs[-newest:])
+    return Cost(
+        question.source, LogReading(width, int(width > 0), width), NOTHING_READ, tuple(question.sync_pairs[-newest:])
+    )
 
 
 def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> LogReading:

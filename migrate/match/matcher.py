@@ -71,7 +71,7 @@ class PartitionMatcher:
         """Return the windows that the chain suggests, and the tail: mostly all that is needed."""
         source: list[OffsetRange] = []
         target: list[OffsetRange] = []
-        pairs = self.question.sync_pairs
+        pairs = self.anchors.pairs
 
         def suggest(lower: OffsetPair, source_end: int, target_end: int) -> None:
             if source_end - lower[0] <= WIDE and target_end - lower[1] <= 2 * WIDE:
@@ -81,7 +81,7 @@ class PartitionMatcher:
         if pairs:
             suggest(pairs[-1], self.source.end, self.target.end)
         for committed in self.question.source_committed:
-            at = bisect_right(pairs, committed, key=lambda pair: pair[0])
+            at = bisect_right(pairs.sources, committed)
             ends = (pairs[at][0] + 1, pairs[at][1] + 1) if at < len(pairs) else (self.source.end, self.target.end)
             if at:
                 suggest(pairs[at - 1], *ends)

@@ -78,7 +78,7 @@ class PartitionQuestion(Work):
     twice, and what the target lacks never comes.
     """
 
-    sync_pairs: tuple[OffsetPair, ...]
+    sync_pairs: Sequence[OffsetPair]
     equality: Equality
     match_limit: int = 1_000_000
     failback: bool = False

@@ -1,7 +1,8 @@
 """The questions about all partitions, from works and their chains: held here, or, where syncs are many, in Spark."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,6 +11,7 @@ from migrate.match.calibration import ANCHORS
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import Cost, cost_by_timestamp, cost_of
 from migrate.match.matcher import matching
+from migrate.match.pair_table import PairTable
 from migrate.match.protocol import OffsetPair, PartitionQuestion, Work
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
@@ -102,7 +104,8 @@ class SpreadQuestions:
         def placed(row: Any) -> Iterator[tuple[int, tuple[tuple[Any, ...], Equality]]]:
             if found := places.value.get(TopicPartition(*json.loads(row[0])["places"][0])):
                 task, equality = found
-                yield task, (tuple(row), equality)
+                # Packed: of a hundred thousand numbers in a list each is pickled, and made, by itself.
+                yield task, ((row[0], *(array("q", column or ()) for column in row[1:])), equality)
 
         tasks = 1 + max(task for task, _ in assigned.values())
         try:
@@ -133,11 +136,11 @@ def question_of(row: Any, equality: Equality, match_limit: int) -> PartitionQues
         last_copied_offset=document["last_copied_offset"],
         compacted=document["compacted"],
     )
-    sync_pairs = tuple(zip(row[1] or (), row[2] or (), strict=True))
+    sync_pairs = PairTable(row[1] or (), row[2] or ())
     return replace(_question(work, sync_pairs, document["failback"], match_limit), equality=equality)
 
 
-def _question(work: Work, sync_pairs: tuple[OffsetPair, ...], failback: bool, match_limit: int) -> PartitionQuestion:
+def _question(work: Work, sync_pairs: Sequence[OffsetPair], failback: bool, match_limit: int) -> PartitionQuestion:
     return PartitionQuestion(
         source=work.source,
         target=work.target,
