@@ -50,8 +50,8 @@ class Alignment:
     def superseded(self, source_index: int, coming: int) -> int:
         """Count the records in [source_index, coming) without a copy that a cleaner may have taken from the target.
 
-        Tombstones, and records whose key comes again later in one that counts as well, has its copy, or is still to
-        be copied, as those from `coming` on are. Needs keys.
+        Tombstones, and records whose key comes again later in one that counts as well or has its copy. Those from
+        `coming` on are still to be copied: what is not there took nobody's place. Needs keys.
         """
         if not self.without_copy(source_index):
             return 0
@@ -60,10 +60,11 @@ class Alignment:
         for i in range(self.source.top - 1, source_index - 1, -1):
             key, is_tombstone = divmod(log.keys[i], 2)
             met[log.prints[i]] += 1
-            if i < coming and met[log.prints[i]] > len(self._copies.indexes.get(log.prints[i], ())):
-                if not is_tombstone and key not in newer:
+            if met[log.prints[i]] > len(self._copies.indexes.get(log.prints[i], ())):
+                # A tombstone may have been there and gone, also where nobody knows how far MM2 has come.
+                if not is_tombstone and (i >= coming or key not in newer):
                     continue
-                excused += 1
+                excused += i < coming
             newer.add(key)
         return excused
 

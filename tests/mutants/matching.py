@@ -430,6 +430,14 @@ MATCHING = (
         ),
     ),
     Mutant(
+        "superseded-by-what-is-not-there",
+        "A record that is still to be copied has superseded nothing on the target.",
+        "migrate/match/alignment.py",
+        "(i >= coming or key not in newer)",
+        "i < coming and key not in newer",
+        ("tests/unit/match/test_alignment.py",),
+    ),
+    Mutant(
         "counting-always-trusted",
         "Below the source's log start counting decides only where nothing else can add up to the number.",
         "migrate/match/placement.py",

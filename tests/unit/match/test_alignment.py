@@ -47,9 +47,15 @@ def test_a_cleaner_may_have_taken_a_tombstone_and_a_record_whose_key_comes_again
     assert aligned("ab", "b", keys).superseded(0, 2) == superseded
 
 
-@pytest.mark.parametrize(("keys", "superseded"), [("klk", 1), ("klm", 0), ("klM", 0)])
-def test_a_record_that_is_still_to_come_excuses_an_older_one_of_its_key_and_is_not_counted_itself(keys, superseded):
+@pytest.mark.parametrize(("keys", "superseded"), [("klk", 0), ("klm", 0), ("klM", 0), ("klK", 1)])
+def test_a_record_that_is_still_to_come_has_superseded_none_on_the_target_but_as_a_tombstone_that_is_gone(
+    keys, superseded
+):
     assert aligned("abc", "b", keys).superseded(0, coming=2) == superseded
+
+
+def test_a_record_that_an_older_run_of_mm2_has_copied_supersedes_those_of_its_key_wherever_mm2_is():
+    assert aligned("abc", "bc", "klk").superseded(0, coming=2) == 1
 
 
 def test_the_target_holds_strangers_where_a_record_equals_none_of_the_source():
