@@ -7,7 +7,7 @@ it has taken: a heartbeat, so that a slow cluster is not mistaken for a hang.
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from threading import Event, Lock, Thread
 from typing import TypeVar
 
@@ -156,6 +156,13 @@ def in_background(action: Callable[[], V], name: str) -> "Future[V]":
 
     Thread(target=run, name=name, daemon=True).start()
     return outcome
+
+
+def side_by_side(one: Callable[[], V], other: Callable[[], V]) -> tuple[V, V]:
+    """Do both at once, in threads as those of `in_background`; return, or raise, once both are over."""
+    both = in_background(one, "one side"), in_background(other, "other side")
+    wait(both)
+    return both[0].result(), both[1].result()
 
 
 def batches(items: Sequence[V], size: int) -> Iterator[Sequence[V]]:

@@ -46,7 +46,10 @@ class Interruption:
         if threading.current_thread() is threading.main_thread():
             # What is ignored already stays so: `nohup` means it.
             heeded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-            self._before = {number: signal.signal(number, self._note) for number in heeded}
+            # Known before the first is replaced: a signal may come between two.
+            self._before = {number: signal.getsignal(number) for number in heeded}
+            for number in heeded:
+                signal.signal(number, self._note)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -56,7 +59,8 @@ class Interruption:
         self._came = True
         self._restore()
         outer = signal.getsignal(number)
-        if isinstance(getattr(outer, "__self__", None), Interruption) and callable(outer):
+        of = getattr(outer, "__self__", None)
+        if isinstance(of, Interruption) and of is not self and callable(outer):
             # Who goes on after this one has to know it too.
             outer(number, frame)
 

@@ -62,7 +62,7 @@ class ConfluentGroupFacts:
     """Asks one cluster through librdkafka; `deadline_seconds` is how long any request may stay without an answer."""
 
     def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
-        self._config = settings.config
+        self._client_settings = settings
         self._deadline_seconds = deadline_seconds
         self._connection = Connection(settings, deadline_seconds)
         # What the records of groups said whose kind nothing else tells: a group's kind never changes.
@@ -151,11 +151,11 @@ class ConfluentGroupFacts:
 
     def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
         """Read the partitions of the offsets topic that hold these groups; one with an open transaction is left out."""
-        return self._records(groups, with_gaps, any_will_do=False)
+        return _apart(self)._records(groups, with_gaps, any_will_do=False)
 
     def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
         """Read the same, with gaps between commits, unless there are more than `MOST_RECORDS`."""
-        return self._records(groups, with_gaps=True, any_will_do=False, most=MOST_RECORDS)
+        return _apart(self)._records(groups, with_gaps=True, any_will_do=False, most=MOST_RECORDS)
 
     def _records(
         self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None = None
@@ -181,7 +181,7 @@ class ConfluentGroupFacts:
         if refusal is not None:
             return refusal
         logs = logs_of((group for group in groups if partition[group] not in hidden), len(topic.partitions), with_gaps)
-        return read_offsets_topic(self._config, logs, READ_SECONDS) or records_of(logs.values())
+        return read_offsets_topic(self._client_settings.config, logs, READ_SECONDS) or records_of(logs.values())
 
     def _hidden(self, partitions: Collection[int]) -> frozenset[int] | Failure:
         """Return the partitions of the offsets topic in which an open transaction hides newer records from us.
@@ -323,3 +323,11 @@ def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
     # One broker a call: librdkafka refuses two (_CONFLICT), as each of them has to be asked for itself.
     (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, str(broker))], **LONGEST).values()
     return answer
+
+
+def _apart(facts: ConfluentGroupFacts) -> ConfluentGroupFacts:
+    """Return one with a connection of its own: records are read in a thread beside other questions.
+
+    Of two threads with one connection either would drop the client under the other's calls.
+    """
+    return ConfluentGroupFacts(facts._client_settings, facts._deadline_seconds)

@@ -86,6 +86,7 @@ class HostedAdmin:
         self._lock = lock
         self._process: _Process | None = None
         self._one_call = threading.Lock()
+        self._is_closed = False
 
     @property
     def pid(self) -> int | None:
@@ -106,8 +107,14 @@ class HostedAdmin:
         return holding
 
     def close(self) -> None:
-        """End the process; the next call would start another."""
-        # At once: where the other cluster cannot be read, this one is closed in the middle of a call of its own.
+        """End the process, also in the middle of a call; no other is started.
+
+        A thread that outlives its command would go on with a new one, and write without the lock that is free by then.
+        """
+        self._is_closed = True
+        self._drop()
+
+    def _drop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.end()
@@ -154,6 +161,8 @@ class HostedAdmin:
                 return self._call(method, *arguments, **options)
             except ClientDied as death:
                 last = death
+            if self._is_closed:
+                raise ClusterError(f"{self._name} is not asked any more: the command is over.", "Run it again.")
             # A coordinator that is just moving moves for a while.
             backoff.pause()
         raise ClusterError(
@@ -163,14 +172,17 @@ class HostedAdmin:
 
     def _call(self, method: str, *arguments: Any, **options: Any) -> Any:
         with self._one_call:
-            if self._process is None:
+            if self._process is None and not self._is_closed:
                 self._process = _next_process(self._lock).begun(self._settings)
+            if self._is_closed or self._process is None:
+                self._drop()
+                raise ClientDied("the Kafka client is closed")
             try:
                 kind, value = self._process.ask(method, arguments, options)
             except BaseException as error:
                 # Also where we were interrupted: the answer to this call must not be taken for the next one's.
                 self.deaths += isinstance(error, ClientDied)
-                self.close()
+                self._drop()
                 raise
         if kind == "error":
             cause, problem, todo = value

@@ -1,6 +1,6 @@
 """The consumers of one cluster for the record reader: how they fetch, what they received, what they say of trouble."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from enum import Enum
 from functools import partial
@@ -13,6 +13,7 @@ from migrate.kafka.errors import HOPELESS, code_of, note_cause, on_one_line, ref
 from migrate.kafka.read_pass import READS_ONLY
 from migrate.kafka.settings import ClientSettings
 from migrate.match.log_reader import SHORT_FETCH
+from migrate.progress import in_background
 
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500
@@ -78,8 +79,7 @@ class ReaderClients:
 
     def close(self) -> None:
         """Close the clients."""
-        for consumer in self._consumers.values():
-            consumer.close()
+        _close(self._consumers.values())
 
     @property
     def received_bytes(self) -> int:
@@ -117,7 +117,8 @@ class ReaderClients:
                 self.of(reach).list_topics(topic, timeout=LEADERS_SECONDS)
 
     def _begin_anew(self) -> None:
-        self.close()
+        # By nobody who is waited for: closing joins the client's threads, and where brokers die one may never end.
+        in_background(partial(_close, [*self._consumers.values()]), "closing consumers")
         self._received_before = self.received_bytes
         for forgotten in (self._consumers, self._received, self.causes, self._known):
             forgotten.clear()
@@ -145,3 +146,8 @@ class ReaderClients:
         if at >= 0:
             digits = statistics[at + len(_RECEIVED) : at + len(_RECEIVED) + 20]
             self._received[reach] = int(digits.split(",")[0].rstrip("} \n"))
+
+
+def _close(consumers: Iterable[Consumer]) -> None:
+    for consumer in consumers:
+        consumer.close()

@@ -9,8 +9,8 @@ by their own timestamps.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from statistics import fmean
@@ -21,6 +21,7 @@ from migrate.match.log_reader import LogReader
 from migrate.match.protocol import OffsetPair, Unreadable, Work
 from migrate.match.task import OpenReaders
 from migrate.model import LogRange, TopicPartition
+from migrate.progress import side_by_side
 
 # Anchors per partition and partitions per topic that a topic is calibrated on.
 ANCHORS = 16
@@ -108,10 +109,10 @@ def calibrate_topics(
 ) -> Iterator[Calibration | MigrateError]:
     """Yield one calibration per topic of one Spark partition; the error that ends a task is its last value."""
     try:
-        with open_readers() as readers, ThreadPoolExecutor(2) as pool:
+        with open_readers() as readers:
             waiting = iter(questions)
             while some := list(islice(waiting, TOPICS_AT_ONCE)):
-                yield from _calibrations(some, *readers, pool)
+                yield from _calibrations(some, *readers)
     except MigrateError as error:
         yield error
 
@@ -132,14 +133,12 @@ class _OpenTopic:
         )
 
 
-def _calibrations(
-    questions: Collection[TopicQuestion], source: LogReader, target: LogReader, pool: ThreadPoolExecutor
-) -> Iterator[Calibration]:
+def _calibrations(questions: Collection[TopicQuestion], source: LogReader, target: LogReader) -> Iterator[Calibration]:
     def read(some: Iterable[TopicQuestion], on_source: OffsetsOf, on_target: OffsetsOf) -> _Read:
         partitions = [p for question in some for p in question.partitions]
-        of_source = pool.submit(_contents, source, {p.source: tuple(on_source(p)) for p in partitions})
-        of_target = pool.submit(_contents, target, {p.target: tuple(on_target(p)) for p in partitions})
-        return of_source.result(), of_target.result()
+        of_source = partial(_contents, source, {p.source: tuple(on_source(p)) for p in partitions})
+        of_target = partial(_contents, target, {p.target: tuple(on_target(p)) for p in partitions})
+        return side_by_side(of_source, of_target)
 
     def with_ends(some: Collection[_OpenTopic], times: int) -> Iterator[tuple[_OpenTopic, list[Pair], _Read]]:
         """Yield each topic with all its pairs, those near the ends included."""

@@ -6,9 +6,9 @@ cluster fails them: what they would raise, Spark would run again and wrap in pag
 
 import gc
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from migrate.errors import MigrateError
 from migrate.match.log_reader import LogReader, Wanted
@@ -16,6 +16,7 @@ from migrate.match.matcher import matching
 from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import LogSlice, Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
 from migrate.model import LogRange, TopicPartition
+from migrate.progress import side_by_side
 
 PARTITIONS_AT_ONCE = 100
 # Offsets of both logs that are held in memory at once, about 100 bytes each; a single partition may be wider.
@@ -41,8 +42,8 @@ def match_partitions(
     `questions` are those of one Spark partition. The error that ends a task is its last value.
     """
     try:
-        with _fewer_collections(), open_readers() as readers, ThreadPoolExecutor(2) as pool:
-            yield from _answers(questions, match, readers, pool)
+        with _fewer_collections(), open_readers() as readers:
+            yield from _answers(questions, match, readers)
             yield Fetched(readers[0].fetched_bytes, readers[1].fetched_bytes)
     except MigrateError as error:
         yield error
@@ -83,7 +84,6 @@ def _answers(
     questions: Iterable[PartitionQuestion],
     match: Matching,
     readers: tuple[LogReader, LogReader],
-    pool: ThreadPoolExecutor,
 ) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
     coming = (_Partition(question, match) for question in questions)
     next_up = next(coming, None)
@@ -95,7 +95,7 @@ def _answers(
                 break
             active.append(next_up)
             next_up = next(coming, None)
-        _round([partition for partition in active if partition.answer is None], readers, pool)
+        _round([partition for partition in active if partition.answer is None], readers)
         for partition in active:
             if partition.answer is not None:
                 places = PlaceTable.of(partition.answer.places)
@@ -103,15 +103,15 @@ def _answers(
         active = [partition for partition in active if partition.answer is None]
 
 
-def _round(partitions: Sequence[_Partition], readers: tuple[LogReader, LogReader], pool: ThreadPoolExecutor) -> None:
+def _round(partitions: Sequence[_Partition], readers: tuple[LogReader, LogReader]) -> None:
     """Read what all of them need, from both clusters at the same time."""
     asked = [(p.question, p.needs) for p in partitions]
     by_side = (
         [_Asked(q.source, q.source_log, Wanted(n.source, q.equality, q.compacted), n.source_times) for q, n in asked],
         [_Asked(q.target, q.target_log, Wanted(n.target, q.equality), n.target_times) for q, n in asked],
     )
-    reading = [pool.submit(_read, *each) for each in zip(readers, by_side, strict=True)]
-    for partition, originals, copies in zip(partitions, *(each.result() for each in reading), strict=True):
+    of_source, of_target = (partial(_read, *each) for each in zip(readers, by_side, strict=True))
+    for partition, originals, copies in zip(partitions, *side_by_side(of_source, of_target), strict=True):
         if isinstance(originals, Unreadable):
             partition.supply(originals)
         elif isinstance(copies, Unreadable):

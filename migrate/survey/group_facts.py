@@ -124,13 +124,15 @@ class RememberedGroupFacts:
         self._noted: object = None
 
     def forget(self) -> None:
-        """Ask everything afresh from now on."""
-        self._kept.clear()
+        """Ask everything afresh from now on; an answer to what was asked before is not kept any more."""
+        self._kept = {}
 
     def note(self, premises: object) -> None:
         """End a look at `premises`, all that group records depend on; drop those read when these were different."""
         if premises != self._noted:
-            self._kept = {q: a for q, a in self._kept.items() if q[0] != _RECORDS or a.look == self._look}
+            for question, answer in list(self._kept.items()):
+                if question[0] == _RECORDS and answer.look != self._look:
+                    self._kept.pop(question, None)
         self._noted = premises
         self._look += 1
 
@@ -159,21 +161,23 @@ class RememberedGroupFacts:
         return self._remembered("policies", topics, lambda: self._asked.cleanup_policies(topics))
 
     def _remembered(self, what: str, about: Collection[str], ask: Callable[[], T]) -> T:
-        question = what, tuple(sorted(about))
-        kept = self._kept.get(question)
-        if kept is not None and self._clock.monotonic() - kept.at < REMEMBERED_SECONDS:
+        question, memory, look, asked_at = (what, tuple(sorted(about))), self._kept, self._look, self._clock.monotonic()
+        kept = memory.get(question)
+        if kept is not None and asked_at - kept.at < REMEMBERED_SECONDS:
             return cast(T, kept.value)
         value = ask()
-        if _is_whole(value):
-            self._kept[question] = _Answer(value, self._clock.monotonic(), self._look)
-        else:
-            self._kept.pop(question, None)
+        # A look that failed may have left this question behind, and a later one have asked it again, and been answered.
+        newer = memory.get(question)
+        if newer is None or newer.at <= asked_at:
+            memory.pop(question, None)
+            if _is_whole(value):
+                memory[question] = _Answer(value, asked_at, look)
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer, when it came (seconds of a clock that never goes back), and in which look."""
+    """An answer, when it was asked for (seconds of a clock that never goes back), and in which look."""
 
     value: object
     at: float

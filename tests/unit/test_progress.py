@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.progress import BEAT_SECONDS, LONGEST_SECONDS, Heart, LineProgress, in_batches
+from migrate.progress import BEAT_SECONDS, LONGEST_SECONDS, Heart, LineProgress, in_batches, side_by_side
 from tests.fakes import FakeClock, NoProgress
 
 
@@ -170,3 +170,22 @@ def test_batches_ask_of_everything_once_in_order_and_tell_how_far_they_are(size)
     assert in_batches(items, ask, Told(), size) == {item: -item for item in items}
     assert asked == items and told[-1] == (7, 7)
     assert in_batches([], ask, Told()) == {}
+
+
+def test_both_sides_are_over_when_one_has_failed():
+    over = []
+
+    def slow():
+        while not failed.wait(0.01):
+            pass
+        over.append(True)
+
+    def fails():
+        failed.set()
+        raise ZeroDivisionError
+
+    failed = Event()
+    with pytest.raises(ZeroDivisionError):
+        side_by_side(fails, slow)
+    assert over == [True]
+    assert side_by_side(lambda: 1, lambda: 2) == (1, 2)

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from typing import Any
 
 import pytest
 
@@ -65,3 +66,19 @@ def test_a_group_is_deleted_whole_only_if_every_row_removes_and_nothing_else_is_
     assert goes_whole([first, second], commits) and goes_whole([first, second], {})
     assert not goes_whole([first], commits), "another offset would go with it"
     assert not goes_whole([first, row("g", partition=1)], commits), "the other row is set"
+
+
+def test_a_signal_that_comes_while_the_handlers_are_being_set_is_noted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    handler, set_one = signal.getsignal(SIGNALS[0]), signal.signal
+    interrupted = Interruption()
+
+    def interrupting(number: signal.Signals, action: Any) -> Any:
+        before = set_one(number, action)
+        if action == interrupted._note and not interrupted:
+            interrupted._note(number, None)
+        return before
+
+    monkeypatch.setattr(signal, "signal", interrupting)
+    with interrupted:
+        assert interrupted
+    assert signal.getsignal(SIGNALS[0]) == handler

@@ -228,3 +228,19 @@ def test_applied_while_coordinators_move_load_and_go_away(mock: MockCluster, tmp
     assert not written.trouble
     assert {a for results in written.answers.values() for a in results.values()} == {SET}
     assert all(set(t.results.values()) == {SET} for t in journal.read().applied.values())
+
+
+def test_a_thread_that_outlives_the_command_gets_no_new_client_to_read_or_write_with() -> None:
+    """It would write without the journal's lock, which another run has by then."""
+    with silent_port() as listener:
+        hosted = admin(listener)
+        thread, answers = in_thread(lambda: hosted.commits(["g"]))
+        listener.accept()[0].close()
+        hosted.close()
+        thread.join(DEADLINE_SECONDS)
+        assert isinstance(answers[0], ClusterError) and "the command is over" in str(answers[0])
+        place = TopicPartition("t", 0)
+        assert hosted.alter({"g": {place: Commit(5)}})["g"][place] is not None
+        with pytest.raises(ClusterError, match="is not asked any more"):
+            hosted.facts()
+        assert hosted.pid is None

@@ -152,3 +152,44 @@ def test_a_block_that_a_consumer_has_ended_unseen_goes_away_within_about_a_minut
     assert expiry_blocks(looks.look(1.0)) == ["g"]
     clock.wait(REMEMBERED_SECONDS)
     assert expiry_blocks(looks.look(1.0)) == []
+
+
+class Slow:
+    """Answers what it was given last; while it is asked, `meanwhile` happens once."""
+
+    newest_record_ms = None
+
+    def __init__(self):
+        self.told, self.meanwhile = {}, lambda: None
+
+    def commit_records(self, groups):
+        told, meanwhile, self.meanwhile = self.told, self.meanwhile, lambda: None
+        meanwhile()
+        return told
+
+
+def test_an_answer_to_what_was_asked_before_everything_is_to_be_asked_afresh_is_not_kept():
+    cluster, clock = Slow(), FakeClock()
+    facts = RememberedGroupFacts(cluster, clock)
+    cluster.told, cluster.meanwhile = {"g": "old"}, facts.forget
+    assert facts.commit_records(["g"]) == {"g": "old"}
+    cluster.told = {"g": "new"}
+    assert facts.commit_records(["g"]) == {"g": "new"}
+
+
+def test_a_late_answer_takes_no_newer_ones_place_and_is_as_old_as_its_question():
+    cluster, clock = Slow(), FakeClock()
+    facts = RememberedGroupFacts(cluster, clock)
+
+    def asked_again():
+        clock.wait(1.0)
+        cluster.told = {"g": "new"}
+        assert facts.commit_records(["g"]) == {"g": "new"}
+        clock.wait(REMEMBERED_SECONDS - 2.0)
+
+    cluster.told, cluster.meanwhile = {"g": "old"}, asked_again
+    assert facts.commit_records(["g"]) == {"g": "old"}
+    assert facts.commit_records(["g"]) == {"g": "new"}
+    clock.wait(2.0)
+    cluster.told = {"g": "newest"}
+    assert facts.commit_records(["g"]) == {"g": "newest"}
