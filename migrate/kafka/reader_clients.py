@@ -1,5 +1,6 @@
 """The consumers of one cluster for the record reader: how they fetch, what they received, what they say of trouble."""
 
+import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from enum import Enum
@@ -19,8 +20,7 @@ from migrate.progress import in_background
 SHORT_RUN = 500
 LONG_RUN = 10_000
 STATISTICS_MS = 500
-# Of more topics, finding their leaders one by one takes as long as the client's own way.
-WORTH_ASKING = 100
+# By then the client has asked for the leaders by itself.
 LEADERS_SECONDS = 1.0
 
 _SETTINGS: dict[str, Any] = {
@@ -112,9 +112,13 @@ class ReaderClients:
         known = self._known.get(reach)
         new = set() if known is None else set(topics) - known
         self._known.setdefault(reach, set()).update(topics)
+        end = time.monotonic() + LEADERS_SECONDS
         with suppress(KafkaException):  # what is wrong, the reading tells
-            for topic in sorted(new) if len(new) <= WORTH_ASKING else ():
-                self.of(reach).list_topics(topic, timeout=LEADERS_SECONDS)
+            for topic in sorted(new):
+                # One by one, and a cluster may be far away.
+                if (left := end - time.monotonic()) <= 0:
+                    break
+                self.of(reach).list_topics(topic, timeout=left)
 
     def _begin_anew(self) -> None:
         # By nobody who is waited for: closing joins the client's threads, and where brokers die one may never end.
