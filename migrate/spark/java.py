@@ -4,11 +4,14 @@ import os
 import re
 import shutil
 import subprocess
+from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from migrate.errors import EnvironmentLacks
 
 LEAST_VERSION = 17
+# Java 23 took away what Spark 4.0's Hadoop asks when a session starts (`Subject.getSubject`, HADOOP-19212).
+NEWEST_FOR_SPARK_4_0 = 22
 HOW_TO_GET = (
     f"Install Java {LEAST_VERSION} (for example `apt install openjdk-{LEAST_VERSION}-jre-headless`, "
     f"`dnf install java-{LEAST_VERSION}-openjdk-headless` or `brew install openjdk@{LEAST_VERSION}`) "
@@ -35,14 +38,20 @@ def java_executable() -> Path:
 def java_version() -> str:
     """Return the version of that Java, such as "17.0.15", without starting a JVM where its files tell.
 
-    Raises `EnvironmentLacks` if there is no working Java, or only one older than Spark 4 accepts.
+    Raises `EnvironmentLacks` if there is no working Java, or only one that the installed Spark does not start on.
     """
     java = java_executable()
     version = _released_version(java) or _printed_version(java)
     if version is None:
         raise EnvironmentLacks(f"`{java} -version` does not work.", HOW_TO_GET)
-    if int(version.split(".")[0]) < LEAST_VERSION:
+    major = int(version.split(".")[0])
+    if major < LEAST_VERSION:
         raise EnvironmentLacks(f"{java} is Java {version}; Spark 4 needs {LEAST_VERSION} or newer.", HOW_TO_GET)
+    if major > NEWEST_FOR_SPARK_4_0 and installed_version("pyspark").startswith("4.0."):
+        raise EnvironmentLacks(
+            f"{java} is Java {version}; Spark 4.0 does not start on Java {NEWEST_FOR_SPARK_4_0 + 1} or newer.",
+            HOW_TO_GET,
+        )
     return version
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from migrate.errors import EnvironmentLacks
+from migrate.spark import java
 from migrate.spark.java import java_executable, java_version
 
 
@@ -20,12 +21,33 @@ def test_a_wrong_java_home_is_named(monkeypatch, tmp_path):
         java_executable()
 
 
+def _home(of, version):
+    executable = of / "bin" / "java"
+    executable.parent.mkdir()
+    executable.write_text("#!/bin/sh\n")
+    executable.chmod(0o755)
+    (of / "release").write_text(f'JAVA_VERSION="{version}"\n')
+    return str(of)
+
+
 def test_an_old_java_is_refused_with_its_version(monkeypatch, tmp_path):
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\n")
-    java.chmod(0o755)
-    (tmp_path / "release").write_text('JAVA_VERSION="1.8.0_402"\n')
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", _home(tmp_path, "1.8.0_402"))
     with pytest.raises(EnvironmentLacks, match=r"is Java 8\.0_402; Spark 4 needs 17"):
         java_version()
+
+
+def test_a_java_that_spark_4_0_cannot_start_on_is_refused_before_it_is_started(monkeypatch, tmp_path):
+    """Spark 4.0.0 on Java 25: `UnsupportedOperationException: getSubject is not supported`."""
+    monkeypatch.setenv("JAVA_HOME", _home(tmp_path, "25.0.1"))
+    monkeypatch.setattr(java, "installed_version", lambda _: "4.0.0")
+    with pytest.raises(
+        EnvironmentLacks, match=r"is Java 25\.0\.1; Spark 4\.0 does not start on Java 23.*Install Java 17"
+    ):
+        java_version()
+
+
+@pytest.mark.parametrize(("spark", "version"), [("4.0.0", "21.0.5"), ("4.0.0", "22.0.2"), ("4.2.0", "25.0.1")])
+def test_a_java_that_may_do_is_tried(monkeypatch, tmp_path, spark, version):
+    monkeypatch.setenv("JAVA_HOME", _home(tmp_path, version))
+    monkeypatch.setattr(java, "installed_version", lambda _: spark)
+    assert java_version() == version
