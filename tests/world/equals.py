@@ -12,20 +12,22 @@ class AmongEquals:
 
     def __init__(self, truth: Truth, source_committed: int, numbers: Mapping[str, int]) -> None:
         self.truth, self.numbers = truth, numbers
-        self.owed = Counter(self.content(identity) for identity in oracle.owed(truth, source_committed))
+        self.owed_identities = oracle.owed(truth, source_committed)
+        self.owed = Counter(self.content(identity) for identity in self.owed_identities)
         self.known = {self.content(written.identity) for written in truth.written}
 
     def content(self, identity: str) -> object:
         """Return what stands for all records that equal this one."""
         return self.numbers.get(identity, identity)
 
-    def really_lost(self, lost: Set[str], target_offset: int) -> Set[str]:
+    def really_lost(self, lost: Set[str], target_offset: int, but: Set[str] = frozenset()) -> Set[str]:
         """Return those of the lost records of whose content the group reads less often than it is owed and could.
 
-        A record without a twin is always among them.
+        A record without a twin is always among them. Nobody is owed the records of `but`.
         """
         there, ahead = self._copies(0), self._copies(target_offset)
-        short = {content for content, many in self.owed.items() if ahead[content] < min(many, there[content])}
+        owed = self.owed - Counter(self.content(identity) for identity in self.owed_identities & but)
+        short = {content for content, many in owed.items() if ahead[content] < min(many, there[content])}
         return {identity for identity in lost if self.content(identity) in short}
 
     def best(self) -> int:

@@ -73,7 +73,7 @@ class Row:
         really = self.equals.really_lost(lost, self.d)
         if not really:
             return "lost-alike"
-        if really <= self._pending() | self._equal_to_pending() and self.run.question.has_open_transaction:
+        if self.run.question.has_open_transaction and self._is_lost_to_pending(lost, really):
             return "lost-pending"
         if self._is_miscounted(really):
             return "lost-counted"
@@ -89,6 +89,11 @@ class Row:
         if self.run.question.compacted and self._is_true(self.place.upper) and really <= self._superseded_above():
             return "lost-superseded"
         return "lost"
+
+    def _is_lost_to_pending(self, lost: Set[str], really: Set[str]) -> bool:
+        """True if every lost record is pending, or the copy of a pending one that it equals was taken for its own."""
+        pending = self._pending()
+        return really <= pending | self._equal_to_pending() or not self.equals.really_lost(lost, self.d, but=pending)
 
     def _pending(self) -> Set[str]:
         return {e.identity for e in self.world.source if e.pending}
