@@ -58,8 +58,7 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
     yield from _section("Moved on by consumers:", (_sentence(f, called) for f in moved), width)
     rows = Counter((row.group, row.why, row.reason) for row in verification.not_written)
     those = (
-        f"{both_names(group, called.get(group, group))}: {many(count, 'row')} {_WORDS[why]}"
-        f"{f': {safe(reason)}' if reason else ''}"
+        f"{_called(group, called)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
         for (group, why, reason), count in rows.items()
     )
     yield from _section("Not written, so not verified:", those, width)
@@ -98,7 +97,7 @@ def _rest(verification: Verification) -> str:
 
 def _sentence(finding: VerifyFinding, called: Mapping[str, str]) -> str:
     partition, group = finding.target_partition, finding.group
-    where = f"{both_names(group, called.get(group, group))} {name(partition.topic)}:{partition.partition}"
+    where = f"{_called(group, called)} {name(partition.topic)}:{partition.partition}"
     return f"{where}: {safe(finding.sentence)}"
 
 
@@ -151,7 +150,8 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         yield f"{many(proof.left_out, 'more row')} not looked at, as --limit says."
     yield ""
     aliases = (name(plan.header.source_alias), name(plan.header.target_alias))
-    wide = _wide(proof.rows, aliases, width)
+    called = plan.rows.renamed()
+    wide = _wide(proof.rows, aliases, called, width)
     if wide.width <= width:
         yield from wide.headings
     else:
@@ -160,7 +160,9 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
         if any(row.planned is not None for row in proof.rows):
             yield "Where another offset was planned, a third line has the record there."
     for row in proof.rows:
-        lines = map(wide.line, _lines(row)) if wide.width <= width else _one_above_the_other(row, aliases)
+        lines = (
+            map(wide.line, _lines(row, called)) if wide.width <= width else _one_above_the_other(row, aliases, called)
+        )
         for line in lines:
             yield paint(line, Colour.RED, colour and row.verdict in FAILED)
         if row.verdict not in _GOOD:
@@ -202,7 +204,7 @@ def verify_document(
     lists: dict[str, Iterable[dict[str, Any]]] = {"offsets": findings, "left_out": unwritten}
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
-        lists["records"] = map(_document, proof.rows)
+        lists["records"] = (_document(row, called) for row in proof.rows)
     if plan.positions:
         head["holders_not_looked_at"] = list(not_looked_at(plan, positions))
     if positions is not None:
@@ -213,13 +215,21 @@ def verify_document(
 
 def _place(row: VerifyFinding | NotWritten, called: Mapping[str, str]) -> dict[str, Any]:
     partition = row.target_partition
-    names = {"group": row.group, "target_group": called.get(row.group, "")}
-    return names | {"target_topic": partition.topic, "partition": partition.partition}
+    return _names(row.group, called) | {"target_topic": partition.topic, "partition": partition.partition}
 
 
-def _document(proof: RowProof) -> dict[str, Any]:
+def _called(group: str, called: Mapping[str, str]) -> str:
+    return both_names(group, called.get(group, group))
+
+
+def _names(group: str, called: Mapping[str, str]) -> dict[str, str]:
+    return {"group": group, "target_group": called.get(group, "")}
+
+
+def _document(proof: RowProof, called: Mapping[str, str]) -> dict[str, Any]:
     return {
-        **fields_of(proof.row, "group", "source_topic", "target_topic", "partition", "grade"),
+        **_names(proof.row.group, called),
+        **fields_of(proof.row, "source_topic", "target_topic", "partition", "grade"),
         **fields_of(proof, "verdict", "sentence"),
         "compared": [part for part in Part if part in proof.parts],
         "differing": list(proof.differing),
@@ -253,17 +263,17 @@ def _time(record: NextRecord) -> str | None:
     return iso(record.timestamp) if record.timestamp >= 0 and is_date(record.timestamp) else None
 
 
-def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], width: int) -> Layout:
+def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], called: Mapping[str, str], width: int) -> Layout:
     headings = (("OFFSET", True), ("TIME", False), ("BYTES", True), ("FINGERPRINT", False))
     sides = [Column(f"{alias}-{heading}", right=right) for alias in aliases for heading, right in headings]
     fields = [*columns("GROUP", "TOPIC:PARTITION", right=False), *sides, Column("RECORDS", right=False)]
-    return layout(fields, (line for proof in proofs for line in _lines(proof)), width)
+    return layout(fields, (line for proof in proofs for line in _lines(proof, called)), width)
 
 
-def _lines(proof: RowProof) -> Iterator[list[str]]:
+def _lines(proof: RowProof, called: Mapping[str, str]) -> Iterator[list[str]]:
     """Yield a row's cells, and those of the line below it: the planned offset, where that is not the committed one."""
     row = proof.row
-    place = [name(row.group), f"{name(row.source_topic)}:{row.partition}"]
+    place = [_called(row.group, called), f"{name(row.source_topic)}:{row.partition}"]
     yield [*place, *_record(proof, proof.source), *_record(proof, proof.target), str(proof.verdict)]
     if proof.planned is not None:
         yield [*[""] * 6, *_record(proof, proof.planned), PLANNED]
@@ -277,9 +287,9 @@ def _record(proof: RowProof, answer: Next | Failure) -> tuple[str, str, str, str
     return str(record.offset), _time(record) or "no time", str(record.size), record.fingerprint(proof.parts)
 
 
-def _one_above_the_other(proof: RowProof, aliases: tuple[str, str]) -> Iterator[str]:
+def _one_above_the_other(proof: RowProof, aliases: tuple[str, str], called: Mapping[str, str]) -> Iterator[str]:
     row = proof.row
-    yield f"{name(row.group)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
+    yield f"{_called(row.group, called)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
     widest = max(map(cells, aliases))
     sides = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
     if proof.planned is not None:

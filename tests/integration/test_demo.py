@@ -22,10 +22,11 @@ DEMO = REPOSITORY / "scripts" / "demo"
 DEADLINE_SECONDS = 600.0
 
 
-def start_demo(environment: dict[str, str], *options: str) -> subprocess.Popen[str]:
+def start_demo(environment: dict[str, str], *options: str, folder: Path = REPOSITORY) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(DEMO), *options],
         env=environment,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -34,9 +35,9 @@ def start_demo(environment: dict[str, str], *options: str) -> subprocess.Popen[s
     )
 
 
-def run_demo(environment: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+def run_demo(environment: dict[str, str], *options: str, folder: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
     """Run the demo in a session of its own; when the deadline passes, it is stopped with all that it started."""
-    process = start_demo(environment, *options)
+    process = start_demo(environment, *options, folder=folder)
     try:
         stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
     except BaseException:
@@ -56,8 +57,9 @@ class Shown:
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    kept = tmp_path_factory.mktemp("demo") / "kept"
-    return Shown(run_demo(dict(os.environ), "--keep", str(kept)), kept)
+    """FOLDER is relative to where the user is, not to the project."""
+    folder = tmp_path_factory.mktemp("demo")
+    return Shown(run_demo(dict(os.environ), "--keep", "kept", folder=folder), folder / "kept")
 
 
 @pytest.mark.kafka
