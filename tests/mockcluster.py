@@ -38,6 +38,10 @@ class MockCluster:
         codes = (ctypes.c_int * len(errors))(*errors)
         self._library.rd_kafka_mock_push_request_errors_array(self._cluster, request, len(errors), codes)
 
+    def will_take(self, milliseconds: int, broker: int = 1) -> None:
+        """Let the broker answer so late from now on."""
+        self._library.rd_kafka_mock_broker_set_rtt(self._cluster, broker, milliseconds)
+
 
 def _library() -> ctypes.CDLL:
     """The library that the confluent-kafka package brings along, loaded already."""
@@ -51,6 +55,7 @@ def _library() -> ctypes.CDLL:
         ("new", pointer, [ctypes.c_int, pointer, text, ctypes.c_size_t]),
         ("mock_cluster_new", pointer, [pointer, ctypes.c_int]),
         ("mock_cluster_bootstraps", text, [pointer]),
+        ("mock_broker_set_rtt", ctypes.c_int, [pointer, ctypes.c_int32, ctypes.c_int]),
         ("mock_topic_create", ctypes.c_int, [pointer, text, ctypes.c_int, ctypes.c_int]),
         (
             "mock_push_request_errors_array",

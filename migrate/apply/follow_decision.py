@@ -93,7 +93,8 @@ class GroupSight:
     `moving` says which commits changed while the group had no member, "" where none did or that was accepted.
     `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them. `topic_ids` are
     those of topics on the target, as far as it tells them. `own_clock_ms` is when retention takes all offsets of a
-    classic group, by what was seen of it before; None where that was not seen.
+    classic group, by what was seen of it before; None where that was not seen. `doubt` refuses the group for what was
+    not seen, whatever its rows say.
     """
 
     group: str
@@ -104,6 +105,7 @@ class GroupSight:
     is_expiring: bool = False
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     own_clock_ms: int | None = None
+    doubt: "Refusal | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +282,8 @@ def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
     if sight.moving:
         sentence = f"It has no member, and yet its commits move ({sight.moving}): a reader that assigns partitions "
         return refuse(sight, WhyNot.MOVING, sentence + "itself is never seen as alive.")
+    if sight.doubt is not None:
+        return sight.doubt
     for row in sight.rows:
         if row.decision is Decision.SKIP:
             continue

@@ -3,8 +3,8 @@
 Invariants:
 - Without a journal to write to, all is judged and nothing written.
 - What stands on the target is read once more right before it is written, and then the ids of its topics: a group that
-  has changed, or reads a topic that was created anew, is left to the next pass. The broker itself refuses a commit to
-  a group with members.
+  has changed, or reads a topic that was created anew, is left to the next pass. So is one whose topic on the source was
+  created anew after its commits were read. The broker itself refuses a commit to a group with members.
 - What stood in each place first is on disk before our first write there, an intent before each write.
 - A row counts as set only if a fresh client read it back; one that stood there before, only if the cluster said so too.
 """
@@ -21,29 +21,23 @@ from migrate.apply.follow_decision import (
     GroupVerdict,
     Refusal,
     WhyNot,
-    gone_from_source,
     judge,
-    kept_by_a_write,
     own_clocks,
     refuse,
-    without_rows,
 )
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowWriter
 from migrate.apply.follow_memory import FollowMemory, GroupMemory, carries_metadata, same
-from migrate.apply.follow_names import renamed, sharing_with_written, survey_of_the_others
+from migrate.apply.follow_names import renamed, survey_of_the_others
+from migrate.apply.follow_sights import of_another_log, others_on_target, sights_of
 from migrate.apply.history import SET
 from migrate.apply.pending import PendingRows
 from migrate.apply.read_back import read_commits
 from migrate.apply.write import GroupWriter
-from migrate.checks import checklist
 from migrate.checks.check import is_without_members
-from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.model import Commits, Decision, Failure, Grade, GroupState, Row
-from migrate.plan.build import judged
-from migrate.plan.rows import with_blocks
 from migrate.ports import ClusterAdmin, Progress
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest, Survey
@@ -57,12 +51,14 @@ NO_BLOCK_HERE = ("source-group-stopped", "producers-stopped", "not-drained", "mm
 class FollowEdges:
     """What passes go through. `clusters` gives what one look reads through; `writing` a client of the target that holds
     a lock while it may write, and writes the metadata of the groups that it is given byte for byte, under the names
-    that groups have there. `forget` makes the next look read all records anew.
+    that groups have there. `forget` makes the next look read all records anew. `source_topic_ids` asks the source for
+    the ids of topics again.
     """
 
     clusters: Callable[[], Clusters]
     writing: Callable[[int, Collection[str], TargetNames], ClusterAdmin]
     forget: Callable[[], None]
+    source_topic_ids: Callable[[Collection[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -152,7 +148,10 @@ class Follower:
         self._passes += 1
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
         survey, not_seen = self._survey()
-        sights, refused = _sights(self._choices, survey, self._memory, self._own_clocks, self._clock.now_ms())
+        sights, refused = sights_of(
+            self._choices.request, survey, self._memory, self._own_clocks, self._clock.now_ms(),
+            self._choices.moving_groups, self._edges.source_topic_ids,
+        )  # fmt: skip
         refused |= not_seen
         allowed = Allowed.by(survey.group_facts.target_settings, self._choices.grades)
         now_ms = self._clock.now_ms()
@@ -299,7 +298,7 @@ class Follower:
         # Its client is a new one, and its brokers' names may lead elsewhere by now.
         _refuse_other(target.alias, self._choices.cluster_ids[1], target.facts().cluster_id)
         states, commits = target.group_states(list(rows)), target.commits(list(rows))
-        other_topics = _other_topics(target, [sights[group] for group in rows])
+        others = others_on_target([sights[group] for group in rows], target.topic_ids)
         refused: dict[str, Refusal] = {}
         before: dict[str, Commits] = {}
         for group, of_group in rows.items():
@@ -314,53 +313,12 @@ class Follower:
                 before[group] = now
                 places = {row.target_partition for row in of_group} | self._memory.of(group).own.keys()
                 moved = sorted(p for p in places if not same(now.get(p), sight.standing.get(p)))
-                others = sorted(other_topics.intersection(row.target_topic for row in sight.rows))
                 if moved:
                     sight = replace(sight, standing=now)
                     refused[group] = refuse(sight, WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
-                elif others:
-                    sentence = f"{others[0]} was deleted, or created anew, while the pass was made."
-                    # What stands there is of another log.
-                    refused[group] = Refusal(WhyNot.CHANGED, sentence, is_unsafe=True)
+                elif (another := of_another_log((row.target_topic for row in sight.rows), others)) is not None:
+                    refused[group] = another
         return refused, before
-
-
-def _sights(
-    choices: FollowChoices, survey: Survey, memory: FollowMemory, clocks: Mapping[str, int], now_ms: int
-) -> tuple[list[GroupSight], dict[str, Refusal]]:
-    """Return what was seen of each group, and the refusals of those that have no row, or no name of their own."""
-    request, facts = choices.request, survey.group_facts
-    asked, rows, found = judged(request, survey, now_ms)
-    expiring = kept_by_a_write(asked, rows, found, request.policies)
-    results = [r for r in found if r.check != OFFSETS_EXPIRY.name or r.subject not in expiring]
-    laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
-    sharing = sharing_with_written(request.group_map, laid.groups().keys(), memory)
-    sights = []
-    for group, table in laid.groups().items():
-        if group in sharing:
-            continue
-        moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
-        accepted = any(pattern.fullmatch(group) for pattern in choices.moving_groups)
-        sights.append(
-            GroupSight(
-                group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
-                "" if accepted else ", ".join(moving[:3]), group in expiring, survey.target.topic_ids,
-                clocks.get(group),
-            )
-        )  # fmt: skip
-    # One that was written and is gone is unsafe, whatever a check says of its name.
-    return sights, without_rows(results, laid) | gone_from_source(memory, laid.groups().keys()) | sharing
-
-
-def _other_topics(target: ClusterAdmin, sights: Collection[GroupSight]) -> frozenset[str]:
-    """Ask for the ids of the rows' topics again; return the topics that are others now than those that were compared.
-
-    An offset that is right in one log skips records, or reads them twice, in another of the same name.
-    """
-    told = {row.target_topic: sight.topic_ids.get(row.target_topic) for sight in sights for row in sight.rows}
-    known = {topic: topic_id for topic, topic_id in told.items() if topic_id}
-    now = target.topic_ids(sorted(known)) if known else {}
-    return frozenset(topic for topic, topic_id in known.items() if now.get(topic) != topic_id)
 
 
 def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:

@@ -88,4 +88,4 @@ def follow_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping[
             comparer.forget()
             mirror.renew()
 
-        yield FollowEdges(clusters, writing, forget)
+        yield FollowEdges(clusters, writing, forget, edges.source.topic_ids)

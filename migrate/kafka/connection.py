@@ -51,6 +51,8 @@ PREFLIGHT_SECONDS = 15.0
 # Of every request, in seconds.
 LONGEST: dict[str, Any] = {"request_timeout": 3600.0}
 FRESH_SECONDS = 15.0
+# How long a client's end is waited for before the next one's.
+ENDING_SECONDS = 10.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
 _PAUSE_SECONDS = 0.5
@@ -61,6 +63,8 @@ K = TypeVar("K")
 # One call that asks many things.
 _Reads = Callable[[AdminClient], Mapping[K, "Future[Any]"]]
 _dropped: "SimpleQueue[list[AdminClient]]" = SimpleQueue()
+# The threads whose client did not end in time.
+_stuck: list[threading.Thread] = []
 
 
 class Connection:
@@ -111,7 +115,7 @@ class Connection:
 
     def _renew(self) -> None:
         # While one hangs in its destruction, no more are made: each has threads and sockets.
-        if not _dropped.empty():
+        if not _dropped.empty() or any(thread.is_alive() for thread in _stuck):
             return
         held, causes = self._held[:], self._causes
         self._held.clear()
@@ -281,9 +285,14 @@ def _let_go(held: "list[AdminClient]") -> None:
 def _start_destroying() -> None:
     def destroy() -> None:
         while True:
-            _dropped.get().clear()
+            # By a thread of its own: one that hangs for ever must not keep all later ones alive.
+            ending = threading.Thread(target=_dropped.get().clear, name=DESTROYER, daemon=True)
+            ending.start()
+            ending.join(ENDING_SECONDS)
+            if ending.is_alive():
+                _stuck[:] = [*(thread for thread in _stuck if thread.is_alive()), ending]
 
-    # One is enough: while it hangs, later clients stay as they are.
+    # Started once, by whoever drops the first: a finalizer may run where no thread can be started.
     threading.Thread(target=destroy, name=DESTROYER, daemon=True).start()
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -18,29 +18,21 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.clock import Backoff, SystemClock
 from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError
-from migrate.kafka.cluster_reader import told_offset
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of
-from migrate.kafka.offsets_topic import read_offsets_topic
+from migrate.kafka.group_records import GroupRecords
 from migrate.kafka.old_listing import classic_group
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import TOO_MANY_RECORDS, BrokerSettings
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, logs_of, partition_of, records_of
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord
 from migrate.text import some
 
-# The offsets topic of a busy cluster may be large, and nothing rests on it alone.
-READ_SECONDS = 60.0
 # A second or two of reading, while a plan waits for its second look anyway.
 MOST_RECORDS = 500_000
-RANGE = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
-# How long a transaction in the offsets topic is waited for, and how often its partition is asked.
-OPEN_SECONDS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 3.0, 0.05, 0.5
-UNTOLD = Failure("NO_ANSWER", f"the end of {OFFSETS_TOPIC} was not told")
 _KINDS = {"share": "share", "streams": "streams"}
 _NOT_TOLD, _NO_CLIENT = "KIND_NOT_TOLD", "NO_CLIENT"
 _CLEANUP = "cleanup.policy"
@@ -62,9 +54,12 @@ class ConfluentGroupFacts:
     """Asks one cluster through librdkafka; `deadline_seconds` is how long any request may stay without an answer."""
 
     def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
-        self._client_settings = settings
         self._deadline_seconds = deadline_seconds
         self._connection = Connection(settings, deadline_seconds)
+        # Read in a thread beside other questions: of two threads with one connection either would drop the client under
+        # the other's calls. It is kept: a follow of days would make a client for every pass.
+        self._records = GroupRecords(settings, Connection(settings, deadline_seconds))
+        self._kind_records = GroupRecords(settings, self._connection)
         # What the records of groups said whose kind nothing else tells: a group's kind never changes.
         self._kinds_read: dict[str, GroupRecord] = {}
 
@@ -118,7 +113,7 @@ class ConfluentGroupFacts:
 
     def _kinds_in_records(self, groups: Collection[str], most: int | None) -> Mapping[str, GroupRecord] | Failure:
         asked = [group for group in groups if group not in self._kinds_read]
-        found = self._records(asked, with_gaps=False, any_will_do=True, most=most) if asked else {}
+        found = self._kind_records.read(asked, with_gaps=False, any_will_do=True, most=most) if asked else {}
         if isinstance(found, Failure):
             return kind_unread(found, most)
         self._kinds_read |= found
@@ -151,79 +146,11 @@ class ConfluentGroupFacts:
 
     def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
         """Read the partitions of the offsets topic that hold these groups; one with an open transaction is left out."""
-        return _apart(self)._records(groups, with_gaps, any_will_do=False)
+        return self._records.read(groups, with_gaps, any_will_do=False)
 
     def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
         """Read the same, with gaps between commits, unless there are more than `MOST_RECORDS`."""
-        return _apart(self)._records(groups, with_gaps=True, any_will_do=False, most=MOST_RECORDS)
-
-    def _records(
-        self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None = None
-    ) -> Mapping[str, GroupRecord] | Failure:
-        """Read the groups' records; `any_will_do` where older ones say the same: a group's kind never changes.
-
-        `most` refuses, before anything is read, to read more offsets than that.
-        """
-        try:
-            topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
-        except ClusterError as error:
-            return Failure("_FAIL", error.problem)
-        if topic is None:
-            # Not shown without DESCRIBE, and not there before the first group.
-            return Failure("UNKNOWN_TOPIC_OR_PARTITION", f"{OFFSETS_TOPIC} is not shown")
-        if topic.error is not None and not topic.partitions:
-            return failure_of(topic.error)
-        partition = {group: partition_of(group, len(topic.partitions)) for group in groups}
-        hidden = frozenset[int]() if any_will_do else self._hidden(set(partition.values()))
-        if isinstance(hidden, Failure):
-            return hidden
-        refusal = None if most is None else self._too_many({*partition.values()} - hidden, most)
-        if refusal is not None:
-            return refusal
-        logs = logs_of((group for group in groups if partition[group] not in hidden), len(topic.partitions), with_gaps)
-        return read_offsets_topic(self._client_settings.config, logs, READ_SECONDS) or records_of(logs.values())
-
-    def _hidden(self, partitions: Collection[int]) -> frozenset[int] | Failure:
-        """Return the partitions of the offsets topic in which an open transaction hides newer records from us.
-
-        Commits in transactions are open for moments: these are waited for. Behind one that hangs, what a reader of
-        committed records sees last may be weeks old, and groups that commit every second look idle.
-        """
-        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
-        if not places:
-            return frozenset()
-        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, OPEN_SECONDS)
-        try:
-            written = self._ends(places, IsolationLevel.READ_UNCOMMITTED)
-            hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
-            while hidden and not isinstance(hidden, Failure) and not backoff.is_over:
-                backoff.pause()
-                hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
-        except ClusterError as error:
-            return Failure("_FAIL", error.problem)
-        except KafkaException as error:
-            return failure_of(error)
-        return hidden
-
-    def _too_many(self, partitions: Collection[int], most: int) -> Failure | None:
-        """Return why these partitions of the offsets topic are not to be read; None where they may be."""
-        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
-        if not places:
-            return None
-        try:
-            starts, ends = (self._ends(places, IsolationLevel.READ_COMMITTED, spec) for spec in RANGE)
-        except ClusterError as error:
-            return Failure("_FAIL", error.problem)
-        except KafkaException as error:
-            return failure_of(error)
-        return too_many(starts, ends, most)
-
-    def _ends(
-        self, places: Collection[KafkaPartition], level: IsolationLevel, spec: OffsetSpec | None = None
-    ) -> dict[int, int | Failure]:
-        specs = {place: spec or OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
-        found = self._connection.collect(lambda client: client.list_offsets(specs, isolation_level=level, **LONGEST))
-        return {place.partition: told_offset(end) for place, end in found.items()}
+        return self._records.read(groups, with_gaps=True, any_will_do=False, most=MOST_RECORDS)
 
     def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
         """Ask for the topics' settings; a topic that does not tell is no compacted one."""
@@ -260,40 +187,9 @@ class ConfluentGroupFacts:
         return int(answer.timestamp) if answer.offset >= 0 else None
 
 
-def open_partitions(
-    written: Mapping[int, int | Failure], stable: Mapping[int, int | Failure]
-) -> frozenset[int] | Failure:
-    """Return the partitions whose stable end is below the end written before; a `Failure` if either is not told."""
-    behind = set()
-    for partition, end in written.items():
-        reached = stable.get(partition, UNTOLD)
-        if isinstance(end, Failure):
-            return end
-        if isinstance(reached, Failure):
-            return reached
-        if reached < end:
-            behind.add(partition)
-    return frozenset(behind)
-
-
 def kind_unread(why: Failure, most: int | None) -> Failure:
     """Return why the kinds of groups could not be read: for these alone no more than `most` records are."""
     return Failure(why.code, f"it would take more than {most:,} records") if why.code == TOO_MANY_RECORDS else why
-
-
-def too_many(starts: Mapping[int, int | Failure], ends: Mapping[int, int | Failure], most: int) -> Failure | None:
-    """Return why partitions of the offsets topic are not to be read: more records than `most`, or nobody told."""
-    held = 0
-    for partition, start in starts.items():
-        end = ends.get(partition, UNTOLD)
-        if isinstance(start, Failure):
-            return start
-        if isinstance(end, Failure):
-            return end
-        held += end - start
-    if held <= most:
-        return None
-    return Failure(TOO_MANY_RECORDS, f"up to {held:,} records to read: groups list --records reads them all")
 
 
 def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:
@@ -323,11 +219,3 @@ def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
     # One broker a call: librdkafka refuses two (_CONFLICT), as each of them has to be asked for itself.
     (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, str(broker))], **LONGEST).values()
     return answer
-
-
-def _apart(facts: ConfluentGroupFacts) -> ConfluentGroupFacts:
-    """Return one with a connection of its own: records are read in a thread beside other questions.
-
-    Of two threads with one connection either would drop the client under the other's calls.
-    """
-    return ConfluentGroupFacts(facts._client_settings, facts._deadline_seconds)

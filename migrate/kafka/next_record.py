@@ -8,6 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message
 
+from migrate.kafka.closing import close_consumers
 from migrate.kafka.errors import failure_of, refused_settings, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass, offset_of
 from migrate.kafka.settings import ClientSettings
@@ -62,7 +63,7 @@ class ConsumerOfNextRecords:
             for turn in in_turns(sorted(places.items()), PARTITIONS_AT_ONCE):
                 answers |= self._read(consumer, [position for _, position in turn])
         finally:
-            consumer.close()
+            close_consumers([consumer])
         return answers
 
     def _read(self, consumer: Consumer, turn: Sequence[Position]) -> dict[Position, tuple[NextRecord, ...] | Failure]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
+from migrate.kafka.closing import close_consumers
 from migrate.kafka.errors import failure_of, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass
 from migrate.model import Failure, TopicPartition
@@ -44,7 +45,7 @@ def read_offsets_topic(
     try:
         reading.run()
     finally:
-        consumer.close()
+        close_consumers([consumer])
     if reading.error is not None:
         return failure_of(reading.error, fetching=True)
     return timed_out(deadline_seconds) if reading.waiting else None

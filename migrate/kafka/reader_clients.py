@@ -1,7 +1,7 @@
 """The consumers of one cluster for the record reader: how they fetch, what they received, what they say of trouble."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from enum import Enum
 from functools import partial
@@ -10,11 +10,11 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from migrate.errors import ClusterError
+from migrate.kafka.closing import close_consumers
 from migrate.kafka.errors import HOPELESS, code_of, note_cause, on_one_line, refused_settings
 from migrate.kafka.read_pass import READS_ONLY
 from migrate.kafka.settings import ClientSettings
 from migrate.match.log_reader import SHORT_FETCH
-from migrate.progress import in_background
 
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500
@@ -79,7 +79,7 @@ class ReaderClients:
 
     def close(self) -> None:
         """Close the clients."""
-        _close(self._consumers.values())
+        close_consumers(self._consumers.values())
 
     @property
     def received_bytes(self) -> int:
@@ -121,8 +121,7 @@ class ReaderClients:
                 self.of(reach).list_topics(topic, timeout=left)
 
     def _begin_anew(self) -> None:
-        # By nobody who is waited for: closing joins the client's threads, and where brokers die one may never end.
-        in_background(partial(_close, [*self._consumers.values()]), "closing consumers")
+        close_consumers(self._consumers.values(), seconds=0)
         self._received_before = self.received_bytes
         for forgotten in (self._consumers, self._received, self.causes, self._known):
             forgotten.clear()
@@ -150,8 +149,3 @@ class ReaderClients:
         if at >= 0:
             digits = statistics[at + len(_RECEIVED) : at + len(_RECEIVED) + 20]
             self._received[reach] = int(digits.split(",")[0].rstrip("} \n"))
-
-
-def _close(consumers: Iterable[Consumer]) -> None:
-    for consumer in consumers:
-        consumer.close()

@@ -273,7 +273,7 @@ class RecordReader:
         return start < intake.run.end
 
     def _log_start(self, consumer: Consumer, place: TopicPartition) -> int | Unreadable:
-        """Return where a log begins now; raises `KafkaException` if the cluster does not say so by the deadline."""
+        """Return where a log begins now; raises `ClusterError` if the cluster does not say so by the deadline."""
         backoff = self._backoff()
         while True:
             try:
@@ -283,7 +283,7 @@ class RecordReader:
                 if self._passes(problem, [place], backoff):
                     backoff.pause()
                 elif _is_of_cluster(problem, backoff):
-                    raise
+                    raise self._clients.silent(problem) from None
                 else:
                     return _unreadable(problem)
 

@@ -126,10 +126,10 @@ def absent_from(consumer: Consumer, places: Collection[TopicPartition]) -> dict[
 
 
 def log_start(consumer: Consumer, place: TopicPartition, timeout_seconds: float) -> int:
-    """Return where a partition's log begins now, asking its leader."""
+    """Return where a partition's log begins now, asking its leader; raises `KafkaException`."""
     bounds: Any = consumer.get_watermark_offsets(
         KafkaPartition(place.topic, place.partition), timeout=timeout_seconds, cached=False
     )
     if bounds is None:
-        raise Silence
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
     return int(bounds[0])

@@ -5,6 +5,7 @@
 - A later error does not make it certain: an append that nobody acknowledged can show up after it.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from migrate.spark.machine import java_machine, stop_java_machine
 
 DEATHS_BORNE = 3
 LOST = "JAVA_CLIENT_DIED"
+RETRY_SECONDS = 60.0
 
 T = TypeVar("T")
 
@@ -34,16 +36,25 @@ class JavaMachine:
         self._progress = progress
         self._pool = ThreadPoolExecutor(1, "java-start")
         self._one_change = Lock()
+        self._began = time.monotonic()
         self._jvm: Future[Any] | None = self._pool.submit(java_machine) if at_once else None
 
     def jvm(self) -> Any:
-        """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` as often as it is asked."""
+        """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` as often as it is asked.
+
+        A start that failed is tried again after `RETRY_SECONDS`: a `follow` of days outlives a full disk.
+        """
         with self._one_change:
-            if self._jvm is None:
+            if self._jvm is None or self._has_failed_long_ago(self._jvm):
                 self._progress.step("starting Kafka's Java client")
+                self._began = time.monotonic()
                 self._jvm = self._pool.submit(java_machine)
             starting = self._jvm
         return starting.result()
+
+    def _has_failed_long_ago(self, starting: "Future[Any]") -> bool:
+        has_failed = starting.done() and starting.exception() is not None
+        return has_failed and time.monotonic() - self._began >= RETRY_SECONDS
 
     def lost(self, jvm: Any) -> None:
         """Give up a JVM that does not answer; the next call of `jvm` starts another."""

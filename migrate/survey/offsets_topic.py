@@ -5,7 +5,7 @@ readers says; nothing here raises on foreign bytes.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
@@ -75,7 +75,8 @@ class GroupRecord:
     present commits, by partition; `expires_ms` the ends of those that carry one, which brokers honour before anything
     else. `gaps` lie between successive commits, on a few partitions, newest commits only, where they were asked for.
     `made_on` are the topics of those present commits that say so, which brokers from Kafka 4.1 on write. `recent_ms`
-    are the times of the newest commits where `gaps` were asked for, by their offsets on the source.
+    are the times of the newest commits where `gaps` were asked for, by their offsets on the source: of the first of
+    those that repeat one another.
     """
 
     kind: GroupKind
@@ -182,7 +183,7 @@ class GroupLog:
             if isinstance(place, OffsetsKey) and (word := words.get(place.group)) is not None:
                 made = [commit for commit in commits if commit is not None]
                 if len(made) > 1 and place.topic is not None and place.partition is not None:
-                    word.recent[TopicPartition(place.topic, place.partition)] = {offset: at for at, offset in made}
+                    word.recent[TopicPartition(place.topic, place.partition)] = _first_made(made)
                 pairs = pairwise(made)
                 word.gaps += [CommitGap(then - at, new - old) for (at, old), (then, new) in pairs]
         records = {name: words[name].record() for name in sorted(words)}
@@ -287,6 +288,15 @@ class _Understood:
 def _classic(group: GroupValue) -> tuple[str, int | None]:
     """Return protocol type and, where there are no members, the time of the last change of state (version 2 on)."""
     return group.protocol_type or "", None if group.members else group.state_ms
+
+
+def _first_made(made: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Return when each offset was committed first, of the last time that the group came to it.
+
+    A consumer that commits by the clock repeats the offset at which it waits: the last of these times says nothing.
+    """
+    changes = [made[0], *(commit for before, commit in pairwise(made) if commit[1] != before[1])]
+    return {offset: at for at, offset in changes}
 
 
 def _made(commit: CommitValue | Fault) -> tuple[int, int] | None:

@@ -118,10 +118,10 @@ SAYING = (
     Mutant(
         "silent-leaders-hide-nothing",
         "An end that nobody told may hide newer commits.",
-        "migrate/kafka/group_facts.py",
+        "migrate/kafka/group_records.py",
         "        if isinstance(end, Failure):\n            return end\n        if isinstance(reached",
         "        if isinstance(end, Failure):\n            continue\n        if isinstance(reached",
-        ("tests/unit/kafka/test_group_facts.py",),
+        ("tests/unit/kafka/test_group_records.py",),
     ),
     Mutant(
         "quiet-partitions-tell-the-pace",

@@ -96,7 +96,7 @@ class FollowScene:
         grades = frozenset(map(Grade, self.plan.header.mandate.grades))
         moving = moving_groups(self.plan.header.mandate)
         choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)
-        edges = FollowEdges(self._clusters, self.writing, self._forget)
+        edges = FollowEdges(self._clusters, self.writing, self._forget, self.source.topic_ids)
         called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
         self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None
         memory = self._writer.memory if self._writer else read_memory(self.journal.path)

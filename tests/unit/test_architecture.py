@@ -113,7 +113,6 @@ HELD_ELSEWHERE = {
     "checks/positions": ("unit/plan/test_held.py", "plans with positions show each check, and what it blocks"),
     "survey/read_held": ("unit/plan/test_held.py", "plans with positions show what two looks give"),
     "holders/reader": ("spark/test_position_reader.py", "reads through Spark's own file systems"),
-    "spark/exact_client": ("integration/test_dying_jvm.py", "only a JVM that really dies shows it"),
     "spark/java_client": ("integration/test_exact.py", "maps what only brokers answer"),
     "spark/java_commits": ("integration/test_exact_bytes.py", "reads what only brokers store"),
     "spark/python_workers": ("integration/test_cutover.py", "only a plan of real clusters has work for them"),

@@ -31,7 +31,7 @@ class Night:
 
         @contextmanager
         def edges(*arguments):
-            yield FollowEdges(scene._clusters, scene.writing, scene._forget)
+            yield FollowEdges(scene._clusters, scene.writing, scene._forget, scene.source.topic_ids)
 
         def admin(of):
             return SimpleNamespace(alias=of.alias, facts=of.facts, close=lambda: None)

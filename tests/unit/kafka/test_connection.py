@@ -141,6 +141,30 @@ def test_a_client_is_not_kept_for_long_and_never_dropped_under_another_call(boot
     assert destroyers() == DESTROYER
 
 
+def test_one_client_that_never_ends_does_not_keep_later_ones_alive(bootstrap, destroyers, asked, monkeypatch):
+    answered, used = asked
+    ended = threading.Event()
+
+    class NeverEnds(list[Any]):
+        def clear(self) -> None:
+            ended.wait(WAIT_SECONDS)
+
+    monkeypatch.setattr(module, "ENDING_SECONDS", 0.1)
+    connection = to(bootstrap)
+    connection.collect(answered)
+    module._dropped.put(NeverEnds())
+    gone = to(bootstrap)
+    gone.client()
+    gone.drop()
+    assert destroyers() == DESTROYER
+    # But no new one takes the place of one that is only old.
+    connection.collect(answered)
+    assert used[0] == used[1]
+    ended.set()
+    connection.drop()
+    assert destroyers() == DESTROYER
+
+
 def test_an_old_client_is_kept_where_no_new_one_reaches_the_cluster(bootstrap, destroyers, asked):
     answered, used = asked
     connection = to(bootstrap)

@@ -15,7 +15,7 @@ from migrate.match.log_reader import Wanted
 from migrate.match.protocol import OffsetRange, Unreadable
 from migrate.model import Failure, TopicPartition
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from tests.mockcluster import FETCH, LIST_OFFSETS
+from tests.mockcluster import FETCH, LIST_OFFSETS, MockCluster
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
 
 
@@ -160,6 +160,22 @@ def test_where_the_newest_timestamp_is_not_told_in_passing_a_time_that_was_not_f
     assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: None}}
     monkeypatch.setattr(reader._log_times, "newest_soon", lambda absent: dict.fromkeys(absent, PASSING))
     assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: 0}}
+
+
+def test_a_broker_that_falls_silent_before_it_tells_a_logs_start_is_an_error_of_the_cluster(monkeypatch):
+    """Of librdkafka's own exception `follow` would end, where it is to make its next pass."""
+    mock = MockCluster(1)
+    mock.create_topic("t", 1)
+    reader = RecordReader(settings(config(mock)), 1.0)
+    assert reader.first_offsets({PLACES[0]: [5]})
+
+    def falls_silent(absent):
+        mock.will_take(60_000)
+        return dict.fromkeys(absent, PASSING)
+
+    monkeypatch.setattr(reader._log_times, "newest_soon", falls_silent)
+    with pytest.raises(ClusterError, match="source A did not answer within 1 s"):
+        reader.first_offsets({PLACES[0]: [5]})
 
 
 class Crowded:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from migrate.kafka.intake import Contents, RunIntake
 from migrate.kafka.run_pass import HOPELESS_SECONDS, LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
@@ -102,7 +102,7 @@ def test_after_some_silence_partitions_that_the_cluster_does_not_have_are_given_
     assert gone.waits(UNEASY_SECONDS + 0.5) and not gone.waiting
 
 
-def test_a_logs_start_is_asked_of_its_leader_and_no_answer_is_silence():
+def test_a_logs_start_is_asked_of_its_leader_and_no_answer_is_an_error():
     assert log_start(Consumer(t=1), PLACES[0], 1.0) == 4
-    with pytest.raises(Silence):
+    with pytest.raises(KafkaException, match="_TIMED_OUT"):
         log_start(Consumer(u=1), PLACES[0], 1.0)

@@ -186,6 +186,14 @@ def test_the_newest_commits_of_a_partition_tell_when_each_was_made():
     assert log.groups()["g1"].recent_ms == {}, "one commit after a deletion is no row of them"
 
 
+def test_an_offset_that_was_committed_again_and_again_was_made_when_it_came_first():
+    """Java's consumer commits every five seconds, moved or not: the time that it waited would be left out."""
+    offsets = [7, 9, 9, 9, 7, 7]
+    log = GroupLog(None, with_gaps=True)
+    log.take(*zip(*(commit_record(0, offset, AT_MS + n) for n, offset in enumerate(offsets)), strict=True))
+    assert list(log.groups()["g1"].recent_ms.values()) == [{9: AT_MS + 1, 7: AT_MS + 4}]
+
+
 def test_only_the_newest_commits_of_a_few_partitions_are_kept():
     many = [commit_record(p, n, AT_MS + n * n) for n in range(20) for p in range(9)]
     gaps = gaps_of(*many)

@@ -1,0 +1,97 @@
+"""What one pass of `follow` saw of each group: its translated rows, what stands on the target, and what is doubtful.
+
+Pure, but for asking for the ids of topics again.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from migrate.apply.follow_decision import (
+    GroupSight,
+    Refusal,
+    WhyNot,
+    gone_from_source,
+    kept_by_a_write,
+    without_rows,
+)
+from migrate.apply.follow_memory import FollowMemory
+from migrate.apply.follow_names import sharing_with_written
+from migrate.checks import checklist
+from migrate.checks.registry import OFFSETS_EXPIRY
+from migrate.plan.build import judged
+from migrate.plan.rows import with_blocks
+from migrate.survey.group_facts import GroupFacts
+from migrate.survey.survey import PlanRequest, Survey
+
+AskIds = Callable[[Collection[str]], Mapping[str, str]]
+
+
+def sights_of(
+    request: PlanRequest, survey: Survey, memory: FollowMemory, clocks: Mapping[str, int], now_ms: int,
+    moving_groups: Collection[re.Pattern[str]], source_ids: AskIds,
+) -> tuple[list[GroupSight], dict[str, Refusal]]:  # fmt: skip
+    """Return what was seen of each group, and the refusals of those that have no row, or no name of their own.
+
+    `moving_groups` are those whose commits may move without a member; `source_ids` asks the source for topic ids again.
+    """
+    facts = survey.group_facts
+    asked, rows, found = judged(request, survey, now_ms)
+    expiring = kept_by_a_write(asked, rows, found, request.policies)
+    results = [r for r in found if r.check != OFFSETS_EXPIRY.name or r.subject not in expiring]
+    laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
+    sharing = sharing_with_written(request.group_map, laid.groups().keys(), memory)
+    told = {topic: survey.source.topic_ids.get(topic, "") for topic in laid.tally("source_topic")}
+    others = other_topics(told, source_ids)
+    sights = []
+    for group, table in laid.groups().items():
+        if group in sharing:
+            continue
+        moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
+        accepted = any(pattern.fullmatch(group) for pattern in moving_groups)
+        sights.append(
+            GroupSight(
+                group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
+                "" if accepted else ", ".join(moving[:3]), group in expiring, survey.target.topic_ids,
+                clocks.get(group),
+                of_another_log((row.source_topic for row in table), others, " on the source")
+                or (None if accepted else _unread_again(group, facts)),
+            )
+        )  # fmt: skip
+    # One that was written and is gone is unsafe, whatever a check says of its name.
+    return sights, without_rows(results, laid) | gone_from_source(memory, laid.groups().keys()) | sharing
+
+
+def others_on_target(sights: Iterable[GroupSight], ask: AskIds) -> frozenset[str]:
+    """Ask the target for the ids of its topics again; return those that are others than those that were compared."""
+    told = {row.target_topic: sight.topic_ids.get(row.target_topic, "") for sight in sights for row in sight.rows}
+    return other_topics(told, ask)
+
+
+def other_topics(told: Mapping[str, str], ask: AskIds) -> frozenset[str]:
+    """Ask for the ids of topics again, and return those that have another one now, or none; "" was never told.
+
+    An offset that is right in one log skips records, or reads them twice, in another of the same name.
+    """
+    known = {topic: topic_id for topic, topic_id in told.items() if topic_id}
+    now = ask(sorted(known)) if known else {}
+    return frozenset(topic for topic, topic_id in known.items() if now.get(topic) != topic_id)
+
+
+def of_another_log(topics: Iterable[str], others: frozenset[str], where: str = "") -> Refusal | None:
+    """Return the refusal of a group that has one of these topics, None where it has not.
+
+    On the source its commits may be of the log that is gone, and measured in the other one; on the target, what stands.
+    """
+    if not others or not (there := sorted(others.intersection(topics))):
+        return None
+    sentence = f"{there[0]} was deleted, or created anew,{where} while the pass was made."
+    return Refusal(WhyNot.CHANGED, sentence, is_unsafe=True)
+
+
+def _unread_again(group: str, facts: GroupFacts) -> Refusal | None:
+    """Return the refusal of a group without members of which nobody knows whether its commits move."""
+    why = facts.unread_on_source.get(group) or facts.unread_on_target.get(group)
+    if why is None:
+        return None
+    sentence = f"Its commits could not be read a second time ({why}): nobody knows whether something commits for it."
+    return Refusal(WhyNot.COMMITS, sentence, is_unsafe=True)
