@@ -19,7 +19,7 @@ from migrate.survey.expiry import (
 from migrate.survey.group_facts import cadence_text
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS
-from migrate.text import many, name, some
+from migrate.text import both_names, many, name, some
 
 
 @judges(checks.NAMED_GROUPS_EXIST)
@@ -36,6 +36,21 @@ def named_groups_exist(facts: CheckFacts, rows: PlanRows, policies: Policies) ->
             f"line {line.number} decides for none",
             "Correct the line or take it out, or waive with --accept named-groups-exist:NAME.",
         )  # fmt: skip
+
+
+@judges(checks.GROUP_NAME_UNUSABLE)
+def name_unusable(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Block groups whose name librdkafka does not send: it refuses the empty one, and cuts others off at a NUL.
+
+    `apply` would read and write another group, or none, and take what it read back for this one's.
+    """
+    for group in rows.groups():
+        called = facts.target.names.get(group, group)
+        if any(not each or "\0" in each for each in (group, called)):
+            yield checks.GROUP_NAME_UNUSABLE.blocks(
+                group, "a name that Kafka's C client can send: not empty, without a NUL", both_names(group, called),
+                "Leave the group out with --exclude-group, and move it with Kafka's own tools.",
+            )  # fmt: skip
 
 
 @judges(checks.GROUP_NAME_SHARED)

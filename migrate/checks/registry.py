@@ -98,6 +98,7 @@ TOPICS_VISIBLE = Check("topics-visible", Scope.CLUSTER, can_be_accepted=True, ne
 MM2_CHECKPOINTS_TOPIC = Check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
 MM2_OFFSET_SYNCS_TOPIC = Check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
 NAMED_GROUPS_EXIST = Check("named-groups-exist", Scope.GROUP, can_be_accepted=True)
+GROUP_NAME_UNUSABLE = Check("group-name-unusable", Scope.GROUP, can_be_accepted=False)
 GROUP_NAME_SHARED = Check("group-name-shared", Scope.GROUP, can_be_accepted=True)
 GROUP_UNDER_OLD_NAME = Check("group-under-old-name", Scope.GROUP)
 GROUP_NAME_TAKEN = Check("group-name-taken", Scope.GROUP)

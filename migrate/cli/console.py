@@ -4,12 +4,14 @@ import contextlib
 import errno
 import os
 import shutil
+import signal
 import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -43,25 +45,55 @@ def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
             code = error.exit_code
         except (click.exceptions.Exit, click.ClickException):
             raise
-        except KeyboardInterrupt:
-            _complain(
-                "Interrupted.", "Run the same command again: it starts afresh, or takes up what is left to write."
-            )
-            code = EXIT_FAILED
+        except KeyboardInterrupt as end:
+            code = _interrupted(end)
         except Exception as error:  # the last net: a user gets a sentence, never a stack trace
             if debug:
                 traceback.print_exc()
-            if isinstance(error, FileNotFoundError) and _working_folder_is_gone():
-                _complain("The working folder is gone.", "Change to one that exists, and run the same command again.")
-            else:
-                _complain(
-                    f"Unexpected {type(error).__name__}: {_first_line(error)}",
-                    "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
-                )
-            code = EXIT_FAILED
+            code = _unexpected(error)
         sys.exit(code)
 
     return run
+
+
+class Ended(KeyboardInterrupt):
+    """Raised where a signal ends a command: as Ctrl-C does, so that no file is left half made."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = signal.Signals(number)
+
+
+def take_signals() -> None:
+    """Have SIGTERM and SIGHUP end a command as Ctrl-C does, a second one at once; `nohup` is heeded."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    raise Ended(number)
+
+
+def _unexpected(error: Exception) -> int:
+    if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+        # What a signal's exception becomes that is raised inside a call of librdkafka's Python client.
+        return _interrupted(error.__cause__)
+    if isinstance(error, FileNotFoundError) and _working_folder_is_gone():
+        _complain("The working folder is gone.", "Change to one that exists, and run the same command again.")
+    else:
+        _complain(
+            f"Unexpected {type(error).__name__}: {_first_line(error)}",
+            "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
+        )
+    return EXIT_FAILED
+
+
+def _interrupted(end: KeyboardInterrupt) -> int:
+    by = f" by {end.number.name}" if isinstance(end, Ended) else ""
+    _complain(f"Interrupted{by}.", "Run the same command again: it starts afresh, or takes up what is left to write.")
+    return 128 + end.number if isinstance(end, Ended) else EXIT_FAILED
 
 
 def print_lines(lines: Iterable[str]) -> None:

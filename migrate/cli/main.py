@@ -20,6 +20,7 @@ from migrate.cli.console import (
     printed,
     progress_on_stderr,
     say_reading,
+    take_signals,
     terminal,
     terminal_width,
 )
@@ -330,5 +331,6 @@ def main() -> None:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     take_utf8()
     forbid_core_dumps()
+    take_signals()
     escape_what_output_lacks()
     sys.exit(exit_code_of(cli))

@@ -104,9 +104,9 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--spark-conf {pair}: expected KEY=VALUE.", "For example spark.driver.memory=2g.")
-        if is_spark_secret(key.strip()):
+        if is_spark_secret(key.strip(), value):
             raise UsageError(
-                f"--spark-conf {key.strip()} is a secret, which the process list would show.",
+                f"--spark-conf {key.strip()} has a secret, which the process list would show.",
                 "Write it into spark-defaults.conf, in a folder that SPARK_CONF_DIR names.",
             )
         conf[key.strip()] = value

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from migrate.mm2.chain import Window
 from migrate.model import Commit, Decision, Failure, GroupState, Level, OffsetSync
 from migrate.survey.group_facts import BrokerSettings
@@ -18,6 +20,14 @@ def test_a_live_group_on_the_target_blocks_itself_and_no_waiver_helps():
     assert result.level is Level.BLOCK and "c1@10.0.0.1" in result.seen
     waived = Policies(waivers=(Waiver("target-group-empty"),))
     assert blocked(policies=waived, target_states=live) == {"g"}
+
+
+@pytest.mark.parametrize("group", ["", "pay\0x"])
+def test_a_group_whose_name_the_client_would_change_is_blocked_and_the_others_are_not(group):
+    rows = (row(group), row("h", "u"))
+    (block,) = found("group-name-unusable", rows=rows)
+    assert (block.subject, block.level) == (group, Level.BLOCK) and "\0" not in block.seen
+    assert blocked(rows=rows) == {group}
 
 
 def test_of_many_members_some_are_named_and_all_are_counted():

@@ -118,3 +118,47 @@ def test_the_code_that_a_command_leaves_with_is_the_exit_code(code):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["leaving"])
         assert exit_code_of(leaving) == code
+
+
+HALF_MADE = """
+import os, signal, sys
+from pathlib import Path
+from migrate.cli.console import one_paragraph, take_signals
+from migrate.whole_file import replacing
+
+take_signals()
+
+@one_paragraph
+def command():
+    with replacing(Path("cutover.plan")) as file:
+        file.write(b"half")
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        file.write(b"more")
+
+command()
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_kill_and_a_terminal_that_closes_leave_no_half_made_file_behind(tmp_path: Path, name: str, code: int) -> None:
+    words = [sys.executable, "-c", HALF_MADE, name]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, list(tmp_path.iterdir())) == (code, []), ended.stderr
+    assert ended.stderr.startswith(f"mm2-migrate: Interrupted by {name}. Run the same command again")
+
+
+def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
+    ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN){HALF_MADE}"
+    words = [sys.executable, "-c", ignoring, "SIGHUP"]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, (tmp_path / "cutover.plan").read_bytes()) == (0, b"halfmore"), ended.stderr
+
+
+def test_a_signal_that_came_inside_a_client_is_no_fault_of_ours(capsys):
+    @one_paragraph
+    def interrupted() -> int:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    with pytest.raises(SystemExit) as ended:
+        interrupted()
+    assert ended.value.code == 1 and capsys.readouterr().err.startswith("mm2-migrate: Interrupted.")

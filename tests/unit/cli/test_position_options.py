@@ -32,7 +32,7 @@ def refused(tmp_path, *options: str) -> str:
         (("--positions", "s3a://key:hidden@jobs/a.txt"), "--positions: a URL holds a password"),
         (("--spark-checkpoint", "s3a://key:hidden@jobs/a"), "--spark-checkpoint: a URL holds a password"),
         (("--spark-checkpoint", "a=s3a://key:9/hidden@jobs/a"), "--spark-checkpoint: a URL holds a password"),
-        (("--positions", "a.csv", "--spark-conf", "spark.hadoop.fs.s3a.secret.key=hidden"), "is a secret"),
+        (("--positions", "a.csv", "--spark-conf", "spark.hadoop.fs.s3a.secret.key=hidden"), "has a secret"),
         (("--spark-checkpoint", "a=hdfs://me:hidden@host/jobs"), "--spark-checkpoint: a URL holds a password"),
         (("--positions", "a.csv", "--sink", "a=s3a://key:hidden@jobs/out"), "--sink: a URL holds a password"),
     ],

@@ -1,9 +1,10 @@
 """Which values of a client's properties are secret, and that no text shows one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.mm2.secrets import redact, secret_values
+from migrate.mm2.secrets import is_spark_secret, redact, secret_values
 
 PASSWORD = "hunter2"
 
@@ -35,3 +36,19 @@ def test_no_text_shows_a_password(password, before, after):
     secrets = secret_values({"sasl.jaas.config": f'M required password="{quoted}";'})
     assert {password, quoted} <= secrets
     assert redact(before + password + after, secrets) == f"{before}[hidden]{after}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_secret"),
+    [
+        ("spark.hadoop.fs.azure.sas.box.account.blob.core.windows.net", "sv=2024", True),
+        ("spark.hadoop.fs.azure.account.key.account.dfs.core.windows.net", "abc", True),
+        ("spark.driver.extraJavaOptions", "-Xmx2g -Djavax.net.ssl.trustStorePassword=abc", True),
+        ("spark.jars.repositories", "https://user:abc@repo.example.com/maven", True),
+        ("spark.driver.extraJavaOptions", "-Djavax.net.ssl.trustStore=/etc/trust.jks", False),
+        ("spark.jars.repositories", "https://repo.example.com:8443/maven", False),
+        ("spark.hadoop.fs.s3a.endpoint", "http://127.0.0.1:9000", False),
+    ],
+)
+def test_a_setting_of_sparks_is_secret_by_its_name_or_by_what_is_inside_it(key, value, is_secret):
+    assert is_spark_secret(key, value) is is_secret
