@@ -58,9 +58,9 @@ OBJECTS_BETWEEN_COLLECTIONS = 100_000
 EXIT_CODES = """\b
 Exit codes:
   0  done
-  1  failed
+  1  failed, could not see all that it was asked for, or was interrupted by Ctrl-C
   2  wrong usage
-  3  refused by a safety check (a plan with blocks or without rows is written, and exits 3)
+  3  refused by a safety check, or not ready (status); a plan with blocks is written, and exits 3
   4  partly applied, followed or verified: the output names what was left out, failed, or is unknown
 """
 

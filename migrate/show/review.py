@@ -1,7 +1,7 @@
 """What the notebooks are made of: a plan as pandas tables (in `review_outcome`, what became of it). Writes nothing.
 
-Needs `pip install 'mm2-migrate[notebook]'`, and neither a broker nor Spark. Every number comes from the functions that
-`show` uses. In a notebook an error is one line, without a stack trace.
+Needs `pip install -c constraints.txt '.[notebook]'`, and neither a broker nor Spark. Every number comes from the
+functions that `show` uses. In a notebook an error is one line, without a stack trace.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLACE = ("group", "source_topic", "partition")
-EXTRA = "pip install 'mm2-migrate[notebook]'"
+EXTRA = "pip install -c constraints.txt '.[notebook]'"
 
 
 class ReviewStopped(MigrateError):

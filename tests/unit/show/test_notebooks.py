@@ -150,7 +150,7 @@ def test_without_pandas_the_line_to_type_is_told(tmp_path):
     write_plan(golden_plan(), tmp_path / "cutover.plan")
     code = "import sys; sys.modules['pandas'] = None; from migrate.show import review; review.open_plan('cutover.plan')"
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 1 and "pip install 'mm2-migrate[notebook]'" in ran.stderr.splitlines()[-1]
+    assert ran.returncode == 1 and "pip install -c constraints.txt '.[notebook]'" in ran.stderr.splitlines()[-1]
 
 
 def test_reviewing_needs_neither_broker_nor_spark():
