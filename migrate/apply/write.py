@@ -30,7 +30,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """True once one of the signals came while it was entered; the second one acts as it always does.
+    """True once one of the signals came while it was entered; the second one acts as it always does, but for SIGHUP.
 
     Signals can only be taken in the main thread: elsewhere it is never true.
     """
@@ -63,6 +63,9 @@ class Interruption:
         if isinstance(of, Interruption) and of is not self and callable(outer):
             # Who goes on after this one has to know it too.
             outer(number, frame)
+        if number == signal.SIGHUP:
+            # A terminal that closes sends it twice, by its shell and by the kernel: nobody meant the second one.
+            signal.signal(number, signal.SIG_IGN)
 
     def _restore(self) -> None:
         for number, handler in self._before.items():

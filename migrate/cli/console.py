@@ -5,12 +5,14 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import Any
 
@@ -65,15 +67,32 @@ class Ended(KeyboardInterrupt):
 
 
 def take_signals() -> None:
-    """Have SIGTERM and SIGHUP end a command as Ctrl-C does, a second one at once; `nohup` is heeded."""
+    """Have SIGTERM and SIGHUP end a command as Ctrl-C does, a second SIGTERM at once; `nohup` is heeded.
+
+    The first one waits, as Ctrl-C, for a call of librdkafka's that is under way: for its deadline at most.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
+    ours, pythons = socket.socketpair()
+    pythons.setblocking(False)
+    signal.set_wakeup_fd(pythons.detach(), warn_on_full_buffer=False)
+    Thread(target=_end_at_the_second, args=(ours,), name="signals", daemon=True).start()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_DFL)
+    # A terminal that closes sends SIGHUP twice, by its shell and by the kernel: the second must not end the tidying.
+    signal.signal(number, signal.SIG_IGN if number == signal.SIGHUP else signal.SIG_DFL)
     raise Ended(number)
+
+
+def _end_at_the_second(signals: socket.socket) -> None:
+    """End the process at the second SIGTERM, also while its main thread is in a call that no handler interrupts."""
+    terms = 0
+    while came := signals.recv(64):
+        terms += came.count(signal.SIGTERM)
+        if terms > 1:
+            os._exit(128 + signal.SIGTERM)
 
 
 def _unexpected(error: Exception) -> int:
@@ -135,8 +154,8 @@ def exit_code_of(command_line: click.Command) -> int:
     try:
         # Click returns the code of `Context.exit`, and what the command returned where that was not called.
         code = command_line(standalone_mode=False)
-    except click.Abort:
-        return EXIT_FAILED
+    except click.Abort as end:
+        return 128 + end.__cause__.number if isinstance(end.__cause__, Ended) else EXIT_FAILED
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -33,7 +33,7 @@ from migrate.spark.background import BackgroundSpark, Session, background_spark
 from migrate.spark.executors import refuse_lacking
 from migrate.spark.hosted_topics import hosted_topics
 from migrate.spark.jars import connector_coordinate, connector_jars
-from migrate.spark.java import java_executable, java_version
+from migrate.spark.java import java_executable, java_version, refuse_java_too_new
 from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
@@ -196,6 +196,7 @@ def _try(what: str, examination: Callable[[], Iterator[Examined]]) -> list[Exami
 
 
 def _java() -> Iterator[Examined]:
+    refuse_java_too_new()
     yield Examined(Health.OK, "Java", f"{java_version()} at {java_executable()}")
 
 

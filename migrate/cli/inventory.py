@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from migrate.cli.console import ReaderGone, reader_has_gone
+from migrate.cli.console import Ended, ReaderGone, reader_has_gone
 from migrate.cli.inventory_wiring import InventoryEdges, inventory_edges
 from migrate.cli.options import filters_of
 from migrate.clock import SystemClock
@@ -224,6 +224,8 @@ class Watcher(Generic[T]):
         """
         try:
             return watch()
+        except Ended:
+            raise
         except (KeyboardInterrupt, ReaderGone):
             last = self._last
             if last is None or last.seen is None or not last.sight.is_current:

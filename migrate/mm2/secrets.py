@@ -12,16 +12,20 @@ _SECRET_NAME = re.compile(r"password|passphrase|secret|token(?!\.endpoint)|\.key
 # Azure's account keys end in the account's name.
 _SPARK_SECRET = re.compile(_SECRET_NAME.pattern + r"|\.account\.key\.|\.azure\.sas\.", re.IGNORECASE)
 # In options of a JVM, and in URLs: -Djavax.net.ssl.trustStorePassword=..., https://user:password@host
-_SECRET_INSIDE = re.compile(r"-D[^\s=]*(password|passphrase|secret|token)=|://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
-_NO_SPARK_SECRET = re.compile(r"file$|secretBitLength$|^spark\.kubernetes\..*\.secrets\.|\.mechanism$", re.IGNORECASE)
+_JVM_PROPERTY = re.compile(r"-D([^\s=]+)=")
+_LOGIN_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
+_NO_SPARK_SECRET = re.compile(
+    r"file$|secretBitLength$|^spark\.kubernetes\..*\.secrets\.|\.mechanism$|\.sas\.expiry\.", re.IGNORECASE
+)
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'')
 _SECRET_OPTION = re.compile(r"password|secret|token|key", re.IGNORECASE)
 
 
 def is_spark_secret(key: str, value: str) -> bool:
     """Return whether a setting of Spark's, or of its file systems, holds a secret: by its name, or inside its value."""
-    by_name = _SPARK_SECRET.search(key) is not None and _NO_SPARK_SECRET.search(key) is None
-    return by_name or _SECRET_INSIDE.search(value) is not None
+    names = (key, *_JVM_PROPERTY.findall(value))
+    by_name = any(_SPARK_SECRET.search(n) is not None and _NO_SPARK_SECRET.search(n) is None for n in names)
+    return by_name or _LOGIN_IN_URL.search(value) is not None
 
 
 def secret_values(properties: Mapping[str, str]) -> frozenset[str]:

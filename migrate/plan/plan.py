@@ -181,8 +181,8 @@ class Header:
 class Plan:
     """A header, the rows of groups and the positions of holders, with the fingerprint computed from them.
 
-    Raises ValueError for a holder's position among the rows of groups, or the other way round, for two groups of one
-    name on the target, and for two offsets of a group in one place.
+    Raises ValueError for a holder's position among the rows of groups, or the other way round, and for two groups of
+    one name on the target.
     """
 
     header: Header
@@ -194,7 +194,6 @@ class Plan:
     def __post_init__(self) -> None:
         refuse_mixed(self.rows, self.positions)
         refuse_shared_names(self.rows, self.positions)
-        refuse_doubled_places(self.rows)
         object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows, self.positions))
         accepted = frozenset((c.check, c.subject) for c in self.header.checks if c.accepted)
         object.__setattr__(self, "_accepted", accepted)
@@ -323,18 +322,6 @@ def refuse_shared_names(rows: PlanRows, positions: PlanRows) -> None:
             raise ValueError(f"groups {other!r} and {group!r} have one name on the target")
     if positions.renamed():
         raise ValueError("a holder of positions with a group's name on the target")
-
-
-def refuse_doubled_places(rows: PlanRows) -> None:
-    """Raise ValueError if a group has two offsets for one partition of the target: one would be written, unseen."""
-    for group, table in rows.groups().items():
-        places = table.target_partitions()
-        if len(set(places)) == len(places):
-            continue
-        offsets = zip(places, table.whole("target_offset"), strict=True)
-        held = Counter(place for place, offset in offsets if offset is not None)
-        if twice := sorted(place for place, many in held.items() if many > 1):
-            raise ValueError(f"group {group!r} has two offsets for {twice[0]}")
 
 
 def _blocked(tables: Mapping[str, GroupRows]) -> frozenset[str]:

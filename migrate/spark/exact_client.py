@@ -36,8 +36,8 @@ class JavaMachine:
         self._progress = progress
         self._pool = ThreadPoolExecutor(1, "java-start")
         self._one_change = Lock()
-        self._began = time.monotonic()
-        self._jvm: Future[Any] | None = self._pool.submit(java_machine) if at_once else None
+        self._ended = 0.0
+        self._jvm: Future[Any] | None = self._start() if at_once else None
 
     def jvm(self) -> Any:
         """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` as often as it is asked.
@@ -47,14 +47,22 @@ class JavaMachine:
         with self._one_change:
             if self._jvm is None or self._has_failed_long_ago(self._jvm):
                 self._progress.step("starting Kafka's Java client")
-                self._began = time.monotonic()
-                self._jvm = self._pool.submit(java_machine)
+                self._jvm = self._start()
             starting = self._jvm
         return starting.result()
 
+    def _start(self) -> "Future[Any]":
+        def start() -> Any:
+            try:
+                return java_machine()
+            finally:
+                self._ended = time.monotonic()
+
+        return self._pool.submit(start)
+
     def _has_failed_long_ago(self, starting: "Future[Any]") -> bool:
         has_failed = starting.done() and starting.exception() is not None
-        return has_failed and time.monotonic() - self._began >= RETRY_SECONDS
+        return has_failed and time.monotonic() - self._ended >= RETRY_SECONDS
 
     def lost(self, jvm: Any) -> None:
         """Give up a JVM that does not answer; the next call of `jvm` starts another."""

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from migrate.errors import EnvironmentLacks
@@ -35,23 +34,30 @@ def java_executable() -> Path:
     return Path(on_path)
 
 
+def refuse_java_too_new() -> None:
+    """Raise `EnvironmentLacks` for a Java on which the installed Spark starts no session; other classes run there."""
+    from pyspark import __version__
+
+    version = java_version()
+    if int(version.split(".")[0]) > NEWEST_FOR_SPARK_4_0 and __version__.startswith("4.0."):
+        raise EnvironmentLacks(
+            f"{java_executable()} is Java {version}; Spark {__version__} does not start on Java "
+            f"{NEWEST_FOR_SPARK_4_0 + 1} or newer.",
+            HOW_TO_GET,
+        )
+
+
 def java_version() -> str:
     """Return the version of that Java, such as "17.0.15", without starting a JVM where its files tell.
 
-    Raises `EnvironmentLacks` if there is no working Java, or only one that the installed Spark does not start on.
+    Raises `EnvironmentLacks` if there is no working Java, or only one older than Spark 4 accepts.
     """
     java = java_executable()
     version = _released_version(java) or _printed_version(java)
     if version is None:
         raise EnvironmentLacks(f"`{java} -version` does not work.", HOW_TO_GET)
-    major = int(version.split(".")[0])
-    if major < LEAST_VERSION:
+    if int(version.split(".")[0]) < LEAST_VERSION:
         raise EnvironmentLacks(f"{java} is Java {version}; Spark 4 needs {LEAST_VERSION} or newer.", HOW_TO_GET)
-    if major > NEWEST_FOR_SPARK_4_0 and installed_version("pyspark").startswith("4.0."):
-        raise EnvironmentLacks(
-            f"{java} is Java {version}; Spark 4.0 does not start on Java {NEWEST_FOR_SPARK_4_0 + 1} or newer.",
-            HOW_TO_GET,
-        )
     return version
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.errors import UsageError
 from migrate.progress import in_background
 from migrate.spark.archive import ClassArchive
+from migrate.spark.java import refuse_java_too_new
 from migrate.spark.machine import (
     ADMIN_CLASS,
     has_class,
@@ -159,6 +160,7 @@ def _launch(master: str | None, conf: Mapping[str, str], start: Start) -> "Spark
     if SUBMITTED in os.environ:
         return _submitted(master, conf)
     chosen = master_of(master, conf)
+    refuse_java_too_new()
     settings = settings_of(chosen, conf, start.small)
     if start.daemon and is_local(chosen):
         settings = {_DAEMON: start.daemon} | settings

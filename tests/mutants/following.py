@@ -270,7 +270,7 @@ FOLLOWING = (
         "a-machine-that-failed-once-is-lost",
         "A JVM that did not start is started again after a while.",
         "migrate/spark/exact_client.py",
-        "        return has_failed and time.monotonic() - self._began >= RETRY_SECONDS\n",
+        "        return has_failed and time.monotonic() - self._ended >= RETRY_SECONDS\n",
         "        return False\n",
         ("tests/unit/spark/test_exact_client.py",),
     ),

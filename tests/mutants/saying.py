@@ -132,14 +132,6 @@ SAYING = (
         ("tests/unit/checks/test_groups.py",),
     ),
     Mutant(
-        "two-offsets-in-one-place-are-a-plan",
-        "A group has one offset for each partition of the target.",
-        "migrate/plan/plan.py",
-        "        refuse_doubled_places(self.rows)\n",
-        "",
-        ("tests/unit/plan/test_plan.py",),
-    ),
-    Mutant(
         "silent-leaders-hide-nothing",
         "An end that nobody told may hide newer commits.",
         "migrate/kafka/group_records.py",

@@ -14,7 +14,7 @@ from tests.unit.plans import row
 P0 = TopicPartition("A.orders", 0)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_is_a_wish_and_the_handlers_are_back_after_it(number: signal.Signals) -> None:
     before = [signal.getsignal(each) for each in SIGNALS]
     with Interruption() as interrupted:
@@ -23,6 +23,19 @@ def test_the_first_signal_is_a_wish_and_the_handlers_are_back_after_it(number: s
         assert interrupted
         assert [signal.getsignal(each) for each in SIGNALS] == before, "the second one acts as it always does"
     assert interrupted and [signal.getsignal(each) for each in SIGNALS] == before
+
+
+def test_a_terminal_that_closes_says_so_twice_and_ends_no_write() -> None:
+    """Its shell sends SIGHUP, and so does the kernel: what is being written is finished, read back and told."""
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        with Interruption() as outer, Interruption() as inner:
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert inner and outer and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_one_inside_another_tells_it_of_the_signal_that_it_took() -> None:

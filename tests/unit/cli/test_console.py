@@ -1,6 +1,7 @@
 """The terminal: results on stdout, one paragraph and an exit code for every error, whoever reads them."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -121,7 +122,7 @@ def test_the_code_that_a_command_leaves_with_is_the_exit_code(code):
 
 
 HALF_MADE = """
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 from migrate.cli.console import one_paragraph, take_signals
 from migrate.whole_file import replacing
@@ -132,16 +133,20 @@ take_signals()
 def command():
     with replacing(Path("cutover.plan")) as file:
         file.write(b"half")
-        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        for _ in range(int(sys.argv[2])):
+            os.kill(os.getpid(), getattr(signal, sys.argv[1]))
         file.write(b"more")
 
 command()
 """
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
-def test_a_kill_and_a_terminal_that_closes_leave_no_half_made_file_behind(tmp_path: Path, name: str, code: int) -> None:
-    words = [sys.executable, "-c", HALF_MADE, name]
+# A terminal that closes says so twice.
+@pytest.mark.parametrize(("name", "code", "times"), [("SIGTERM", 143, "1"), ("SIGHUP", 129, "1"), ("SIGHUP", 129, "2")])
+def test_a_kill_and_a_terminal_that_closes_leave_no_half_made_file_behind(
+    tmp_path: Path, name: str, code: int, times: str
+) -> None:
+    words = [sys.executable, "-c", HALF_MADE, name, times]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, list(tmp_path.iterdir())) == (code, []), ended.stderr
     assert ended.stderr.startswith(f"mm2-migrate: Interrupted by {name}. Run the same command again")
@@ -149,7 +154,7 @@ def test_a_kill_and_a_terminal_that_closes_leave_no_half_made_file_behind(tmp_pa
 
 def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
     ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN){HALF_MADE}"
-    words = [sys.executable, "-c", ignoring, "SIGHUP"]
+    words = [sys.executable, "-c", ignoring, "SIGHUP", "2"]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, (tmp_path / "cutover.plan").read_bytes()) == (0, b"halfmore"), ended.stderr
 
@@ -162,3 +167,26 @@ def test_a_signal_that_came_inside_a_client_is_no_fault_of_ours(capsys):
     with pytest.raises(SystemExit) as ended:
         interrupted()
     assert ended.value.code == 1 and capsys.readouterr().err.startswith("mm2-migrate: Interrupted.")
+
+
+UNDER_A_CALL = """
+import signal, sys, time
+from migrate.cli.console import take_signals
+
+take_signals()
+# As in a call of librdkafka's, no handler runs meanwhile.
+signal.signal(signal.SIGTERM, lambda *_: None)
+print("ready", flush=True)
+while True:
+    time.sleep(60)
+"""
+
+
+def test_a_second_sigterm_ends_it_also_amid_a_call_that_no_handler_interrupts() -> None:
+    with subprocess.Popen([sys.executable, "-c", UNDER_A_CALL], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None and running.stdout.readline() == "ready\n"
+        running.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(1.0)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30.0) == 143

@@ -73,12 +73,3 @@ def test_a_block_of_a_cluster_is_of_the_cluster_alone() -> None:
     plan = make_plan([make_row()], checks=(group, whole))
     assert plan.cluster_blocks() == (whole,) and plan.blocks_without_rows() == (group,)
     assert make_plan([make_row()], checks=(group, waived)).cluster_blocks() == ()
-
-
-def test_a_group_with_two_offsets_in_one_place_is_no_plan() -> None:
-    """Only one would be written, and the run would end once its intent was on disk."""
-    first, second = make_row("g", "orders", 0, target_offset=1), make_row("g", "orders", 0, target_offset=2)
-    with pytest.raises(ValueError, match=r"'g' has two offsets for A\.orders-0"):
-        make_plan([first, second])
-    # A row without a place has nothing to write, and another group its own.
-    assert len(make_plan([first, second._replace(target_offset=None), second._replace(group="h")]).rows) == 3

@@ -3,8 +3,7 @@
 import pytest
 
 from migrate.errors import EnvironmentLacks
-from migrate.spark import java
-from migrate.spark.java import java_executable, java_version
+from migrate.spark.java import java_executable, java_version, refuse_java_too_new
 
 
 def test_java_missing_is_one_line_that_says_how_to_get_it(monkeypatch, tmp_path):
@@ -39,15 +38,16 @@ def test_an_old_java_is_refused_with_its_version(monkeypatch, tmp_path):
 def test_a_java_that_spark_4_0_cannot_start_on_is_refused_before_it_is_started(monkeypatch, tmp_path):
     """Spark 4.0.0 on Java 25: `UnsupportedOperationException: getSubject is not supported`."""
     monkeypatch.setenv("JAVA_HOME", _home(tmp_path, "25.0.1"))
-    monkeypatch.setattr(java, "installed_version", lambda _: "4.0.0")
+    monkeypatch.setattr("pyspark.__version__", "4.0.0")
     with pytest.raises(
-        EnvironmentLacks, match=r"is Java 25\.0\.1; Spark 4\.0 does not start on Java 23.*Install Java 17"
+        EnvironmentLacks, match=r"is Java 25\.0\.1; Spark 4\.0\.0 does not start on Java 23.*Install Java 17"
     ):
-        java_version()
+        refuse_java_too_new()
 
 
 @pytest.mark.parametrize(("spark", "version"), [("4.0.0", "21.0.5"), ("4.0.0", "22.0.2"), ("4.2.0", "25.0.1")])
 def test_a_java_that_may_do_is_tried(monkeypatch, tmp_path, spark, version):
     monkeypatch.setenv("JAVA_HOME", _home(tmp_path, version))
-    monkeypatch.setattr(java, "installed_version", lambda _: spark)
+    monkeypatch.setattr("pyspark.__version__", spark)
+    refuse_java_too_new()
     assert java_version() == version
