@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from migrate.cli import inventory
-from migrate.cli.console import print_lines
+from migrate.cli.console import Ended, print_lines
 from migrate.cli.inventory_wiring import InventoryEdges
 from migrate.errors import UsageError
 from migrate.inventory.read import InventoryReaders
@@ -171,6 +172,18 @@ def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest(glance, le
             teller.unless_left(watch)
     else:
         assert teller.unless_left(watch) == left
+
+
+def test_a_kill_is_no_way_to_leave_a_watch():
+    """Its exit code says that it was killed, whatever the last look has shown."""
+    teller = inventory.Watcher(iter, lambda lines: None, SimpleNamespace(say=lambda text: None), LOOK)
+
+    def watch():
+        teller(Glance("a look", Sight(), True))
+        raise Ended(signal.SIGTERM)
+
+    with pytest.raises(Ended):
+        teller.unless_left(watch)
 
 
 @pytest.mark.parametrize("run", [inventory.run_list, inventory.run_describe])
