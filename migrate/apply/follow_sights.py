@@ -80,7 +80,8 @@ def other_topics(told: Mapping[str, str], ask: AskIds) -> frozenset[str]:
 def of_another_log(topics: Iterable[str], others: frozenset[str], where: str = "") -> Refusal | None:
     """Return the refusal of a group that has one of these topics, None where it has not.
 
-    On the source its commits may be of the log that is gone, and measured in the other one; on the target, what stands.
+    Its commits may be of the source's old log, and measured in the new one; or what stands there is of the target's old
+    log.
     """
     if not others or not (there := sorted(others.intersection(topics))):
         return None

@@ -30,7 +30,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """True once one of the signals came while it was entered; the second one acts as it always does, but for SIGHUP.
+    """True once one of the signals came while it was entered; a second one acts as always, but SIGHUP is ignored.
 
     Signals can only be taken in the main thread: elsewhere it is never true.
     """

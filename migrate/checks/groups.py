@@ -48,7 +48,7 @@ def name_unusable(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iter
         called = facts.target.names.get(group, group)
         if any(not each or "\0" in each for each in (group, called)):
             yield checks.GROUP_NAME_UNUSABLE.blocks(
-                group, "a name that Kafka's C client can send: not empty, without a NUL", both_names(group, called),
+                group, "a name that librdkafka can send: not empty, without a NUL", both_names(group, called),
                 "Leave the group out with --exclude-group, and move it with Kafka's own tools.",
             )  # fmt: skip
 

@@ -63,7 +63,8 @@ class Ended(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.number = signal.Signals(number)
+        self.name = signal.Signals(number).name
+        self.exit_code = 128 + number
 
 
 def take_signals() -> None:
@@ -74,14 +75,14 @@ def take_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
-    ours, pythons = socket.socketpair()
-    pythons.setblocking(False)
-    signal.set_wakeup_fd(pythons.detach(), warn_on_full_buffer=False)
-    Thread(target=_end_at_the_second, args=(ours,), name="signals", daemon=True).start()
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    signal.set_wakeup_fd(writing.detach(), warn_on_full_buffer=False)
+    Thread(target=_end_at_the_second, args=(reading,), name="signals", daemon=True).start()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    # A terminal that closes sends SIGHUP twice, by its shell and by the kernel: the second must not end the tidying.
+    # A terminal that closes sends SIGHUP twice, by its shell and by the kernel: the second must not end the clean-up.
     signal.signal(number, signal.SIG_IGN if number == signal.SIGHUP else signal.SIG_DFL)
     raise Ended(number)
 
@@ -110,9 +111,9 @@ def _unexpected(error: Exception) -> int:
 
 
 def _interrupted(end: KeyboardInterrupt) -> int:
-    by = f" by {end.number.name}" if isinstance(end, Ended) else ""
+    by = f" by {end.name}" if isinstance(end, Ended) else ""
     _complain(f"Interrupted{by}.", "Run the same command again: it starts afresh, or takes up what is left to write.")
-    return 128 + end.number if isinstance(end, Ended) else EXIT_FAILED
+    return end.exit_code if isinstance(end, Ended) else EXIT_FAILED
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -155,7 +156,7 @@ def exit_code_of(command_line: click.Command) -> int:
         # Click returns the code of `Context.exit`, and what the command returned where that was not called.
         code = command_line(standalone_mode=False)
     except click.Abort as end:
-        return 128 + end.__cause__.number if isinstance(end.__cause__, Ended) else EXIT_FAILED
+        return end.__cause__.exit_code if isinstance(end.__cause__, Ended) else EXIT_FAILED
     except click.ClickException as error:
         error.show()
         return error.exit_code

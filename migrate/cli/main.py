@@ -60,7 +60,7 @@ Exit codes:
   0  done
   1  failed, could not see all that it was asked for, or was interrupted by Ctrl-C
   2  wrong usage
-  3  refused by a safety check, or not ready (status); a plan with blocks is written, and exits 3
+  3  refused by a safety check, or not ready (status); a plan with blocks or no rows is written, and exits 3
   4  partly applied, followed or verified: the output names what was left out, failed, or is unknown
 """
 

@@ -51,8 +51,8 @@ PREFLIGHT_SECONDS = 15.0
 # Of every request, in seconds.
 LONGEST: dict[str, Any] = {"request_timeout": 3600.0}
 FRESH_SECONDS = 15.0
-# How long a client's end is waited for before the next one's.
-ENDING_SECONDS = 10.0
+# How long one client may take before the next one is destroyed beside it.
+DESTROYING_SECONDS = 10.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
 _PAUSE_SECONDS = 0.5
@@ -63,7 +63,7 @@ K = TypeVar("K")
 # One call that asks many things.
 _Reads = Callable[[AdminClient], Mapping[K, "Future[Any]"]]
 _dropped: "SimpleQueue[list[AdminClient]]" = SimpleQueue()
-# The threads whose client did not end in time.
+# The threads that took longer.
 _stuck: list[threading.Thread] = []
 
 
@@ -286,11 +286,11 @@ def _start_destroying() -> None:
     def destroy() -> None:
         while True:
             # By a thread of its own: one that hangs for ever must not keep all later ones alive.
-            ending = threading.Thread(target=_dropped.get().clear, name=DESTROYER, daemon=True)
-            ending.start()
-            ending.join(ENDING_SECONDS)
-            if ending.is_alive():
-                _stuck[:] = [*(thread for thread in _stuck if thread.is_alive()), ending]
+            destroying = threading.Thread(target=_dropped.get().clear, name=DESTROYER, daemon=True)
+            destroying.start()
+            destroying.join(DESTROYING_SECONDS)
+            if destroying.is_alive():
+                _stuck[:] = [*(thread for thread in _stuck if thread.is_alive()), destroying]
 
     # Started once, by whoever drops the first: a finalizer may run where no thread can be started.
     threading.Thread(target=destroy, name=DESTROYER, daemon=True).start()

@@ -45,15 +45,17 @@ class GroupRecords:
         `most` refuses, before anything is read, to read more offsets than that.
         """
         with self._turn:
-            return self._read(groups, with_gaps, any_will_do, most)
+            try:
+                return self._read(groups, with_gaps, any_will_do, most)
+            except ClusterError as error:
+                return Failure("_FAIL", error.problem)
+            except KafkaException as error:
+                return failure_of(error)
 
     def _read(
         self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None
     ) -> Mapping[str, GroupRecord] | Failure:
-        try:
-            topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
-        except ClusterError as error:
-            return Failure("_FAIL", error.problem)
+        topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
         if topic is None:
             # Not shown without DESCRIBE, and not there before the first group.
             return Failure("UNKNOWN_TOPIC_OR_PARTITION", f"{OFFSETS_TOPIC} is not shown")
@@ -79,16 +81,11 @@ class GroupRecords:
         if not places:
             return frozenset()
         backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, OPEN_SECONDS)
-        try:
-            written = self._ends(places, IsolationLevel.READ_UNCOMMITTED)
+        written = self._ends(places, IsolationLevel.READ_UNCOMMITTED)
+        hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
+        while hidden and not isinstance(hidden, Failure) and not backoff.is_over:
+            backoff.pause()
             hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
-            while hidden and not isinstance(hidden, Failure) and not backoff.is_over:
-                backoff.pause()
-                hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
-        except ClusterError as error:
-            return Failure("_FAIL", error.problem)
-        except KafkaException as error:
-            return failure_of(error)
         return hidden
 
     def _too_many(self, partitions: Collection[int], most: int) -> Failure | None:
@@ -96,12 +93,7 @@ class GroupRecords:
         places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
         if not places:
             return None
-        try:
-            starts, ends = (self._ends(places, IsolationLevel.READ_COMMITTED, spec) for spec in RANGE)
-        except ClusterError as error:
-            return Failure("_FAIL", error.problem)
-        except KafkaException as error:
-            return failure_of(error)
+        starts, ends = (self._ends(places, IsolationLevel.READ_COMMITTED, spec) for spec in RANGE)
         return too_many(starts, ends, most)
 
     def _ends(

@@ -58,7 +58,7 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
     yield from _section("Moved on by consumers:", (_sentence(f, called) for f in moved), width)
     rows = Counter((row.group, row.why, row.reason) for row in verification.not_written)
     those = (
-        f"{_called(group, called)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
+        f"{_both_names(group, called)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
         for (group, why, reason), count in rows.items()
     )
     yield from _section("Not written, so not verified:", those, width)
@@ -97,7 +97,7 @@ def _rest(verification: Verification) -> str:
 
 def _sentence(finding: VerifyFinding, called: Mapping[str, str]) -> str:
     partition, group = finding.target_partition, finding.group
-    where = f"{_called(group, called)} {name(partition.topic)}:{partition.partition}"
+    where = f"{_both_names(group, called)} {name(partition.topic)}:{partition.partition}"
     return f"{where}: {safe(finding.sentence)}"
 
 
@@ -218,7 +218,7 @@ def _place(row: VerifyFinding | NotWritten, called: Mapping[str, str]) -> dict[s
     return _names(row.group, called) | {"target_topic": partition.topic, "partition": partition.partition}
 
 
-def _called(group: str, called: Mapping[str, str]) -> str:
+def _both_names(group: str, called: Mapping[str, str]) -> str:
     return both_names(group, called.get(group, group))
 
 
@@ -273,7 +273,7 @@ def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], called: Mapping[
 def _lines(proof: RowProof, called: Mapping[str, str]) -> Iterator[list[str]]:
     """Yield a row's cells, and those of the line below it: the planned offset, where that is not the committed one."""
     row = proof.row
-    place = [_called(row.group, called), f"{name(row.source_topic)}:{row.partition}"]
+    place = [_both_names(row.group, called), f"{name(row.source_topic)}:{row.partition}"]
     yield [*place, *_record(proof, proof.source), *_record(proof, proof.target), str(proof.verdict)]
     if proof.planned is not None:
         yield [*[""] * 6, *_record(proof, proof.planned), PLANNED]
@@ -289,7 +289,7 @@ def _record(proof: RowProof, answer: Next | Failure) -> tuple[str, str, str, str
 
 def _one_above_the_other(proof: RowProof, aliases: tuple[str, str], called: Mapping[str, str]) -> Iterator[str]:
     row = proof.row
-    yield f"{_called(row.group, called)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
+    yield f"{_both_names(row.group, called)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
     widest = max(map(cells, aliases))
     sides = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
     if proof.planned is not None:

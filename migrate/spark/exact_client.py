@@ -36,6 +36,7 @@ class JavaMachine:
         self._progress = progress
         self._pool = ThreadPoolExecutor(1, "java-start")
         self._one_change = Lock()
+        # When the newest start was over, well or not.
         self._ended = 0.0
         self._jvm: Future[Any] | None = self._start() if at_once else None
 

@@ -35,7 +35,7 @@ def java_executable() -> Path:
 
 
 def refuse_java_too_new() -> None:
-    """Raise `EnvironmentLacks` for a Java on which the installed Spark starts no session; other classes run there."""
+    """Raise `EnvironmentLacks` for a Java on which the installed Spark starts no session; Kafka's client needs none."""
     from pyspark import __version__
 
     version = java_version()

@@ -20,13 +20,13 @@ class AmongEquals:
         """Return what stands for all records that equal this one."""
         return self.numbers.get(identity, identity)
 
-    def really_lost(self, lost: Set[str], target_offset: int, but: Set[str] = frozenset()) -> Set[str]:
+    def really_lost(self, lost: Set[str], target_offset: int, unowed: Set[str] = frozenset()) -> Set[str]:
         """Return those of the lost records of whose content the group reads less often than it is owed and could.
 
-        A record without a twin is always among them. Nobody is owed the records of `but`.
+        A record without a twin is always among them. Nobody is owed the records of `unowed`.
         """
         there, ahead = self._copies(0), self._copies(target_offset)
-        owed = self.owed - Counter(self.content(identity) for identity in self.owed_identities & but)
+        owed = self.owed - Counter(self.content(identity) for identity in self.owed_identities & unowed)
         short = {content for content, many in owed.items() if ahead[content] < min(many, there[content])}
         return {identity for identity in lost if self.content(identity) in short}
 

@@ -93,7 +93,7 @@ class Row:
     def _is_lost_to_pending(self, lost: Set[str], really: Set[str]) -> bool:
         """True if every lost record is pending, or the copy of a pending one that it equals was taken for its own."""
         pending = self._pending()
-        return really <= pending | self._equal_to_pending() or not self.equals.really_lost(lost, self.d, but=pending)
+        return really <= pending | self._equal_to_pending() or not self.equals.really_lost(lost, self.d, unowed=pending)
 
     def _pending(self) -> Set[str]:
         return {e.identity for e in self.world.source if e.pending}

@@ -149,7 +149,7 @@ def test_one_client_that_never_ends_does_not_keep_later_ones_alive(bootstrap, de
         def clear(self) -> None:
             ended.wait(WAIT_SECONDS)
 
-    monkeypatch.setattr(module, "ENDING_SECONDS", 0.1)
+    monkeypatch.setattr(module, "DESTROYING_SECONDS", 0.1)
     connection = to(bootstrap)
     connection.collect(answered)
     module._dropped.put(NeverEnds())
