@@ -44,7 +44,7 @@ def spark_jars_folder() -> Path:
     try:
         from pyspark.find_spark_home import _find_spark_home
     except ImportError:
-        raise EnvironmentLacks("pyspark is not installed.", "Install it: pip install 'pyspark>=4.0,<5'.") from None
+        raise EnvironmentLacks("pyspark is not installed.", "Install it: pip install 'pyspark>=4.0,<4.3'.") from None
     return Path(_find_spark_home(), "jars")
 
 
