@@ -212,7 +212,7 @@ def _unread_log(side: str, failure: Failure) -> str:
     return f"The {side}'s log could not be read: {failure}."
 
 
-def judge(
+def judge(  # noqa: C901, PLR0911, PLR0912 - one verdict after another, in the order that decides
     row: Row,
     source: Next | Failure,
     target: Next | Failure,

@@ -22,7 +22,7 @@ _KEY_ENTRY, _CERTIFICATE_ENTRY = 1, 2
 _PROTECTOR = bytes.fromhex("060a2b060104012a02110101")
 
 
-class UnreadableStore(Exception):  # noqa: N818  (becomes a ConfigError where the setting's name is known)
+class UnreadableStore(Exception):  # becomes a ConfigError where the setting's name is known
     """Raised where a store cannot be used; says why, in half a sentence without any secret."""
 
 

@@ -24,7 +24,7 @@ LAGGING_SECONDS = 5.0
 HOPELESS_SECONDS = 15.0
 
 
-class Silence(Exception):  # noqa: N818  (becomes a ClusterError where the cluster's name is known)
+class Silence(Exception):  # becomes a ClusterError where the cluster's name is known
     """Raised where a cluster did not answer for too long, or answered with `problem` that it never will."""
 
     def __init__(self, problem: KafkaError | None = None) -> None:

@@ -13,7 +13,7 @@ from migrate.match.protocol import LogSlice, Needs, OffsetRange, PartitionQuesti
 from migrate.model import LogRange, Side
 
 
-class MissingRanges(Exception):  # noqa: N818  (a question to the reader, not an error)
+class MissingRanges(Exception):  # a question to the reader, not an error
     """Raised where the laws need what was not read yet: ranges of either log, first offsets by timestamp."""
 
     def __init__(

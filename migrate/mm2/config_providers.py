@@ -117,7 +117,7 @@ class Providers:
         return self._properties.get(f"{PROVIDERS}.{name}.param.{parameter}", "").strip(BLANKS)
 
 
-class _Nothing(Exception):  # noqa: N818  (never leaves this module)
+class _Nothing(Exception):  # never leaves this module
     """Raised where a reference resolves to nothing; says why, in half a sentence."""
 
 

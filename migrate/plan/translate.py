@@ -131,7 +131,7 @@ _MISSING_THEN = {
 }
 
 
-def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:
+def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:  # noqa: PLR0911 - the laws in their order
     """Return where the commit belongs on the target, or why no law says."""
     key = facts.key
     if facts.missing_then:

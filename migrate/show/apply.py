@@ -72,7 +72,7 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
     yield from _next(result, typed, approval, width)
 
 
-def _verdict(result: ApplyResult) -> tuple[str, Colour]:
+def _verdict(result: ApplyResult) -> tuple[str, Colour]:  # noqa: PLR0911 - one sentence for each outcome
     assessment, counts = result.assessment, result.counts()
     done, doing = ("RESTORED", "restored") if assessment.plan.header.kind == UNDO else ("APPLIED", "set")
     if result.exit_code == EXIT_DONE:

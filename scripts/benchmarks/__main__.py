@@ -34,7 +34,7 @@ def _checkout(path: str) -> Path:
     return folder
 
 
-def main() -> None:
+def main() -> None:  # noqa: PLR0915 - a list of options
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     benches = parser.add_subparsers(dest="bench", metavar="NAME")
     read = benches.add_parser("read", help=READ, description=READ)

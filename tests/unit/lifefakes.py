@@ -250,7 +250,9 @@ class Disk:
                 self.close(descriptor)
 
 
-def befall(trouble: Trouble, target: Target, disk: Disk, groups: list[str], meddle: Callable[[str], None]) -> None:
+def befall(  # noqa: C901 - one small function for each place where trouble can come
+    trouble: Trouble, target: Target, disk: Disk, groups: list[str], meddle: Callable[[str], None]
+) -> None:
     """Let the next command meet this trouble; `meddle` commits to a group as a colleague does."""
     for which, answer in trouble.answers:
         for call in WRITES:

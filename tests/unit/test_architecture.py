@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what stays pure, what is imported late, how large things may be."""
+"""The laws of the layout: who may import whom, what stays pure, what is imported late, what is installed."""
 
 import ast
 import gc
@@ -6,15 +6,11 @@ import re
 import subprocess
 import sys
 from configparser import ConfigParser
+from functools import cache
 from pathlib import Path
 
-import pytest
-
-import migrate
-
-PACKAGE = Path(migrate.__file__).parent
-TESTS = Path(__file__).parents[1]
-MODULES = sorted(PACKAGE.rglob("*.py"))
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "migrate"
 # A wing imports itself and what stands before it. Only the last plugs the two adapters in, and nothing imports it.
 WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply", "show", "cli")
 ADAPTERS = ("kafka", "spark", "holders")
@@ -26,6 +22,17 @@ HALL = {
 BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "random", "socket", "subprocess"}
 PURE = ("match", "checks", "plan", "show")
+
+
+def modules(folder: Path) -> list[Path]:
+    """All modules below a folder; a folder that was renamed must not pass for one that breaks no rule."""
+    found = sorted(folder.rglob("*.py"))
+    assert found, f"no module in {folder}"
+    return found
+
+
+def place(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 def parsed(path: Path) -> ast.Module:
@@ -40,22 +47,30 @@ def parsed(path: Path) -> ast.Module:
         gc.enable()
 
 
-def imported(path: Path) -> set[str]:
-    found = set()
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """Every dotted name that a module imports, at any depth: `from . import x` of a/b.py as both `a` and `a.x`."""
+    package, found = path.relative_to(ROOT).parent.parts, set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
 
 
 def wing(name: str) -> str:
     """The wing that a module's dotted name, below `migrate`, lies in."""
     first = name.split(".")[0]
-    return (
-        "hall" if first in HALL or first == "__version__" else first if first in WINGS + ADAPTERS else "without a wing"
-    )
+    if first in HALL or first == "__version__":
+        return "hall"
+    return first if first in WINGS + ADAPTERS else "none"
+
+
+def wing_of(path: Path) -> str:
+    return wing(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
 
 
 def wings_imported(path: Path) -> set[str]:
@@ -71,115 +86,38 @@ def allowed(where: str) -> set[str]:
     return below | set(ADAPTERS) if where == "cli" else below
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_imports_its_own_wing_and_those_below_it(path: Path) -> None:
-    where = path.parent.name if path.parent != PACKAGE else wing(path.stem)
-    if path.name != "__main__.py":
-        assert wings_imported(path) <= allowed(where)
+def test_a_module_imports_its_own_wing_and_those_below_it() -> None:
+    offenders = []
+    for path in modules(PACKAGE):
+        where = wing_of(path)
+        if where == "none":
+            offenders.append(f"{place(path)} lies in no wing")
+        elif path.name != "__main__.py" and (above := wings_imported(path) - allowed(where)):
+            offenders.append(f"{place(path)} imports from {', '.join(sorted(above))}")
+    assert not offenders, "\n".join(offenders)
 
 
-@pytest.mark.parametrize("path", [p for w in PURE for p in sorted((PACKAGE / w).glob("*.py"))], ids=lambda p: p.stem)
-def test_a_module_of_a_pure_wing_imports_no_edge(path: Path) -> None:
-    assert not {name.split(".")[0] for name in imported(path)} & EDGES
+def test_a_module_of_a_pure_wing_imports_no_edge() -> None:
+    offenders = []
+    for path in (path for pure in PURE for path in modules(PACKAGE / pure)):
+        if edges := {name.split(".")[0] for name in imported(path)} & EDGES:
+            offenders.append(f"{place(path)} imports {', '.join(sorted(edges))}")
+    assert not offenders, "\n".join(offenders)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_only_the_command_line_and_the_adapters_have_the_machines_clock(path: Path) -> None:
-    if path.parent.name not in ("cli", *ADAPTERS):
-        assert "migrate.clock.SystemClock" not in imported(path)
+def test_only_the_command_line_and_the_adapters_have_the_machines_clock() -> None:
+    elsewhere = (path for path in modules(PACKAGE) if wing_of(path) not in ("cli", *ADAPTERS))
+    offenders = [place(path) for path in elsewhere if "migrate.clock.SystemClock" in imported(path)]
+    assert not offenders, "\n".join(offenders)
 
 
-# Modules without a test file of their own name: which tests hold them, and why there.
-HELD_ELSEWHERE = {
-    "ports": ("unit/kafka/test_hosted.py", "protocols only: their adapters are tested, mypy holds the shapes"),
-    "cli/apply": ("unit/apply/test_life_of_a_plan.py", "its laws run apply, rollback and verify as commands"),
-    "cli/follow_command": ("unit/cli/test_follow.py", "the words that the command is typed in"),
-    "cli/followed": ("unit/cli/test_follow.py", "reads the status file that the command writes"),
-    "cli/inventory_wiring": ("integration/test_long_group_records.py", "puts real clients together"),
-    "cli/explain": ("unit/cli/test_main.py", "reads a plan and prints show/explain"),
-    "cli/model_wiring": ("integration/test_models.py", "puts real clients together"),
-    "cli/mm2_offsets": ("integration/test_status.py", "prints what clusters answer"),
-    "cli/offline": ("unit/cli/test_main.py", "declares commands, which tests type as users do"),
-    "cli/plan_wiring": ("unit/cli/test_wiring.py", "what the commands are plugged into is told together"),
-    "apply/proof_logs": ("unit/apply/test_record_proof.py", "what a proof reads, beside what it makes of it"),
-    "cli/report": ("unit/show/test_report_page.py", "writes the page that show makes"),
-    "cli/status": ("unit/plan/test_status.py", "prints what plan/status and plan/watch tell"),
-    "kafka/host": ("unit/kafka/test_hosted.py", "the other end of kafka/hosted, only ever started by it"),
-    "kafka/rights": ("integration/test_security.py", "only brokers with ACLs tell"),
-    "match/comparison": ("unit/match/test_tail_comparer.py", "values and a port, which both comparers use"),
-    "match/protocol": ("unit/match/test_matcher.py", "values that the matcher exchanges"),
-    "mm2/topics": ("unit/mm2/test_topic_reader.py", "values and a port: the reader returns them"),
-    "survey/group_facts": ("unit/survey/test_remembered_facts.py", "values and a port"),
-    "checks/positions": ("unit/plan/test_held.py", "plans with positions show each check, and what it blocks"),
-    "survey/read_held": ("unit/plan/test_held.py", "plans with positions show what two looks give"),
-    "holders/reader": ("spark/test_position_reader.py", "reads through Spark's own file systems"),
-    "spark/java_client": ("integration/test_exact.py", "maps what only brokers answer"),
-    "spark/java_commits": ("integration/test_exact_bytes.py", "reads what only brokers store"),
-    "spark/python_workers": ("integration/test_cutover.py", "only a plan of real clusters has work for them"),
-    "spark/questions": ("spark/test_comparer.py", "what the comparer asks, held here or in Spark"),
-    "spark/scanner": ("integration/test_spark_reading.py", "reads what only brokers hold"),
-    "spark/java_writer": ("integration/test_exact_bytes.py", "writes what only brokers store"),
-}
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_has_a_test_of_its_own_name_or_a_reason_not_to(path: Path) -> None:
-    module = path.relative_to(PACKAGE).with_suffix("")
-    name = f"test_{module.name}.py"
-    folders = [TESTS / "unit" / module.parent, *([TESTS / "spark"] if module.parent.name == "spark" else [])]
-    has_own = module.name.startswith("__") or any((folder / name).is_file() for folder in folders)
-    held = HELD_ELSEWHERE.get(str(module))
-    assert has_own == (held is None), f"{module}: neither {name} nor a reason, or both"
-    assert held is None or (TESTS / held[0]).is_file()
-
-
-def test_no_module_of_a_wing_repeats_the_name_of_another_in_it() -> None:
-    for wing_of_it in WINGS[1:]:
-        assert not [p.name for p in (PACKAGE / wing_of_it).glob("*.py") if p.stem.startswith(f"{wing_of_it}_")]
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_what_a_module_holds_stays_small_enough_to_read(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 400
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ClassDef):
-            assert lines_of(node) <= 200, f"class {node.name}"
-        elif isinstance(node, ast.FunctionDef):
-            named = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-            assert lines_of(node) <= 60, f"{node.name}()"
-            assert len([name for name in named if name not in ("self", "cls")]) <= 7, f"{node.name}()"
-
-
-def test_a_public_class_name_is_used_once() -> None:
-    names = [
-        node.name
-        for path in MODULES
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
-    assert sorted(names) == sorted(set(names))
-
-
-def lines_of(node: ast.ClassDef | ast.FunctionDef) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno + 1
-
-
-@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda p: str(p.relative_to(TESTS)))
-def test_no_test_module_is_imported_by_another_what_they_share_lies_in_builders(path):
-    modules = {name for name in imported_names(path) if name.startswith("tests.")}
-    assert not {name for name in modules if any(part.startswith("test_") for part in name.split("."))}
-
-
-def imported_names(path: Path) -> set[str]:
-    """Whatever is imported, also a module by its package: `from tests.unit import test_rows`."""
-    found = imported(path)
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom):
-            package = path.relative_to(TESTS.parent).parent.parts
-            base = [*package[: len(package) - node.level + 1]] if node.level else []
-            whole = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {whole, *(f"{whole}.{alias.name}" for alias in node.names if alias.name.startswith("test_"))}
-    return found
+def test_no_test_module_is_imported_by_another_what_they_share_lies_in_builders():
+    offenders = []
+    for path in modules(ROOT / "tests"):
+        names = [name for name in imported(path) if name.startswith("tests.")]
+        if tests := [name for name in names if any(part.startswith("test_") for part in name.split("."))]:
+            offenders.append(f"{place(path)} imports {', '.join(sorted(tests))}")
+    assert not offenders, "\n".join(offenders)
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -207,14 +145,17 @@ DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "yaml": "pyyaml", "py4j":
 
 def test_whatever_the_product_imports_is_installed_with_it():
     settings = ConfigParser()
-    settings.read(PACKAGE.parent / "setup.cfg")
+    settings.read(ROOT / "setup.cfg")
 
     def named(section, option):
         lines = settings[section][option].splitlines()
         return {re.split(r"[<>=\[]", line)[0].lower() for line in lines if line and not line.startswith("#")}
 
     required, notebook = named("options", "install_requires"), named("options.extras_require", "notebook")
-    for path in PACKAGE.rglob("*.py"):
+    offenders = []
+    for path in modules(PACKAGE):
         tops = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"migrate"}
-        allowed = required | notebook if path.name.startswith("review") else required
-        assert {DISTRIBUTIONS.get(top, top) for top in tops} <= allowed, path.name
+        installed = required | notebook if path.name.startswith("review") else required
+        if lacking := {DISTRIBUTIONS.get(top, top) for top in tops} - installed:
+            offenders.append(f"{place(path)} imports {', '.join(sorted(lacking))}")
+    assert not offenders, "\n".join(offenders)
