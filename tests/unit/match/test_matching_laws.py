@@ -5,14 +5,13 @@ and the command that finds it again.
 """
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-import tests.world
 from tests.seeds import new_seed
 from tests.world.broken import BROKEN
 from tests.world.budget import Budget, overdrawn
+from tests.world.found import FOUND, found_worlds, kinds_now, line_to_keep
 from tests.world.kinds import EXCUSED
 from tests.world.tally import Asked, Draw, Tally, tally
 from tests.world.troubles import LOSSY, TROUBLES
@@ -21,8 +20,6 @@ ROWS, LONG_ROWS = 1_000, 2_000
 SEEDS, LONG_SEEDS = 10, 100
 FRESH_ROWS = 20_000
 SEEDS_FROM = 1_000_000
-# Worlds that fresh draws found: seed, match limit, size. A seed means nothing any more once the simulation changes.
-FOUND = Path(tests.world.__file__).with_name("found.txt")
 
 # What the matching uses of each excuse, counted on these very seeds.
 CROSSED = Budget(
@@ -221,11 +218,10 @@ def test_a_matching_that_is_broken_in_some_worlds_only_is_caught(matcher):
     assert broken.failures or overdrawn([broken], budget)
 
 
-@pytest.mark.parametrize("line", FOUND.read_text().splitlines())
-def test_a_world_that_once_broke_a_law_breaks_none(line):
-    seed, match_limit, size = line.split("#")[0].split()
-    judged, _ = Asked(match_limit=int(match_limit))(Draw(size=float(size)).world(int(seed)))
-    assert not {violation.kind for violation in judged.violations} - EXCUSED
+@pytest.mark.parametrize("world", found_worlds(), ids=lambda world: world.seed)
+def test_a_world_that_a_fresh_draw_found_has_the_kinds_it_was_kept_with_and_all_of_them_are_excused(world):
+    assert kinds_now(world.seed, world.match_limit, world.size) == world.kinds
+    assert world.kinds.keys() <= EXCUSED
 
 
 @pytest.mark.long
@@ -236,9 +232,9 @@ def test_no_law_is_broken_in_worlds_that_nobody_has_seen(match_limit):
     ask = Asked(match_limit=match_limit)
     sums = tally(ask, Draw(), seed, FRESH_ROWS)
     if sums.failures:
-        found = {sums.smallest[kind].seed: kind for kind in sums.failures}
+        found = {sums.smallest[kind].seed for kind in sums.failures}
         with FOUND.open("a", encoding="utf-8") as file:
-            file.writelines(f"{seed} {match_limit} 1.0  # {kind}\n" for seed, kind in found.items())
+            file.writelines(f"{line_to_keep(seed, match_limit)}\n" for seed in sorted(found))
     again = f"--seed {seed} --rows {FRESH_ROWS} --match-limit {match_limit}"
     assert not sums.failures, f"{told(sums, ask, again)}\nkept in {FOUND}: commit it with what mends it"
     budget, rows = (LITTLE_READ_MANY, LITTLE_READ_ROWS) if match_limit == 10 else (CROSSED_LONG, LONG_SEEDS * LONG_ROWS)
