@@ -101,12 +101,13 @@ def test_a_plan_without_groups_counts_all_commits_as_filtered():
     assert {"not-drained", "producers-stopped"} <= {c.check for c in plan.header.checks if c.level is Level.PASS}
 
 
-def test_a_topic_that_the_source_lacks_is_a_row_and_no_error():
+def test_a_topic_that_neither_cluster_has_is_a_row_and_its_check_blocks_the_rest_of_its_holder():
     plan = plan_with(read(("job", "gone", 0, 5), ("job", "t", 0, 55)))
-    assert {row.reason for row in plan.positions} == {
-        "target-topic-missing",
-        "holder-blocked",
-    } or plan.blocked_holders()
+    assert {(row.source_topic, row.decision, row.reason) for row in plan.positions} == {
+        ("gone", Decision.BLOCK, "target-topic-missing"),
+        ("t", Decision.BLOCK, "target-topic-exists"),
+    }
+    assert blocking(plan) == {("target-topic-exists", "gone")}
     assert plan.blocked_holders() == {"job"} and not plan.blocked_groups()
 
 
