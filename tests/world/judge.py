@@ -54,8 +54,7 @@ def judge(world: World, run: Run) -> Judgement:
 
 
 def _estimated(world: World, g: int, place: Unmatched) -> Iterator[Violation]:
-    """Law 2: the smaller of the proven sync's lower end and the timestamp's. It is loss-free under a premise only, so
-    a loss is excused."""
+    """Law 2: the smaller of the proven sync's lower end and the timestamp's loses nothing."""
     if place.guard_offset is None:
         return
     lower = world.target_log.start
@@ -84,11 +83,8 @@ def _tail(world: World, run: Run) -> Iterator[Violation]:
     absent = _still_to_come(world, to_come)
     detail = f"MM2 is still to copy {named(e.identity for e in absent)}" if absent else ""
     if detail := detail or _stopped_midway(world, to_come):
-        # An open transaction on the target is another check's to tell: it is not drained.
-        kind = "not-drained-open" if world.target_open else "not-drained"
-        yield Violation(
-            "not-drained-missing" if absent and _told_as_missing(absent, world, run) else kind, None, detail
-        )
+        is_told = absent and _told_as_missing(absent, world, run)
+        yield Violation("not-drained-missing" if is_told else "not-drained", None, detail)
     elif any(e.identity not in {copy.identity for copy in world.target_seen} for e in to_come):
         yield Violation("not-drained-alike", None, "the copies of equal records stand for those still to come")
 

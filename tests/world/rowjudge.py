@@ -317,7 +317,7 @@ class Row:
             return "missing-invented-changed"
         if not well_calibrated(self.world, self.run):
             return "missing-invented-uncalibrated"
-        return "missing-invented" if self.place.exact else "missing-invented-bounded"
+        return "missing-invented"
 
     def _was_deleted(self) -> bool:
         starts = (self.world.source_log.start, self.world.target_log.start)

@@ -22,11 +22,11 @@ def test_a_live_group_on_the_target_blocks_itself_and_no_waiver_helps():
     assert blocked(policies=waived, target_states=live) == {"g"}
 
 
-@pytest.mark.parametrize("group", ["", "pay\0x"])
-def test_a_group_whose_name_the_client_would_change_is_blocked_and_the_others_are_not(group):
+@pytest.mark.parametrize(("group", "shown"), [("", '""'), ("pay\0x", "pay\\x00x")])
+def test_a_group_whose_name_the_client_would_change_is_blocked_and_the_others_are_not(group, shown):
     rows = (row(group), row("h", "u"))
     (block,) = found("group-name-unusable", rows=rows)
-    assert (block.subject, block.level) == (group, Level.BLOCK) and "\0" not in block.seen
+    assert (block.subject, block.level, block.seen) == (group, Level.BLOCK, shown)
     assert blocked(rows=rows) == {group}
 
 
@@ -67,7 +67,8 @@ def test_too_many_rereads_block_their_group_and_can_be_accepted():
 
 def test_partitions_never_committed_are_named_with_what_decides_there():
     result = found("partitions-never-committed", never_committed={"g": ("t-1",)})[0]
-    assert result.level is Level.WARN and "t-1" in result.seen and "auto.offset.reset" in result.todo
+    assert result.level is Level.WARN and result.seen == "none on t-1"
+    assert "There auto.offset.reset decides on the target: set it to earliest" in result.todo
 
 
 def test_a_misspelt_group_name_is_a_block_though_it_has_no_row():
@@ -144,7 +145,11 @@ def test_an_expiry_that_nobody_can_tell_says_what_to_do():
 
 
 def test_a_group_that_is_alive_on_the_target_is_told_once():
-    assert "g" not in levels("offsets-expiry", target_states={"g": GroupState("Stable", 1), "h": GroupState("Empty")})
+    an_hour = asked(target_settings=BrokerSettings(HOUR, True))
+    alive = an_hour | {"target_states": {"g": GroupState("Stable", 1), "h": GroupState("Empty")}}
+    assert levels("offsets-expiry", **an_hour) == {"g": Level.BLOCK, "h": Level.BLOCK}
+    assert levels("offsets-expiry", **alive) == {"h": Level.BLOCK}
+    assert levels("target-group-empty", **alive)["g"] is Level.BLOCK
 
 
 def test_commits_that_move_without_members_are_named_with_how_far():

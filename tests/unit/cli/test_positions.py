@@ -14,7 +14,7 @@ from migrate.cli.offline import POSITION_FORMATS
 from migrate.model import Decision
 from migrate.plan.file import write_plan
 from migrate.plan.plan import PositionOrigin
-from migrate.show.positions import FORMATS_OF_POSITIONS
+from migrate.show.positions import BESIDE, FORMATS_OF_POSITIONS
 from tests.builders import make_plan, make_position, make_row, make_untranslated
 from tests.unit.commands import clusters, run
 
@@ -63,10 +63,29 @@ def test_the_command_line_offers_the_forms_that_there_are():
     assert POSITION_FORMATS == FORMATS_OF_POSITIONS
 
 
+PRINTED = {
+    "csv": "holder,topic,partition,offset,meaning,grade,rereads_at_most\njob,A.orders,0,6,next,estimated,\n",
+    "jsonl": '{"holder": "job", "topic": "A.orders", "partition": 0, "offset": 6, "meaning": "next", '
+    '"grade": "estimated", "rereads_at_most": null}\n',
+    "spark": '{"A.orders":{"0":6}}\n',
+    "flink": "A.orders,0,6\n",
+    "flink-sql": "'topic'='A.orders', 'scan.startup.mode'='specific-offsets', "
+    "'scan.startup.specific-offsets'='partition:0,offset:6'\n",
+    "hudi": "A.orders,0:6\n",
+    "druid": '{"type":"kafka","partitions":{"type":"end","stream":"A.orders","partitionOffsetMap":{"0":6}}}\n',
+    "routine-load": "ALTER ROUTINE LOAD FOR job FROM "
+    'KAFKA("kafka_topic"="A.orders","kafka_partitions"="0","kafka_offsets"="6");\n',
+    "connect": '{"offsets":[{"partition":{"kafka_topic":"A.orders","kafka_partition":0},'
+    '"offset":{"kafka_offset":6}}]}\n',
+    "kcg": "job,A.orders,0,6\n",
+}
+
+
 @pytest.mark.parametrize("form", [f for f in FORMATS_OF_POSITIONS if f != "spark-checkpoint"])
-def test_each_form_is_printed_for_one_holder(plan, form):
+def test_each_form_is_printed_for_one_holder_and_says_on_stderr_what_to_do_with_it(plan, form):
     shown = positions(plan, "--format", form, "--holder", "job")
-    assert shown.exit_code == 0 and "6" in shown.stdout and shown.stderr.strip()
+    assert shown.exit_code == 0 and shown.stdout == PRINTED[form]
+    assert shown.stderr.startswith(f"{BESIDE[form]}\n")
 
 
 def test_a_form_of_one_holder_asks_which(plan):

@@ -80,16 +80,24 @@ def test_confluents_7_4_is_kafka_3_4_which_neither_stops_nor_resets_by_rest():
     assert any("7.4.1-ccs" in line and "Kafka 3.4" in line for line in told)
 
 
-@pytest.mark.parametrize("version", ["", "7.4.1-vendor", "9.0.0-ce"])
-def test_of_an_unknown_version_both_ways_are_printed_with_the_versions_that_they_need(version):
+@pytest.mark.parametrize(
+    ("version", "unknown"),
+    [
+        ("", "Nobody told Kafka's version"),
+        ("7.4.1-vendor", "Which Kafka 7.4.1-vendor is, is not known here"),
+        ("9.0.0-ce", "Which Kafka 9.0.0-ce is, is not known here"),
+    ],
+)
+def test_of_an_unknown_version_both_ways_are_printed_with_the_versions_that_they_need(version, unknown):
     at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
     assert [words[-1].rpartition("/")[2] for words in commands(stopping(at))] == ["stop", "stop", "pause", "pause"]
     text = " ".join(stopping(at))
-    assert "3.5" in text and "before" in text and version in text
+    assert f"{unknown}; from 3.5 on there is stop" in text
+    assert "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:" in text
     patch, delete, produce, restart = commands(resetting(at, ORDERS))
     assert "PATCH" in patch and "DELETE" in delete and "kafka-console-producer.sh" in produce and "POST" in restart
     text = " ".join(resetting(at, ORDERS))
-    assert "3.6" in text and "before" in text
+    assert text.startswith(f"{unknown}. Kafka from 3.6 on:") and "Kafka before 3.6:" in text
     strimzi = [words[0] for words in commands(resetting(site(version, "strimzi"), ORDERS))]
     assert strimzi == ["kubectl", "printf"]
 

@@ -136,7 +136,7 @@ def test_the_time_left_is_told_once_it_can_be():
     for seconds, status in halfway[len(halfway) // 2 :]:
         assert seconds == pytest.approx(status.lag.records / 50, rel=0.5)
     said = left_text(told[len(told) // 2][2], told[len(told) // 2][0].status.lag)
-    assert "records left: about" in said and "/s)" in said
+    assert said == "700 records left: about 14 s (50/s)"
 
 
 def test_what_a_glance_takes_for_ready_and_is_not_goes_on_being_watched():
@@ -317,7 +317,7 @@ def test_without_a_terminal_each_look_is_one_line():
     _, told = watched(Draining())
     said, bars, left = told[len(told) // 2]
     line = progress_line(said.status, bars, left_text(left, said.status.lag))
-    assert "\n" not in line and "t " in line and "%" in line and "not ready: not-drained" in line
+    assert line == "700 records left: about 14 s (50/s); t 30%; not ready: not-drained"
     last, bars, left = told[-1]
     assert progress_line(last.status, bars, left_text(left, last.status.lag)) == "everything is copied; ready"
 
@@ -345,7 +345,7 @@ def test_a_watch_shows_bars():
     _, told = watched(Draining())
     said, bars, _ = told[len(told) // 2]
     screen = text(said.status, progress=bars, left="x left")
-    assert "[#" in screen and ".]" in screen and "To copy      x left" in screen
+    assert "[######..............]  30% copying" in screen and "To copy      x left" in screen
     last, bars, _ = told[-1]
     assert "[####################] 100% copied" in text(last.status, progress=bars)
 

@@ -92,9 +92,13 @@ def test_json_has_every_partition_and_why_something_is_null():
     document = json.loads("\n".join(description_document(*seen())))
     groups = {found["group"]: found for found in document["groups"]}
     assert [p["lag"] for p in groups["live"]["partitions"]] == [10, None, None, 99]
-    assert groups["live"]["lag"] == 109 and "lost" in groups["live"]["not_visible"]["log_end_offset"]
-    assert groups["denied"]["lag"] is None and "commits" in groups["denied"]["not_visible"]
-    assert groups["sharers"]["coordinator"] is None and "members" in groups["sharers"]["not_visible"]
+    assert groups["live"]["lag"] == 109
+    assert groups["live"]["not_visible"] == {"log_end_offset": "lost: UNKNOWN_TOPIC_OR_PARTITION: not there"}
+    assert groups["denied"]["lag"] is None
+    assert groups["denied"]["not_visible"] == {"commits": "GROUP_AUTHORIZATION_FAILED: not authorized"}
+    assert groups["sharers"]["coordinator"] is None
+    no_client = "NO_CLIENT: no client at hand describes share groups"
+    assert groups["sharers"]["not_visible"] == {"members": no_client, "commits": no_client}
 
 
 def test_no_group_is_said_in_words():

@@ -75,7 +75,8 @@ def test_principals_and_one_group_can_be_named():
 def test_on_a_failback_the_fence_is_on_the_cluster_that_the_groups_leave_then():
     back = plan("g", failback=True, source_alias="B", target_alias="A", flow={"source_bootstrap": "b:1"})
     lines = list(fence(back, None, ()))
-    assert "on B" in lines[0] and values(added(lines)[0], "--bootstrap-server") == ["b:1"]
+    assert lines[0].startswith("A FENCE for 1 group on B: ")
+    assert values(added(lines)[0], "--bootstrap-server") == ["b:1"]
 
 
 def test_many_groups_make_several_commands_and_none_is_lost():

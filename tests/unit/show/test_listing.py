@@ -105,10 +105,14 @@ def test_json_has_null_and_a_reason_for_what_is_not_visible():
     assert (document["side"], document["cluster"], document["totals"]["groups"]) == ("source", "A", 5)
     assert groups["billing"]["coordinator"] == {"id": 1, "host": "kafka-1", "port": 9092}
     assert set(groups["billing"]) == {*FIELDS, "not_visible"} and groups["billing"]["not_visible"] == {}
-    sharers = groups["sharers"]
-    assert all(sharers[field] is None for field in sharers["not_visible"]) and sharers["state"] is None
+    sharers, asked_of_members = groups["sharers"], ("state", "members", "assignor", "coordinator")
+    unseen = {*asked_of_members, "topics", "partitions_committed", "partitions_of_its_topics", "lag"}
+    no_client = "NO_CLIENT: no client at hand describes share groups"
+    assert sharers["not_visible"] == dict.fromkeys(unseen, no_client)
+    assert {sharers[field] for field in unseen} == {None}
     assert groups["never"]["lag"] is None and groups["never"]["not_visible"] == {}
-    assert groups["partly"]["lag"] == 1 and "gone" in groups["partly"]["not_visible"]["lag"]
+    assert groups["partly"]["lag"] == 1
+    assert groups["partly"]["not_visible"] == {"lag": "gone: UNKNOWN_TOPIC_OR_PARTITION: not there"}
     assert groups[EVIL]["attention"] == ["never-committed-partitions", "commit-beyond-log-end"]
 
 

@@ -140,10 +140,11 @@ def test_a_holder_that_keeps_the_last_record_done_is_told_the_last_record_done()
 
 def test_before_the_first_record_there_is_no_last_one_and_minus_one_is_never_printed():
     rows = [make_position(position_meaning="last", target_offset=0)]
-    for line in (*csv_of_positions(rows, Side.TARGET), *json_lines_of_positions(rows, Side.TARGET)):
-        assert "-1" not in line
-    assert "none" in list(csv_of_positions(rows, Side.TARGET))[1]
-    assert any(line.startswith("WARNING") for line in beside(make_plan(rows), "csv", rows))
+    (in_csv,) = csv.DictReader(StringIO("\n".join(csv_of_positions(rows, Side.TARGET))))
+    (in_json,) = map(json.loads, json_lines_of_positions(rows, Side.TARGET))
+    assert in_csv["offset"] == in_json["offset"] == "none"
+    warning = "WARNING: `none` stands where no record is done yet: start there from the beginning, not from -1."
+    assert warning in list(beside(make_plan(rows), "csv", rows))
 
 
 def test_what_is_selected_is_what_has_a_place_and_the_rest_is_said_to_be_left_out():
