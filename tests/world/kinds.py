@@ -32,7 +32,7 @@ KINDS = {
     "outside-log": "the row stands outside the target's log",
     "estimated-lost": "a row of Law 2, bounded by a proven sync or by a timestamp, loses a record",
     "not-drained": "the tail is said to have come over, and it has not",
-    "not-drained-missing": "so, of records below the last sync that MM2 has passed over once, counted as missing",
+    "not-drained-missing": "so, of records below the last sync that MM2 was set back to; missing or superseded in rows",
     "not-drained-alike": "so by identity, but copies of equal records stand for those that are still to come",
     "no-answer": "a commit was asked about and not answered",
     "raised": "the matching raised an error, or asked for what can't be read",
@@ -117,8 +117,8 @@ EXCUSED = {
     "missing-invented-changed": _CHANGED,
     "missing-invented-uncalibrated": _CHANGED,
     "not-drained-missing": (
-        "*An MM2 that was set back* behind records that it had passed over: they are counted as missing, "
-        "`missing-on-target`, although it will copy them yet."
+        "*An MM2 that was set back* behind records that it had passed over, or whose copies a cleaner has removed: "
+        "they are counted as missing, `missing-on-target`, or as superseded, although it will copy them yet."
     ),
     "not-drained-alike": (
         "Records that equal one another count for one another: a partition may count as drained while MM2 is still to "
