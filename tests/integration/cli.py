@@ -129,6 +129,14 @@ class CommandLine:
         loaded: dict[str, Any] = json.loads(self.show(name, "json"))
         return loaded
 
+    def planned(self, ran: Ran, name: str) -> dict[str, Any]:
+        """Return the plan that a run has made; its exit code is 3 if anything blocks or there is no row, else 0."""
+        document = self.document(name)
+        blocks = [check for check in document["checks"] if check["counts_as"] == "block"]
+        blocks += [row for row in document["rows"] if row["decision"] == "block"]
+        ran.expect(3 if blocks or not document["rows"] else 0)
+        return document
+
     def apply(self, name: str, *options: str) -> Ran:
         return self.run("apply", name, *self.clusters, *options)
 

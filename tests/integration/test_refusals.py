@@ -248,12 +248,9 @@ def test_after_a_second_plan_what_is_kept_is_compared_and_a_misspelt_group_is_no
 
 def test_without_the_right_approval_nothing_is_written(small: Scene, commands: CommandLine) -> None:
     with nothing_written(small):
-        wrong = commands.apply(PLAN, "--approve", "0" * 64, "--execute")
-        assert wrong.exit_code in (2, 3), str(wrong)
-        assert "fingerprint" in wrong.complaint()
-        missing = commands.apply(PLAN, "--execute")
-        assert missing.exit_code in (2, 3), str(missing)
-        assert "--approve" in missing.complaint()
+        refused(commands.apply(PLAN, "--approve", "0" * 64, "--execute"), f"{'0' * 64} is not this plan's fingerprint")
+        missing = commands.apply(PLAN, "--execute").expect(2)
+        assert "--execute needs --approve FINGERPRINT" in missing.complaint()
 
 
 # --- plans that are not what was approved -----------------------------------------------------------------
@@ -302,9 +299,8 @@ def test_a_broker_that_is_down_is_named(lab: AnyLab, commands: CommandLine, side
     down = config(lab, commands.folder, **{**up, side: nobody})
     elsewhere = commands.against("--mm2-config", str(down), *commands.clusters[2:], "--request-timeout", "3")
     complaint = elsewhere.plan("down.plan").expect(1).complaint()
-    assert nobody in complaint
     alias = lab.options.source_alias if side == "source" else lab.options.target_alias
-    assert f"{side} {alias}" in complaint or alias in complaint
+    assert f"{side} {alias} ({nobody}) cannot be reached" in complaint
     assert not (commands.folder / "down.plan").exists()
     if side == "target":
         assert nobody in elsewhere.apply(PLAN).expect(1).complaint()
@@ -313,8 +309,8 @@ def test_a_broker_that_is_down_is_named(lab: AnyLab, commands: CommandLine, side
 def test_a_wrong_alias_is_named_with_those_that_there_are(lab: AnyLab, commands: CommandLine) -> None:
     elsewhere = commands.against("--mm2-config", str(lab.mm2_properties), "--source", "X", "--target", "B")
     complaint = elsewhere.plan("alias.plan").expect(2).complaint()
-    assert "X" in complaint
-    assert lab.options.source_alias in complaint
+    known = f"{lab.options.source_alias}, {lab.options.target_alias}"
+    assert f"--source X: {lab.mm2_properties} has no cluster of that alias; its clusters are {known}." in complaint
 
 
 class Guarded(Cluster):
