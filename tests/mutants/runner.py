@@ -6,8 +6,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -52,7 +53,7 @@ def judged(mutants: Sequence[Mutant], jobs: int = 1, tell: Callable[[Verdict], N
         first = Path(folder, "0").resolve()
         shutil.copytree(ROOT, first, ignore=NOT_COPIED)
         selected = sorted({test for mutant in mutants for test in mutant.tests})
-        code, output = _pytest(first, selected, None)
+        code, output = run_pytest(first, selected, None)
         if code != PASSED:
             raise UnbrokenFails(output)
         trees: SimpleQueue[Path] = SimpleQueue()
@@ -75,24 +76,32 @@ def judged(mutants: Sequence[Mutant], jobs: int = 1, tell: Callable[[Verdict], N
 
 def _verdict(mutant: Mutant, tree: Path) -> Verdict:
     began = time.monotonic()
-    file = tree / mutant.file
-    unbroken = file.stat()
-    text = file.read_text()
     try:
-        file.write_text(mutant.broken(tree))
-        # Python takes a compiled module for current by its time in whole seconds and its size.
-        os.utime(file, (unbroken.st_atime, unbroken.st_mtime + 10))
-        code, output = _pytest(tree, mutant.tests, DEADLINE_SECONDS)
-        fate, told = _fate(code, output)
+        with planted(tree / mutant.file, mutant.broken(tree)):
+            code, output = run_pytest(tree, mutant.tests, DEADLINE_SECONDS)
+        fate, told = fate_of(code, output)
     except (BadMutant, OSError, subprocess.TimeoutExpired) as error:
         fate, told = Fate.ERROR, f"{error}"
-    finally:
-        file.write_text(text)
-        os.utime(file, ns=(unbroken.st_atime_ns, unbroken.st_mtime_ns))
     return Verdict(mutant, fate, told, time.monotonic() - began)
 
 
-def _fate(code: int, output: str) -> tuple[Fate, str]:
+@contextmanager
+def planted(file: Path, broken: str) -> Iterator[None]:
+    """Have a broken text in a file for as long as the context lasts."""
+    unbroken = file.stat()
+    text = file.read_text()
+    try:
+        file.write_text(broken)
+        # Python takes a compiled module for current by its time in whole seconds and its size.
+        os.utime(file, (unbroken.st_atime, unbroken.st_mtime + 10))
+        yield
+    finally:
+        file.write_text(text)
+        os.utime(file, ns=(unbroken.st_atime_ns, unbroken.st_mtime_ns))
+
+
+def fate_of(code: int, output: str) -> tuple[Fate, str]:
+    """Return what pytest's exit code and output say, and the first test that failed."""
     if code == PASSED:
         return Fate.SURVIVED, "nothing"
     failing = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.+?)(?: - .*)?$", output, re.MULTILINE)
@@ -102,7 +111,7 @@ def _fate(code: int, output: str) -> tuple[Fate, str]:
     return Fate.ERROR, f"pytest ended with {code} ({CODES.get(code, 'unknown')}): {last[0]}"
 
 
-def _pytest(tree: Path, tests: Sequence[str], deadline_seconds: float | None) -> tuple[int, str]:
+def run_pytest(tree: Path, tests: Sequence[str], deadline_seconds: float | None) -> tuple[int, str]:
     """Return pytest's exit code and output; without a deadline for the unbroken product."""
     # What an outer pytest tells its own processes is not meant for this one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_CORE_"))}

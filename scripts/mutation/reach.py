@@ -1,0 +1,67 @@
+"""Which test reaches which line of the product, by one run of the tests under coverage."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import click
+from coverage import CoverageData
+
+from scripts.mutation.reach_plugin import RUNNING, SECONDS
+
+# `context` is what a process that a test starts is measured under.
+SETTINGS = f"""
+[run]
+source = migrate
+relative_files = True
+parallel = True
+patch = subprocess, _exit
+context = ${{{RUNNING}-}}
+"""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a run of the tests has told: `folder` holds the lines by test and the seconds of each test that passed."""
+
+    folder: Path
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        return dict(json.loads((self.folder / "seconds.json").read_text()))
+
+    def contexts(self, file: str) -> dict[int, list[str]]:
+        """Return the tests that reach each line of a file; "" where it was reached while no test ran."""
+        data = CoverageData(str(self.folder / "lines"))
+        data.read()
+        return data.contexts_by_lineno(file)
+
+
+def reach(tree: Path, folder: Path, tests: Sequence[str], jobs: int) -> Reach:
+    """Run the tests in the tree, unless `folder` has their outcome. Tests that do not pass are left out."""
+    found = Reach(folder)
+    if (folder / "seconds.json").exists() and (folder / "lines").exists():
+        return found
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("lines*"):
+        left.unlink()
+    settings = folder / "coveragerc"
+    settings.write_text(f"{SETTINGS}data_file = {folder / 'lines'}\n")
+    environment = os.environ | {"PYTHONPATH": str(tree), SECONDS: str(folder / "seconds.json")}
+    coverage = [sys.executable, "-m", "coverage"]
+    options = ["-q", "-n", str(jobs), "-p", "no:cacheprovider"]
+    plugins = ["-p", "tests.mutants.plugin", "-p", "scripts.mutation.reach_plugin"]
+    with (folder / "output").open("w") as output:
+        done = subprocess.run(
+            [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", *options, *plugins, *tests],
+            cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+    if done.returncode > 1:
+        raise click.ClickException(f"pytest ended with {done.returncode}: see {folder / 'output'}")
+    subprocess.run([*coverage, "combine", "--quiet", f"--rcfile={settings}"], cwd=tree, env=environment, check=True)
+    return found
