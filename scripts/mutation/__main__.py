@@ -156,14 +156,13 @@ def _in_new_process(task: Task, tree: Path, outcome: Outcome) -> Outcome:
 
 def _tests(mutant: Generated, reached: Reach) -> dict[str, float]:
     """Return the tests that reach a mutant, the fastest first: mostly those that are about it."""
-    lines = reached.contexts(mutant.file)
-    tests = {test for line in (mutant.line, mutant.statement_line) for test in lines.get(line, ())}
+    tests = reached.of_line(mutant.file, mutant.line) | reached.of_line(mutant.file, mutant.statement_line)
     seconds = reached.seconds
     return {test: seconds[test] for test in sorted(tests & seconds.keys(), key=lambda test: (seconds[test], test))}
 
 
 def _is_reached_early(mutant: Generated, reached: Reach) -> bool:
-    return "" in reached.contexts(mutant.file).get(mutant.statement_line, ())
+    return "" in reached.of_line(mutant.file, mutant.statement_line)
 
 
 def _read(file: Path) -> dict[str, Outcome]:

@@ -172,7 +172,8 @@ class _Module:
                 yield from self._operator(node, operator, left, right)
             case ast.BoolOp(op=operator, values=values):
                 neutral = "True" if isinstance(operator, ast.And) else "False"
-                for value in values:
+                # `x or 0` is `x or False`.
+                for value in (value for value in values if not isinstance(value, ast.Constant)):
                     yield "operand dropped", value, *self._span(value), neutral
             case ast.IfExp(test=test):
                 yield from self._negated(test)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -25,21 +25,28 @@ context = ${{{RUNNING}-}}
 """
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reach:
     """What a run of the tests has told: `folder` holds the lines by test and the seconds of each test that passed."""
 
     folder: Path
+    _by_file: dict[str, dict[int, list[str]]] = field(default_factory=dict)
 
     @cached_property
     def seconds(self) -> dict[str, float]:
         return dict(json.loads((self.folder / "seconds.json").read_text()))
 
-    def contexts(self, file: str) -> dict[int, list[str]]:
-        """Return the tests that reach each line of a file; "" where it was reached while no test ran."""
+    @cached_property
+    def _data(self) -> CoverageData:
         data = CoverageData(str(self.folder / "lines"))
         data.read()
-        return data.contexts_by_lineno(file)
+        return data
+
+    def of_line(self, file: str, line: int) -> set[str]:
+        """Return the tests that reach a line, and "" where it was reached while no test ran."""
+        if file not in self._by_file:
+            self._by_file[file] = self._data.contexts_by_lineno(file)
+        return set(self._by_file[file].get(line, ()))
 
 
 def reach(tree: Path, folder: Path, tests: Sequence[str], jobs: int) -> Reach:
