@@ -7,7 +7,6 @@ them just so often on these seeds; one use more, and somebody has to look at it.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 
 from tests.world.kinds import EXCUSED
 from tests.world.tally import MISCALIBRATED, Tally
@@ -28,21 +27,6 @@ class Budget:
     drained_told: float
     undrained_told: float
     placed_miscalibrated: float = 0.0
-
-    def scaled(self, rows_now: int, rows: int, slack: int) -> "Budget":
-        """Return the budget for other worlds, as many rows as `rows_now`, where this one is for `rows`.
-
-        Three times as much: what is excused comes by the world, up to ten rows of one. Nine draws of 20,000 rows had
-        10 to 48 of a kind of which the fixed seeds have 18.
-        """
-        more = {kind: slack + ceil(3 * self.ceilings.get(kind, 0) * rows_now / rows) for kind in EXCUSED}
-        return Budget(
-            more,
-            self.placed - 0.05,
-            self.drained_told - 0.05,
-            self.undrained_told - 0.1,
-            self.placed_miscalibrated - 0.25,
-        )
 
 
 def overdrawn(sums: Sequence[Tally], budget: Budget) -> list[str]:

@@ -18,7 +18,7 @@ from tests.world.troubles import LOSSY, TROUBLES
 
 ROWS, LONG_ROWS = 1_000, 2_000
 SEEDS, LONG_SEEDS = 10, 100
-FRESH_ROWS = 20_000
+MANY_ROWS = 20_000
 SEEDS_FROM = 1_000_000
 
 # What the matching uses of each excuse, counted on these very seeds.
@@ -117,24 +117,22 @@ TINY = Budget(
     drained_told=0.85,
     undrained_told=0.85,
 )
-# Counted on six seeds of 20,000 rows each, where ten records may be read around a commit: what fresh draws are held
-# against. 2,000 rows tell too little of it.
-LITTLE_READ_MANY, LITTLE_READ_ROWS = (
-    Budget(
-        {
-            "exact-not-best-alike": 6,
-            "lost-pending": 32,
-            "lost-replay-believed": 3,
-            "missing-alike": 318,
-            "missing-before-deletion": 110,
-            "missing-invented-changed": 55,
-            "missing-invented-uncalibrated": 30,
-            "missing-not-read": 4_026,
-            "missing-superseded": 596,
-        },
-        0.0, 0.11, 0.03,
-    ),
-    120_000,
+# Seeds 2 to 4, 20,000 rows of each, where ten records may be read around a commit.
+LITTLE_READ_LONG = Budget(
+    {
+        "bound-exceeded-alike": 4,
+        "exact-before-deletion": 3,
+        "exact-not-best-alike": 2,
+        "lost-pending": 15,
+        "lost-replay-believed": 4,
+        "missing-alike": 118,
+        "missing-before-deletion": 62,
+        "missing-invented-changed": 31,
+        "missing-invented-uncalibrated": 5,
+        "missing-not-read": 1_695,
+        "missing-superseded": 314,
+    },
+    0.0, 0.12, 0.06,
 )  # fmt: skip
 AIM, ALONE = 0.95, 0.99
 
@@ -225,20 +223,24 @@ def test_a_world_that_a_fresh_draw_found_has_the_kinds_it_was_kept_with_and_all_
 
 
 @pytest.mark.long
+def test_no_excuse_is_used_more_often_than_its_ceiling_where_little_may_be_read():
+    ask = Asked(match_limit=10)
+    sums = [assert_lawful(ask, Draw(), seed, MANY_ROWS, "--match-limit 10") for seed in (2, 3, 4)]
+    assert not overdrawn(sums, LITTLE_READ_LONG)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("match_limit", [1_000_000, 10])
 def test_no_law_is_broken_in_worlds_that_nobody_has_seen(match_limit):
+    """How often an excuse is used is chance here: that is judged over fixed seeds alone."""
     # Beyond the pinned ones.
     seed = SEEDS_FROM + new_seed()
     ask = Asked(match_limit=match_limit)
-    sums = tally(ask, Draw(), seed, FRESH_ROWS)
-    if sums.failures:
-        found = {sums.smallest[kind].seed for kind in sums.failures}
-        with FOUND.open("a", encoding="utf-8") as file:
-            file.writelines(f"{line_to_keep(seed, match_limit)}\n" for seed in sorted(found))
-    again = f"--seed {seed} --rows {FRESH_ROWS} --match-limit {match_limit}"
-    assert not sums.failures, f"{told(sums, ask, again)}\nkept in {FOUND}: commit it with what mends it"
-    budget, rows = (LITTLE_READ_MANY, LITTLE_READ_ROWS) if match_limit == 10 else (CROSSED_LONG, LONG_SEEDS * LONG_ROWS)
-    assert not overdrawn([sums], budget.scaled(sums.rows, rows, slack=10)), again
+    sums = tally(ask, Draw(), seed, MANY_ROWS)
+    found = sorted({sums.smallest[kind].seed for kind in sums.failures})
+    lines = "".join(f"\n{line_to_keep(number, match_limit)}" for number in found)
+    again = f"--seed {seed} --rows {MANY_ROWS} --match-limit {match_limit}"
+    assert not found, f"{told(sums, ask, again)}\n\nAdd to {FOUND}, with what mends it:{lines}"
 
 
 def test_without_trouble_every_row_is_exact():
