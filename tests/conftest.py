@@ -3,7 +3,8 @@
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,26 @@ if TYPE_CHECKING:
 settings.register_profile("default-run", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("long-run", deadline=None, print_blob=True)
 
+
+TESTS = Path(__file__).parent
+
+# What the tests of a folder need besides Python: `scripts/test --quick` leaves them out by these marks.
+NEEDS = {"spark": "spark", "integration": "kafka", "browser": "browser"}
+
+# Seconds after which a test hangs, fixtures included, by folder, and with --long. They guard against hangs, and are no
+# bound on how long a test takes: a busy machine takes four times as long as an idle one, and each limit is beyond that.
+LIMITS = {"unit": 120, "spark": 300, "browser": 300, "integration": 900}
+LIMIT_WITH_LONG = 3600
+
+# Skips that CI may have, by words of their reasons, and why. Any other fails there: a test that nobody ran must not
+# look as if it had passed.
+SKIPS_IN_CI = {
+    "the environment names other": "clusters of one's own (tests/lab/fixtures.py) are not ours to stop or configure",
+    "MariaDB is missing": "a large package for one long test",
+    "no Latin-1 locale is installed": "minimal systems have C and UTF-8 alone",
+    "this machine has no IPv6": "containers often have none",
+    "this machine lets nobody mount": "containers rarely may",
+}
 
 # Characters of a failure that are told at once: all of it follows in the end.
 MOST_TOLD = 2000
@@ -91,12 +112,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--long"):
-        return
-    skip = pytest.mark.skip(reason="runs with scripts/test --long")
+    is_long = config.getoption("--long")
     for item in items:
-        if "long" in item.keywords:
-            item.add_marker(skip)
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in NEEDS:
+            item.add_marker(NEEDS[folder])
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_WITH_LONG if is_long else LIMITS[folder]))
+    if not is_long:
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
+        _, _, reason = report.longrepr
+        if not any(words in reason for words in SKIPS_IN_CI):
+            report.outcome = "failed"
+            report.longrepr = f"{reason} (SKIPS_IN_CI of tests/conftest.py lists what may be skipped in CI)"
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -1,19 +1,8 @@
 """A real Chromium, the system's own; without one these tests are skipped, and the run says so in its last lines."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.browser.reading import CHROMIUM, NONE
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            if CHROMIUM is None:
-                item.add_marker(pytest.mark.skip(reason=NONE))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -15,12 +15,14 @@ from migrate.model import Decision, Grade, Method
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
-from tests.browser.reading import Opened, Reader
+from tests.browser.reading import CHROMIUM, NONE, Opened, Reader
 from tests.builders import make_check, make_plan, make_position, make_row
 from tests.unit.applyscene import Scene
 from tests.unit.goldenplan import golden_plan
 from tests.unit.plans import plan as small_plan
 from tests.unit.plans import row
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NONE)
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 HOSTILE = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>&lt;b&gt;"

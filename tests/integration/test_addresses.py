@@ -1,6 +1,5 @@
 """Brokers under IPv6 addresses, and under a name with two addresses of which they listen on one: the whole way."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -16,13 +15,13 @@ from tests.integration.judge import Judge, told
 from tests.integration.placement import commit_densely
 from tests.integration.scene import Scene
 from tests.lab.cluster import Cluster
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.ipv6 import NAME, SIX, SixCluster, has_ipv6
 from tests.lab.lab import Lab
 from tests.lab.ports import HOST
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 GROUPS = 12
 IMPATIENT = ("--request-timeout", "10")
@@ -33,8 +32,7 @@ ADDRESSES = f"import socket; print({{a[4][0] for a in socket.getaddrinfo({NAME!r
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """Two clusters on ::1, MM2 between them, and groups anywhere on what it has copied."""
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs a lab of its own, and the environment names other clusters")
+    own_clusters_only()
     if not has_ipv6():
         pytest.skip(f"this machine has no IPv6: nobody can listen on {SIX}")
     lab = Lab(tmp_path_factory.mktemp("six"))

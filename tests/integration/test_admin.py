@@ -22,8 +22,6 @@ from tests.lab.ports import free_ports
 from tests.lab.proxy import ProxiedCluster, breaking
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
-
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 PASSWORD = "the-right-one-4711"
 WRONG = "the-wrong-one-0815"

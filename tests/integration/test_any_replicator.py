@@ -18,7 +18,6 @@ from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
 GROUPS = 12
 AS_IT_IS = Ways()
 UNSEEN_2, UNSEEN_3 = ("; ".join(f"partition {p}: the records do not tell" for p in range(n)) for n in (2, 3))

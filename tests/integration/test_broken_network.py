@@ -18,7 +18,7 @@ from tests.integration.madeplan import made_plan, options_for, saved
 from tests.lab.proxy import ProxiedCluster
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 GROUPS, PARTITIONS = 60, 3
 TOPIC, COPY = "orders", "A.orders"

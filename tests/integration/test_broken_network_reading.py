@@ -19,7 +19,7 @@ from tests.lab.lab import Lab
 from tests.lab.proxy import Network, ProxiedCluster, breaking
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 GROUPS = 12
 SLOW_SECONDS = 0.1

@@ -1,6 +1,5 @@
 """What goes wrong in cutovers, all at once on real clusters: each is found, with what to do; mended, all is well."""
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,13 +26,13 @@ from tests.integration.members import member_of_kip_848, share_consumer, stay_an
 from tests.integration.rawmember import member_with_assignor
 from tests.integration.scene import Scene
 from tests.lab.cluster import OFFSETS_PARTITIONS
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 # New groups have just the 2 hours that apply asks for; one that is empty already has less.
 RETENTION_MINUTES = 120
@@ -72,8 +71,7 @@ def results(document: dict[str, Any], check: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs a lab of its own, and the environment names other clusters")
+    own_clusters_only()
     options = MirrorOptions(policy="identity", extra=MM2_LINES)
     retention = {"offsets.retention.minutes": str(RETENTION_MINUTES)}
     with Lab(tmp_path_factory.mktemp("checks"), mirror=options, target_overrides=retention) as lab:

@@ -32,7 +32,7 @@ from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 MINUTE_MS = 60_000
 BOTH_POLICIES = COMPACTED | {"cleanup.policy": "compact,delete", "retention.ms": str(7 * 24 * 60 * MINUTE_MS)}

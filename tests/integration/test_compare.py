@@ -5,7 +5,6 @@ One story in steps: before `apply`, after it, after somebody's reset. Then anoth
 
 import csv
 import json
-import os
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,13 +22,12 @@ from tests.integration.clusters import Partition, commit, commits_on, member, po
 from tests.integration.flows import copied_through_kills
 from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
 SYNC_SECONDS = 120.0
 GROUPS = 6
 
@@ -79,8 +77,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs a lab of its own, and the environment names other clusters")
+    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("compare"), start_mirror=False) as lab:
         yield lab
 

@@ -1,7 +1,6 @@
 """MM2's connectors in a real Connect worker: its REST tells the facts and the positions, and keeps its secrets."""
 
 import json
-import os
 import subprocess
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -19,13 +18,13 @@ from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, Partition, commit, create_topic
 from tests.integration.scene import Scene
 from tests.lab.connect import connector_lines
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 SECRET = "hunter2-never-shown"
 # A login that nobody asks for on plain connections: Kafka ignores it, and the worker's REST shows it.
@@ -56,8 +55,7 @@ class Worker:
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs a lab of its own, and the environment names other clusters")
+    own_clusters_only()
     mirror = MirrorOptions(
         connect=True,
         offset_syncs_location="target",

@@ -3,7 +3,6 @@
 Each flow is a real MirrorMaker between the same two clusters, killed -9 while it copies, with topics of its own.
 """
 
-import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,13 +18,13 @@ from tests.integration.judge import Judge, Row, Score, told
 from tests.integration.killedscene import commit_anywhere, kill_mid_stream
 from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.reading import as_bytes
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 GROUPS = 40
 EARLY_GROUPS = 10
@@ -196,8 +195,7 @@ def contents(bootstrap: str, partitions: list[Partition]) -> dict[str, Content]:
 @pytest.fixture(scope="module")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Two clusters, without an MM2 so far."""
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs a lab of its own, and the environment names other clusters")
+    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("converters"), start_mirror=False) as lab:
         yield lab
 

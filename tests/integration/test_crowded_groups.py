@@ -15,7 +15,7 @@ from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 MEMBERS = 500
 PLAN, LATER = "before.plan", "amid.plan"

@@ -10,8 +10,6 @@ from tests.integration.judge import Judge, told
 from tests.integration.killedscene import KILLED_COMMITS
 from tests.integration.scene import Scene
 
-pytestmark = pytest.mark.kafka
-
 
 def test_the_scene_is_what_it_says(killed_scene: Scene) -> None:
     truth = killed_scene.truth()

@@ -62,7 +62,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return Shown(run_demo(dict(os.environ), "--keep", "kept", folder=folder), folder / "kept")
 
 
-@pytest.mark.kafka
 def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Config, shown: Shown) -> None:
     ran = shown.ran
     said = f"{ran.stdout}\n{ran.stderr}"
@@ -82,7 +81,6 @@ def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Con
         assert not untrue(transcript(), ran.stdout), said
 
 
-@pytest.mark.kafka
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason=NONE)
 def test_the_report_of_the_demo_opens_offline_and_has_every_group(shown: Shown, reader: Reader) -> None:
@@ -97,7 +95,6 @@ def test_the_report_of_the_demo_opens_offline_and_has_every_group(shown: Shown, 
         assert opened.complaints == []
 
 
-@pytest.mark.kafka
 def test_both_notebooks_run_on_the_files_of_the_demo(shown: Shown) -> None:
     reviewed = run_notebook("review_plan.ipynb", shown.kept, PLAN="cutover2.plan", OTHER="cutover.plan")
     assert int(facts(reviewed)["groups"]) == len(GROUPS)
@@ -106,7 +103,6 @@ def test_both_notebooks_run_on_the_files_of_the_demo(shown: Shown) -> None:
     assert outputs(after, "text/html")
 
 
-@pytest.mark.kafka
 def test_the_demo_without_java_says_so_in_one_line(tmp_path: Path) -> None:
     for folder in os.environ["PATH"].split(os.pathsep):
         for program in Path(folder).iterdir() if Path(folder).is_dir() else ():
@@ -121,7 +117,6 @@ def test_the_demo_without_java_says_so_in_one_line(tmp_path: Path) -> None:
     assert ran.stderr.startswith("Java is missing: install a JDK"), ran.stderr
 
 
-@pytest.mark.kafka
 def test_a_terminated_demo_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
     process = start_demo(dict(os.environ) | {"TMPDIR": str(tmp_path)})
     try:
@@ -137,7 +132,6 @@ def test_a_terminated_demo_leaves_no_process_and_no_folder(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.kafka
 @pytest.mark.long
 def test_the_scene_alone_can_be_planned_by_hand_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     work, folders = tmp_path / "work", tmp_path / "folders"

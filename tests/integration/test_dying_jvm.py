@@ -21,8 +21,6 @@ from tests.lab.cluster import Cluster
 from tests.lab.jars import java_executable
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
-
 PLAN, TOPIC, COPY = "cutover.plan", "orders", "A.orders"
 METADATA = "é\x00m"
 GROUPS, PARTITIONS = 60, 2

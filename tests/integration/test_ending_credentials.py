@@ -29,7 +29,7 @@ from tests.lab.security import SecureCluster
 from tests.lab.tokens import VALID_SECONDS, TokenServer
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 GROUPS = tuple(f"g{number:02}" for number in range(60))
 PLAN = "cutover.plan"

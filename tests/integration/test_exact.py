@@ -3,7 +3,6 @@
 Every scene of `tests.integration.flows` is planned with the real command, and every row held against the truth.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,8 @@ from tests.integration.cli import CommandLine
 from tests.integration.clusters import all_syncs
 from tests.integration.flows import FLOWS, Staged
 from tests.integration.judge import UNNAMED_SECOND_COPY, Judge, Score, told
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
-
-pytestmark = pytest.mark.kafka
 
 # The flows of every run; test_variants covers exactly-once, identity names and Kafka 3.9 in every run, too.
 ALWAYS = ("troubled", "without-syncs")
@@ -98,8 +95,7 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs labs of its own, and the environment names other clusters")
+    own_clusters_only()
     made = Stage(tmp_path_factory, RUNS_WITH_LONG if request.config.getoption("--long") else 1)
     yield made
     made.down()

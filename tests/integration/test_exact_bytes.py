@@ -17,8 +17,6 @@ from tests.integration.conftest import GROUP_TOOL
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.lab.lab import Lab
 
-pytestmark = pytest.mark.kafka
-
 PLAN = "cutover.plan"
 RECORDS, PARTITIONS = 20, 3
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -54,7 +52,7 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     if lab.external:
-        pytest.skip("the judge speaks to the lab's clusters only")
+        pytest.skip("the judge speaks to the lab's clusters only, and the environment names others")
     suffix = f"-{uuid4().hex[:8]}"
     # The longest name whose copy's is one of 249 characters, with a start that spreadsheets take for a formula.
     topic = f"-2{suffix}." + "t" * (249 - len(lab.options.source_alias) - 1 - len(f"-2{suffix}."))

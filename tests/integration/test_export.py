@@ -53,8 +53,6 @@ from tests.lab.process import java_command
 from tests.lab.reading import as_bytes, topic_reader
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 METADATA = {
     "none": "", "126": "m" * 126, "127": "m" * 127, "128": "m" * 128, "4096": "é" * 4096,

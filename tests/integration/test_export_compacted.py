@@ -27,7 +27,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.reading import topic_reader as raw_reader
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 # The least that brokers let a segment be; and a record later than that begins a new one, which ends the one before.
 EAGER = {

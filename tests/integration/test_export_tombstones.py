@@ -24,7 +24,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.jars import version_tuple
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 LOOK_MS = 500
 EXPIRY_SECONDS = 180

@@ -28,7 +28,6 @@ from tests.integration.oracle import Log, Truth, Written
 from tests.integration.scene import Scene
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
 GROUPS = 24
 
 

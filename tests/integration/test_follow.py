@@ -31,7 +31,6 @@ from tests.integration.scene import Scene
 from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
 QUICK = ("--settle", "1")
 ALIVE, WRITTEN = "alive-on-target", "written-by-somebody-else"
 
@@ -186,7 +185,7 @@ def test_renamed_groups_are_followed_killed_and_taken_back_under_their_new_names
     lab: AnyLab, tmp_path: Path
 ) -> None:
     if lab.external:
-        pytest.skip("the judge speaks to the lab's clusters only")
+        pytest.skip("the judge speaks to the lab's clusters only, and the environment names others")
     scene, topic = staged(lab, "named")
     copy, group = scene.copy(topic), scene.group
     commands = CommandLine.of(lab, tmp_path)

@@ -18,7 +18,7 @@ from tests.integration.madeplan import made_plan, options_for, saved
 from tests.lab.cluster import Cluster
 from tests.unit.folders import fill, held, small_disk, without_root_powers
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 GROUPS, PRIOR, PLANNED = 300, 7, 10_000
 TOPIC, COPY = "orders", "A.orders"

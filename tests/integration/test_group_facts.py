@@ -40,8 +40,6 @@ from tests.lab.jars import java_executable
 from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
-
 SIMPLE = [f"simple-{n}" for n in range(20)]
 ACL_COMMAND = "org.apache.kafka.tools.AclCommand"
 WRITER = Path(__file__).with_name("GroupRecords.java")

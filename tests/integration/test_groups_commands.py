@@ -26,8 +26,6 @@ from tests.lab.cluster import Cluster
 from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
-
 GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 GROUPS_COMMAND = "org.apache.kafka.tools.GroupsCommand"
 RECORDS = {"orders": 30, "pay": 8, "clicks": 5, "open": 6, "shop-store-changelog": 1}

@@ -19,8 +19,6 @@ from tests.lab.waiting import wait_until
 from tests.notebooks import Tables, outputs
 from tests.notebooks import run as run_notebook
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
 PAST, AHEAD = -600, 1800
 MANY = 100
 

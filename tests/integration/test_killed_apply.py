@@ -23,8 +23,6 @@ from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
-
 GROUPS, PARTITIONS = 500, 3
 KILLS, ALL_KILLS = 2, 50
 PLAIN, ODD = "g", "odd"

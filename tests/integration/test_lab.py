@@ -74,7 +74,6 @@ def consume_and_commit(bootstrap: str, topic: str, group: str, count: int) -> No
         consumer.close()
 
 
-@pytest.mark.kafka
 def test_readers_see_records_without_a_value(lab: AnyLab) -> None:
     bootstrap, topic = lab.source_bootstrap, f"without-values-{uuid4().hex[:8]}"
     create_topic(bootstrap, topic, 1)
@@ -102,7 +101,6 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.mark.long
-@pytest.mark.kafka
 def test_copies_records_and_checkpoints_through_a_kill(own_lab: Lab) -> None:
     mirror = own_lab.mirror
     own_lab.source.create_topic("t1", partitions=2)
@@ -133,7 +131,6 @@ def test_copies_records_and_checkpoints_through_a_kill(own_lab: Lab) -> None:
     assert all(pair.downstream >= RECORDS for pair in advanced.values())
 
 
-@pytest.mark.kafka
 def test_a_paused_mirror_copies_nothing_until_it_is_resumed(own_lab: Lab) -> None:
     own_lab.source.create_topic("t2", partitions=1)
     produce(own_lab.source_bootstrap, "t2", 0, 10, partitions=1)
@@ -148,7 +145,6 @@ def test_a_paused_mirror_copies_nothing_until_it_is_resumed(own_lab: Lab) -> Non
     own_lab.mirror.wait_until_replicated(["t2"])
 
 
-@pytest.mark.kafka
 def test_a_broker_keeps_its_address_and_data_through_a_restart(own_lab: Lab) -> None:
     own_lab.source.create_topic("kept", partitions=3)
     before = own_lab.source_bootstrap
@@ -158,13 +154,11 @@ def test_a_broker_keeps_its_address_and_data_through_a_restart(own_lab: Lab) -> 
     assert len(own_lab.source.admin().list_topics(timeout=10).topics["kept"].partitions) == 3
 
 
-@pytest.mark.kafka
 def test_kafkas_own_tools_run(own_lab: Lab) -> None:
     done = own_lab.kafka_tool(GROUP_COMMAND, "--bootstrap-server", own_lab.target_bootstrap, "--list")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.kafka
 def test_clusters_of_your_own_take_the_labs_place(own_lab: Lab, tmp_path: Path) -> None:
     environment = {
         "MM2_MIGRATE_TEST_SOURCE": str(own_lab.source_properties),
@@ -185,7 +179,6 @@ def test_clusters_of_your_own_take_the_labs_place(own_lab: Lab, tmp_path: Path) 
         external_lab({"MM2_MIGRATE_TEST_SOURCE": "127.0.0.1:9"}, tmp_path)
 
 
-@pytest.mark.kafka
 def test_nothing_outlives_a_killed_owner(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path / "lab")]
     with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
@@ -197,7 +190,6 @@ def test_nothing_outlives_a_killed_owner(tmp_path: Path) -> None:
     wait_until(lambda: not any(alive(pid) for pid in pids), 10, "the end of the JVMs")
 
 
-@pytest.mark.kafka
 @pytest.mark.long
 def test_the_script_starts_reports_and_stops_a_background_lab(tmp_path: Path) -> None:
     def lab_script(*args: str) -> subprocess.CompletedProcess[str]:
@@ -223,6 +215,7 @@ def test_a_process_that_ends_early_is_noticed_at_once_with_its_last_words(tmp_pa
     process.start()
     with pytest.raises(LabError, match=r"thing ended with status 3 before it was there(.|\n)*last words"):
         process.wait_ready(lambda: False, 60, "it was there")
+    assert process.wait_exit(10) == 3
 
 
 def test_a_process_that_ignores_sigterm_is_killed_after_the_deadline(tmp_path: Path) -> None:

@@ -22,8 +22,6 @@ from tests.integration.rawmember import commit_for
 from tests.lab.cluster import OFFSETS_PARTITIONS, Cluster
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
 OPTIONS: dict[str, Any] = {
     "side": "source", "request_timeout": 60.0, "master": "local[2]", "spark_conf": (), "max_fetch": None,
 }  # fmt: skip

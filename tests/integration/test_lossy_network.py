@@ -14,7 +14,7 @@ from tests.lab.lab import Lab
 from tests.lab.lossy import LossyWire, behind, why_not
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 LOSS = 0.02
 GROUPS = 10

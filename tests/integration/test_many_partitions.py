@@ -29,7 +29,7 @@ from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 TOPICS, PARTITIONS = 50, 100
 WHOLE_GROUPS = 3

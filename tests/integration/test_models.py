@@ -20,7 +20,7 @@ from tests.lab.options import MirrorOptions
 from tests.lab.proxy import ProxiedCluster
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 TARGETS = ("B", "C", "D")
 GROUPS, PARTITIONS, METADATA = 40, 3, "m" * 3000

@@ -21,7 +21,7 @@ from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 TABLES = """
 CREATE TABLE offsets (topic VARCHAR(249), partition_id INT, next_offset BIGINT, PRIMARY KEY (topic, partition_id));

@@ -21,7 +21,7 @@ from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 HOUR_SECONDS = 3600
 AHEAD, BEHIND, RIGHT = 2 * HOUR_SECONDS, -2 * HOUR_SECONDS, 0

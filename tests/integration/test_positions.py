@@ -48,8 +48,6 @@ from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
 # A copy that the target's cleaner took while the source's did not is missing, and no offset can bring it.
 ACCEPTED = ("--accept", "missing-on-target")
 IDENTITY = "cast(filter(headers, h -> h.key = 'id')[0].value as string) id"

@@ -16,7 +16,7 @@ from tests.integration.scene import Scene
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What any user may do with any client: in percent of one thread, and in bytes a second.

@@ -12,7 +12,6 @@ from tests.integration.oracle import Found, Log, Truth
 from tests.integration.scene import Scene
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
 GROUPS = 12
 
 

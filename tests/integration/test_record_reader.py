@@ -33,8 +33,6 @@ from tests.lab.reading import bounds
 from tests.lab.waiting import wait_until
 from tests.prints import fingerprint
 
-pytestmark = pytest.mark.kafka
-
 SECRET = "not-to-be-printed"
 DEADLINE_SECONDS = 30.0
 # Seldom enough for an answer to come through, and often enough to hit a question of every round.

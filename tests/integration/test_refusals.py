@@ -39,8 +39,6 @@ from tests.lab.ports import free_ports
 from tests.lab.reading import latest_checkpoints, topic_reader
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
-
 PLAN = "cutover.plan"
 GROUPS = ("joins", "steady", "source-moves", "target-moves", "fated", "reborn")
 LIVE = ("live-target", "live-source", "live-accepted")
@@ -410,7 +408,7 @@ def test_a_source_topic_that_was_created_anew_since_the_plan_is_refused_though_a
 ) -> None:
     """As many records, the same committed offsets, and an MM2 that has not looked yet: other records all the same."""
     if not isinstance(lab, Lab):
-        pytest.skip("needs an MM2 that it may stop")
+        pytest.skip("needs an MM2 that it may stop, and the environment names other clusters")
     reborn, group = small.topic("reborn"), small.group("reborn")
     places, ends = dict(small.commits[group]), small.source_ends()
     lab.mirror.pause()

@@ -15,7 +15,6 @@ from tests.integration.clusters import CALL_SECONDS, QUIET, create_topic
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.lab.lab import Lab
 
-pytestmark = pytest.mark.kafka
 RECORDS = 100  # of each partition
 THERE, BACK = "there.plan", "back.plan"
 
@@ -58,7 +57,7 @@ class Renamed:
 @pytest.fixture(scope="module")
 def way(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Renamed]:
     if lab.external:
-        pytest.skip("the judge speaks to the lab's clusters only")
+        pytest.skip("the judge speaks to the lab's clusters only, and the environment names others")
     suffix = uuid4().hex[:8]
     topic = f"named-{suffix}"
     copy = lab.options.target_topic(topic)

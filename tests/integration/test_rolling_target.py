@@ -27,8 +27,6 @@ from tests.lab.cluster import Broker, Cluster
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
-
 TOPIC, COPY = "orders", "A.orders"
 PARTITIONS = 3
 GROUPS, FEW_GROUPS = 1000, 300

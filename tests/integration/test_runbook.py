@@ -18,8 +18,6 @@ from tests.integration.scene import Scene
 from tests.notebooks import Tables, facts, outputs
 from tests.notebooks import run as run_notebook
 
-pytestmark = pytest.mark.kafka
-
 RUNBOOK = (REPOSITORY / "RUNBOOK.md").read_text()
 STEP = re.compile(r"<!-- here: (?P<here>.*?) -->|^ *```bash\n(?P<block>.*?)^ *```", re.M | re.S)
 EXIT = re.compile(r"\s+# exit (\d)\b.*$")

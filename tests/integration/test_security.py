@@ -1,6 +1,5 @@
 """TLS, logins and ACLs: a whole cutover with the rights that docs/rights.md lists, and with one too few."""
 
-import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -25,11 +24,10 @@ from tests.integration.securescene import (
     said,
     secure_scene,
 )
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.tokens import TokenServer
 
-pytestmark = pytest.mark.kafka
 LONG = pytest.mark.long
 
 PLAN = "cutover.plan"
@@ -39,8 +37,7 @@ GROUPS = ("scram", "tls", "oauth", "rights")
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs secure clusters of its own, and the environment names others")
+    own_clusters_only()
     tokens = TokenServer({USER: PASSWORD}).start()
     try:
         with Lab(tmp_path_factory.mktemp("secure"), users={USER: PASSWORD}, tokens=tokens) as lab:

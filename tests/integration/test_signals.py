@@ -17,7 +17,7 @@ from tests.integration.madeplan import made_plan, saved
 from tests.lab.proxy import ProxiedCluster
 from tests.lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 TOPIC, COPY = "orders", "A.orders"
 PLAN, APPLIED = "cutover.plan", "applied.plan"

@@ -36,7 +36,7 @@ from tests.lab.waiting import wait_until
 from tests.randomsurveys import random_survey
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 SPARK_HOME = Path(pyspark.__file__).parent
 START_SECONDS = 90.0

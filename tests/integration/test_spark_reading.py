@@ -29,8 +29,6 @@ from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
 from tests.wirebytes import encode_checkpoint, encode_sync
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
 
 @pytest.fixture(scope="module")
 def spark():

@@ -22,7 +22,6 @@ from tests.lab.lab import Lab
 from tests.lab.ports import free_ports
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What MM2 may write in a second in a drain that takes several looks, in bytes; ten seconds of it at once to begin with.
 SLOW = 80_000
@@ -175,7 +174,7 @@ def test_with_the_source_dead_the_target_alone_is_told_and_what_is_not_known(
 @pytest.fixture(scope="module")
 def own(lab: AnyLab) -> Lab:
     if not isinstance(lab, Lab):
-        pytest.skip("needs an MM2 that it may stop and slow down")
+        pytest.skip("needs an MM2 that it may stop and slow down, and the environment names other clusters")
     return lab
 
 

@@ -24,8 +24,6 @@ from tests.lab.waiting import wait_until
 from tests.offsetsbytes import commit_key, commit_value
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
 FROM_TOPIC = ("--commits-from", "consumer-offsets")
 # Brokers take records of internal topics from a client of this name alone (AdminUtils).
 ADMIN_CLIENT = "__admin_client"

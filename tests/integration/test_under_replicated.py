@@ -4,7 +4,6 @@ Every partition has three copies, and all three brokers vote, so that any one of
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,13 +24,13 @@ from tests.integration.placement import commit_densely
 from tests.integration.running import started
 from tests.integration.scene import Scene
 from tests.lab.cluster import Broker, Cluster
-from tests.lab.fixtures import VARIABLES
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 OFFSETS = "__consumer_offsets"
 MIN_COPIES = "min.insync.replicas"
@@ -50,8 +49,7 @@ THREE_COPIES = (
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A target of three brokers with three copies of everything, and groups anywhere on what MM2 has copied."""
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs a lab of its own, and the environment names other clusters")
+    own_clusters_only()
     mirror = MirrorOptions(extra=dict.fromkeys(THREE_COPIES, "3"))
     # Leaders move when a test has them moved, and not by themselves.
     overrides = {MIN_COPIES: "2", "default.replication.factor": "3", "auto.leader.rebalance.enable": "false"}

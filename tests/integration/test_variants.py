@@ -21,8 +21,6 @@ from tests.lab.lab import Versions
 from tests.lab.options import MirrorOptions
 from tests.seeds import new_seed
 
-pytestmark = pytest.mark.kafka
-
 
 @dataclass(frozen=True)
 class Variant:

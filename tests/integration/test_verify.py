@@ -22,8 +22,6 @@ from tests.integration.madeplan import ALIAS, made_plan, made_row, options_for, 
 from tests.lab.cluster import Cluster
 from tests.lab.waiting import wait_until
 
-pytestmark = pytest.mark.kafka
-
 TOPIC, COPY, PAIRS = "orders", f"{ALIAS}.orders", "pairs"
 NAME = "c.plan"
 _numbers = count(1)

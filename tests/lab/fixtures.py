@@ -200,8 +200,7 @@ def lab_factory(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
 
     It takes what `Lab` takes, except the folder.
     """
-    if any(os.environ.get(name) for name in VARIABLES):
-        pytest.skip("needs a lab of its own, and the environment names other clusters")
+    own_clusters_only()
     with ExitStack() as running:
 
         def make(**options: object) -> Lab:

@@ -96,6 +96,8 @@ class GuardedProcess:
         assert guard.stdout is not None
         word, _, rest = guard.stdout.readline().decode().strip().partition(" ")
         if word != "pid":
+            guard.wait()
+            self._release()
             raise LabError(f"{self.name} could not be started: {rest or 'its guard process ended at once'}")
         self.pid = int(rest)
 

@@ -11,8 +11,6 @@ from migrate.survey.compacted import CompactedMeanwhileError
 from tests.spark.records import EPOCH_MS, frame, newest
 from tests.wirebytes import encode_checkpoint, encode_sync
 
-pytestmark = pytest.mark.spark
-
 KEY = CheckpointKey("g", "A.t", 3)
 
 

@@ -9,8 +9,6 @@ from migrate.spark import columns
 from tests.spark.records import frame, newest, windows_of
 from tests.wirebytes import encode_checkpoint, encode_heartbeat, encode_sync
 
-pytestmark = pytest.mark.spark
-
 NAMES = ["", "g", "grüppe", "a'b\"c\\d", "two\nlines", "\x00", "名前", "x" * 300]
 OFFSETS = [0, 1, 255, 256, 2**31, 2**47, 2**48, 2**63 - 1]
 CONNECT = [

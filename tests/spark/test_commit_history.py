@@ -18,8 +18,6 @@ from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.spark.offsetstopic import timed_topic
 from tests.spark.records import EPOCH_MS
 
-pytestmark = pytest.mark.spark
-
 MINUTE = 60_000
 PARTITIONS = 3
 LATE_MS = EPOCH_MS + 10**9

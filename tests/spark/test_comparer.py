@@ -16,8 +16,6 @@ from migrate.spark.questions import no_chain
 from tests.memorylogs import MemoryReader, MemoryReaders, record
 from tests.spark.comparescene import NO_LIMITS, Heard, Scene, alone, compare, plain, random_scene
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("seed", [1, 2])

@@ -26,8 +26,6 @@ from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.spark.offsetstopic import topic_of
 from tests.spark.records import EPOCH_MS
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture(scope="module")
 def quick(spark):

@@ -10,8 +10,6 @@ from migrate.show.plan_export import harmless
 from migrate.spark.csv_columns import csv_rows
 from migrate.text import FORMULA_STARTS
 
-pytestmark = pytest.mark.spark
-
 
 def cells(spark, texts):
     """Each text as a cell, in order."""

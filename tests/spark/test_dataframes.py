@@ -5,8 +5,6 @@ import pytest
 from migrate.model import LogRange
 from migrate.spark.dataframes import DOCUMENT_SIZE, SCHEMA, into_spark, out_of_spark, read_topic
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.mark.parametrize("count", [1, 7, DOCUMENT_SIZE + 1])
 def test_values_come_out_of_spark_as_they_went_in(spark, count):

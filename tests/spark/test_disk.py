@@ -20,8 +20,6 @@ from migrate.spark.questions import no_chain
 from tests.spark.comparescene import NO_LIMITS, Heard, plain
 from tests.spark.diskrun import TOPICS, name_of
 
-pytestmark = pytest.mark.spark
-
 SECRETS = ("hush-hush-of-A", "hush-hush-of-B")
 LOOK_SECONDS = 0.002
 

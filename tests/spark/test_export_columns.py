@@ -16,8 +16,6 @@ from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.spark.offsetstopic import COLUMNS
 from tests.spark.records import in_jvm
 
-pytestmark = pytest.mark.spark
-
 TEXTS = ["", "plain", " blanks ", 'quo"ted', "com,ma", "line\nend", "line\r\nend", "back\\slash", "\x00\x1f", "名前 😀",
          "#x", "''", '""', "null", "\\N", "=1+1", "a\x1bb", " @x", "\u202egro", "-1"]  # fmt: skip
 MEMBER = GroupValueMember("m,1", None, 'c"\x7f\u202e\x1b', "/h\n", 1, 2)

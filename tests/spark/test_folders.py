@@ -11,8 +11,6 @@ import pytest
 from migrate.spark.jars import cache_folder
 from tests.unit.folders import fill, give_away, held, small_disk, without_root_powers
 
-pytestmark = pytest.mark.spark
-
 JARS = "from migrate.spark.jars import connector_jars; work = connector_jars"
 SESSION = "from migrate.spark.session import spark_session; work = lambda: spark_session('local[1]')"
 RUN = "\nfrom migrate.cli.console import one_paragraph\none_paragraph(lambda: 0 if work() else 9)()"

@@ -14,8 +14,6 @@ from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.spark.offsetstopic import topic_of
 from tests.spark.records import EPOCH_MS
 
-pytestmark = pytest.mark.spark
-
 GROUPS = ["a", "b", "grüppe", "quiet", "absent", "g,\"'\x00"]
 
 

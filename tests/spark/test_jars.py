@@ -10,8 +10,6 @@ from migrate.errors import EnvironmentLacks
 from migrate.spark.jars import connector_coordinate, connector_jars, spark_jars_folder
 from tests.lab.ports import free_ports
 
-pytestmark = pytest.mark.spark
-
 
 def test_the_connector_has_the_version_of_the_installed_pyspark():
     import pyspark

@@ -6,8 +6,6 @@ from migrate.errors import MigrateError, Refused
 from migrate.spark.local_table import rows_through
 from tests.spark.records import EPOCH, EPOCH_MS
 
-pytestmark = pytest.mark.spark
-
 
 def test_a_table_is_read_with_its_times_in_ms(spark, tmp_path):
     rows = [(EPOCH, 'g,"1', 5, None), (EPOCH, "h", None, 0.5)]

@@ -6,12 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.lab.waiting import wait_until
 from tests.spark.processes import with_our_package
-
-pytestmark = pytest.mark.spark
 
 # Runs `then` once the main thread waits for an answer of the JVM that never comes.
 HANGING = """

@@ -9,8 +9,6 @@ from migrate.mm2.connect_offsets import positions_of
 from migrate.spark.mm2_topics import positions_in
 from tests.spark.records import frame
 
-pytestmark = pytest.mark.spark
-
 
 def key(connector, **members):
     return json.dumps([connector, members], separators=(",", ":"), ensure_ascii=False).encode()

@@ -22,8 +22,6 @@ from migrate.survey.offsets_wire import (
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.spark.records import frame
 
-pytestmark = pytest.mark.spark
-
 NAMES = ["", "g", "grüppe", "a'b\"c\\d", "two\nlines", "\x00", "名前 😀", "x" * 249]
 METADATA = ["", "m", "é" * 60, "m" * 126, "m" * 127, "m" * 128, "ü" * 2048, "n" * 16_383, "n" * 16_384, "\x00\t,\"'\\"]
 NUMBERS = [0, 1, 255, 256, 2**31, 2**47, 2**63 - 1]

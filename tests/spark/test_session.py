@@ -12,8 +12,6 @@ from migrate.spark.jars import cache_folder
 from migrate.spark.session import spark_session
 from tests.spark.processes import with_our_package
 
-pytestmark = pytest.mark.spark
-
 WHOLE_LIFE = """
 from migrate.spark.machine import log_file
 from migrate.spark.session import spark_session, stop_session

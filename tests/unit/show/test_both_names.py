@@ -64,6 +64,5 @@ def test_the_report_shows_both_names():
 
 
 def test_notebooks_have_the_name_of_each_group_and_row():
-    pytest.importorskip("pandas")
     assert list(review.groups_table(PLAN)["target_group"]) == ["orders-eu", "plain"]
     assert list(review.rows_table(PLAN)["target_group"]) == ["orders-eu", ""]

@@ -1,0 +1,104 @@
+"""The lanes of `scripts/test --long`: every test file is in exactly one; each is to end within 40 minutes on two cores.
+
+python -m tests.lanes         the names of the lanes
+python -m tests.lanes match   the files of one
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+# What is run, by lane: folders and files. Two workers take the files in this order, so the longest come first.
+LANES = {
+    "match": (
+        "integration/test_exact.py",
+        "integration/test_cutover.py",
+        "integration/test_variants.py",
+        "integration/test_compact_delete.py",
+        "unit/match",
+    ),
+    "plan": (
+        "integration/test_converters.py",
+        "integration/test_many_partitions.py",
+        "integration/test_checks_live.py",
+        "integration/test_any_replicator.py",
+        "integration/test_connect_worker.py",
+        "integration/test_refusals.py",
+        "integration/test_models.py",
+        "integration/test_failback.py",
+        "integration/test_other_clocks.py",
+        "integration/test_record_reader.py",
+        "unit/checks",
+        "unit/mm2",
+        "unit/plan",
+        "unit/survey",
+    ),
+    "apply": (
+        "integration/test_killed_apply.py",
+        "integration/test_under_replicated.py",
+        "integration/test_rolling_target.py",
+        "integration/test_dying_jvm.py",
+        "integration/test_demo.py",
+        "integration/test_runbook.py",
+        "integration/test_renamed_groups.py",
+        "integration/test_signals.py",
+        "integration/test_full_disk.py",
+        "integration/test_verify.py",
+        "integration/test_record_proof.py",
+        "integration/test_exact_bytes.py",
+        "unit/apply",
+    ),
+    "groups": (
+        "integration/test_follow.py",
+        "integration/test_history.py",
+        "integration/test_status.py",
+        "integration/test_compare.py",
+        "integration/test_groups_commands.py",
+        "integration/test_group_facts.py",
+        "integration/test_crowded_groups.py",
+        "integration/test_admin.py",
+        "integration/test_long_group_records.py",
+        "unit/inventory",
+    ),
+    "spark": (
+        "integration/test_positions.py",
+        "integration/test_export.py",
+        "integration/test_export_tombstones.py",
+        "integration/test_export_compacted.py",
+        "integration/test_spark_cluster.py",
+        "integration/test_topic_commits.py",
+        "integration/test_spark_reading.py",
+        "integration/test_offsets_in_a_table.py",
+        "spark",
+        "unit/spark",
+    ),
+    "edges": (
+        "integration/test_ending_credentials.py",
+        "integration/test_broken_network_reading.py",
+        "integration/test_security.py",
+        "integration/test_broken_network.py",
+        "integration/test_lab.py",
+        "integration/test_lossy_network.py",
+        "integration/test_addresses.py",
+        "integration/test_quotas.py",
+        "browser",
+        "unit/cli",
+        "unit/kafka",
+        "unit/show",
+        "unit/test_*.py",
+    ),
+}
+
+
+def files_of(lane: str) -> Iterator[Path]:
+    """Yield the test files of a lane, in the order in which they are run."""
+    for entry in LANES[lane]:
+        folder = TESTS / entry
+        yield from sorted(folder.rglob("test_*.py") if folder.is_dir() else TESTS.glob(entry))
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:]
+    print(*(files_of(chosen[0]) if chosen else LANES), sep="\n")
