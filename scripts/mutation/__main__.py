@@ -52,7 +52,7 @@ KNOWN = ROOT / ".mutation"
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="How many run at a time.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the survivors to this file.")
-def main(
+def main(  # noqa: PLR0913 - an argument for each option
     seed: int, count: int, wings: tuple[str, ...], only: Path | None, listing: bool, tests: tuple[str, ...], jobs: int,
     report: Path | None,
 ) -> None:  # fmt: skip
