@@ -241,7 +241,8 @@ def stored(rows: GroupRows) -> dict:
 
 def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
     plan = golden_plan()
-    edited = Plan(plan.header, PlanRows.of((plan.rows[0]._replace(target_offset=651), *plan.rows[1:])))
+    rows = PlanRows.of((plan.rows[0]._replace(target_offset=651), *plan.rows[1:]))
+    edited = Plan(plan.header, rows, plan.positions)
     rewrite(written, edited)
     with pytest.raises(Refused, match="edited or damaged") as refused:
         read_plan(written)
@@ -252,7 +253,7 @@ def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
 
 def test_a_row_taken_out_is_refused(written):
     plan = golden_plan()
-    rewrite(written, Plan(plan.header, PlanRows.of(plan.rows[:-1])))
+    rewrite(written, Plan(plan.header, PlanRows.of(plan.rows[:-1]), plan.positions))
     with pytest.raises(Refused):
         read_plan(written)
 
