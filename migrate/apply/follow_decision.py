@@ -151,7 +151,7 @@ def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int)
         for place, own in memory.own.items()
         if (standing := sight.standing.get(place)) is not None and own.is_proven_by(standing, memory.prior.get(place))
     }
-    settled = {place: own.answered(SET, "") if place in proven else own for place, own in memory.own.items()}
+    settled = {place: own.answered(SET) if place in proven else own for place, own in memory.own.items()}
     to_set = tuple(
         _to_set(row, sight.standing.get(row.target_partition))
         for row in sight.rows

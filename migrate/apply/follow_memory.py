@@ -27,7 +27,6 @@ from migrate.apply.history import (
 from migrate.apply.history import backed_up as commits_of
 from migrate.clock import iso, ms_of
 from migrate.model import UNREAD_METADATA, Commit, Commits, TopicPartition
-from migrate.write_outcome import may_be_written
 
 Event = dict[str, Any]
 
@@ -112,12 +111,12 @@ class OwnWrites:
         since_ms = self.doubtful_ms if self.doubtful else self.attempt_ms
         return replace(self, doubtful=(*others, self.attempt), attempt=None, doubtful_ms=since_ms, attempt_ms=0)
 
-    def answered(self, status: str, code: str) -> "OwnWrites":
+    def answered(self, status: str) -> "OwnWrites":
         """Return this after the answer to the write under way, or after a reading that settles what is in doubt."""
         if status in (SET, REMOVED):
             doubt_ms = self.doubtful_ms if self.doubtful else self.written_ms
             return OwnWrites(self.last, written_ms=doubt_ms if self.attempt is None else self.attempt_ms)
-        if status == FAILED and not may_be_written(code):
+        if status == FAILED:
             return replace(self, attempt=None, attempt_ms=0)
         return self.in_doubt()
 
@@ -194,8 +193,8 @@ def _intended(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
 
 
 def _answered(memory: GroupMemory, event: Mapping[str, Any]) -> GroupMemory:
-    answers = {place: (status, code) for place, status, code, _ in answers_of(event) if place in memory.own}
-    own = {place: memory.own[place].answered(*answer) for place, answer in answers.items()}
+    answers = {place: status for place, status, _, _ in answers_of(event) if place in memory.own}
+    own = {place: memory.own[place].answered(status) for place, status in answers.items()}
     return replace(memory, own={**memory.own, **own})
 
 

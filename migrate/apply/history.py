@@ -1,8 +1,7 @@
 """What a journal says, folded from its events. Pure.
 
 - The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
-- An intent without an outcome is "unknown": it may have been written. So is a failure whose code does not prove that
-  nothing was written (`migrate.write_outcome`): journals of earlier versions call some of these failed.
+- An intent without an outcome is "unknown": it may have been written.
 - Each line carries a checksum: a flipped bit must not become another offset to restore.
 - The newest attempt decides. One that failed for sure takes nothing back: what was set before stays set, and what was
   unknown stays unknown. One without an answer makes unknown what was set.
@@ -15,7 +14,6 @@ from typing import Any
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition, partitions_of
 from migrate.plan.companions import unsealed
-from migrate.write_outcome import may_be_written
 
 APPLY = "apply"
 ROLLBACK = "rollback"
@@ -192,8 +190,7 @@ class _Folding:
         self, group: str, known: Mapping[TopicPartition, str], answers: Iterable[tuple[TopicPartition, str, str, str]]
     ) -> dict[TopicPartition, str]:
         results = dict(known)
-        for partition, said, code, _ in answers:
-            status = _status(said, code)
+        for partition, status, _, _ in answers:
             before = self._before.pop((self._command, group, partition), None)
             if before is None:
                 # What a later reading found: it may settle what is unknown, and takes nothing back.
@@ -202,12 +199,6 @@ class _Folding:
                 # An attempt that failed for sure leaves all as it was, with earlier attempts still in doubt.
                 results[partition] = before if status == FAILED else status
         return results
-
-
-def _status(status: str, code: str) -> str:
-    if status == FAILED and code and not code.startswith("_") and may_be_written(code):
-        return UNKNOWN
-    return status
 
 
 def _commits(event: Mapping[str, Any]) -> Commits:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.apply.history import FAILED
 from migrate.apply.write import FRESH_SECONDS
 from migrate.model import Failure, TopicPartition
 from tests.fakes import Script
@@ -47,3 +48,18 @@ def test_a_group_that_cannot_be_read_again_before_it_is_written_is_not_written(t
     assert (
         result.exit_code == 1 and scene.target.calls["alter"] == 0 and scene.target.held("a") == {("A.orders", 0): 10}
     )
+
+
+def test_a_write_that_was_not_sent_because_the_group_could_not_be_read_leaves_nothing_to_undo(tmp_path: Path) -> None:
+    """Of a write that code would prove nothing."""
+    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
+
+    def wait(call: str) -> None:
+        if call == "log_ranges" and scene.clock.waited == 0:
+            scene.clock.wait(FRESH_SECONDS + 1)
+            scene.target.script("commits", "a", Script(Failure("NOT_COORDINATOR", "moved", retriable=True)))
+
+    scene.target.on_call = wait
+    assert scene.apply(group_timeout_seconds=0.0).exit_code == 1 and scene.target.calls["alter"] == 0
+    assert scene.journal.read().applied["a"].results == {P0: FAILED}
+    assert scene.undo().rows == ()

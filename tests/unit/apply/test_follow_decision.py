@@ -155,7 +155,7 @@ def test_only_where_it_stands_already_does_a_row_need_the_clusters_own_answer() 
 
 def test_a_refresh_that_was_not_made_is_no_reason_to_take_retention_for_somebody_else() -> None:
     own = OwnWrites(Commit(650), written_ms=0).begun(Commit(650), 6 * DAY_MS)
-    for write in (own, own.in_doubt(), own.answered(FAILED, "NOT_SENT")):
+    for write in (own, own.in_doubt(), own.answered(FAILED)):
         assert judge(sight(), GroupMemory({PLACE: None}, {PLACE: write}), ALLOWED, 7 * DAY_MS).to_set
 
 

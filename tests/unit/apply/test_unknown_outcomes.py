@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
-from migrate.apply.history import APPLY, FAILED, REMOVED, SET, UNKNOWN
-from migrate.apply.journal import Journal
+from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
 from migrate.apply.row_results import RowStatus
 from migrate.apply.undo import refuse_stale
 from migrate.errors import Refused
@@ -15,7 +14,7 @@ from migrate.kafka.errors import failure_of
 from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.ports import Outcomes
 from migrate.write_outcome import NOT_WRITTEN, may_be_written
-from tests.fakes import Crash, FakeClock, Script
+from tests.fakes import Crash, Script
 from tests.unit.answers import DENIED
 from tests.unit.applyscene import Scene, statuses, three_groups
 from tests.unit.plans import plan, row
@@ -230,17 +229,6 @@ def test_a_row_that_failed_for_sure_in_every_try_was_not_written(tmp_path: Path)
     assert scene.apply().exit_code == 1 and scene.apply().exit_code == 1
     assert scene.journal.read().applied["a"].results == {P0: FAILED}
     assert scene.undo().rows == ()
-
-
-@pytest.mark.parametrize(("code", "expected"), [("NOT_COORDINATOR", UNKNOWN), ("UNKNOWN_MEMBER_ID", FAILED)])
-def test_a_journal_of_an_earlier_version_that_says_failed_is_read_by_the_code(
-    tmp_path: Path, code: str, expected: str
-) -> None:
-    log = Journal(tmp_path / "journal", "f" * 64, FakeClock().now_ms)
-    with log.open(APPLY, {}) as writer:
-        writer.intend({"g": {P0: 60}})
-        writer.outcome("g", {P0: Failure(code, "said so", retriable=True)})
-    assert log.read().applied["g"].results == {P0: expected}
 
 
 def test_an_acknowledged_removal_is_undone_without_being_asked_twice(tmp_path: Path) -> None:
