@@ -32,23 +32,12 @@ _PLACES = {name: place for place, name in enumerate(ROW_FIELDS)}
 Known = MutableMapping[Hashable, Any]
 
 
-def row_document(row: Row, without: Collection[str] = ()) -> dict[str, Any]:
-    """Return a row as plain values, keyed by its fields but those `without`: what `show --format json` prints."""
-    document = {name: value for name, value in row._asdict().items() if name not in without}
+def row_document(row: Row) -> dict[str, Any]:
+    """Return a row as plain values, keyed by its fields: what `show --format json` prints."""
+    document = row._asdict()
     for name in _CODES:
         document[name] = None if document[name] is None else str(document[name])
     return document
-
-
-def row_of(document: Mapping[str, Any], known: Known) -> Row:
-    """Return the row of a document; a field that it lacks has the row's default. Equal texts become one object.
-
-    Raises TypeError for a field that no row has, or that each must have, and ValueError for a code not known here.
-    """
-    values = {name: known.setdefault(item, item) if isinstance(item, str) else item for name, item in document.items()}
-    for name, codes in _CODES.items():
-        values[name] = None if values.get(name) is None else codes(values[name])
-    return Row(**values)
 
 
 class _MadeRows(Sequence[Row]):
@@ -92,17 +81,16 @@ class GroupRows(_MadeRows):
         return cls(tuple(zip(*rows, strict=True)), {} if known is None else known)
 
     @classmethod
-    def of_table(cls, table: Mapping[str, Any], known: Known, without: Collection[str] = ()) -> "GroupRows":
-        """Return the rows of a table; columns `without` are not in it, and of those rows have the default.
+    def of_table(cls, table: Mapping[str, Any], known: Known) -> "GroupRows":
+        """Return the rows of a table.
 
         Raises ValueError for a table that lacks a column or rows, has a column too many, or has one of another length
         or with a code that is not known here, and TypeError for a column that is none, or a group that is no text.
         """
         if not isinstance(table.get(GROUP), str):
             raise TypeError("the name of a group is no text")
-        if others := set(table) ^ set(ROW_FIELDS).difference(without):
+        if others := set(table) ^ set(ROW_FIELDS):
             raise ValueError(f"the columns of a group are not those of a plan: {sorted(others)}")
-        table = {**table, **{name: [Row._field_defaults[name]] for name in without}}
         count = len(table[ROW_COUNTING])
         columns = [[table[GROUP]] if name == GROUP else table[name] for name in ROW_FIELDS]
         for name, column in zip(ROW_FIELDS, columns, strict=True):
@@ -167,10 +155,10 @@ class GroupRows(_MadeRows):
         rows._columns, rows._count = tuple(columns), self._count
         return rows
 
-    def document(self, without: Collection[str] = ()) -> dict[str, Any]:
-        """Return the table as plain values, but for the columns `without`."""
+    def document(self) -> dict[str, Any]:
+        """Return the table as plain values."""
         mine = zip(ROW_FIELDS, self._columns, strict=True)
-        return {**{name: list(column) for name, column in mine if name not in without}, GROUP: self.group}
+        return {**{name: list(column) for name, column in mine}, GROUP: self.group}
 
     def __len__(self) -> int:
         return self._count

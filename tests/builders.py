@@ -87,6 +87,16 @@ def make_header(**values: Any) -> Header:
         "counts": {"commits_read": 0, "rows": 0, "uncommitted_added": 0},
         "mm2_counts": {},
         "timings": {"commits": 1.5, "windows": 32.5},
+        "undoes": "",
+        "failback": False,
+        "comparison": {},
+        "sums": {},
+        "source_topic_ids": {},
+        "undoes_events": 0,
+        "undoes_digest": "",
+        "positions": (),
+        "mandate": None,
+        "activity": (),
     }
     return Header(**(defaults | values))
 

@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from migrate.model import CheckResult, Decision, Grade
 from migrate.plan.file import ROW_SCHEMA_FIELDS
-from migrate.plan.plan import ADDED_IN, FORMAT_VERSION, Header
+from migrate.plan.plan import FORMAT_VERSION, Header
 from migrate.plan.totals import Totals
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -24,7 +24,6 @@ _ROWS_IN_PLAN = {"type": "integer", "minimum": 0, "description": "Rows of the wh
 def plan_document_schema() -> dict[str, Any]:
     """Return the schema of one document of `show --format json`; `$defs/line` is that of a line of `jsonl`."""
     header = _object(Header)
-    header["required"] = [name for name in header["required"] if name not in ADDED_IN]
     bare = {
         **header,
         "properties": {k: v for k, v in header["properties"].items() if k != "checks"},

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from migrate.apply.follow_memory import FollowMemory, planned_columns
-from migrate.apply.history import LEFT, SET, JournalState, Offsets, by_partition
+from migrate.apply.history import LEFT, SET, JournalState, Offsets, by_partition, unsealed
 from migrate.apply.journal import Journal, JournalLost, JournalWriter, NameOnTarget, journal_content, write_all
 from migrate.clock import iso
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition
-from migrate.plan.companions import unsealed
 from migrate.whole_file import sync_folder, temporary_beside
 
 FOLLOW = "follow"

@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.plan.companions import Companion
+from migrate.plan.companions import companion_path
 from migrate.whole_file import replacing
 
-status_path = Companion("status.json", "status", lambda line: str(json.loads(line)["fingerprint"])).path
 ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
+def status_path(plan_path: Path, fingerprint: str) -> Path:
+    """Return where the status file of a mandate lies, there or not; raises as `companion_path` does."""
+    return companion_path(plan_path, fingerprint, "status.json")
 
 
 def write_status(path: Path, document: Mapping[str, Any]) -> str:

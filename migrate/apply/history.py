@@ -7,13 +7,14 @@
   unknown stays unknown. One without an answer makes unknown what was set.
 """
 
+import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition, partitions_of
-from migrate.plan.companions import unsealed
 
 APPLY = "apply"
 ROLLBACK = "rollback"
@@ -25,6 +26,7 @@ FAILED = "failed"
 UNKNOWN = "unknown"
 _STRENGTH = {FAILED: 0, UNKNOWN: 1, SET: 2, REMOVED: 2}
 _CERTAIN = frozenset({SET, REMOVED})
+_SEAL = b',"crc":"'
 
 Offsets = Mapping[TopicPartition, int | None]
 
@@ -207,23 +209,43 @@ def _commits(event: Mapping[str, Any]) -> Commits:
 
 def offsets_of(event: Mapping[str, Any]) -> dict[TopicPartition, int | None]:
     """Return the offsets of an intent or a read-back."""
-    return dict(_by_partition(event, "planned" if event["event"] == "intent" else "seen", "offset"))
+    return dict(_by_partition(event, "offset"))
 
 
 def backed_up(event: Mapping[str, Any]) -> dict[TopicPartition, Commit | None]:
     """Return what a backup saved of each place; None where nothing was committed."""
-    saved = _by_partition(event, "prior", "offset", "metadata")
+    saved = _by_partition(event, "offset", "metadata")
     return {place: None if offset is None else Commit(offset, metadata) for place, offset, metadata in saved}
 
 
 def metadata_of(event: Mapping[str, Any]) -> dict[TopicPartition, str]:
     """Return the metadata that an intent of `follow` wrote beside each offset."""
-    return dict(_by_partition(event, "planned", "metadata"))
+    return dict(_by_partition(event, "metadata"))
 
 
 def answers_of(event: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, str, str, str]]:
     """Yield an outcome's partitions, each with its status, and the code and message of a failure."""
-    return _by_partition(event, "results", "status", "code", "message")
+    return _by_partition(event, "status", "code", "message")
+
+
+# Made once: `json.dumps` with separators makes an encoder for each line, and a run has three lines for each group.
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
+def sealed(event: Mapping[str, Any]) -> bytes:
+    """Return an event as a journal's line with its checksum (CRC-32 of what is before it), without line feed."""
+    # ASCII: names that are not UTF-8 come as lone surrogates, which JSON escapes can carry.
+    body = _ENCODER.encode(event).encode("ascii")[:-1]
+    return body + _SEAL + b'%08x"}' % zlib.crc32(body)
+
+
+def unsealed(line: bytes) -> dict[str, Any]:
+    """Return the event of a line; raises `ValueError` for one that is not just as it was written."""
+    body, _, _ = line.rpartition(_SEAL)
+    if line != body + _SEAL + b'%08x"}' % zlib.crc32(body):
+        raise ValueError("checksum")
+    event: dict[str, Any] = json.loads(line)
+    return event
 
 
 def by_partition(places: Sequence[TopicPartition], **columns: list[Any]) -> dict[str, list[Any]]:
@@ -236,20 +258,8 @@ def by_partition(places: Sequence[TopicPartition], **columns: list[Any]) -> dict
     return {"partition": [place.partition for place in places], **agreed}
 
 
-# What an entry may lack, in a journal of the earlier form.
-_MAY_LACK = {"code": "", "message": "", "metadata": ""}
-
-
-def _by_partition(event: Mapping[str, Any], listed: str, *fields: str) -> Iterator[Any]:
-    """Yield an event's partitions, each with its fields, as `by_partition` wrote them.
-
-    Earlier versions wrote an object for each partition, in a list named `listed`.
-    """
-    if listed in event:
-        return (
-            (TopicPartition(entry["topic"], entry["partition"]), *(entry[field] for field in fields))
-            for entry in ({**_MAY_LACK, **each} for each in event[listed])
-        )
+def _by_partition(event: Mapping[str, Any], *fields: str) -> Iterator[Any]:
+    """Yield an event's partitions, each with its fields, as `by_partition` wrote them."""
     count = len(event["partition"])
     if not count:
         return iter(())

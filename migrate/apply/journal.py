@@ -18,12 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history
+from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history, sealed
 from migrate.clock import iso
 from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.model import Commits, Failure, TopicPartition
-from migrate.plan.companions import journal_path, journals_under_any_name, sealed
+from migrate.plan.companions import journal_path, journals_under_any_name
 from migrate.plan.plan import SHORT_DIGITS
 from migrate.whole_file import sync_folder
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from migrate.apply.drift import is_other_cluster
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
 from migrate.errors import Refused
-from migrate.plan.plan import FORMAT_VERSION, UNDO, Plan
 from migrate.ports import ClusterAdmin
 from migrate.survey.group_facts import GroupFactsReader
 
@@ -35,23 +33,6 @@ def refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
             f"The plan is for {admin.side} cluster {planned_id}, and {admin.alias} is {cluster_id}.",
             "Name the clusters that the plan was made for.",
         )
-
-
-def refuse_earlier_format(plan: Plan, path: Path) -> None:
-    """Raise `Refused` for a plan of an earlier format: it is shown, verified and rolled back, but not applied.
-
-    An earlier version made it, which may not have looked for what this one would block.
-    """
-    header = plan.header
-    if header.format_version == FORMAT_VERSION:
-        return
-    raise Refused(
-        f"{path} was made by mm2-migrate {header.tool_version} and has plan format {header.format_version}. "
-        f"This version shows, verifies and rolls back such a plan, but applies only format {FORMAT_VERSION}.",
-        "Make the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`."
-        if header.kind == UNDO
-        else "Make a new plan. If this one was applied in part, roll it back first.",
-    )
 
 
 @dataclass(frozen=True, slots=True)

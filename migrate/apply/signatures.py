@@ -18,7 +18,7 @@ from pathlib import Path
 
 from migrate.apply.journal import drop_torn_line, no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
-from migrate.plan.companions import Companion
+from migrate.plan.companions import companion_path
 from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.text import name, safe
 from migrate.whole_file import sync_folder
@@ -26,7 +26,6 @@ from migrate.whole_file import sync_folder
 REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200
 LONGEST_NOTE = 2000
-signatures_path = Companion("signatures.jsonl", "signatures", lambda line: str(json.loads(line)["fingerprint"])).path
 # What `isprintable` lets pass although nothing shows: Default_Ignorable_Code_Point (Unicode 16,
 # DerivedCoreProperties.txt) as far as it is no control or format character, and the braille pattern without a dot.
 _UNSEEN = (
@@ -42,7 +41,12 @@ class Signature:
     time: str
     fingerprint: str
     name: str
-    note: str = ""
+    note: str
+
+
+def signatures_path(plan_path: Path, fingerprint: str) -> Path:
+    """Return where the signatures of a plan lie, there or not; raises as `companion_path` does."""
+    return companion_path(plan_path, fingerprint, "signatures.jsonl")
 
 
 def signatures_required(plan: Plan) -> int:

@@ -91,16 +91,10 @@ def refuse_stale(undo: Plan, state: JournalState) -> None:
     if digest_of(state, undo.fingerprint) == header.undoes_digest and settled:
         return
     plan = header.undoes[:SHORT_DIGITS]
-    if not header.undoes_digest:
-        why = f"This undo of plan {plan} was made by an earlier version, which did not note what it undoes."
-    else:
-        why = (
-            f"The journal of plan {plan} is not as it was when this undo was made: it had {header.undoes_events} "
-            f"events then and has {state.events} now, or is another one. What was written or restored since is not "
-            "in this undo."
-        )
     raise Refused(
-        f"{why} Nothing was written.",
+        f"The journal of plan {plan} is not as it was when this undo was made: it had {header.undoes_events} events "
+        f"then and has {state.events} now, or is another one. What was written or restored since is not in this undo. "
+        "Nothing was written.",
         "Make the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`, and have that one read.",
     )
 

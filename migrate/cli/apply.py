@@ -14,7 +14,7 @@ from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read, read_journal
 from migrate.apply.proof_logs import LogSide
 from migrate.apply.record_proof import prove
-from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_earlier_format, refuse_other_cluster
+from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_other_cluster
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
@@ -34,7 +34,7 @@ from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, R
 from migrate.kafka.hosted import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
-from migrate.plan.companions import journal_path, journals_under_any_name, real_path
+from migrate.plan.companions import journal_path, journals_under_any_name, plan_of_journal, real_path
 from migrate.plan.file import read_plan, refuse_out, refuse_replaced, write_plan
 from migrate.plan.plan import (
     MIN_APPROVAL_DIGITS,
@@ -65,7 +65,6 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
     plan = read_plan(path)
     refuse_standing(plan, "apply")
     refuse_empty(plan, "apply")
-    refuse_earlier_format(plan, path)
     flow = _roles(flow, plan)
     approval = approved(plan, options["approve"], options["execute"])
     refuse_other_name(plan, path)
@@ -196,7 +195,7 @@ def _with_elsewhere(lines: list[str], code: int, elsewhere: Elsewhere, options: 
 
 def _undone_plan(undone: Journal) -> tuple[Plan | None, tuple[Row, ...], str]:
     """Return the plan of a journal that is undone and its rows that this did not write; and what to say without it."""
-    file = undone.path.with_name(undone.path.name.split(f".{undone.fingerprint[:SHORT_DIGITS]}")[0])
+    file = plan_of_journal(undone.path, undone.fingerprint)
     try:
         plan = read_plan(file)
     except MigrateError:
@@ -354,7 +353,7 @@ def refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> Non
         if not own.exists():
             raise Refused(
                 f"The journal of plan {plan.short_fingerprint} is {journal.name}, and the plan was named {path.name}.",
-                f"Use the plan by its first name: {journal.name.split('.' + plan.short_fingerprint)[0]}.",
+                f"Use the plan by its first name: {plan_of_journal(journal, plan.fingerprint).name}.",
             )
 
 

@@ -13,7 +13,7 @@ from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdge
 from migrate.apply.follow_journal import FOLLOW, FollowJournal, FollowWriter, read_memory
 from migrate.apply.follow_run import Cadence, PassSum, follow
 from migrate.apply.follow_status import read_status, status_path, write_status
-from migrate.apply.run import refuse_earlier_format, refuse_other_cluster
+from migrate.apply.run import refuse_other_cluster
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.write import Interruption
 from migrate.cli.apply import approved, refuse_other_name
@@ -46,7 +46,6 @@ def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -
     """Follow the mandate at `path`, or tell what one pass would do; return the exit code."""
     plan, clock = read_plan(path), SystemClock()
     mandate = mandate_of(plan)
-    refuse_earlier_format(plan, path)
     refuse_other_names(plan, flow)
     approval = approved(plan, options["approve"], options["execute"])
     refuse_other_name(plan, path)

@@ -80,10 +80,14 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecid
             **{f"offset-syncs topic: {kind}": n for kind, n in sorted(survey.mm2.syncs.counts.items())},
         },
         timings=survey.timings,
+        undoes="",
+        undoes_events=0,
+        undoes_digest="",
         failback=flow.failback,
         comparison=reading_cost(survey.comparison) if request.limits.match_records else {},
         sums=sums_of(rows),
         positions=origins(survey.held),
+        mandate=None,
     )
     blocked_rows = checklist.blocked_rows(results)
     return Plan(

@@ -13,7 +13,8 @@ Invariants:
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from io import BytesIO
@@ -25,21 +26,16 @@ from migrate.model import GROUP_KIND, CheckResult, Decision, Grade, Level, Metho
 from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path
 from migrate.plan.mandate import mandate_from
 from migrate.plan.plan import (
-    ADDED_IN,
     FORMAT_VERSION,
-    READABLE_FORMATS,
     SHORT_DIGITS,
-    TABLES_SINCE,
     Header,
     PinnedRange,
     Plan,
     PlannedActivity,
     PlannedGroupState,
     PositionOrigin,
-    header_document,
-    row_fields_after,
 )
-from migrate.row_table import GROUP, GroupRows, Known, PlanRows, row_of
+from migrate.row_table import GROUP, GroupRows, Known, PlanRows
 from migrate.whole_file import replacing, reporting_unwritable, temporary_beside
 
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
@@ -187,7 +183,7 @@ def read_plan(path: Path) -> Plan:
         header = _header(json.loads(metadata[HEADER_KEY]))
         if str(header.format_version) != metadata[FORMAT_KEY]:
             raise ValueError(f"format {header.format_version} in the header")
-        plan = Plan(header, *_rows(content, header.format_version))
+        plan = Plan(header, *_rows(content))
     except Exception as error:  # a damaged file can fail in any way in any layer: Avro, deflate, JSON, types
         raise UnreadablePlan(
             f"{path} is a plan, but it is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
@@ -269,7 +265,7 @@ def _write(plan: Plan, file: IO[bytes]) -> None:
         metadata={
             FORMAT_KEY: str(plan.header.format_version),
             # ASCII, for Avro readers decode metadata as UTF-8 and an option may hold bytes that are not
-            HEADER_KEY: json.dumps(header_document(plan.header), sort_keys=True, separators=(",", ":")),
+            HEADER_KEY: json.dumps(asdict(plan.header), sort_keys=True, separators=(",", ":")),
             FINGERPRINT_KEY: plan.fingerprint,
         },
     )
@@ -307,10 +303,9 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
             f"{path} is an Avro file, but not a plan: its metadata lacks {', '.join(missing)}.",
             "Name the plan file that `mm2-migrate plan` wrote.",
         )
-    if entries[FORMAT_KEY] not in map(str, READABLE_FORMATS):
+    if entries[FORMAT_KEY] != str(FORMAT_VERSION):
         raise UnreadablePlan(
-            f"{path} has plan format {entries[FORMAT_KEY][:20]!r}; this version reads "
-            f"formats {', '.join(map(str, READABLE_FORMATS))}.",
+            f"{path} has plan format {entries[FORMAT_KEY][:20]!r}; this version reads format {FORMAT_VERSION}.",
             "Use the version of mm2-migrate that made it, or make a new plan.",
         )
     if not re.fullmatch("[0-9a-f]{64}", entries[FINGERPRINT_KEY]):
@@ -321,27 +316,16 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
     return {key: entries[key] for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY)}
 
 
-def _rows(content: bytes, version: int) -> tuple[PlanRows, PlanRows]:
-    """Return the rows of groups and of holders: a record is a table of one, or one row before there were tables."""
+def _rows(content: bytes) -> tuple[PlanRows, PlanRows]:
+    """Return the rows of groups and of holders: a record is the table of one."""
     import fastavro
 
     known: Known = {}
     records: Iterator[Any] = fastavro.reader(BytesIO(content))
-    if version >= TABLES_SINCE:
-        without = row_fields_after(version)
-        tables = [GroupRows.of_table(_table_of(record), known, without) for record in records]
-        of_groups = [table for table in tables if set(table.column("holder_kind")) == {GROUP_KIND}]
-        of_holders = [table for table in tables if set(table.column("holder_kind")) != {GROUP_KIND}]
-        return PlanRows(of_groups), PlanRows(of_holders)
-    later = row_fields_after(version)
-    return PlanRows.of(row_of(_of_format(record, later, version), known) for record in records), PlanRows(())
-
-
-def _of_format(record: dict[str, Any], later: Collection[str], version: int) -> dict[str, Any]:
-    """Return a row's record as it is; raises ValueError for a field of a later format: no fingerprint covers it."""
-    if added := sorted(record.keys() & later):
-        raise ValueError(f"a row of format {version} has no {', '.join(added)}")
-    return record
+    tables = [GroupRows.of_table(_table_of(record), known) for record in records]
+    of_groups = [table for table in tables if set(table.column("holder_kind")) == {GROUP_KIND}]
+    of_holders = [table for table in tables if set(table.column("holder_kind")) != {GROUP_KIND}]
+    return PlanRows(of_groups), PlanRows(of_holders)
 
 
 def _stored(table: dict[str, Any]) -> dict[str, Any]:
@@ -356,19 +340,13 @@ def _table_of(record: dict[str, Any]) -> dict[str, Any]:
 
 def _header(document: dict[str, Any]) -> Header:
     """Build the header from its JSON form; raises TypeError, KeyError or ValueError where it does not fit."""
-    of_later = [name for name, since in ADDED_IN.items() if name in document and since > document["format_version"]]
-    if of_later:
-        # The fingerprint does not cover them there: anybody could have added them.
-        raise ValueError(f"a plan of format {document['format_version']} has no {', '.join(of_later)}")
     document["waivers"] = tuple(document["waivers"])
     document["pinned"] = tuple(PinnedRange(**entry) for entry in document["pinned"])
     document["group_states"] = tuple(PlannedGroupState(**entry) for entry in document["group_states"])
     document["checks"] = tuple(_check(entry) for entry in document["checks"])
-    if "positions" in document:
-        document["positions"] = tuple(PositionOrigin(**entry) for entry in document["positions"])
-    if "activity" in document:
-        document["activity"] = tuple(PlannedActivity(**entry) for entry in document["activity"])
-    if document.get("mandate") is not None:
+    document["positions"] = tuple(PositionOrigin(**entry) for entry in document["positions"])
+    document["activity"] = tuple(PlannedActivity(**entry) for entry in document["activity"])
+    if document["mandate"] is not None:
         document["mandate"] = mandate_from(document["mandate"])
     return Header(**document)
 

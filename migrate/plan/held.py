@@ -82,7 +82,7 @@ def counts_of_copies(flow: Flow, survey: Survey) -> dict[str, int]:
 def partitions_without_place(plan: Plan, holder: str) -> tuple[tuple[str, int], ...]:
     """Return the partitions of a holder's topics on the target that the plan gives it no offset for, sorted.
 
-    None of them for a plan that was made before their number was kept.
+    None of a topic whose number of partitions is not known.
     """
     table = plan.holders()[holder]
     places = set(table.values("target_topic", "partition", "target_offset"))

@@ -1,7 +1,7 @@
 """What a standing plan holds in place of rows: what `follow` may write. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -41,23 +41,15 @@ class Mandate:
     match_limit: int
     max_fetch: int | None
     untranslatable: tuple[str, ...]
-    moving_groups: tuple[str, ...] = ()
-    group_map: tuple[MappedGroup, ...] = ()
-
-
-def mandate_document(mandate: Mandate) -> dict[str, Any]:
-    """Return a mandate as plain values; one without a group map has no such field.
-
-    Mandates of this format were made before there was the field: their fingerprints have to stay what they were.
-    """
-    document = asdict(mandate)
-    if not mandate.group_map:
-        del document["group_map"]
-    return document
+    moving_groups: tuple[str, ...]
+    group_map: tuple[MappedGroup, ...]
 
 
 def mandate_from(document: Mapping[str, Any]) -> Mandate:
-    """Return the mandate that a document holds, its lists as tuples; raises TypeError where it does not fit."""
+    """Return the mandate that a document holds, its lists as tuples.
+
+    Raises TypeError or KeyError where it does not fit.
+    """
     lists = {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
-    group_map = tuple(MappedGroup(**line) for line in document.get("group_map", ()))
+    group_map = tuple(MappedGroup(**line) for line in document["group_map"])
     return Mandate(**{**document, **lists, "group_map": group_map})

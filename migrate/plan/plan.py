@@ -31,17 +31,11 @@ from migrate.model import (
     may_skip,
     rewinds,
 )
-from migrate.plan.mandate import Mandate, mandate_document
-from migrate.row_table import GroupRows, PlanRows, row_document
+from migrate.plan.mandate import Mandate
+from migrate.row_table import GroupRows, PlanRows
 
-FORMAT_VERSION = 7
-# Plans of these formats can be read; what a later one added is empty there. Only the newest is applied.
-READABLE_FORMATS = (3, 4, 5, 6, 7)
-# From this one on, file and fingerprint hold a table for each group; before, a document for each row.
-TABLES_SINCE = 5
-ADDED_IN = {"source_topic_ids": 4, "undoes_events": 4, "undoes_digest": 4, "positions": 7, "mandate": 7, "activity": 7}
-# The same of rows.
-ROW_FIELDS_ADDED_IN = {"live_source_offset": 6, "holder_kind": 7, "position_meaning": 7, "target_group": 7}
+# Of the plan file, its fingerprint and its journal.
+FORMAT_VERSION = 1
 # How many partitions a topic of the target has that positions are on, among the header's counts.
 TARGET_PARTITIONS = "target-partitions:"
 # What becomes of a position: its owner sets it, or it is left as it is.
@@ -83,8 +77,8 @@ class PositionOrigin:
     sha256: str
     batch: int | None
     rows: int
-    content: str = ""
-    is_stateful: bool = False
+    content: str
+    is_stateful: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +126,7 @@ class Header:
     that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
     `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters report them: a topic that
     is deleted and created anew under a plan has another id. `positions` say where positions outside Kafka were
-    read. `activity` has those groups of the plan whose own records could be read. A field that `ADDED_IN` names belongs
-    to plans from that `format_version` on.
+    read. `activity` has those groups of the plan whose own records could be read.
     """
 
     format_version: int
@@ -155,16 +148,16 @@ class Header:
     counts: Mapping[str, int]
     mm2_counts: Mapping[str, int]
     timings: Mapping[str, float]
-    undoes: str = ""
-    failback: bool = False
-    comparison: Mapping[str, int] = field(default_factory=dict)
-    sums: Mapping[str, int] = field(default_factory=dict)
-    source_topic_ids: Mapping[str, str] = field(default_factory=dict)
-    undoes_events: int = 0
-    undoes_digest: str = ""
-    positions: tuple[PositionOrigin, ...] = ()
-    mandate: Mandate | None = None
-    activity: tuple[PlannedActivity, ...] = ()
+    undoes: str
+    failback: bool
+    comparison: Mapping[str, int]
+    sums: Mapping[str, int]
+    source_topic_ids: Mapping[str, str]
+    undoes_events: int
+    undoes_digest: str
+    positions: tuple[PositionOrigin, ...]
+    mandate: Mandate | None
+    activity: tuple[PlannedActivity, ...]
 
     @property
     def by_mm2(self) -> bool:
@@ -328,26 +321,6 @@ def _blocked(tables: Mapping[str, GroupRows]) -> frozenset[str]:
     return frozenset(name for name, rows in tables.items() if Decision.BLOCK in rows.column("decision"))
 
 
-def header_document(header: Header) -> dict[str, Any]:
-    """Return the header as plain JSON-able values, with the fields of its format: what the fingerprint is made of.
-
-    A plan that is no mandate has no such field, nor has a holder without a state one that says so.
-    """
-    document = {n: value for n, value in asdict(header).items() if ADDED_IN.get(n, 0) <= header.format_version}
-    if document.pop("mandate", None) is not None and header.mandate is not None:
-        document["mandate"] = mandate_document(header.mandate)
-    for origin in document.get("positions", ()):
-        # Plans of this format were made before there was the field.
-        if not origin["is_stateful"]:
-            del origin["is_stateful"]
-    return document
-
-
-def row_fields_after(format_version: int) -> frozenset[str]:
-    """Return the fields of rows that plans of a format do not have yet."""
-    return frozenset(name for name, since in ROW_FIELDS_ADDED_IN.items() if since > format_version)
-
-
 def canonical(document: Mapping[str, Any]) -> bytes:
     """Return the one byte form of a document that is hashed: sorted keys, no spaces, UTF-8."""
     # surrogatepass: a group's name may come from bytes that are not UTF-8; it must still hash to something.
@@ -355,16 +328,12 @@ def canonical(document: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def fingerprint(header: Header, rows: PlanRows, positions: PlanRows | None = None) -> str:
-    """Return the SHA-256, in hex, over every header field, row and position, in the form of the header's format."""
-    digest = hashlib.sha256(canonical(header_document(header)))
-    without = row_fields_after(header.format_version)
-    of_holders = () if positions is None else positions.groups().values()
-    tables = (table.document(without) for table in (*rows.groups().values(), *of_holders))
-    of_rows = (row_document(row, without) for row in rows)
-    for document in tables if header.format_version >= TABLES_SINCE else of_rows:
+def fingerprint(header: Header, rows: PlanRows, positions: PlanRows) -> str:
+    """Return the SHA-256, in hex, over every header field, and the table of each group and each holder."""
+    digest = hashlib.sha256(canonical(asdict(header)))
+    for table in (*rows.groups().values(), *positions.groups().values()):
         digest.update(b"\n")
-        digest.update(canonical(document))
+        digest.update(canonical(table.document()))
     return digest.hexdigest()
 
 

@@ -92,7 +92,16 @@ def standing_plan(
         counts={"commits_read": 0, "rows": 0, "uncommitted_added": 0},
         mm2_counts={},
         timings={},
+        undoes="",
+        failback=False,
+        comparison={},
+        sums={},
+        source_topic_ids={},
+        undoes_events=0,
+        undoes_digest="",
+        positions=(),
         mandate=mandate,
+        activity=(),
     )
     return Plan(header, PlanRows(()))
 

@@ -53,11 +53,11 @@ def status_file_document(
     """Return what the status file says: the newest pass, each group that was refused and why, all passes together.
 
     The groups are those of the newest pass without trouble, which began at `refused_at`. Until there is one, they are
-    those of `earlier`, the file that a run before has left; null where there is none, or it does not say of when.
+    those of `earlier`, the file that a run before has left; null where there is none.
     """
     mandate = plan.header.mandate
     last = total.last_whole
-    known = earlier if earlier and earlier.get("refused_at") else {}
+    known = earlier or {}
     return {
         "fingerprint": plan.fingerprint,
         "until": None if mandate is None else iso(mandate.until_ms),

@@ -161,7 +161,7 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 
     Its schema is published as schema/plan.schema.json. Verdict, totals and `rows_in_plan` are the whole plan's.
     """
-    header = _header_fields(plan)
+    header = asdict(plan.header)
     checks = header.pop("checks")
     counted = totals(plan)
     return document_lines(
@@ -193,13 +193,8 @@ def totals_document(counted: Totals) -> dict[str, Any]:
 def json_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     """Yield a line for the header (with checks and fingerprint), then one per row; `type` tells which it is."""
     head = {"type": "header", "fingerprint": plan.fingerprint, "rows_in_plan": len(plan.rows)}
-    yield json.dumps(head | _header_fields(plan))
+    yield json.dumps(head | asdict(plan.header))
     for row in rows:
         yield json.dumps({"type": "row", **row_document(row)})
     for row in _positions(plan, rows):
         yield json.dumps({"type": "position", **row_document(row)})
-
-
-def _header_fields(plan: Plan) -> dict[str, Any]:
-    """Return the header's fields; only a mandate has one of its own."""
-    return {name: value for name, value in asdict(plan.header).items() if name != "mandate" or value is not None}

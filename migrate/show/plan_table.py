@@ -11,7 +11,7 @@ from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
-from migrate.plan.plan import AS_OF_SETTING, FORMAT_VERSION, STANDING, UNDO, Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, STANDING, UNDO, Header, Plan
 from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
 from migrate.show.group_table import group_lines
 from migrate.show.mandate import mandate_verdict
@@ -298,11 +298,6 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
         if plan.is_empty:
             return NextSteps(("There is nothing to apply: correct the filters, then make a new plan.",))
         return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
-    if plan.header.format_version != FORMAT_VERSION:
-        earlier, anew = plan.header.format_version, "make a new plan"
-        if plan.header.kind == UNDO:
-            anew = "make the undo anew, with `mm2-migrate rollback PLAN --out ANOTHER.plan`"
-        return NextSteps((f"This version does not apply plans of format {earlier}: {anew}.",))
     lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"
     if partial:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")

@@ -71,16 +71,16 @@ class Aftermath:
 class Verified:
     """What `verify --format json` said: offsets by (group, target topic, partition), and its exit code.
 
-    `looked_ms` is when the target was read, None where an earlier version did not note it. `left_out` are the rows that
-    were not written, `blocks` how many of the plan's blocks had no row.
+    `looked_ms` is when the target was read, in ms since 1970. `records` is empty unless they were compared. `left_out`
+    are the rows that were not written, `blocks` how many of the plan's blocks had no row.
     """
 
     exit_code: int
-    looked_ms: int | None
+    looked_ms: int
     offsets: Mapping[Key, Mapping[str, Any]]
     records: Mapping[Key, Mapping[str, Any]]
-    left_out: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict)
-    blocks: int = 0
+    left_out: Mapping[Key, Mapping[str, Any]]
+    blocks: int
 
     @property
     def standings(self) -> "Counter[str]":
@@ -96,11 +96,11 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
     try:
         document = json.loads(content)
         fingerprint, exit_code = str(document["fingerprint"]), int(document["exit_code"])
-        looked_ms = ms_of(document["time"]) if "time" in document else None
+        looked_ms = ms_of(document["time"])
         offsets = {_place(entry): entry for entry in document["offsets"]}
         records = {_place(entry): entry for entry in document.get("records", ())}
-        left_out = {_place(entry): entry for entry in document.get("left_out", ())}
-        blocks = len(document.get("blocks", ()))
+        left_out = {_place(entry): entry for entry in document["left_out"]}
+        blocks = len(document["blocks"])
         for entry in offsets.values():
             str(entry["standing"]), str(entry["sentence"]), entry["seen"]
         for entry in left_out.values():
@@ -131,7 +131,7 @@ def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verifie
     return Aftermath(
         tuple(verdicts), past.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
         state.is_spent, bool(counts) and _is_complete(past, counts),
-        "" if verified is None or verified.looked_ms is None else iso(verified.looked_ms),
+        "" if verified is None else iso(verified.looked_ms),
     )  # fmt: skip
 
 
@@ -263,8 +263,6 @@ def _out_of_date(verified: Verified, past: PastRuns) -> str | None:
     """Return how a verification stands to the last run where it may be older: what that run changed is not in it."""
     if not past.runs:
         return None
-    if verified.looked_ms is None:
-        return "AT A TIME THAT IS NOT KNOWN"
     last = past.runs[-1]
     if last.command == UNDONE:  # when that ended is not known here
         return f"BEFORE OR AMID THE LAST {UNDONE.upper()}"

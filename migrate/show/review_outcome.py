@@ -110,13 +110,13 @@ def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     Raises as `verification_table` does.
     """
     columns = ["group", "target_topic", "partition", "why", "reason", "sentence"]
-    return data_frame(_verification(path, plan).get("left_out", []), columns)
+    return data_frame(_verification(path, plan)["left_out"], columns)
 
 
 def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
     try:
         document: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
-        fingerprint, _ = document["fingerprint"], document["offsets"]
+        fingerprint, _, _ = document["fingerprint"], document["offsets"], document["left_out"]
     except OSError as error:
         raise ReviewStopped(f"The verification {path} cannot be read: {error.strerror}.", _MAKE_IT) from None
     except (ValueError, KeyError, TypeError):

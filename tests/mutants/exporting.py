@@ -146,14 +146,6 @@ EXPORTING = (
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(
-        "fingerprint-of-fields-that-a-format-has-not",
-        "The fingerprint of a plan of an earlier format covers the fields of that format.",
-        "migrate/plan/plan.py",
-        "    return frozenset(name for name, since in ROW_FIELDS_ADDED_IN.items() if since > format_version)\n",
-        "    return frozenset()\n",
-        ("tests/unit/apply/test_earlier_formats.py",),
-    ),
-    Mutant(
         "topic-commits-of-a-source-that-is-down",
         "The offsets topic of a source that is down cannot be read, and no checkpoint stands in for it unasked.",
         "migrate/cli/plan.py",

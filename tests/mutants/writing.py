@@ -652,7 +652,7 @@ WRITING = (
     Mutant(
         "damaged-journal-line-believed",
         "A damaged line of the journal is never read as another offset.",
-        "migrate/plan/companions.py",
+        "migrate/apply/history.py",
         "    if line != body + _SEAL + b'%08x\"}' % zlib.crc32(body):\n",
         "    if not body:\n",
         ("tests/unit/apply/test_history.py::test_every_flipped_bit_is_damage_and_never_another_offset",),

@@ -42,7 +42,7 @@ def mandate(**changes: Any) -> Mandate:
     values: dict[str, Any] = {
         "until_ms": 1_700_086_400_000, "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (),
         "named_groups": None, "grades": ("exact", "bounded"), "max_rereads": 1_000_000, "match_limit": 1_000_000,
-        "max_fetch": None, "untranslatable": (),
+        "max_fetch": None, "untranslatable": (), "moving_groups": (), "group_map": (),
     }  # fmt: skip
     return Mandate(**(values | changes))
 

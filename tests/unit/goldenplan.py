@@ -46,8 +46,10 @@ def golden_plan() -> Plan:
     return make_plan(
         [*rows, *golden_positions()],
         positions=(
-            PositionOrigin("file:///jobs/offsets.csv", "file", "", "c" * 64, None, 2),
-            PositionOrigin("s3a://jobs/clicks", "spark-checkpoint", "clicks-query", "d" * 64, 17, 1, CLICKS_BATCH),
+            PositionOrigin("file:///jobs/offsets.csv", "file", "", "c" * 64, None, 2, "", False),
+            PositionOrigin(
+                "s3a://jobs/clicks", "spark-checkpoint", "clicks-query", "d" * 64, 17, 1, CLICKS_BATCH, False
+            ),
         ),
         flow={
             "replication_policy": "default",

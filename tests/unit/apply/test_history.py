@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, GroupTrace
+from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, sealed
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Failure
-from migrate.plan.companions import sealed
 from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, TIMED_OUT, journal, one_group
 
 
@@ -121,22 +120,6 @@ def test_the_journal_of_another_plan_is_not_taken(tmp_path: Path) -> None:
         pass
     with pytest.raises(UnreadablePlan, match="belongs to plan 0123456789abcdef"):
         journal(tmp_path, "f" * 64).read()
-
-
-def test_a_journal_of_the_earlier_form_tells_the_same(tmp_path: Path) -> None:
-    here, there = ({"topic": "A.orders", "partition": number} for number in (0, 1))
-    with journal(tmp_path).open(APPLY, {}) as writer:
-        writer.write("backup", group="g", prior=[{**here, "offset": 10, "metadata": "m"}, {**there, "offset": None}])
-        writer.write("intent", group="g", planned=[{**here, "offset": 60}, {**there, "offset": 61}])
-        answers = [
-            {**here, "status": SET},
-            {**there, "status": FAILED, "code": "GROUP_AUTHORIZATION_FAILED", "message": "no"},
-        ]
-        writer.write("outcome", group="g", results=answers)
-        writer.write("readback", group="g", ok=False, seen=[{**here, "offset": 60}, {**there, "offset": None}])
-    state = journal(tmp_path).read()
-    assert state.prior == {"g": {P0: Commit(10, "m")}}
-    assert state.applied["g"] == GroupTrace({P0: 60, P1: 61}, {P0: SET, P1: FAILED}, False)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_copied_folder_went_on_from_the_batch_that_was_rewritten_if_it_was_put
                         holder_kind="spark-checkpoint")  # fmt: skip
     folder = checkpoint("query", [("t", 0, 500)], began=began("query", ("t", 0, began_at)), batch=150,
                         asked_batch=() if batch is None else began("query", ("t", 0, batch)))  # fmt: skip
-    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 1, "v1")
+    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 1, "v1", False)
     assert standings(verify_positions(make_plan([row], positions=(origin,)), [folder])) == [standing]
 
 
@@ -89,14 +89,14 @@ def test_a_copied_folder_went_on_from_the_batch_that_was_rewritten_if_it_was_put
 def test_a_new_folder_went_on_from_where_it_began_also_where_both_sides_have_one_name(batch, began_at, standing):
     row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100,
                         holder_kind="spark-checkpoint")  # fmt: skip
-    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 1, "v1")
+    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 1, "v1", False)
     folder = checkpoint("query", [("t", 0, 500)], began=began("query", ("t", 0, began_at)), batch=batch,
                         asked_batch=began("query", ("t", 0, 230)) if batch > 17 else ())  # fmt: skip
     assert standings(verify_positions(make_plan([row], positions=(origin,)), [folder])) == [standing]
 
 
 def test_the_folder_that_was_translated_is_no_folder_on_the_target():
-    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 2, "v1")
+    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 2, "v1", False)
     plan = make_plan(PLAN.positions, positions=(origin,))
     with pytest.raises(UsageError, match="is the folder of the query on the source"):
         asked_of(plan, [CheckpointAsked("query", "file:///a")])

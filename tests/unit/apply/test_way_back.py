@@ -9,7 +9,6 @@ import shutil
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -270,15 +269,6 @@ def test_an_undo_of_another_folders_journal_is_refused(night: Night) -> None:
     ends(night.save_undo(), 4)
     shutil.copy(night.folder / UNDO, other)
     ends(night.execute("apply", UNDO, folder=other), 3, "or is another one")
-
-
-def test_an_undo_of_an_earlier_version_is_refused_because_nobody_knows_what_it_was_made_from(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
-    ends(night.save_undo(), 0)
-    undo = read_plan(night.folder / UNDO)
-    write_plan(Plan(replace(undo.header, undoes_events=0, undoes_digest=""), undo.rows), night.folder / "old.plan")
-    ends(night.execute("apply", "old.plan"), 3, "made by an earlier version", "rollback PLAN --out")
 
 
 # --- two folders ------------------------------------------------------------------------------------------

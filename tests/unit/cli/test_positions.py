@@ -24,7 +24,7 @@ BATCH = 'v1\n{}\n{"orders":{"0":700}}\n7'
 @pytest.fixture
 def plan(tmp_path):
     """A group, and two holders: a query, and a job of a file."""
-    origin = PositionOrigin(str(tmp_path / "jobs/query"), "spark-checkpoint", "a/query", "a" * 64, 17, 1, BATCH)
+    origin = PositionOrigin(str(tmp_path / "jobs/query"), "spark-checkpoint", "a/query", "a" * 64, 17, 1, BATCH, False)
     rows = [
         make_row("job"),
         make_position("a/query", "orders", 0, target_offset=5, holder_kind="spark-checkpoint"),
@@ -113,7 +113,7 @@ def test_a_rewritten_checkpoint_goes_to_a_folder_that_was_not_there(plan, tmp_pa
 def queries(tmp_path):
     """Two queries."""
     origins = tuple(
-        PositionOrigin(str(tmp_path / holder), "spark-checkpoint", holder, "a" * 64, 17, 1, BATCH)
+        PositionOrigin(str(tmp_path / holder), "spark-checkpoint", holder, "a" * 64, 17, 1, BATCH, False)
         for holder in ("one", "two")
     )
     rows = [make_position(o.holder, "orders", 0, target_offset=5, holder_kind="spark-checkpoint") for o in origins]
@@ -193,7 +193,7 @@ def test_wrong_use_is_said_and_writes_nothing(plan, tmp_path, monkeypatch, optio
 def unplaced(tmp_path):
     """A query of which nothing has a place on the target, beside one that has."""
     origins = tuple(
-        PositionOrigin(str(tmp_path / holder), "spark-checkpoint", holder, "a" * 64, 17, 1, BATCH)
+        PositionOrigin(str(tmp_path / holder), "spark-checkpoint", holder, "a" * 64, 17, 1, BATCH, False)
         for holder in ("gone", "job")
     )
     rows = [

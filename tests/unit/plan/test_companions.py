@@ -33,11 +33,6 @@ def begun(path: Path, fingerprint: str, command: str = APPLY) -> Path:
         return path
 
 
-def old_name(plan_file: Path, fingerprint: str, ending: str = "journal") -> Path:
-    """The name that earlier versions gave."""
-    return plan_file.with_name(f"{plan_file.name}.{fingerprint[:12]}.{ending}.jsonl")
-
-
 @pytest.fixture
 def made() -> Plan:
     return plan(row("a", target_prior=10))
@@ -93,14 +88,6 @@ def test_through_a_linked_folder_it_is_the_same_journal(made: Plan, plan_file: P
     night = tmp_path / "night"
     night.symlink_to(tmp_path, target_is_directory=True)
     assert journal_path(night / "cutover.plan", made.fingerprint) == journal_path(plan_file, made.fingerprint)
-
-
-def test_a_journal_that_an_earlier_version_left_beside_a_link_is_named_and_not_passed_over(
-    made: Plan, plan_file: Path, link: Path
-) -> None:
-    left = begun(old_name(link, made.fingerprint), made.fingerprint, ROLLBACK)
-    refused = run("apply", link, made.fingerprint, link.parent)
-    assert refused.exit_code == 3 and f"mv {left} {plan_file}" in refused.stderr
 
 
 @pytest.mark.parametrize("way", [shutil.copy, os.link])
@@ -200,41 +187,12 @@ def test_names_have_32_digits_and_lines_all_of_them(made: Plan, plan_file: Path)
     assert made.fingerprint in begun(log, made.fingerprint).read_text()
 
 
-def test_the_journal_and_the_signatures_of_an_earlier_version_are_found_and_gone_on_with(made, plan_file):
-    old = begun(old_name(plan_file, made.fingerprint), made.fingerprint)
-    signed = old_name(plan_file, made.fingerprint, "signatures")
-    add_signature(signed, signature_of(made, "Ada", "", NOW))
-    assert journal_path(plan_file, made.fingerprint) == journal_to_read(plan_file, made.fingerprint) == old
-    assert journals_under_any_name(plan_file.parent, made.fingerprint) == (old,)
-    assert signatures_path(plan_file, made.fingerprint) == signed
-    assert "NOTHING TO UNDO" in run("rollback", plan_file, made.fingerprint, plan_file.parent).stdout
-    with pytest.raises(Refused, match="being the way back"):
-        write_plan(plan(row("b")), plan_file)
-    begun(old, made.fingerprint, ROLLBACK)
-    assert "is spent" in run("apply", plan_file, made.fingerprint, plan_file.parent).stderr
-
-
 def test_two_plans_that_share_12_digits_share_no_file(tmp_path: Path) -> None:
     path = tmp_path / "cutover.plan"
-    new = journal_path(path, FINGERPRINT), signatures_path(path, FINGERPRINT)
-    assert new != (journal_path(path, TWIN), signatures_path(path, TWIN))
-    begun(old_name(path, FINGERPRINT), FINGERPRINT)
-    assert journal_path(path, FINGERPRINT) == old_name(path, FINGERPRINT)
-    assert journal_path(path, TWIN).name == f"cutover.plan.{TWIN[:32]}.journal.jsonl"
+    begun(journal_path(path, FINGERPRINT), FINGERPRINT)
+    assert not journal_path(path, TWIN).exists()
     assert journals_under_any_name(tmp_path, TWIN) == ()
-
-
-def test_an_old_journal_whose_first_line_is_damaged_is_read_and_not_passed_over(tmp_path: Path) -> None:
-    path = begun(old_name(tmp_path / "cutover.plan", FINGERPRINT), FINGERPRINT)
-    path.write_bytes(path.read_bytes().replace(FINGERPRINT.encode(), TWIN.encode()))
-    assert journal_path(tmp_path / "cutover.plan", FINGERPRINT) == path
-
-
-def test_two_journals_of_one_plan_and_name_are_refused_by_both_names(made: Plan, plan_file: Path) -> None:
-    new = begun(journal_path(plan_file, made.fingerprint), made.fingerprint)
-    shutil.copy(new, old_name(plan_file, made.fingerprint))
-    refused = run("apply", plan_file, made.fingerprint, plan_file.parent)
-    assert refused.exit_code == 3 and "two journal files" in refused.stderr and new.name in refused.stderr
+    assert signatures_path(path, FINGERPRINT) != signatures_path(path, TWIN)
 
 
 def test_a_pipe_and_a_device_are_no_ordinary_files_also_behind_a_link(tmp_path):

@@ -123,8 +123,6 @@ def test_a_new_run_keeps_what_the_one_before_knew_until_a_pass_of_its_own_is_wel
     earlier = status_file_document(PLAN, total_of(passed(refused={"c": UNSAFE})), 30.0, "process 7", "it was killed")
     for total, left_out in (total_of(A_IS_DOWN), {"c"}), (total_of(A_IS_DOWN, passed()), set()):
         assert set(status_file_document(PLAN, total, 30.0, "process 8", "", earlier)["refused_groups"]) == left_out
-    undated = {"refused_groups": {}}
-    assert status_file_document(PLAN, total_of(A_IS_DOWN), 30.0, "process 8", "", undated)["refused_groups"] is None
     nothing = status_file_document(PLAN, total_of(A_IS_DOWN), 30.0, "process 8", "")
     assert nothing["refused_groups"] is None
     shown = dict(status_facts(nothing, 1_700_000_042_000, 1_700_000_030_000))

@@ -42,7 +42,7 @@ def printed(form: str, *rows, side: Side = Side.TARGET) -> list[str]:
 
 def checkpointed(*rows, content: str = BATCH, batch: int = 17):
     rows = tuple(row._replace(holder_kind="spark-checkpoint") for row in rows)
-    origin = PositionOrigin("file:///job", "spark-checkpoint", "job", "a" * 64, batch, len(rows), content)
+    origin = PositionOrigin("file:///job", "spark-checkpoint", "job", "a" * 64, batch, len(rows), content, False)
     return make_plan(rows, positions=(origin,))
 
 
