@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,6 +38,8 @@ from tests.mutants.runner import NOT_COPIED, ROOT, Fate, fate_of, planted, run_p
 SEED = 1
 # What scripts/test --quick runs, but for the tests of these tools.
 QUICK = ("-m", "not spark and not kafka and not browser", "--deselect", "tests/unit/test_mutants.py")
+# Of tests for one mutant, by what they took under coverage; else those that survive would take most of a run.
+MOST_SECONDS = 30.0
 KNOWN = ROOT / ".mutation"
 
 
@@ -155,10 +158,13 @@ def _in_new_process(task: Task, tree: Path, outcome: Outcome) -> Outcome:
 
 
 def _tests(mutant: Generated, reached: Reach) -> dict[str, float]:
-    """Return the tests that reach a mutant, the fastest first: mostly those that are about it."""
+    """Return the tests that reach a mutant, the fastest first, which mostly are about it, as far as time allows."""
     tests = reached.of_line(mutant.file, mutant.line) | reached.of_line(mutant.file, mutant.statement_line)
     seconds = reached.seconds
-    return {test: seconds[test] for test in sorted(tests & seconds.keys(), key=lambda test: (seconds[test], test))}
+    ordered = sorted(tests & seconds.keys(), key=lambda test: (seconds[test], test))
+    spent = accumulate(seconds[test] for test in ordered)
+    in_time = takewhile(lambda pair: pair[1] - seconds[pair[0]] < MOST_SECONDS, zip(ordered, spent, strict=True))
+    return {test: seconds[test] for test, _ in in_time}
 
 
 def _is_reached_early(mutant: Generated, reached: Reach) -> bool:

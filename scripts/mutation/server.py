@@ -132,6 +132,8 @@ class _Forks:
         try:
             tempfile.tempdir = os.environ["TMPDIR"] = folder
             prepare()
+            # To collect garbage among all that was there before takes longer than most tests.
+            gc.freeze()
             for item, following in zip(items, [*items[1:], None], strict=True):
                 os.write(pipe, f"{item.nodeid}\n".encode())
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
