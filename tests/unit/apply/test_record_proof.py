@@ -138,6 +138,9 @@ def test_a_log_that_ends_on_one_side_only_is_an_exact_rows_failure_and_no_other_
 def test_what_retention_has_removed_is_said_on_either_side() -> None:
     source = proved(exact(), sides([record(150, 9)], [record(60, 7)], source_start=150)).rows[0]
     assert source.verdict is RecordVerdict.REMOVED and "source's records from 120 on" in source.sentence
+    # A plan that was made with the source down knows no end of its log.
+    unpinned = proved(exact(source_log_end=None), sides([record(150, 9)], [record(60, 7)], source_start=150)).rows[0]
+    assert unpinned.verdict is RecordVerdict.REMOVED
     target = proved(exact(), sides([record(120, 7)], [record(80, 9)], target_start=80)).rows[0]
     assert target.verdict is RecordVerdict.REMOVED and "target's records from 60 on" in target.sentence
 

@@ -7,7 +7,7 @@ from migrate.checks.registry import parse_waiver
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why, WhyUnmatched
-from migrate.model import Decision, Level, LogRange, Scope, TopicPartition
+from migrate.model import Decision, Level, LogRange, Method, Scope, TopicPartition
 from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
@@ -198,3 +198,12 @@ def test_on_a_failback_unread_records_that_only_look_like_others_do_not_pass_whe
     assert [r.level for r in found("unread-on-target-only", (alike,), failback=True)] == levels
     done = alike._replace(source_committed=alike.source_log_end)
     assert [r.level for r in found("unread-on-target-only", (done,), failback=True)] == [Level.PASS]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"target_offset": None}, {"source_committed": None}, {"method": Method.EXPLICIT}], ids=str
+)
+def test_on_a_failback_a_row_without_a_translated_commit_is_not_asked_for_its_unread_records(changed):
+    compared = row("g", "t", answer=Matched(57, Why.PROVEN, 9))
+    rows = (compared, row("h", "u")._replace(**changed))
+    assert [r.level for r in found("unread-on-target-only", rows, failback=True)] == [Level.PASS]

@@ -56,14 +56,16 @@ def test_topics_whose_partitions_are_known_pass_beside_those_that_are_not():
 # --- topics that a cluster hides --------------------------------------------------------------------------
 
 
-def looked_for_hidden(told):
+def looked_for_hidden(told, side=Side.SOURCE, filters=None):
     source, target, mirror = world()
+    cluster = source if side is Side.SOURCE else target
     properties = {"bootstrap.servers": "x:1"}
-    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 15.0, {})
-    clusters = Clusters(source, target, source, target, mirror, hosted={Side.SOURCE: lambda: told(source)})
+    flow = client_flow(properties, properties, "A", "B")
+    request = PlanRequest(flow, filters or Filters(), Policies(), False, 15.0, {})
+    clusters = Clusters(source, target, source, target, mirror, hosted={side: lambda: told(cluster)})
     clock = FakeClock()
     made = plan_of(request, take_survey(request, clusters, clock, NoProgress()), clock.now_ms())
-    return of_plan(made, "topics-visible")["A"]
+    return of_plan(made, "topics-visible")[cluster.alias]
 
 
 def test_an_answer_that_lacks_a_topic_of_the_flow_is_never_it_shows_us_all():
@@ -80,6 +82,22 @@ def test_a_topic_that_was_created_meanwhile_is_neither_hidden_nor_lacking():
         return told
 
     assert looked_for_hidden(created_after).level is Level.PASS
+
+
+@pytest.mark.parametrize(
+    ("side", "hidden", "filters", "level"),
+    [
+        (Side.SOURCE, "orders", Filters(), Level.BLOCK),
+        (Side.SOURCE, "orders", Filters.from_options(topics=["t"]), Level.WARN),
+        (Side.TARGET, "A.orders", Filters(), Level.BLOCK),
+        (Side.TARGET, "billing", Filters(), Level.WARN),
+        (Side.SOURCE, "__consumer_offsets", Filters(), Level.PASS),
+        (Side.TARGET, "__consumer_offsets", Filters(), Level.PASS),
+    ],
+)
+def test_a_hidden_topic_blocks_only_where_the_plan_is_about_it(side, hidden, filters, level):
+    result = looked_for_hidden(lambda cluster: frozenset(cluster.topics()) | {hidden}, side, filters)
+    assert result.level is level and (hidden in result.seen) is (level is not Level.PASS)
 
 
 def test_connects_own_topics_that_a_cluster_may_hide_are_not_known_to_be_absent():
@@ -215,6 +233,7 @@ def test_an_apply_without_mm2s_configuration_says_that_it_did_not_look_at_its_gr
     notes = " ".join(scene.apply(execute=False, synced=None).assessment.notes)
     assert "group sync" in notes and "was not looked at" in notes and words in notes.partition("When the plan")[2]
     assert not [note for note in scene.apply().assessment.notes if "group sync" in note]
+    assert not [note for note in scene.rollback(synced=None).assessment.notes if "group sync" in note]
 
 
 def test_on_the_way_back_nobody_knows_whether_another_mm2_sets_offsets():

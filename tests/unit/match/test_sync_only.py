@@ -138,3 +138,14 @@ def test_a_window_beyond_the_limit_is_not_read_to_find_that_out():
     found = answer(log, [(0, 0), (end - 50, end - 50)], end - 100, source=log, asked=asked, match=matching, **known)
     assert found.places[end - 100].reason is WhyUnmatched.MATCH_LIMIT
     assert sum(piece.end - piece.start for piece in asked) <= 2 * WIDE
+
+
+def test_where_the_next_sync_is_far_a_commit_is_proven_by_the_records_near_it():
+    asked = []
+    end, ahead = 3 * WIDE, 20_000
+    log = {n: record(n) for n in range(end)}
+    copies = {n + ahead: log[n] for n in range(end)}
+    syncs = [(0, ahead), (end - 50, end - 50 + ahead)]
+    found = answer(copies, syncs, 100, source=log, asked=asked, match=matching).places[100]
+    assert isinstance(found, Matched) and (found.target_offset, found.why) == (100 + ahead, Why.PROVEN)
+    assert sum(piece.end - piece.start for piece in asked) < WIDE

@@ -33,6 +33,23 @@ def test_a_plan_and_itself_have_no_difference():
     assert said(golden_plan(), golden_plan()).startswith("NOTHING CHANGED")
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        make_plan([make_row(), make_row("young")]),
+        make_plan([make_row(grade=Grade.EXACT)]),
+        make_plan([make_row(source_committed=900, target_offset=850)]),
+        make_plan([make_row()], settings={"rewind": "set"}),
+        make_plan([make_row()], checks=(make_check("not-drained", "orders"),)),
+    ],
+    ids=["a row", "a grade", "an offset", "a setting", "a check"],
+)
+def test_one_difference_of_any_kind_is_a_change(other):
+    same = make_plan([make_row()])
+    assert said(same, same).startswith("NOTHING CHANGED")
+    assert said(same, other).startswith("CHANGED") and said(other, same).startswith("CHANGED")
+
+
 def test_a_row_that_is_now_blocked_is_told_from_one_that_merely_moved():
     before = make_plan([make_row(partition=0), make_row(partition=1)])
     now = make_plan(

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.checks.check import PositionFacts
+from migrate.checks.positions import state_would_count_twice
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Level
 from migrate.plan.file import read_plan, write_plan
@@ -15,6 +17,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.positions import HeldPosition, HeldPositions
 from tests.builders import make_plan, make_position, make_row
+from tests.unit.checkscene import facts
 from tests.unit.heldscene import FakePositions, checkpoint, last, read
 from tests.unit.planscene import checks_of, planned, rows_of, world
 
@@ -198,6 +201,22 @@ def test_a_state_and_a_row_that_is_not_exact_block_together():
     assert blocking(plan_with(checkpoint(is_stateful=True))) == {("state-would-count-twice", "query")}
     by_option = plan_with(checkpoint(), asked={"stateful": frozenset({"query"})})
     assert blocking(by_option) == {("state-would-count-twice", "query")}
+
+
+@pytest.mark.parametrize(
+    ("position", "level"),
+    [
+        ({"grade": Grade.EXACT, "rereads_at_most": 0}, Level.PASS),
+        ({"grade": Grade.EXACT, "rereads_at_most": 1}, Level.BLOCK),
+        ({"grade": Grade.BOUNDED, "rereads_at_most": 0}, Level.BLOCK),
+        ({"grade": Grade.ESTIMATED, "decision": Decision.SKIP}, Level.PASS),
+    ],
+)
+def test_a_state_is_safe_only_where_nothing_can_be_read_twice(position, level):
+    rows = PlanRows.of([make_position("query", "t", 0, **position)])
+    stateful = facts(positions=PositionFacts(stateful=frozenset({"query"})))
+    (result,) = state_would_count_twice.judge(stateful, rows, Policies())
+    assert (result.level, result.subject) == (level, "1 holder" if level is Level.PASS else "query")
 
 
 def test_a_sink_that_remembers_batches_blocks_and_one_that_was_not_named_warns():
