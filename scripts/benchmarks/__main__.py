@@ -4,13 +4,20 @@ import argparse
 from pathlib import Path
 
 from scripts.benchmarks import apply, groups, match, offsets, plan, positions, start
+from scripts.benchmarks.command import TREE
 from scripts.benchmarks.read import Size, measure
 
 READ = "checkpoints topic to newest checkpoint per key: ours beside Kafka's RemoteClusterUtils.translateOffsets"
 
-MATCH = "commits to proven offsets by comparing records: ours beside one consumer that only reads the same stretches"
+MATCH = (
+    "commits to proven offsets by comparing records: ours beside one consumer that only reads the same stretches, and "
+    "another tree's plans"
+)
 
-APPLY = "a plan written to the target: ours beside the same calls made bare, and beside kafka-consumer-groups"
+APPLY = (
+    "a plan written to the target: ours beside the same calls made bare, beside kafka-consumer-groups, and another "
+    "tree's commands"
+)
 
 PLAN = "whole plans of several sizes: where the seconds and the memory go, beside bare calls, and another tree's plan"
 
@@ -26,11 +33,19 @@ OFFSETS = "the offsets topic to newest commit per key: ours beside one consumer 
 POSITIONS = "plans of positions outside Kafka: where the seconds and the memory go, beside a plan of groups in the run"
 
 
+AGAINST = (
+    "another checkout of the product, run in turns from its own .venv, which its scripts/setup makes: {}; the ratio is "
+    "ours / the other's"
+)
+
+
 def _checkout(path: str) -> Path:
-    """Return a checkout's folder, absolute: commands run elsewhere, and would silently find our own."""
+    """Return the folder of another checkout, absolute, for commands run elsewhere."""
     folder = Path(path).resolve()
-    if not (folder / "migrate" / "__init__.py").is_file():
+    if not (folder / "scripts" / "setup").is_file():
         raise argparse.ArgumentTypeError(f"there is no checkout in {folder}")
+    if folder == TREE:
+        raise argparse.ArgumentTypeError(f"{folder} is this checkout itself")
     return folder
 
 
@@ -47,6 +62,7 @@ def main() -> None:  # noqa: PLR0915 - a list of options
     names = [workload.name for workload in match.WORKLOADS]
     matched.add_argument("--windows", type=int, default=100_000, help="at most (default: %(default)s)")
     matched.add_argument("--workload", choices=names, action="append", help="only this one (default: both)")
+    matched.add_argument("--rounds", type=int, default=2, help="of plans, with --against (default: %(default)s)")
     applied = benches.add_parser("apply", help=APPLY, description=APPLY)
     applied.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
     applied.add_argument("--partitions", type=int, default=10, help="per group (default: %(default)s)")
@@ -55,7 +71,7 @@ def main() -> None:  # noqa: PLR0915 - a list of options
                          help="for kafka-consumer-groups, 0 for none (default: %(default)s)")  # fmt: skip
     planned = benches.add_parser("plan", help=PLAN, description=PLAN)
     planned.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
-    planned.add_argument("--rounds", type=int, default=2, help="from show to rollback (default: %(default)s)")
+    planned.add_argument("--rounds", type=int, default=2, help="from plan to rollback (default: %(default)s)")
     held = benches.add_parser("positions", help=POSITIONS, description=POSITIONS)
     held.add_argument("--rows", type=int, action="append", help="of a plan; several times for several plans")
     started = benches.add_parser("start", help=START, description=START)
@@ -69,8 +85,13 @@ def main() -> None:  # noqa: PLR0915 - a list of options
     newest.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
     newest.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
     newest.add_argument("--rounds", type=int, default=3, help="measured warm rounds (default: %(default)s)")
-    for each in (planned, started):
-        each.add_argument("--against", type=_checkout, metavar="TREE", help="a checkout to measure in the same run")
+    for each, what in (
+        (matched, "whole plans, from start to exit, of all commits of each workload"),
+        (applied, "whole plan, apply --execute, verify and rollback, from start to exit, of as many groups"),
+        (planned, "the same commands"),
+        (started, "the same commands"),
+    ):
+        each.add_argument("--against", type=_checkout, metavar="TREE", help=AGAINST.format(what))
     chosen = parser.parse_args()
     if chosen.bench is None:
         print(f"scripts/bench read    {READ}")
@@ -83,7 +104,7 @@ def main() -> None:  # noqa: PLR0915 - a list of options
         print(f"scripts/bench positions {POSITIONS}")
         return
     if chosen.bench == "apply":
-        apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups)
+        apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups, chosen.against)
         return
     if chosen.bench == "plan":
         plan.measure(chosen.rows or [300, 10_000, 100_000], chosen.against, chosen.rounds)
@@ -101,7 +122,7 @@ def main() -> None:  # noqa: PLR0915 - a list of options
         offsets.measure(Size(chosen.records, chosen.groups, chosen.partitions), chosen.rounds)
         return
     if chosen.bench == "match":
-        match.measure(chosen.windows, chosen.workload or names)
+        match.measure(chosen.windows, chosen.workload or names, chosen.rounds, chosen.against)
         return
     measure(Size(chosen.records, chosen.groups, chosen.partitions), chosen.rounds, chosen.one_core)
 

@@ -3,17 +3,16 @@
 All of it on the same broker in the same run, in turns, with the same number of calls in flight. The bare calls check
 nothing, remember nothing, and live in this process; ours pay for the process of their own, the journal on disk, and
 what is made of every answer.
+
+Two trees are compared by what their users run, in the same run and on the same clusters: whole commands from a plan,
+which each tree makes for itself, to its rollback.
 """
 
-import subprocess
-import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,9 +36,20 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.progress import BATCH, batches
-from scripts.benchmarks.command import TOOL_FLAGS
+from scripts.benchmarks.bare import (
+    COORDINATORS_ASKED,
+    DEADLINE_SECONDS,
+    LONGEST,
+    WINDOW,
+    bare_client,
+    committed_count,
+    in_window,
+)
+from scripts.benchmarks.command import TOOL_FLAGS, compare, measured, ours, trees
+from scripts.benchmarks.eve import Eve, on_stage
+from scripts.benchmarks.plan import there_and_back
 from tests.fakes import NoProgress
-from tests.integration.clusters import Commits, commit
+from tests.integration.clusters import commit
 from tests.integration.madeplan import made_plan, options_for
 from tests.lab.cluster import Cluster
 from tests.lab.jars import DEFAULT_VERSION
@@ -48,16 +58,12 @@ from tests.lab.process import java_command
 TOPIC = "orders"
 COPY = "A.orders"
 TOOLS_TOPIC = "filled"
-WINDOW = 100
 # As `migrate.kafka.empty_groups` finds out which groups are empty.
 LISTINGS: tuple[dict[str, Any], ...] = (
     {"states": {ConsumerGroupState.EMPTY}},
     {"states": NOT_EMPTY},
     {"types": {ConsumerGroupType.CONSUMER}},
 )
-LONGEST = 3600.0
-DEADLINE_SECONDS = 60.0
-COORDINATORS_ASKED = 300
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 STEPS = ("drift check", "alter, with journal", "read-back")
 
@@ -84,8 +90,9 @@ class Bench:
         return made_plan(self.bootstrap, TOPIC, dict.fromkeys(groups, places), 1_700_000_000_000 + self.round)
 
 
-def measure(groups: int, partitions: int, rounds: int, tool_groups: int) -> None:
-    """Start a broker, apply in turns, and print a table."""
+def measure(groups: int, partitions: int, rounds: int, tool_groups: int, against: Path | None) -> None:
+    """Start a broker, apply in turns, and print a table; then the same for whole commands of two trees."""
+    checkouts = trees(against)
     with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder:
         cluster = Cluster("bench", Path(folder) / "broker")
         try:
@@ -110,6 +117,10 @@ def measure(groups: int, partitions: int, rounds: int, tool_groups: int) -> None
             report(bench)
         finally:
             cluster.stop()
+    if against:
+        scene = Eve(groups, partitions)
+        with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder, on_stage(scene, Path(folder)) as stage:
+            compare(there_and_back(stage, checkouts, rounds))
 
 
 def our_turn(bench: Bench) -> None:
@@ -171,19 +182,11 @@ def bare_turn(bench: Bench) -> None:
         bare_read(bare_client(bench.bootstrap), bench)
 
 
-def bare_client(bootstrap: str) -> AdminClient:
-    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    client.list_topics(timeout=DEADLINE_SECONDS)
-    return client
-
-
 def bare_read(client: AdminClient, bench: Bench) -> None:
-    def read(group: str) -> "Future[Any]":
-        request = [ConsumerGroupTopicPartitions(group)]
-        return client.list_consumer_group_offsets(request, require_stable=True, request_timeout=LONGEST)[group]
-
-    for answer in in_window(bench.groups, read):
-        assert answer.topic_partitions is not None
+    expected = 0 if bench.now is None else len(bench.groups) * bench.partitions
+    found = committed_count(client, bench.groups)
+    if found != expected:
+        raise RuntimeError(f"the bare client read {found:,} commits of {expected:,}")
 
 
 def fill(cluster: Cluster, topic: str, partitions: int, records: int) -> None:
@@ -194,33 +197,6 @@ def fill(cluster: Cluster, topic: str, partitions: int, records: int) -> None:
         for _ in range(records):
             producer.produce(topic, b"x", partition=partition)
     assert producer.flush(DEADLINE_SECONDS) == 0
-
-
-def commit_all(bootstrap: str, commits: Commits) -> None:
-    """Commit for every group; raises where one is refused."""
-    # A coordinator is not there before it is first asked for; each of the offsets topic's 50 partitions has its own.
-    first = dict(islice(commits.items(), COORDINATORS_ASKED))
-    commit(bootstrap, first)
-    client = bare_client(bootstrap)
-
-    def ask(group: str) -> "Future[Any]":
-        places = [KafkaPartition(*place, offset) for place, offset in commits[group].items()]
-        request = [ConsumerGroupTopicPartitions(group, places)]
-        return client.alter_consumer_group_offsets(request, request_timeout=LONGEST)[group]
-
-    for answer in in_window(commits.keys() - first.keys(), ask):
-        assert not any(place.error for place in answer.topic_partitions)
-
-
-def in_window(groups: Iterable[str], call: "Callable[[str], Future[Any]]") -> list[Any]:
-    """Make a call for each group, so many in flight as ours, and return the answers."""
-    window, futures = threading.Semaphore(WINDOW), []
-    for group in groups:
-        window.acquire()
-        future = call(group)
-        future.add_done_callback(lambda _: window.release())
-        futures.append(future)
-    return [future.result() for future in futures]
 
 
 class timed:  # noqa: N801
@@ -253,12 +229,7 @@ def beside_kafka(cluster: Cluster, bench: Bench) -> None:
     path = bench.folder / "beside.plan"
     write_plan(plan, path)
     options = options_for(bench.folder, bench.bootstrap)
-    command = [
-        sys.executable, "-m", "migrate", "apply", str(path), *options, "--approve", plan.fingerprint, "--execute",
-    ]  # fmt: skip
-    start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    ours = time.perf_counter() - start
+    done = measured(ours("apply", str(path), *options, "--approve", plan.fingerprint, "--execute"), bench.folder)
 
     # It sets no offset beyond a log's end, but another, and warns of each: so it has a topic with records.
     offset = bench.next_offset() + 1
@@ -267,15 +238,13 @@ def beside_kafka(cluster: Cluster, bench: Bench) -> None:
     lines = (f"{group},{TOOLS_TOPIC},{p},{offset}\n" for group in names for p in range(bench.partitions))
     file.write_text("".join(lines))
     named = [word for group in names for word in ("--group", group)]
-    start = time.perf_counter()
     words = ("--reset-offsets", "--from-file", str(file), "--execute", "--timeout", "60000")
     tool = java_command(cluster.jars, TOOL, "--bootstrap-server", bench.bootstrap, *named, *words, jvm_flags=TOOL_FLAGS)
-    done = subprocess.run(tool, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=900)
-    theirs = time.perf_counter() - start
-    set_rows = sum(line.startswith("own-") for line in done.stdout.splitlines())
-    if done.returncode or set_rows != len(names) * bench.partitions:
-        raise RuntimeError(f"kafka-consumer-groups set {set_rows} rows, exit {done.returncode}:\n{done.stderr[-2000:]}")
+    theirs = measured(tool, bench.folder)
+    set_rows = sum(line.startswith("own-") for line in (bench.folder / "command.out").read_text().splitlines())
+    if set_rows != len(names) * bench.partitions:
+        raise RuntimeError(f"kafka-consumer-groups set {set_rows} rows of {len(names) * bench.partitions}")
     print(f"\n{len(names):,} groups x {bench.partitions}, whole commands:")
-    print(f"  mm2-migrate apply {ours:.1f} s (checks, journal, read-back)")
-    print(f"  kafka-consumer-groups --reset-offsets {theirs:.1f} s ({set_rows:,} rows, exit {done.returncode})")
-    print(f"  ratio (Kafka's time / ours): {theirs / ours:.0f}\n", flush=True)
+    print(f"  mm2-migrate apply {done.seconds:.1f} s (checks, journal, read-back)")
+    print(f"  kafka-consumer-groups --reset-offsets {theirs.seconds:.1f} s ({set_rows:,} rows)")
+    print(f"  ratio (Kafka's time / ours): {theirs.seconds / done.seconds:.0f}\n", flush=True)

@@ -1,6 +1,6 @@
 """The eve of a cutover: two clusters, what MM2 has left on them, and groups with commits; no MM2 runs.
 
-One scene for all figures of `scripts/bench plan` and `scripts/bench start`.
+One scene for all figures of `scripts/bench plan` and `start`, and for two trees' figures of `scripts/bench apply`.
 """
 
 import json
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.mm2.wire import SyncRecord, WireCheckpoint
-from scripts.benchmarks.apply import commit_all
+from scripts.benchmarks.bare import commit_all
 from scripts.benchmarks.workload import SYNCS_TOPIC, Workload, flush, produce, producer_for, write_log
 from tests.lab.cluster import Cluster, start_clusters
 from tests.lab.options import MirrorOptions
@@ -24,26 +24,28 @@ CHECKPOINTS_TOPIC, POSITIONS_TOPIC = "A.checkpoints.internal", "mm2-offsets.A.in
 SMALL = 300
 KINDS_PER_ROW = 5
 LARGEST = 1_000_000
-CONFIG = "mm2.properties"
 
 
 @dataclass(frozen=True)
 class Eve:
-    """A scene of so many rows: `partitions` of one topic, read by each of the groups."""
+    """A scene of so many groups, each with a commit on every one of the partitions of one topic."""
 
-    rows: int
+    number_of_groups: int
+    partitions: int
+
+    @classmethod
+    def of(cls, rows: int) -> "Eve":
+        """Return the scene of about so many rows: groups of 10 partitions in a small one, of 100 in others."""
+        partitions = 10 if rows <= SMALL else 100
+        return cls(max(1, rows // partitions), partitions)
 
     @property
-    def partitions(self) -> int:
-        return 10 if self.rows <= SMALL else 100
+    def rows(self) -> int:
+        return self.number_of_groups * self.partitions
 
     @property
     def groups(self) -> list[str]:
-        return [f"group-{number:05}" for number in range(self._number_of_groups)]
-
-    @property
-    def _number_of_groups(self) -> int:
-        return self.rows // self.partitions
+        return [f"group-{number:05}" for number in range(self.number_of_groups)]
 
     @property
     def syncs(self) -> int:
@@ -55,7 +57,7 @@ class Eve:
     @property
     def workload(self) -> Workload:
         length = 1_000 if self.rows <= SMALL else 10_000
-        return Workload("orders", self.partitions, self._number_of_groups, length, recent=0.95, tail=length // 2)
+        return Workload("orders", self.partitions, self.number_of_groups, length, recent=0.95, tail=length // 2)
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,7 @@ class Stage:
     source: Cluster
     target: Cluster
     folder: Path
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return "--mm2-config", str(self.folder / CONFIG), "--source", "A", "--target", "B"
+    words: tuple[str, ...]
 
 
 @contextmanager
@@ -80,12 +79,18 @@ def on_stage(eve: Eve, folder: Path) -> Iterator[Stage]:
         print(f"Starting two brokers, and writing the eve of a plan of {eve.rows:,} rows ...", flush=True)
         start_clusters(source, target)
         _write(eve, source, target)
-        properties = MirrorOptions().properties(source.bootstrap, target.bootstrap)
-        (folder / CONFIG).write_text("".join(f"{key} = {value}\n" for key, value in properties.items()))
-        yield Stage(eve, source, target, folder)
+        yield Stage(eve, source, target, folder, flow_words(source, target, folder))
     finally:
         for cluster in (source, target):
             cluster.stop()
+
+
+def flow_words(source: Cluster, target: Cluster, folder: Path) -> tuple[str, ...]:
+    """Write MM2's configuration to the folder; return the words that name the clusters by it."""
+    config = folder / "mm2.properties"
+    properties = MirrorOptions().properties(source.bootstrap, target.bootstrap)
+    config.write_text("".join(f"{key} = {value}\n" for key, value in properties.items()))
+    return "--mm2-config", str(config), "--source", "A", "--target", "B"
 
 
 def _write(eve: Eve, source: Cluster, target: Cluster) -> None:
@@ -99,9 +104,9 @@ def _write(eve: Eve, source: Cluster, target: Cluster) -> None:
         writing = [pool.submit(write_log, cluster.bootstrap, topic, work, began) for cluster, topic in places]
         for each in writing:
             each.result()
-    _write_topic(source, SYNCS_TOPIC, _syncs(eve))
-    _write_topic(target, CHECKPOINTS_TOPIC, _checkpoints(eve))
-    _write_topic(target, POSITIONS_TOPIC, _positions(eve))
+    write_topic(source, SYNCS_TOPIC, _syncs(eve))
+    write_topic(target, CHECKPOINTS_TOPIC, _checkpoints(eve))
+    write_topic(target, POSITIONS_TOPIC, positions(work))
     commits = {
         group: {(work.name, partition): offset for partition, offset in enumerate(offsets)}
         for group, offsets in zip(eve.groups, committed(eve), strict=True)
@@ -135,14 +140,16 @@ def _checkpoints(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
                 yield encode_checkpoint(WireCheckpoint(group, copy, partition, below, below))
 
 
-def _positions(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
-    for partition in range(eve.partitions):
-        place = {"cluster": "A", "partition": partition, "topic": eve.workload.name}
+def positions(work: Workload) -> Iterator[tuple[bytes, bytes]]:
+    """Yield MM2's own position at the end of every partition, as key and value."""
+    for partition in range(work.partitions):
+        place = {"cluster": "A", "partition": partition, "topic": work.name}
         key = json.dumps(["MirrorSourceConnector", place], separators=(",", ":"))
-        yield key.encode(), json.dumps({"offset": eve.workload.length - 1}).encode()
+        yield key.encode(), json.dumps({"offset": work.length - 1}).encode()
 
 
-def _write_topic(cluster: Cluster, topic: str, records: Iterator[tuple[bytes, bytes]]) -> None:
+def write_topic(cluster: Cluster, topic: str, records: Iterator[tuple[bytes, bytes]]) -> None:
+    """Write records, key and value, to a topic's first partition."""
     producer = producer_for(cluster.bootstrap)
     for number, (key, value) in enumerate(records):
         produce(producer, topic, 0, key, value, 0)

@@ -4,16 +4,19 @@ Ours: chains out of Spark, calibration, estimate, reading both clusters, fingerp
 the session is up and the offset syncs are read before the clock starts. Theirs: one confluent-kafka consumer that reads
 the same stretches of the source and then of the target straight through, many partitions at a time, and throws the
 records away; once with our fetch settings, which is what the ratio is against, and once with librdkafka's defaults.
+
+Two trees are compared by what their users run: whole plans of the same commits, in which matching takes the most time.
 """
 
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.cli.wiring import DAEMON, endpoints
@@ -32,8 +35,13 @@ from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.background import Session, Wishes, background_spark
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.mm2_topics import SparkMirrorReader
+from scripts.benchmarks.bare import commit_all
+from scripts.benchmarks.command import Measured, compare, in_turns, measured, of_tree, shown, trees
+from scripts.benchmarks.eve import CHECKPOINTS_TOPIC, POSITIONS_TOPIC, flow_words, positions, write_topic
 from scripts.benchmarks.memory import Peak
+from scripts.benchmarks.plan import PLAN, first_plans, line
 from scripts.benchmarks.workload import KEY_BYTES, SPREAD, SYNC_EVERY, SYNCS_TOPIC, USUAL, VALUE_BYTES, Workload, write
+from tests.integration.clusters import Commits
 from tests.lab.cluster import Cluster, start_clusters
 from tests.lab.jars import DEFAULT_VERSION
 
@@ -62,7 +70,7 @@ UNHEARD = Listener(lambda estimate: None, lambda done, total: None)
 
 
 @dataclass(frozen=True)
-class Measured:
+class Comparison:
     """One row of the table; times in seconds, for the same records."""
 
     windows: int
@@ -75,8 +83,10 @@ class Measured:
     peak: Peak
 
 
-def measure(windows: int, names: Sequence[str]) -> None:
-    """Start two brokers, write each workload, and print its table."""
+def measure(windows: int, names: Sequence[str], rounds: int, against: Path | None) -> None:
+    """Start two brokers, write each workload, and print its table; then plans of two trees, so many of each."""
+    checkouts = trees(against)
+    workloads = [each.cut(windows) for each in WORKLOADS if each.name in names]
     with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder:
         source, target = Cluster("source", Path(folder, "source")), Cluster("target", Path(folder, "target"))
         try:
@@ -85,10 +95,12 @@ def measure(windows: int, names: Sequence[str]) -> None:
             source.create_topic(SYNCS_TOPIC, 1, KEPT)
             with background_spark(None, {}, Wishes(DAEMON, lambda: None, (), lambda: None)) as session:
                 syncs = 0
-                for workload in (each.cut(windows) for each in WORKLOADS if each.name in names):
+                for workload in workloads:
                     syncs += prepare(workload, source, target)
                     sizes = [size for size in ROWS if size < workload.windows()] + [workload.windows()]
                     report([run(workload.cut(size), source, target, session, syncs) for size in sizes])
+            if against:
+                compare(plans(workloads, source, target, Path(folder), checkouts, rounds))
         finally:
             source.stop()
             target.stop()
@@ -107,7 +119,51 @@ def prepare(workload: Workload, source: Cluster, target: Cluster) -> int:
     return syncs
 
 
-def run(workload: Workload, source: Cluster, target: Cluster, session: Session, syncs: int) -> Measured:
+def plans(
+    workloads: Sequence[Workload],
+    source: Cluster,
+    target: Cluster,
+    folder: Path,
+    trees: Mapping[str, Path],
+    rounds: int,
+) -> Mapping[str, Mapping[str, Sequence[Measured]]]:
+    """Plan each workload with each tree in turns, print each run, and return them by workload and tree.
+
+    Raises `RuntimeError` where a plan lacks a commit, or has not found its place.
+    """
+    words = flow_words(source, target, folder)
+    target.create_topic(CHECKPOINTS_TOPIC, 1)
+    target.create_topic(POSITIONS_TOPIC, 1)
+    taken: dict[str, dict[str, list[Measured]]] = defaultdict(lambda: {name: [] for name in trees})
+    for workload in workloads:
+        write_topic(target, POSITIONS_TOPIC, positions(workload))
+        commit_all(source.bootstrap, commits_of_groups(workload))
+        only = (*words, "--group", f"{workload.name}-.*")
+        first_plans(only, trees, folder, workload.windows())
+        for name, tree in in_turns(trees, rounds):
+            with tempfile.TemporaryDirectory(dir=folder) as at:
+                done = measured(of_tree(tree, "plan", *only, "--settle", "1", "--out", PLAN), Path(at))
+                _, *rows = shown(tree, PLAN, Path(at))
+            exact = sum(row["grade"] == "exact" and row["target_offset"] == row["source_committed"] for row in rows)
+            if not len(rows) == exact == workload.windows():
+                raise RuntimeError(f"{tree}: {len(rows):,} rows, {exact:,} exact, of {workload.windows():,} commits")
+            taken[f"plan {workload.name}"][name].append(done)
+            print(line(f"{name} {workload.name}", workload.windows(), done), flush=True)
+    return taken
+
+
+def commits_of_groups(workload: Workload) -> Commits:
+    """Return what each group has committed: its own share of every partition's commits."""
+    by_partition = [list(workload.commits(partition)) for partition in range(workload.partitions)]
+    return {
+        f"{workload.name}-{group:05}": {
+            (workload.name, partition): each[group] for partition, each in enumerate(by_partition)
+        }
+        for group in range(workload.groups)
+    }
+
+
+def run(workload: Workload, source: Cluster, target: Cluster, session: Session, syncs: int) -> Comparison:
     """Measure ours, then theirs; every place must be the right one."""
     flow = Flow(
         FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": source.bootstrap}),
@@ -145,9 +201,9 @@ def run(workload: Workload, source: Cluster, target: Cluster, session: Session, 
     fetched = found.source_bytes + found.target_bytes
     expected = found.estimate.source_bytes + found.estimate.target_bytes
     straight_read = min(theirs[:2])
-    measured = Measured(workload.windows(), records, ours, straight_read, theirs[2], fetched, expected, peak)
-    print(f"  {measured.windows:,} windows: ours {ours:.1f} s, straight read {straight_read:.1f} s", flush=True)
-    return measured
+    row = Comparison(workload.windows(), records, ours, straight_read, theirs[2], fetched, expected, peak)
+    print(f"  {row.windows:,} windows: ours {ours:.1f} s, straight read {straight_read:.1f} s", flush=True)
+    return row
 
 
 def question(work: Work) -> PartitionQuestion:
@@ -177,9 +233,10 @@ def straight(
                 if run is None:
                     continue
                 problem = message.error()
-                if problem is not None and problem.code() != KafkaError._PARTITION_EOF:
+                # The end of a log before that of a run, too: nobody read what the run lacks.
+                if problem is not None:
                     raise KafkaException(problem)
-                if problem is not None or message.offset() >= run.end - 1:
+                if message.offset() >= run.end - 1:
                     del waiting[place]
         taken += sum(
             r.end - r.start
@@ -191,7 +248,7 @@ def straight(
     return taken
 
 
-def report(rows: Sequence[Measured]) -> None:
+def report(rows: Sequence[Comparison]) -> None:
     """Print the table of one workload."""
     needed = KEY_BYTES + VALUE_BYTES + OVERHEAD
     print(

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.benchmarks.command import TREE, Measured, measured, ours
+from scripts.benchmarks.command import TREE, Measured, measured, ours, shown
 from scripts.benchmarks.eve import Eve, committed, on_stage
 from scripts.benchmarks.plan import PARTS, PLAN, line
 
@@ -26,15 +26,18 @@ spark.read.option("header", True).schema(fields).csv(sys.argv[1]).coalesce(1).wr
 
 def measure(sizes: list[int]) -> None:
     """Plan as many rows of groups once, then positions of each size from a CSV file, and the largest from Parquet."""
-    with tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder, on_stage(Eve(GROUP_ROWS), Path(folder)) as stage:
+    with (
+        tempfile.TemporaryDirectory(prefix="mm2-bench-") as folder,
+        on_stage(Eve.of(GROUP_ROWS), Path(folder)) as stage,
+    ):
         settled = (*stage.words, "--settle", "1", "--out")
         done = measured(ours("plan", *settled, PLAN), stage.folder)
         print(line("groups", GROUP_ROWS, done), flush=True)
         a_position = 0.0
         for size in sorted(sizes):
             file = stage.folder / f"positions-{size}.csv"
-            _write(Eve(size), file)
-            taken = _planned(file, settled)
+            _write(Eve.of(size), file)
+            taken = _planned(file, size, settled)
             print(line("csv", size, taken, PARTS_OF_POSITIONS), flush=True)
             each = 1e6 * taken.seconds / size
             of_first = f", {each / a_position:.2f} of the smallest size's" if a_position else ""
@@ -45,12 +48,16 @@ def measure(sizes: list[int]) -> None:
             )
         parquet = file.with_suffix(".parquet")
         subprocess.run([sys.executable, "-c", TO_PARQUET, str(file), str(parquet)], cwd=TREE, check=True)
-        print(line("parquet", size, _planned(parquet, settled), PARTS_OF_POSITIONS), flush=True)
+        print(line("parquet", size, _planned(parquet, size, settled), PARTS_OF_POSITIONS), flush=True)
 
 
-def _planned(file: Path, settled: tuple[str, ...]) -> Measured:
+def _planned(file: Path, size: int, settled: tuple[str, ...]) -> Measured:
     plan = f"{file.name}.plan"
-    return measured(ours("plan", *settled, plan, "--no-groups", "--positions", file.name), file.parent)
+    done = measured(ours("plan", *settled, plan, "--no-groups", "--positions", file.name), file.parent)
+    planned = sum(each["type"] == "position" for each in shown(TREE, plan, file.parent))
+    if planned != size:
+        raise RuntimeError(f"the plan has {planned:,} positions of {size:,}")
+    return done
 
 
 def _write(eve: Eve, file: Path) -> None:

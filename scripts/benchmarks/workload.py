@@ -58,7 +58,7 @@ class Workload:
                 TopicPartition(self.copy, p),
                 log,
                 log,
-                tuple(sorted(set(self._commits(p)))),
+                tuple(sorted(set(self.commits(p)))),
             )
             for p in range(self.partitions)
         ]
@@ -66,7 +66,8 @@ class Workload:
     def windows(self) -> int:
         return self.partitions * self.groups
 
-    def _commits(self, partition: int) -> Iterator[int]:
+    def commits(self, partition: int) -> Iterator[int]:
+        """Yield what each group has committed on a partition."""
         source = random.Random(f"{SEED}-{self.name}-{partition}")
         for _ in range(self.groups):
             if source.random() < self.recent:
