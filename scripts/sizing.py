@@ -178,7 +178,7 @@ def loaded_by_commands(tree: Path) -> Iterator[tuple[str, set[str]]]:
     from migrate.plan.file import stored_fingerprint
     from scripts.benchmarks.eve import SMALL, Eve, on_stage
 
-    with tempfile.TemporaryDirectory(prefix="mm2-sizes-") as name, on_stage(Eve(SMALL), Path(name)) as stage:
+    with tempfile.TemporaryDirectory(prefix="mm2-sizes-") as name, on_stage(Eve.of(SMALL), Path(name)) as stage:
         plan, loaded = Path(name, "small.plan"), Path(name, "loaded.txt")
 
         def run(command: str, *words: str) -> set[str]:
