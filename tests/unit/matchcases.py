@@ -21,8 +21,8 @@ def judged(world: World) -> PartitionAnswer:
     broken = {violation.kind for violation in judgement.violations} - {"missing-invented-changed"}
     assert not broken, "\n" + explained(judgement, run)
     for g, place in run.answer.places.items():
-        if isinstance(place, Matched):
-            assert not oracle.lost(world.truth, g, place.target_offset)
+        assert isinstance(place, Matched), place
+        assert not oracle.lost(world.truth, g, place.target_offset)
     return run.answer
 
 
