@@ -143,10 +143,12 @@ def test_a_damaged_plan(folder: Path, seed: int, number: int) -> None:
         # What was hit says nothing, such as a word in the schema's documentation: then it is the same plan.
         assert read_plan(path) == whole, story
         return
-    complains(lambda: said, folder, story)
+    complains(lambda: said, folder, story, codes=(1, 3))
+    assert (said.exit_code == 3) == ("was edited or damaged after it was made" in said.stderr), story
     verb = random.choice(("apply", "rollback", "verify"))
     approval = ("--approve", whole.fingerprint, "--execute") if verb != "verify" else ()
-    complains(command(verb, str(path), *clusters(folder), *approval), folder, f"{verb}: {story}")
+    refused = command(verb, str(path), *clusters(folder), *approval)
+    complains(refused, folder, f"{verb}: {story}", codes=(said.exit_code,))
 
 
 def test_a_damaged_journal(folder: Path, seed: int, number: int) -> None:
