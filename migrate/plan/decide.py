@@ -192,14 +192,14 @@ def _checkpoint(asked: Undecided, case: GroupCase, target: TopicPartition) -> Ch
 
 def undecided(request: PlanRequest, survey: Survey) -> Undecided:
     """Return all groups of a survey, and what decides on their rows."""
-    refuse_doubled_places(request, survey.keys)
+    refuse_doubled_places(request, survey.keys, "group")
     checkpoints = survey.mm2.checkpoints.latest
     return _undecided(request, survey, partitions_of_keys(survey.keys), checkpoints, _cases(survey))
 
 
 def undecided_positions(request: PlanRequest, survey: Survey, held: GroupCommits) -> Undecided:
     """Return the holders of positions outside Kafka, each as a group that is nowhere on the target."""
-    refuse_doubled_places(request, held)
+    refuse_doubled_places(request, held, "holder")
     # What a group of a holder's name has, commits or checkpoints, is not the holder's.
     cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
     return _undecided(request, survey, held.partitions(), {}, cases)

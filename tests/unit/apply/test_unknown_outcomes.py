@@ -337,7 +337,7 @@ def test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_t
     scene.target.on_call = move
     result = scene.apply()
     assert scene.clock.waited > 20 and scene.target.held("a") == {("A.orders", 0): 65}
-    assert result.exit_code != 0 and "somebody else has committed there" in result.rows[0].error
+    assert result.exit_code == 1 and "somebody else has committed there" in result.rows[0].error
 
 
 def test_what_a_colleague_set_after_our_failure_is_not_taken_back_by_rollback(tmp_path: Path) -> None:

@@ -119,8 +119,10 @@ def test_an_old_name_that_the_target_has_as_well_is_told_and_changes_no_verdict(
 
 def test_the_forms_say_the_same(target):
     target.commit("g", "A.t", 0, 90)
-    table, csv = printed(form="table"), printed(form="csv")
-    assert "LOSE RECORDS" in table[0] and "ahead" in csv[0] and (table[1], csv[1]) == (1, 1)
+    (table, code_of_table), (in_csv, code_of_csv) = printed(form="table"), printed(form="csv")
+    assert "NOT EQUAL: 1 of 3 commits of 2 groups; 1 LOSE RECORDS" in table and (code_of_table, code_of_csv) == (1, 1)
+    rows = csv.DictReader(StringIO(in_csv))
+    assert [(row["group"], row["verdict"]) for row in rows] == [("g", "ahead"), ("g", "equal"), ("h", "equal")]
     beside = Saying()
     printed(beside, form="csv", no_match=True)
     assert "Records were not compared" in " ".join(beside.said) and "7 records" in " ".join(beside.said)

@@ -170,7 +170,7 @@ def test_what_is_not_approved_signed_or_in_time_is_refused_and_nothing_written(n
     assert night.follow(plan=plan).exit_code == 0
     night.scene.clock.wait(3600)
     late = night.follow(plan=plan)
-    assert late.exit_code == 3 and "ended" in late.output
+    assert late.exit_code == 3 and "ended 2023-11-14T23:13:20.000Z: nothing was written" in late.output
 
 
 def test_another_cluster_than_that_of_the_mandate_is_refused(night):

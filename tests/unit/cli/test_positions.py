@@ -46,10 +46,12 @@ def test_all_holders_are_in_one_csv_by_default_and_no_group_is(plan):
     assert "bootstrap.servers" in shown.stderr
 
 
-@pytest.mark.parametrize("form", ["csv", "spark"])
-def test_the_sources_side_is_said_to_be_for_comparing_and_never_how_to_start_a_job_with_it(plan, form):
+@pytest.mark.parametrize(
+    ("form", "text"), [("csv", "job,orders,0,700,next,estimated,"), ("spark", '{"orders":{"0":700}}')]
+)
+def test_the_sources_side_is_said_to_be_for_comparing_and_never_how_to_start_a_job_with_it(plan, form, text):
     shown = positions(plan, "--format", form, "--holder", "job", "--side", "source")
-    assert shown.exit_code == 0 and "orders" in shown.stdout
+    assert shown.exit_code == 0 and shown.stdout.splitlines()[-1] == text
     assert "the positions on A, to compare" in shown.stderr and "bootstrap.servers" not in shown.stderr
     assert "Start the query" not in shown.stderr
 

@@ -55,7 +55,7 @@ def test_any_other_bytes_are_an_assignment_or_none_and_nothing_worse(topics, dat
 def test_an_assignment_that_is_cut_off_is_none():
     whole = written([("orders", (0, 1))])
     for end in range(1, len(whole) - 4):
-        with pytest.raises(ValueError, match=r"."):
+        with pytest.raises(ValueError, match="requires a buffer of|goes beyond the assignment"):
             assignment_of(whole[:end])
 
 

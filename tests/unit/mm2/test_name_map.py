@@ -84,7 +84,7 @@ def test_a_wrong_line_is_refused_with_file_line_and_what_was_expected(lines, sai
     with pytest.raises(UsageError, match=re.escape(said)) as refused:
         map_of(*lines)
     assert "--group-map names.csv" in str(refused.value)
-    assert "Expected" in str(refused.value) or "Write" in str(refused.value)
+    assert re.search(r"\. (Expected|Write) .+\.$", str(refused.value))
 
 
 def test_a_replacement_that_leaves_nothing_of_a_name_is_refused():

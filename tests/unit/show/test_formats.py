@@ -506,7 +506,7 @@ def test_for_many_groups_the_companion_text_shows_how_to_build_the_flags():
 
 
 def test_the_companion_text_of_a_plan_that_sets_nothing_says_so():
-    assert "empty" in companion(make_plan())
+    assert companion(make_plan()) == "There is no row to set: the file is empty."
 
 
 # Selection.

@@ -258,13 +258,14 @@ def test_a_kept_row_that_was_read_back_elsewhere_has_failed(tmp_path: Path) -> N
     assert not after(scene).complete and after(scene).rows["c", "orders", 0].seen == "95"
 
 
-@pytest.mark.parametrize("answer", [DENIED, TIMED_OUT])
+@pytest.mark.parametrize(("answer", "code", "verdict"), [(DENIED, 1, "1 failed"), (TIMED_OUT, 4, "1 unknown")])
 def test_an_offset_that_stood_there_with_other_metadata_is_never_told_as_planned(
-    tmp_path: Path, answer: Failure
+    tmp_path: Path, answer: Failure, code: int, verdict: str
 ) -> None:
     scene = Scene(plan(row("a", target_prior=60, target_metadata="m")), tmp_path)
     scene.target.script("alter", "a", *[Script(answer, False)] * 500)
     result = scene.apply()
     told = after(scene)
-    assert result.exit_code and not told.complete and told.verdicts[0].kind != "good"
+    assert result.exit_code == code and not told.complete
+    assert (told.verdicts[0].text, told.verdicts[0].kind) == (f"NOT APPLIED: 0 as planned, {verdict}", "bad")
     assert_same(result, told)
