@@ -86,7 +86,7 @@ class _Forks:
         unbroken, broken = Path(mutant.file).read_text(), mutant.text(Path())
         while True:
             with planted(Path(mutant.file), broken):
-                fate, by = self._fork(tests, lambda: _put_in(mutant.file, unbroken, broken))
+                fate, by = self._fork(tests, lambda: put_in(mutant.file, unbroken, broken))
             if fate == SURVIVED or not by or self._passes_unbroken(by, tests[by]):
                 break
             del tests[by]
@@ -148,7 +148,7 @@ class _Forks:
             os._exit(0)
 
 
-def _put_in(file: str, unbroken: str, broken: str) -> None:
+def put_in(file: str, unbroken: str, broken: str) -> None:
     """Give the functions of this process the code that differs in the broken text of their module."""
     parts = Path(file).with_suffix("").parts
     module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
