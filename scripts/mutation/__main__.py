@@ -99,19 +99,17 @@ def _judged(
     """Return what became of each mutant; what `file` has already is not tried again."""
     file.touch()
     outcomes = _read(file)
-    tasks = {mutant.identity: Task(mutant, _tests(mutant, reached)) for mutant in mutants}
+    tasks = {mutant.identity: Task(mutant, _tests(mutant, reached), _runs_early(mutant, reached)) for mutant in mutants}
     with file.open("a") as added:
         for identity, task in tasks.items():
             if identity not in outcomes and not task.tests:
                 added.write(written(Outcome(identity, UNREACHED, "", 0, 0.0)))
     pending = [task for identity, task in tasks.items() if identity not in outcomes and task.tests]
     _serve(pending, first, file, selected, min(jobs, len(pending)))
-    for identity, task in tasks.items():
-        outcome = _read(file)[identity]
-        # What ran before the first test was not broken yet in the fork.
-        if outcome.fate == SURVIVED and (not outcome.is_final or _is_reached_early(task.mutant, reached)):
+    for identity, outcome in _read(file).items():
+        if identity in tasks and not outcome.is_final:
             with file.open("a") as added:
-                added.write(written(_in_new_process(task, first, outcome)))
+                added.write(written(_in_new_process(tasks[identity], first, outcome)))
     return _read(file)
 
 
@@ -167,7 +165,7 @@ def _tests(mutant: Generated, reached: Reach) -> dict[str, float]:
     return {test: seconds[test] for test, _ in in_time}
 
 
-def _is_reached_early(mutant: Generated, reached: Reach) -> bool:
+def _runs_early(mutant: Generated, reached: Reach) -> bool:
     return "" in reached.of_line(mutant.file, mutant.statement_line)
 
 

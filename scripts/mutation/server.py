@@ -31,10 +31,14 @@ LEAST_SECONDS, MOST_TIMES = 20.0, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A mutant, and the tests that reach it, in order, with their seconds."""
+    """A mutant, and the tests that reach it, in order, with their seconds.
+
+    `runs_early` is true where its code runs before the first test as well, and is not broken yet.
+    """
 
     mutant: Generated
     tests: dict[str, float]
+    runs_early: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     forks = _Forks(session)
     tasks = json.loads(Path(os.environ[TASKS]).read_text())
     for task in tasks:
-        outcome = forks.outcome(Task(Generated(**task["mutant"]), task["tests"]))
+        outcome = forks.outcome(Task(Generated(**task["mutant"]), task["tests"], task["runs_early"]))
         with Path(os.environ[OUTCOMES]).open("a") as outcomes:
             outcomes.write(written(outcome))
     return True
@@ -91,8 +95,11 @@ class _Forks:
                 break
             del tests[by]
         # Where the fork ended before its first test, the mutant could not be put into it.
-        fate, is_final = (fate, True) if fate == SURVIVED or by else (SURVIVED, False)
-        return Outcome(mutant.identity, fate, by, len(tests), round(time.monotonic() - began, 2), is_final)
+        is_put_in = fate == SURVIVED or by != ""
+        return Outcome(
+            mutant.identity, fate if is_put_in else SURVIVED, by, len(tests), round(time.monotonic() - began, 2),
+            is_final=is_put_in and not (fate == SURVIVED and task.runs_early),
+        )  # fmt: skip
 
     def _passes_unbroken(self, test: str, seconds: float) -> bool:
         if test not in self._passes:
