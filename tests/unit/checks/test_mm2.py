@@ -110,6 +110,7 @@ def test_an_mm2_that_has_not_emitted_for_more_than_an_hour_is_named():
     assert levels("old-offset-syncs", **asked(newest_sync_ms=NOW - 3 * HOUR)) == {"B": Level.WARN}
     assert levels("old-offset-syncs", **asked(newest_sync_ms=FORBIDDEN)) == {"B": Level.NOT_VISIBLE}
     assert not found("old-offset-syncs", **asked(newest_sync_ms=None))
+    assert not found("old-offset-syncs", source_down=True, **asked(newest_sync_ms=FORBIDDEN))
     (old,) = found("old-checkpoints", newest_checkpoint_ms=NOW - 25 * HOUR)
     assert old.level is Level.WARN and "2026-07-31 02:00 UTC" in old.seen and "25 hours" in old.seen
 

@@ -31,6 +31,7 @@ def test_with_all_rights_none_is_missing_and_without_any_each_is_named(command, 
     assert missing(command, side, resources, granted(resources)) == ()
     lacking = missing(command, side, resources, granted(resources, frozenset()))
     wanted = [r for r in needed(command, side) if r.resources in resources]
+    assert {right.command for right in needed(command, side)} <= {command}
     assert [lack.right for lack in lacking] == wanted
     assert all(str(lack.right.operation) in lack.grant for lack in lacking)
 

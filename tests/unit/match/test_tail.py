@@ -5,6 +5,7 @@ import pytest
 from tests.unit.matchcases import judged, place
 from tests.world.model import World
 from tests.world.notation import hand
+from tests.world.runner import answer
 
 
 def stopped_mid_replay(last_copied_offset: int | None) -> World:
@@ -56,6 +57,11 @@ def test_records_of_a_local_writer_behind_the_last_sync_are_counted_and_copies_o
 def test_an_aborted_record_that_was_copied_again_tells_of_a_replay_that_stopped(times):
     world = hand("0! 1", "0..1@0..1 0@2", times=times, reached=1, last_copied_offset=0)
     assert judged(world).tail.uncopied != 0
+
+
+def test_a_tail_beyond_the_limit_is_neither_read_nor_judged():
+    run = answer(hand("0..6000", "0..10@0..10", syncs=[(0, 0)], commits=[1]), match_limit=500)
+    assert run.answer.tail.uncopied is None and run.source_read < 1000
 
 
 def test_where_all_is_copied_the_tail_says_so():

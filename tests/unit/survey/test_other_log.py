@@ -56,6 +56,7 @@ def test_such_a_commit_blocks_its_group_and_the_two_epochs_are_said():
     block = results(plan)[Level.BLOCK, Level.BLOCK]
     assert block.subject == "g/t/0" and "epoch 4" in block.seen and "than 3" in block.seen
     assert "--accept commit-of-another-log:" in block.todo
+    assert "2 commits" in results(plan)[Level.NOT_VISIBLE, Level.PASS].seen
 
 
 @pytest.mark.parametrize("subject", ["g/t/0", None])
