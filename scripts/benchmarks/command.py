@@ -52,7 +52,8 @@ def trees(against: Path | None) -> dict[str, Path]:
     """Return this tree and the other, ready to run; raises `RuntimeError` if one would run another tree's product."""
     found = {"ours": TREE} | ({"against": against} if against else {})
     for name, tree in found.items():
-        subprocess.run([str(tree / "scripts" / "setup"), "--run"], env=_environment(), check=True)
+        # With the tools of tests, as ours: Spark imports pandas where it is, which takes time and memory.
+        subprocess.run([str(tree / "scripts" / "setup")], env=_environment(), check=True)
         python = str(tree / ".venv" / "bin" / "python")
         # -P: the folder in which the benchmark was started may itself have a product.
         asked = [python, "-P", "-c", "import migrate; print(migrate.__path__[0])"]

@@ -5,7 +5,8 @@ the session is up and the offset syncs are read before the clock starts. Theirs:
 the same stretches of the source and then of the target straight through, many partitions at a time, and throws the
 records away; once with our fetch settings, which is what the ratio is against, and once with librdkafka's defaults.
 
-Two trees are compared by what their users run: whole plans of the same commits, in which matching takes the most time.
+Two trees are compared by what their users run: whole plans of the same commits. How long each says that it matched is
+printed beside; the ratio is that of the whole.
 """
 
 import tempfile
