@@ -61,7 +61,10 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
         return Drained(True)
     last = end - 1 if tail.last_record is None else tail.last_record
     if position is not None and last <= position < end:
-        return Drained(True)
+        is_empty = facts.target_log.start == facts.target_log.end
+        empty = f"MM2's own position is {position}, and yet the copy on {target_alias} is empty"
+        elsewhere = f"{empty}: a transform may send records elsewhere, or retention has removed them"
+        return Drained(None, elsewhere) if is_empty else Drained(True)
     if tail.uncopied:
         return Drained(False, f"{many(tail.uncopied, 'record')} not copied yet")
     if position is None:
@@ -116,8 +119,12 @@ def lag_of(
         bounds.append((source_log.end - newest[0]) - (target_log.end - newest[1]))
     if last_copied_offset is not None:
         bounds.append(source_log.end - 1 - last_copied_offset)
+    is_empty = target_log.end == target_log.start
     if not bounds:
-        return UNKNOWN if target_log.end > target_log.start else Lag(width)
+        return Lag(width) if is_empty else UNKNOWN
+    if is_empty:
+        # What syncs and position tell of was copied elsewhere, or is gone.
+        return UNKNOWN
     return Lag(min(width, max(0, min(bounds))))
 
 

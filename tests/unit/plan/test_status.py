@@ -12,7 +12,7 @@ from migrate.plan.status import ONLY_PLAN_TELLS
 from migrate.plan.watch import Watch
 from migrate.show.status import progress_line
 from migrate.show.status_document import status_document
-from migrate.survey.drain import Lag
+from migrate.survey.drain import UNKNOWN, Lag
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Waiver
@@ -33,6 +33,18 @@ def test_a_flow_at_rest_is_ready():
     said = text(status)
     assert said.startswith("READY: ") and "newest offset sync 12 s ago; newest checkpoint 5 s ago" in said
     assert "no record written in 15 s" in said and "NOTHING IS MISSING" in said
+
+
+def test_a_copy_that_lies_where_the_policy_does_not_say_is_not_called_copied():
+    source, target, mirror = world()
+    target.ranges["A.u", 0] = LogRange(0, 0)
+    for tail in (Tail(None), Tail(None, last_record=99)):
+        comparer = FakeComparer(tails={("u", 0): tail})
+        status = looked(source, target, mirror, comparer)
+        (u,) = (topic for topic in status.topics if topic.source_topic == "u")
+        assert (u.drained, u.copied, u.lag) == (None, None, UNKNOWN)
+        assert [(c.check, c.subject) for c in status.blocks] == [("not-drained", "u")]
+        assert "the copy on B is empty" in text(status) and "u -> A.u" in text(status)
 
 
 def test_what_a_clock_that_is_behind_has_not_come_to_is_not_called_a_moment_ago():

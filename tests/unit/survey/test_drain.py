@@ -46,6 +46,16 @@ def test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none()
     assert verdict(last_copied_offset=98, tail=Tail(None, last_record=99)) is False
 
 
+def test_a_copy_that_is_empty_is_not_copied_whatever_mm2s_own_position_says():
+    for empty in (LogRange(0, 0), LogRange(90, 90)):
+        for tail in (None, Tail(None), Tail(None, last_record=99)):
+            assert verdict(target_log=empty, last_copied_offset=99, tail=tail, target_top=empty.end) is None
+        told = seen(target_log=empty, last_copied_offset=99, target_top=empty.end)
+        assert told.startswith("MM2's own position is 99, and yet the copy on B is empty")
+    # Nothing was there to be copied.
+    assert verdict(source_log=LogRange(100, 100), target_log=LogRange(0, 0), target_top=0) is True
+
+
 def test_behind_the_last_record_stand_only_markers_which_mm2_does_not_copy():
     assert verdict(last_copied_offset=97, tail=Tail(None, last_record=97)) is True
     assert verdict(last_copied_offset=98, tail=Tail(None, last_record=97)) is True
