@@ -5,6 +5,7 @@ from typing import Any
 
 from migrate.cli.options import ClusterOptions
 from migrate.mm2.flow import Flow, Mm2Home
+from migrate.mm2.naming import ReplicationPolicy
 
 
 def options(**given: Any) -> ClusterOptions:
@@ -16,8 +17,11 @@ def options(**given: Any) -> ClusterOptions:
 def facts(flow: Flow) -> Flow:
     """All that a flow says but where it was told, and how MM2 runs there."""
     runtime = replace(
-        flow.runtime, home=Mm2Home.UNKNOWN, version="", url="", resource="", offsets_topic="", source_connectors=(),
+        flow.runtime, home=Mm2Home.UNKNOWN, version="", url="", resources=(), offsets_topics=(), source_connectors=(),
         checkpoint_connectors=(), converters={},
     )  # fmt: skip
     ends = {"source": replace(flow.source, origin=""), "target": replace(flow.target, origin="")}
-    return replace(flow, runtime=runtime, **ends)  # type: ignore[arg-type]
+    policy = flow.policy
+    if isinstance(policy, ReplicationPolicy):  # which says as well whether MM2 is an old one
+        policy = replace(policy, before_kafka_4=None)
+    return replace(flow, policy=policy, runtime=runtime, **ends)  # type: ignore[arg-type]

@@ -31,7 +31,8 @@ class TopicShape:
 
     `kind` is the record kind it should hold ("checkpoint" or "offset-sync"), `counts` records by kind as
     read ("undecodable:<reason>" for those of no kind).
-    `exists` is False where the cluster has no such topic, None where it is down.
+    `exists` is False where the cluster has no such topic, None where it is down. `why_not_emitted` is the setting by
+    which MM2 writes no such records, "" where it does.
     """
 
     side: str
@@ -40,6 +41,7 @@ class TopicShape:
     exists: bool | None
     named: bool
     counts: Mapping[str, int]
+    why_not_emitted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class TopicFacts:
     tell by source partition whether MM2 has copied all of it, `growth` how far each source log's end moved between two
     readings. `foreign_records` counts, by source topic, records on the target that equal none of the source.
     `of_connect` are those of Connect's own topics on the source that the target has no topic of the same name for.
+    `why_perhaps_missing` says, by source topic, why MM2 may have no copy of it where its policy says.
     """
 
     partitions: Mapping[str, tuple[int | None, str, int | None]]
@@ -93,6 +96,7 @@ class TopicFacts:
     growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
     foreign_records: Mapping[str, int] = field(default_factory=dict)
     of_connect: tuple[ConnectTopic, ...] = ()
+    why_perhaps_missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,10 +138,10 @@ class Mm2Facts:
     """MirrorMaker 2. `group_sync` is its setting, None where unknown; `newest_checkpoint_ms` None where there is none.
 
     `tasks` is the state of its connectors, empty where no Connect worker was asked. `left_out_groups` are those of the
-    plan that its own filter leaves out. `synced_names` are names that groups of the plan get on the target and that
-    another group of the source, which that filter takes, already has, by the plan's group. `positions_unknown` is why
-    its own positions are not known, "" where they are. `copies` is False behind another replicator: then nothing of
-    MM2's was asked for.
+    plan that its own filter leaves out, `perhaps_left_out` those that it may, by its version. `synced_names` are names
+    that groups of the plan get on the target and that another group of the source, which that filter takes, already
+    has, by the plan's group. `positions_unknown` is why its own positions are not known, "" where they are. `copies` is
+    False behind another replicator: then nothing of MM2's was asked for.
     """
 
     shapes: tuple[TopicShape, ...]
@@ -145,6 +149,7 @@ class Mm2Facts:
     newest_checkpoint_ms: int | None = None
     tasks: Mm2Tasks = field(default_factory=dict)
     left_out_groups: tuple[str, ...] = ()
+    perhaps_left_out: tuple[str, ...] = ()
     synced_names: Mapping[str, str] = field(default_factory=dict)
     positions_unknown: str = ""
     copies: bool = True

@@ -142,15 +142,20 @@ def mm2_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
         elif not shape.exists:
             level, more = (Level.BLOCK, "") if shape.named else (Level.WARN, " The plan goes on without it.")
             todo = f"Check the aliases, the policy's separator and {option}.{more}"
-            yield check.result(level, shape.topic, expected, "there is no such topic", todo)
+            why = f": {shape.why_not_emitted}" if shape.why_not_emitted else ""
+            yield check.result(
+                level, shape.topic, expected, f"there is no such topic{why}", more.strip() if why else todo
+            )
         elif not right and wrong:
             yield check.blocks(
                 shape.topic, expected, f"none of its records is one; it holds {kinds}", _wrong_topic_todo(wrong, option)
             )
         elif not right:
+            why = shape.why_not_emitted
             yield check.warns(
-                shape.topic, expected, "it holds no such record", "MM2 has not written there yet, or writes elsewhere."
-            )
+                shape.topic, expected, f"it holds no such record{f': {why}' if why else ''}",
+                "" if why else "MM2 has not written there yet, or writes elsewhere.",
+            )  # fmt: skip
         elif wrong:
             yield check.warns(
                 shape.topic, expected, f"{right} records read, {kinds} left aside",
@@ -184,11 +189,14 @@ def target_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iter
             continue
         if on_target is None:
             if source_topic in blocked_topics:
-                yield checks.TARGET_TOPIC_EXISTS.blocks(
-                    source_topic, expected, "there is no such topic",
+                why = facts.topics.why_perhaps_missing.get(source_topic)
+                todo = (
                     "Check MM2's topics filter and the replication policy. Or leave the topic out: --exclude-topic, or "
-                    "--untranslatable target-topic-missing=skip to set what the groups have elsewhere.",
-                )  # fmt: skip
+                    "--untranslatable target-topic-missing=skip to set what the groups have elsewhere."
+                )
+                yield checks.TARGET_TOPIC_EXISTS.blocks(
+                    source_topic, expected, "there is no such topic", f"{why} {todo}" if why else todo
+                )
         elif on_source is None:
             unknown.append(source_topic)
         elif on_target < on_source:

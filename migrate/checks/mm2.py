@@ -59,9 +59,12 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
                 "waive with --accept group-sync:GROUP.",
             )  # fmt: skip
         for group in sorted(set(groups) - set(facts.mm2.left_out_groups) - facts.mm2.synced_names.keys()):
+            takes = "takes"
+            if group in facts.mm2.perhaps_left_out:
+                takes = "may take, as groups.blacklist counts before Kafka 4.0 alone and its version is not known,"
             yield checks.GROUP_SYNC.blocks(
                 group, expected,
-                "sync.group.offsets.enabled is true, and MM2's group filter takes this group (KAFKA-19794)"
+                f"sync.group.offsets.enabled is true, and MM2's group filter {takes} this group (KAFKA-19794)"
                 + (f", on {facts.target.alias} under its old name" if group in facts.target.names else ""),
                 "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or "
                 "waive with --accept group-sync:GROUP.",

@@ -164,7 +164,7 @@ def resources_of(
     if mm2_target is side and not flow.failback:
         named[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
         # None is known where the worker's REST reports the positions.
-        named[Resources.POSITIONS] = [flow.connect_offsets_topic] if flow.connect_offsets_topic else []
+        named[Resources.POSITIONS] = list(flow.connect_offsets_topics)
     return named
 
 

@@ -128,7 +128,7 @@ def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -
     names = {side: set(topics) for side, topics in views.topics.items()}
     for side, hosted in views.hosted.items():  # also what is not shown to us
         names[side] |= hosted if isinstance(hosted, frozenset) else frozenset()
-    topics = read_connect_topics(reader, names[Side.SOURCE], views.groups[Side.SOURCE], flow.runtime.offsets_topic)
+    topics = read_connect_topics(reader, names[Side.SOURCE], views.groups[Side.SOURCE], flow.runtime.offsets_topics)
     missing = without_copy(topics, names[Side.TARGET])
     for each in missing:
         yield Examined(
@@ -234,6 +234,10 @@ def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
         if side not in views.topics:
             continue
         admin = views.clients[side]
+        why = flow.why_not_emitted(topic)
+        if topic not in views.topics[side] and why:
+            yield Examined(Health.WARN, f"MM2's {what}", f"{admin.alias} shows us no topic {topic}: {why}")
+            continue
         if topic not in views.topics[side]:
             yield Examined(
                 Health.FAIL, f"MM2's {what}", f"{admin.alias} shows us no topic {topic}",
@@ -245,15 +249,19 @@ def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
 
 def _own_positions(flow: Flow, views: ClusterViews, deadline_seconds: float) -> Iterator[Examined]:
     """Examine where MM2 keeps its own positions: without them only the records tell whether a topic is drained."""
-    topic = flow.connect_offsets_topic
+    topics = flow.connect_offsets_topics
     if Side.TARGET not in views.topics or not flow.by_mm2:
         return
-    if topic in views.topics[Side.TARGET]:
-        yield Examined(Health.OK, OWN_POSITIONS, f"topic {topic} on {flow.target.alias}")
-    elif not topic and flow.runtime.url:
+    for topic in topics:
+        if topic in views.topics[Side.TARGET]:
+            yield Examined(Health.OK, OWN_POSITIONS, f"topic {topic} on {flow.target.alias}")
+        else:
+            seen = f"{flow.target.alias} has no topic {topic}"
+            yield Examined(Health.WARN, OWN_POSITIONS, seen, f"{capital(ASK_FOR_TOPIC)}.")
+    if not topics and flow.runtime.url:
         yield from _try(OWN_POSITIONS, lambda: _told_by_worker(flow, deadline_seconds))
-    else:
-        seen = f"{flow.target.alias} has no topic {topic}" if topic else "nobody named the worker's offsets topic"
+    elif not topics:
+        seen = "nobody named the worker's offsets topic"
         yield Examined(Health.WARN, OWN_POSITIONS, seen, f"{capital(ASK_FOR_TOPIC)}.")
 
 

@@ -338,7 +338,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
         flow = mm2config.with_clients(flow, source_client, target_client)
     elif given.connect_url is not None or given.strimzi is not None:
         told_by = given.strimzi or Path("--connect-url")
-        described = _described(given, source_alias, target_alias)
+        described = _described(given)
         flow = described.flow((source_alias, source_client), (target_alias, target_client), overrides)
     else:
         assert source_client is not None and target_client is not None
@@ -368,12 +368,12 @@ def _aliases(given: ClusterOptions) -> tuple[str, str]:
         )
     if given.source is None or given.target is None:
         raise UsageError("Which flow?", "Name MM2's aliases of both clusters with --source ALIAS and --target ALIAS.")
-    if given.source == given.target:
+    if given.source == given.target and given.source:
         raise UsageError(f"--source and --target are both {given.source!r}.", "Name two clusters.")
     return given.source, given.target
 
 
-def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "Described":
+def _described(given: ClusterOptions) -> "Described":
     if given.connect_url is not None:
         from migrate.mm2.connect_worker import connect_worker
 
@@ -384,7 +384,7 @@ def _described(given: ClusterOptions, source_alias: str, target_alias: str) -> "
     from migrate.mm2.strimzi import read_strimzi
 
     assert given.strimzi is not None
-    return read_strimzi(given.strimzi, source_alias, target_alias)
+    return read_strimzi(given.strimzi)
 
 
 def resolve_policies(options: dict[str, Any]) -> Policies:

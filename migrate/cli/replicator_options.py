@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import UsageError
-from migrate.mm2.flow import Cluster, Flow, Replicator
+from migrate.mm2.flow import Cluster, Flow, Replicator, called
 from migrate.mm2.name_map import NameMap, read_name_map
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
 from migrate.mm2.other_names import MappedNames
@@ -50,8 +50,8 @@ def other_flow(
     Topics are named as on the source unless options say otherwise. Raises `UsageError` for a map that cannot be read.
     """
     return Flow(
-        Cluster(Side.SOURCE, aliases[0], dict(source)),
-        Cluster(Side.TARGET, aliases[1], dict(target)),
+        Cluster(Side.SOURCE, called(Side.SOURCE, aliases[0]), dict(source)),
+        Cluster(Side.TARGET, called(Side.TARGET, aliases[1]), dict(target)),
         _names(aliases, given["topic_map"], given),
         Side.SOURCE,
         checkpoints_topic="",

@@ -91,7 +91,7 @@ def mm2_worker_of(flow: Flow, deadline_seconds: float) -> "Mm2Worker | None":
     roles = dict.fromkeys(flow.runtime.source_connectors, Role.SOURCE)
     roles |= dict.fromkeys(flow.runtime.checkpoint_connectors, Role.CHECKPOINT)
     secrets = secret_values(flow.source.properties) | secret_values(flow.target.properties)
-    return Mm2Worker(connect_worker(flow.runtime.url, deadline_seconds), roles, flow.source.alias, secrets)
+    return Mm2Worker(connect_worker(flow.runtime.url, deadline_seconds), roles, flow.mm2_source_alias, secrets)
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:

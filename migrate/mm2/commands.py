@@ -6,36 +6,19 @@ offsets from Kafka 3.5, PATCH and DELETE from 3.6), KIP-810 (null.marker from 3.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from urllib.parse import quote
 
 from migrate.mm2.flow import Mm2Home, RuntimeWord
+from migrate.mm2.settings import kafka_version
 from migrate.model import Side, TopicPartition
 from migrate.text import name, safe, shell_word
 
 COMMAND = "    "
-# Apache's own versions, also those that are not released yet. What a vendor adds behind may count otherwise.
-_KAFKA = re.compile(r"([0-4])\.(\d+)(?:\.\d+)*(?:-(?:SNAPSHOT|rc\d+))?", re.IGNORECASE)
-_CONFLUENT = re.compile(r"(\d+)\.(\d+)[.\d-]*-(?:ccs|ce)", re.IGNORECASE)
+KIND = "kafkamirrormaker2"
 STOP_SINCE, RESET_SINCE = (3, 5), (3, 6)
-
-
-def kafka_version(text: str) -> tuple[int, int] | None:
-    """Return Kafka's major and minor version that a worker's version means; None where that is not known.
-
-    Confluent Platform (`-ccs`, `-ce`) counts by itself: 5.x is Kafka 2.x, 6.0 to 6.2 are 2.6 to 2.8, 7.y is 3.y, and
-    8.y is 4.y ("Supported versions and interoperability" in its documentation).
-    """
-    if match := _CONFLUENT.fullmatch(text):
-        major, minor = int(match[1]), int(match[2])
-        if major == 6:
-            return (2, 6 + minor) if minor <= 2 else None
-        return ({5: 2, 7: 3, 8: 4}[major], minor) if major in (5, 7, 8) else None
-    if match := _KAFKA.fullmatch(text):
-        return int(match[1]), int(match[2])
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +34,11 @@ class Mm2Site:
     def home(self) -> Mm2Home:
         """What MM2 runs in."""
         return Mm2Home(self.known.get(RuntimeWord.HOME, Mm2Home.UNKNOWN))
+
+    @property
+    def connectors_source_alias(self) -> str:
+        """What MM2's connectors call their source."""
+        return self.known.get(RuntimeWord.SOURCE_ALIAS, self.source_alias)
 
     @property
     def version(self) -> tuple[int, int] | None:
@@ -74,7 +62,7 @@ class Mm2Site:
         return f"It is {kafka}" if plain else f"{self.version_text} is {kafka}"
 
     def names(self, word: RuntimeWord) -> list[str]:
-        """Return the connectors of one kind, as the offsets topic's keys and the REST name them."""
+        """Return what a word lists; connectors are named as in the keys of an offsets topic, and by the REST."""
         return [name for name in self.known.get(word, "").split(", ") if name]
 
 
@@ -84,12 +72,12 @@ def stopping(site: Mm2Site) -> Iterator[str]:
         case Mm2Home.CONNECT:
             yield from _stopping_connect(site)
         case Mm2Home.STRIMZI:
-            kind, resource, namespace = _resource(site)
             yield (
-                f"In {kind} {resource}, set state: stopped for the sourceConnector and the checkpointConnector of this "
-                "mirror (Strimzi 0.38 and later; before, pause: true); state: running starts them again:"
+                f"In {KIND}, set state: stopped for the sourceConnector and the checkpointConnector of this mirror "
+                "(Strimzi 0.38 and later; before, pause: true); state: running starts them again:"
             )
-            yield f"{COMMAND}kubectl{namespace} edit {kind} {resource}"
+            for resource, namespace in _resources(site):
+                yield f"{COMMAND}kubectl{namespace} edit {KIND} {resource}"
         case Mm2Home.DEDICATED:
             yield "A SIGTERM lets it write its last positions; the same start command takes up from there:"
             yield f"{COMMAND}kill $(pgrep -f org.apache.kafka.connect.mirror.MirrorMaker)"
@@ -144,7 +132,7 @@ def resetting(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
 
 
 def _by_rest(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
-    where = {"cluster": site.source_alias, "topic": partition.topic, "partition": partition.partition}
+    where = {"cluster": site.connectors_source_alias, "topic": partition.topic, "partition": partition.partition}
     body = json.dumps({"offsets": [{"partition": where, "offset": None}]}, ensure_ascii=False)
     for connector in site.names(RuntimeWord.SOURCES) or ["CONNECTOR"]:
         yield "The connector must be stopped. This partition only, or with DELETE all of the connector's:"
@@ -156,27 +144,27 @@ def _by_rest(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
 
 
 def _by_annotation(site: Mm2Site) -> Iterator[str]:
-    kind, resource, namespace = _resource(site)
     connector = shell_word((site.names(RuntimeWord.SOURCES) or ["CONNECTOR"])[0])
     yield "All of the connector's positions, once it is stopped (Strimzi 0.44 and later):"
-    yield (
-        f"{COMMAND}kubectl{namespace} annotate {kind} {resource} strimzi.io/connector-offsets=reset "
-        f"strimzi.io/mirrormaker-connector={connector}"
-    )
+    for resource, namespace in _resources(site):
+        yield (
+            f"{COMMAND}kubectl{namespace} annotate {KIND} {resource} strimzi.io/connector-offsets=reset "
+            f"strimzi.io/mirrormaker-connector={connector}"
+        )
 
 
 def _tombstone(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
     """A null value under the very bytes of the key clears a position (`MirrorUtils`, Connect's JsonConverter)."""
     default = "MirrorSourceConnector" if site.home is Mm2Home.DEDICATED else "CONNECTOR"
-    topic = site.known.get(RuntimeWord.OFFSETS_TOPIC) or "OFFSETS-TOPIC"
-    where = {"cluster": site.source_alias, "partition": partition.partition, "topic": partition.topic}
+    where = {"cluster": site.connectors_source_alias, "partition": partition.partition, "topic": partition.topic}
     property_word = "--reader-property" if site.version and site.version >= (4, 2) else "--property"
     yield (
         "With MM2 stopped, a null under this key in its offsets topic (kafka-console-producer of Kafka 3.2 or later; "
         f"{'from 4.2 on --property is called --reader-property' if site.version is None else 'a tab parts the two'}):"
     )
     connectors = site.names(RuntimeWord.SOURCES) or [default]
-    for connector in connectors:
+    topics = site.names(RuntimeWord.OFFSETS_TOPIC) or ["OFFSETS-TOPIC"]
+    for connector, topic in product(connectors, topics):
         key = json.dumps([connector, where], ensure_ascii=False, separators=(",", ":"))
         yield (
             f"{COMMAND}printf '%s\\tNULL\\n' {shell_word(key)} | kafka-console-producer.sh --bootstrap-server "
@@ -194,7 +182,8 @@ def _url(site: Mm2Site, connector: str, then: str = "") -> str:
     return shell_word(f"{url}/connectors/{quote(connector, safe='')}{then}")
 
 
-def _resource(site: Mm2Site) -> tuple[str, str, str]:
-    """The resource's kind and name for kubectl, and the option that names its namespace."""
-    namespace, _, resource = site.known.get(RuntimeWord.RESOURCE, "").rpartition("/")
-    return "kafkamirrormaker2", shell_word(resource or "NAME"), f" -n {shell_word(namespace)}" if namespace else ""
+def _resources(site: Mm2Site) -> Iterator[tuple[str, str]]:
+    """Yield each resource's name for kubectl, and the option that names its namespace."""
+    for named in site.names(RuntimeWord.RESOURCE) or ["NAME"]:
+        namespace, _, resource = named.rpartition("/")
+        yield shell_word(resource), f" -n {shell_word(namespace)}" if namespace else ""

@@ -1,20 +1,18 @@
 """A flow from MM2's own mm2.properties, or from two client property files, and what options change in it.
 
 The rules are those of Kafka's `MirrorMakerConfig` and `MirrorConnectorConfig`: a setting of the flow
-(`A->B.topics`) wins over the same at the top (`topics`); a connection setting of a cluster
-(`A.security.protocol`) over the same at the top, and one of its admin or consumer client over both.
+(`A->B.topics`) wins over the same at the top (`topics`); one of a cluster (`A.security.protocol`, `A.alias`) over the
+same at the top, and one of its admin or consumer client over both.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import ConfigError
 from migrate.mm2.config_providers import Providers, provider_settings
-from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, TopicFilter
+from migrate.mm2.flow import CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, called, converter_class
 from migrate.mm2.java_properties import BLANKS, read_properties
-from migrate.mm2.naming import ReplicationPolicy
 from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings, facts_of, isolation_level
 from migrate.mm2.settings import Overrides as Overrides
 from migrate.model import Side
@@ -30,7 +28,7 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     """
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
-    of_flow = [FlowSettings(str(path), source_alias, target_alias, settings.flow)]
+    of_flow = [FlowSettings(str(path), *settings.connectors_aliases(), settings.flow)]
     return flow_from(
         replace(facts_of(of_flow, of_flow, overrides), isolation_level=settings.isolation_level()),
         Cluster(Side.SOURCE, source_alias, settings.connection(source_alias, "source")),
@@ -42,7 +40,7 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
 
 def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
     """Return the flow that MM2's settings describe, with what the options change in it; the names follow from both."""
-    policy, side = facts.policy, facts.syncs_side
+    policy, side, named = facts.policy, facts.syncs_side, overrides.connect_offsets_topic
     return Flow(
         source,
         target,
@@ -50,13 +48,14 @@ def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Ru
         side,
         overrides.checkpoints_topic or policy.checkpoints_topic(),
         overrides.offset_syncs_topic or policy.offset_syncs_topic(side),
-        topic_filter=_without_internal(facts.topic_filter, policy),
+        topic_filter=facts.topic_filter,
         group_filter=facts.group_filter,
         named=frozenset(filter(None, (overrides.checkpoints_topic, overrides.offset_syncs_topic))),
         group_sync=facts.group_sync,
         mm2_isolation_level=facts.isolation_level,
         emits_offset_syncs=facts.emits_offset_syncs,
-        runtime=replace(runtime, offsets_topic=overrides.connect_offsets_topic or runtime.offsets_topic),
+        emits_checkpoints=facts.emits_checkpoints,
+        runtime=replace(runtime, offsets_topics=(named,) if named else runtime.offsets_topics),
     )
 
 
@@ -70,8 +69,9 @@ def client_flow(
     """Return the flow between the clusters of two client property files; names are MM2's defaults or options."""
     defaults = FlowSettings("", source_alias, target_alias, lambda key: None)
     facts = FlowFacts(defaults.policy(overrides), defaults.syncs_side(overrides))
-    clusters = Cluster(Side.SOURCE, source_alias, dict(source)), Cluster(Side.TARGET, target_alias, dict(target))
-    return flow_from(facts, *clusters, Mm2Runtime(), overrides)
+    from_cluster = Cluster(Side.SOURCE, called(Side.SOURCE, source_alias), dict(source))
+    to_cluster = Cluster(Side.TARGET, called(Side.TARGET, target_alias), dict(target))
+    return flow_from(facts, from_cluster, to_cluster, Mm2Runtime(), overrides)
 
 
 def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[str, str] | None) -> Flow:
@@ -89,16 +89,6 @@ def _with_client(cluster: Cluster, properties: Mapping[str, str] | None) -> Clus
     bootstrap = "" if _BROKERS in properties else Providers(cluster.properties, cluster.origin).value(_BROKERS)
     brokers = {_BROKERS: bootstrap} if bootstrap else {}
     return replace(cluster, properties=brokers | dict(properties))
-
-
-def _without_internal(names: TopicFilter | None, policy: ReplicationPolicy) -> TopicFilter | None:
-    """Add what MM2 never copies, whatever its filter says (`ReplicationPolicy.isInternalTopic`, KIP-1074)."""
-    if names is None:
-        return None
-    separator = re.escape(policy.internal_separator)
-    internal = (f"mm2.*{separator}internal", f".*{separator}checkpoints{separator}internal", "__.*", r"\..*")
-    present = {pattern.pattern for pattern in names.exclude}
-    return replace(names, exclude=names.exclude + tuple(re.compile(text) for text in internal if text not in present))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +151,25 @@ class _Settings:
         `MirrorMakerConfig.workerConfig`. The source connector's own offsets topic wins (KIP-618); for its default see
         `Flow.connect_offsets_topic`.
         """
-        of_worker = self._of_worker("offset.storage.topic")
+        own = self._resolved(f"{self.source}->{self.target}.offsets.storage.topic")
+        offsets_topic = own or self._of_worker("offset.storage.topic")
         return Mm2Runtime(
             Mm2Home.DEDICATED,
-            offsets_topic=self._resolved(f"{self.source}->{self.target}.offsets.storage.topic") or of_worker,
+            offsets_topics=(offsets_topic,) if offsets_topic else (),
             source_connectors=("MirrorSourceConnector",),
             checkpoint_connectors=("MirrorCheckpointConnector",),
-            converters={key: self.flow(key) or self._of_worker(key) or BYTES for key in CONVERTERS},
+            converters={key: converter_class(self.flow(key) or self._of_worker(key)) for key in CONVERTERS},
+            transforms=(self.flow("transforms") or "").strip(BLANKS),
         )
+
+    def connectors_aliases(self) -> tuple[str, str]:
+        """What MM2's connectors call source and target (`MirrorMakerConfig.connectorBaseConfig`)."""
+        return self._alias(Side.SOURCE, self.source), self._alias(Side.TARGET, self.target)
+
+    def _alias(self, side: Side, of_clusters: str) -> str:
+        key = f"{side}.cluster.alias"
+        said = map(self._resolved, (f"{self.source}->{self.target}.{key}", f"{of_clusters}.alias", key))
+        return next((alias.strip(BLANKS) for alias in said if alias is not None), of_clusters)
 
     def isolation_level(self) -> str:
         flow, key = f"{self.source}->{self.target}", "consumer.isolation.level"

@@ -17,13 +17,13 @@ from migrate.model import LogRange, TopicPartition
 class Positions:
     """What MM2 has copied for sure, by source partition: the offset of the last record copied.
 
-    `pinned` are the ranges of `topic` that were read, by partition; empty where a Connect worker reported the offsets.
-    `unknown` says why nothing could be read, "" where it was.
+    `topics` are where they lie, and `pinned` the ranges of them that were read; both are empty where a Connect worker
+    reported the offsets. `unknown` says why nothing could be read, "" where it was.
     """
 
-    topic: str = ""
+    topics: tuple[str, ...] = ()
     last_copied_offset: Mapping[TopicPartition, int] = field(default_factory=dict)
-    pinned: Mapping[int, LogRange] = field(default_factory=dict)
+    pinned: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
     unknown: str = ""
 
 

@@ -63,13 +63,13 @@ class ConnectWorker:
         listed = self._get("/connectors?expand=info")
         if not isinstance(version, str) or not isinstance(listed, Mapping):
             raise self._no_worker()
+        runtime = Mm2Runtime(Mm2Home.CONNECT, version=version, url=self.url)
         connectors = []
         for name, about in sorted(listed.items()):
             match about:
-                case {"info": {"config": dict(settings)}} if connector := connector_of(str(name), settings):
+                case {"info": {"config": dict(settings)}} if connector := connector_of(str(name), settings, runtime):
                     connectors.append(connector)
-        runtime = Mm2Runtime(Mm2Home.CONNECT, version=version, url=self.url)
-        return Described(self.where, "--connect-url", connectors, runtime)
+        return Described(self.where, "--connect-url", connectors)
 
     def offsets(self, connector: str) -> Sequence[tuple[object, object]]:
         """Return the (partition, offset) documents that a source connector has committed (KIP-875, Kafka 3.5)."""

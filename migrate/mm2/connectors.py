@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from migrate.errors import ConfigError
 from migrate.mm2.config_file import flow_from
-from migrate.mm2.flow import CONVERTERS, Cluster, Flow, Mm2Runtime
+from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Runtime, called, converter_class
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.settings import FlowFacts, FlowSettings, Overrides, facts_of, isolation_level
 from migrate.model import Side
@@ -22,10 +22,11 @@ FACTS = frozenset(
     {f"{side}.cluster.{key}" for side in Side for key in ("alias", "bootstrap.servers")}
     | {f"{side}.{client}.security.protocol" for side in Side for client in _CLIENTS}
     | {
-        "connector.class", "consumer.isolation.level", "emit.offset-syncs.enabled", "group.filter.class", "groups",
-        "groups.blacklist", "groups.exclude", "offset-syncs.topic.location", "offsets.storage.topic",
-        "replication.policy.class", "replication.policy.internal.topic.separator.enabled",
-        "replication.policy.separator", "source.consumer.isolation.level", "sync.group.offsets.enabled",
+        "connector.class", "consumer.isolation.level", "emit.checkpoints.enabled", "emit.checkpoints.interval.seconds",
+        "emit.offset-syncs.enabled", "enabled", "group.filter.class", "groups", "groups.blacklist", "groups.exclude",
+        "offset-syncs.topic.location", "offsets.storage.topic", "replication.policy.class",
+        "replication.policy.internal.topic.separator.enabled", "replication.policy.separator",
+        "source.consumer.isolation.level", "sync.group.offsets.enabled", "sync.group.offsets.interval.seconds",
         "topic.filter.class", "topics", "topics.blacklist", "topics.exclude", "transforms", *CONVERTERS,
     }
 )  # fmt: skip
@@ -41,19 +42,34 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """One of MM2's connectors: its name, what it does, and those of its settings that are facts."""
+    """One of MM2's connectors: its name, what it does, and those of its settings that are facts.
+
+    `worker` is how the worker runs that it is in. `clusters` are the aliases of a Strimzi resource's own list, None
+    where there is none: then the connector's settings name its flow.
+    """
 
     name: str
     role: Role
     settings: Mapping[str, str] = field(repr=False)
+    worker: Mm2Runtime
+    clusters: tuple[str, str] | None = None
 
     @property
     def flow(self) -> tuple[str, str]:
-        """The aliases of its source and its target."""
-        return self.settings.get("source.cluster.alias", ""), self.settings.get("target.cluster.alias", "")
+        """What its source and its target are called on the command line."""
+        if self.clusters is not None:
+            return self.clusters
+        return called(Side.SOURCE, self.alias(Side.SOURCE)), called(Side.TARGET, self.alias(Side.TARGET))
+
+    def alias(self, side: Side) -> str:
+        """What its own settings call a cluster; MM2's default for the target is "target", the source's has none."""
+        default = "target" if side is Side.TARGET else ""
+        return self.settings.get(f"{side}.cluster.alias", default).strip(BLANKS)
 
 
-def connector_of(name: str, settings: Mapping[str, object]) -> Connector | None:
+def connector_of(
+    name: str, settings: Mapping[str, object], worker: Mm2Runtime, clusters: tuple[str, str] | None = None
+) -> Connector | None:
     """Return the connector if it is one of MM2's that copies or checkpoints; None for any other.
 
     Values that are no text are taken as YAML and JSON mean them (true, 5); all that is no fact is dropped here.
@@ -63,13 +79,13 @@ def connector_of(name: str, settings: Mapping[str, object]) -> Connector | None:
     for role in Role:
         if bare in (role, role.removesuffix("Connector")):
             facts = {k: _text(v) for k, v in settings.items() if k in FACTS and v is not None}
-            return Connector(name, role, facts)
+            return Connector(name, role, facts, worker, clusters)
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """MM2 as a worker or a resource describes it. `origin` names that for errors, `runtime` what is the worker's.
+    """MM2 as a worker or a file of resources describes it. `origin` names that for errors.
 
     `option` is the command line's option that named it.
     """
@@ -77,7 +93,6 @@ class Described:
     origin: str
     option: str
     connectors: Sequence[Connector]
-    runtime: Mm2Runtime
 
     def flow(
         self,
@@ -103,7 +118,7 @@ class Described:
         facts = self._facts(copying, checkpointing, overrides)
         from_cluster = self._cluster(Side.SOURCE, *source, copying[0])
         to_cluster = self._cluster(Side.TARGET, *target, copying[0])
-        return flow_from(facts, from_cluster, to_cluster, self._runtime(copying, checkpointing), overrides)
+        return flow_from(facts, from_cluster, to_cluster, _runtime(copying, checkpointing), overrides)
 
     def _named(self, role: Role, flow: tuple[str, str]) -> list[Connector]:
         return sorted((c for c in self.connectors if c.role is role and c.flow == flow), key=lambda c: c.name)
@@ -117,8 +132,10 @@ class Described:
             if len(answers) > 1:
                 raise ConfigError(
                     f"{self.origin}: the connectors of {' -> '.join(copying[0].flow)} do not agree on how MM2 {what}.",
-                    "Make replication.policy.* and offset-syncs.topic.location the same in all of them, or say what "
-                    "holds with --replication-policy, --separator and --offset-syncs-location.",
+                    "Make source.cluster.alias, target.cluster.alias, replication.policy.* and "
+                    "offset-syncs.topic.location the same in all of them. Or say what holds with --replication-policy, "
+                    f"--separator and --offset-syncs-location; where aliases differ, by client files and without "
+                    f"{self.option}.",
                 )
         facts = facts_of(settings, groups, overrides)
         # `MirrorConnectorConfig.sourceConsumerConfig`
@@ -138,7 +155,11 @@ class Described:
                 )
             return text
 
-        return FlowSettings(origin, *connector.flow, value)
+        for side in Side:
+            value(f"{side}.cluster.alias")
+        return FlowSettings(
+            origin, connector.alias(Side.SOURCE), connector.alias(Side.TARGET), value, connector.worker.version
+        )
 
     def _cluster(self, side: Side, alias: str, client: Mapping[str, str] | None, connector: Connector) -> Cluster:
         """Return a cluster by its client file, else by its brokers, if these need no credentials."""
@@ -158,20 +179,29 @@ class Described:
             raise ConfigError(f"{self.origin} does not say how to reach {alias} in words that we can read.", todo)
         return Cluster(side, alias, properties)
 
-    def _runtime(self, copying: list[Connector], checkpointing: list[Connector]) -> Mm2Runtime:
-        own_topics = {c.settings.get("offsets.storage.topic", "") for c in copying}
-        converters = dict(self.runtime.converters)
-        for connector in copying:
-            converters |= {key: connector.settings[key] for key in CONVERTERS if key in connector.settings}
-        return replace(
-            self.runtime,
-            # A connector's own offsets topic wins over the worker's (KIP-618).
-            offsets_topic=_only(own_topics) or self.runtime.offsets_topic,
-            source_connectors=tuple(c.name for c in copying),
-            checkpoint_connectors=tuple(c.name for c in checkpointing),
-            converters=converters,
-            transforms=", ".join(sorted({c.settings.get("transforms", "") for c in copying} - {""})),
-        )
+
+def _runtime(copying: Sequence[Connector], checkpointing: Sequence[Connector]) -> Mm2Runtime:
+    """Add up how the workers run; what they do not agree on, and one answer has to be given to, is unknown."""
+    workers = [c.worker for c in (*copying, *checkpointing)]
+    # A connector's own offsets topic wins over the worker's (KIP-618).
+    offsets_topics = {
+        c.settings.get("offsets.storage.topic") or next(iter(c.worker.offsets_topics), "") for c in copying
+    }
+    said = [dict(c.worker.converters) | {k: c.settings[k] for k in CONVERTERS if k in c.settings} for c in copying]
+    converters = [(key, converter_class(name)) for settings in said for key, name in settings.items()]
+    return Mm2Runtime(
+        workers[0].home,
+        _only({w.version for w in workers}) or "",
+        # Where one of them is not known, the worker is asked for the positions of all.
+        offsets_topics=() if "" in offsets_topics else tuple(sorted(offsets_topics)),
+        source_connectors=tuple(dict.fromkeys(c.name for c in copying)),
+        checkpoint_connectors=tuple(dict.fromkeys(c.name for c in checkpointing)),
+        url=workers[0].url,
+        resources=tuple(sorted({resource for w in workers for resource in w.resources})),
+        # One that changes records says more than one that does not.
+        converters=dict(sorted(converters, key=lambda one: one[1] != BYTES)),
+        transforms=", ".join(sorted({c.settings.get("transforms", "").strip(BLANKS) for c in copying} - {""})),
+    )
 
 
 def _only(values: set[str]) -> str | None:

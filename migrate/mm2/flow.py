@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from migrate.mm2.naming import ReversedPolicy, TopicNames
+from migrate.mm2.java_properties import BLANKS
+from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy, TopicNames
 from migrate.model import Side
 
 CLIENT_ID = "mm2-migrate"
@@ -40,7 +41,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class TopicFilter:
-    """MM2's own `topics` and `topics.exclude`, as full-match regular expressions; exclude wins."""
+    """MM2's `topics` and `topics.exclude`, or those on groups, as full-match regular expressions; exclude wins."""
 
     include: tuple[re.Pattern[str], ...]
     exclude: tuple[re.Pattern[str], ...]
@@ -48,6 +49,39 @@ class TopicFilter:
     def accepts(self, name: str) -> bool:
         """True if MM2 would take this name."""
         return any(p.fullmatch(name) for p in self.include) and not any(p.fullmatch(name) for p in self.exclude)
+
+
+@dataclass(frozen=True)
+class FlowFilter:
+    """What the connectors of a flow take together: a name is taken where one of them takes it.
+
+    `connectors` has the readings of each: one, or two where MM2's version decides between them and is not known.
+    """
+
+    connectors: tuple[tuple[TopicFilter, ...], ...]
+
+    def accepts(self, name: str) -> bool:
+        """True if MM2 takes this name, or may take it."""
+        return any(reading.accepts(name) for readings in self.connectors for reading in readings)
+
+    def depends_on_version(self, name: str) -> bool:
+        """True if MM2 takes this name in one version and leaves it out in another, and its version is not known."""
+        surely = any(all(reading.accepts(name) for reading in readings) for readings in self.connectors)
+        return self.accepts(name) and not surely
+
+    @property
+    def include(self) -> tuple[str, ...]:
+        """All expressions that take names, for people to read."""
+        return self._expressions("include")
+
+    @property
+    def exclude(self) -> tuple[str, ...]:
+        """All expressions that leave names out, for people to read."""
+        return self._expressions("exclude")
+
+    def _expressions(self, which: str) -> tuple[str, ...]:
+        readings = (reading for readings in self.connectors for reading in readings)
+        return tuple(dict.fromkeys(p.pattern for reading in readings for p in getattr(reading, which)))
 
 
 class Mm2Home(StrEnum):
@@ -74,6 +108,7 @@ class RuntimeWord(StrEnum):
     """How a plan's header names what is known of how MM2 runs."""
 
     REPLICATOR = "replicator"
+    SOURCE_ALIAS = "mm2_source_alias"
     HOME = "mm2_runs"
     VERSION = "mm2_version"
     OFFSETS_TOPIC = "mm2_offsets_topic"
@@ -92,23 +127,37 @@ BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
 
 
+def converter_class(setting: str) -> str:
+    """Return the class that a converter's setting means: `BYTES` where it names that one, or none.
+
+    Connect takes a class without blanks, by its bare name too, and without "Converter" at its end (`PluginUtils`).
+    """
+    name = setting.strip(BLANKS)
+    return BYTES if name in ("", "ByteArrayConverter", "ByteArray") else name
+
+
+def called(side: Side, alias: str) -> str:
+    """Return what a cluster is called on the command line and in messages: by its side where its alias is empty."""
+    return alias or str(side)
+
+
 @dataclass(frozen=True, slots=True)
 class Mm2Runtime:
     """How MM2 runs, as far as its configuration says.
 
-    `version` is Kafka's, `offsets_topic` where it keeps its own positions, both "" where unknown. The connectors are
-    named as in the keys of that topic. `url` is the worker's REST address, without a login; `resource` the Strimzi
-    resource's "namespace/name". `converters` and `transforms` may change records on the way; a converter is left out
-    where the worker's own default decides.
+    `version` is Kafka's, "" where unknown. `offsets_topics` are where it keeps its own positions, none where unknown:
+    each Strimzi resource has one. The connectors are named as in the keys of these topics. `url` is the worker's REST
+    address, without a login; `resources` are the Strimzi resources' "namespace/name". `converters` and `transforms` may
+    change records on the way, or the topic they go to; a converter is left out where the worker's own default decides.
     """
 
     home: Mm2Home = Mm2Home.UNKNOWN
     version: str = ""
-    offsets_topic: str = ""
+    offsets_topics: tuple[str, ...] = ()
     source_connectors: tuple[str, ...] = ()
     checkpoint_connectors: tuple[str, ...] = ()
     url: str = ""
-    resource: str = ""
+    resources: tuple[str, ...] = ()
     converters: Mapping[str, str] = field(default_factory=dict)
     transforms: str = ""
 
@@ -117,12 +166,14 @@ class Mm2Runtime:
 class Flow:
     """A source, a target, and the names and filters of the MM2 flow between them.
 
-    `topic_filter` and `group_filter` are None without an MM2 configuration: the target's topics then show what is
-    replicated. `syncs_side` is where the offset-syncs topic is. `named` lists the MM2 topics that the user named by
-    option: a missing one is an error then, not a warning. `group_sync` is `sync.group.offsets.enabled`,
-    `emits_offset_syncs` is `emit.offset-syncs.enabled`; None where unknown. `failback` is True for the way back
-    (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's own settings stay its own. Where the
-    `replicator` is not MM2, MM2's topics have no names (""): nobody looks for them.
+    The clusters' aliases are those of `clusters` in mm2.properties, as the command line and messages name them. MM2's
+    connectors may have others, which its topics, copies and positions bear: `policy` has these. `topic_filter` and
+    `group_filter` are None without an MM2 configuration: the target's topics then show what is replicated.
+    `syncs_side` is where the offset-syncs topic is. `named` lists the MM2 topics that the user named by option: a
+    missing one is an error then, not a warning. `group_sync` is whether MM2 sets offsets of groups,
+    `emits_offset_syncs` and `emits_checkpoints` whether it writes to its two topics; None where unknown. `failback` is
+    True for the way back (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's own settings stay its
+    own. Where the `replicator` is not MM2, MM2's topics have no names (""): nobody looks for them.
     """
 
     source: Cluster
@@ -131,12 +182,13 @@ class Flow:
     syncs_side: Side
     checkpoints_topic: str
     offset_syncs_topic: str
-    topic_filter: TopicFilter | None = None
-    group_filter: TopicFilter | None = None
+    topic_filter: FlowFilter | None = None
+    group_filter: FlowFilter | None = None
     named: frozenset[str] = frozenset()
     group_sync: bool | None = None
     mm2_isolation_level: str | None = None
     emits_offset_syncs: bool | None = None
+    emits_checkpoints: bool | None = None
     failback: bool = False
     runtime: Mm2Runtime = Mm2Runtime()
     replicator: Replicator = Replicator.MM2
@@ -145,6 +197,15 @@ class Flow:
     def by_mm2(self) -> bool:
         """True if MM2 copies, and what it keeps is to be read."""
         return self.replicator is Replicator.MM2
+
+    @property
+    def mm2_source_alias(self) -> str:
+        """What MM2's connectors call their source: so the keys of its positions name it."""
+        return self._mm2_policy.source_alias
+
+    @property
+    def _mm2_policy(self) -> TopicNames:
+        return self.policy.forward if isinstance(self.policy, ReversedPolicy) else self.policy
 
     def knowing(self, topics: Collection[str]) -> "Flow":
         """Return the flow with the topics that are copied, by their names where they are copied from."""
@@ -171,6 +232,10 @@ class Flow:
         """Return the groups that MM2's own filter leaves out; none where no configuration is known."""
         return tuple(g for g in groups if self.group_filter is not None and not self.group_filter.accepts(g))
 
+    def perhaps_left_out(self, groups: Iterable[str]) -> tuple[str, ...]:
+        """Return the groups that MM2's own filter may leave out: its version decides, and is not known."""
+        return tuple(g for g in groups if self.group_filter is not None and self.group_filter.depends_on_version(g))
+
     def synced(self, groups: Collection[str]) -> frozenset[str] | None:
         """Return the groups whose offsets MM2 itself writes on its target; None where no configuration is known."""
         if self.group_sync is None:
@@ -192,13 +257,13 @@ class Flow:
         return "read_committed"
 
     @property
-    def connect_offsets_topic(self) -> str:
-        """Where MM2 keeps its own positions, on the target; "" where it runs in a worker and nobody named the topic.
+    def connect_offsets_topics(self) -> tuple[str, ...]:
+        """Where MM2 keeps its own positions, on the target; none where it runs in a worker and nobody named the topic.
 
-        An MM2 that runs by itself names it after the source, always with dots.
+        An MM2 that runs by itself names it after the source's alias in `clusters`, always with dots.
         """
         in_worker = self.runtime.home in (Mm2Home.CONNECT, Mm2Home.STRIMZI) or not self.by_mm2
-        return self.runtime.offsets_topic or ("" if in_worker else f"mm2-offsets.{self.source.alias}.internal")
+        return self.runtime.offsets_topics or (() if in_worker else (f"mm2-offsets.{self.source.alias}.internal",))
 
     def runtime_words(self) -> dict[str, str]:
         """Return what is known of how MM2 runs, for a plan's header; nothing that is not known."""
@@ -209,17 +274,21 @@ class Flow:
             RuntimeWord.REPLICATOR: "" if self.by_mm2 else str(self.replicator),
             RuntimeWord.HOME: "" if run.home is Mm2Home.UNKNOWN else str(run.home),
             RuntimeWord.VERSION: run.version,
-            RuntimeWord.OFFSETS_TOPIC: "" if self.failback else self.connect_offsets_topic,
+            RuntimeWord.OFFSETS_TOPIC: "" if self.failback else ", ".join(self.connect_offsets_topics),
             RuntimeWord.SOURCES: ", ".join(run.source_connectors),
             RuntimeWord.CHECKPOINTS: ", ".join(run.checkpoint_connectors),
             RuntimeWord.URL: run.url,
-            RuntimeWord.RESOURCE: run.resource,
+            RuntimeWord.RESOURCE: ", ".join(run.resources),
             RuntimeWord.CONVERTERS: ", ".join(f"{key} {name}" for key, name in sorted(changed.items())),
             RuntimeWord.TRANSFORMS: run.transforms,
             RuntimeWord.GROUP_SYNC: "" if self.failback else sync,
             RuntimeWord.ISOLATION_LEVEL: self.mm2_isolation_level or "",
         }
-        return {str(word): text for word, text in words.items() if text}
+        known = {str(word): text for word, text in words.items() if text}
+        # It may be empty, and says something all the same.
+        of_clusters = self.target.alias if self.failback else self.source.alias
+        alias = self.mm2_source_alias
+        return known if alias == of_clusters else known | {str(RuntimeWord.SOURCE_ALIAS): alias}
 
     def why_not_replicated(self, source_topic: str) -> str:
         """Return why MM2 does not copy this topic, by its names and its topic filter; "" where it does."""
@@ -227,3 +296,22 @@ class Flow:
         if why is None and self.topic_filter is not None and not self.topic_filter.accepts(name):
             why = f"MM2's topic filter (topics, topics.exclude) does not take {name}."
         return why or ""
+
+    def why_perhaps_not_replicated(self, source_topic: str) -> str:
+        """Return why MM2 may not copy this topic, or not to the name that its policy gives; "" where nothing hints."""
+        name, policy = self.mm2_topic(source_topic), self._mm2_policy
+        if self.topic_filter is not None and self.topic_filter.depends_on_version(name):
+            return f"Whether MM2 takes {name} depends on its version: topics.blacklist counts before Kafka 4.0 alone."
+        if isinstance(policy, ReplicationPolicy) and policy.before_kafka_4 is None and policy.ends_internal(name):
+            return "MM2 before Kafka 4.0 never copies topics that end in .internal or -internal."
+        if self.runtime.transforms:
+            return f"MM2's transforms ({self.runtime.transforms}) may send its records to another topic."
+        return ""
+
+    def why_not_emitted(self, topic: str) -> str:
+        """Return the setting by which MM2 writes nothing to one of its two topics; "" where it does, or may."""
+        if topic == self.checkpoints_topic and self.emits_checkpoints is False:
+            return "emit.checkpoints.enabled or its interval lets MM2 write no checkpoints"
+        if topic == self.offset_syncs_topic and self.emits_offset_syncs is False:
+            return "emit.offset-syncs.enabled=false lets MM2 write no offset syncs"
+        return ""

@@ -1,9 +1,9 @@
 """How MirrorMaker 2 names topics in one flow: its own, and the copies of the source's. Pure.
 
 The rules are those of Kafka's `DefaultReplicationPolicy`, `IdentityReplicationPolicy`, `MirrorSourceConnector.isCycle`
-and `MirrorCheckpointTask.renameTopicPartition`, as of Kafka 4.x. Where 3.x calls more topics internal (all that end in
-`.internal` or `-internal`), the target shows whether such a topic was copied. Invariant: for every topic that is
-replicated, `source_topic(target_topic(topic)) == topic`.
+and `MirrorCheckpointTask.renameTopicPartition`. Before Kafka 4.0 more topics are internal (all that end in `.internal`
+or `-internal`); of an MM2 of unknown version the target shows whether such a topic was copied. Invariant: for every
+topic that is replicated, `source_topic(target_topic(topic)) == topic`.
 """
 
 from collections.abc import Collection, Iterator
@@ -54,9 +54,10 @@ class TopicNames(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplicationPolicy:
-    """The names of one flow, from `source_alias` to `target_alias`.
+    """The names of one flow, from `source_alias` to `target_alias`, which are those of MM2's connectors.
 
-    `separator` is `replication.policy.separator`, `internal_separator_enabled` is
+    `before_kafka_4` is whether MM2 is older than Kafka 4.0, None where that is not known. `separator` is
+    `replication.policy.separator`, `internal_separator_enabled` is
     `replication.policy.internal.topic.separator.enabled` (KIP-949): without it, MM2's own topics have dots.
     """
 
@@ -65,6 +66,7 @@ class ReplicationPolicy:
     target_alias: str
     separator: str = "."
     internal_separator_enabled: bool = True
+    before_kafka_4: bool | None = None
 
     def knowing(self, source_topics: Collection[str]) -> Self:
         """Return the same names: these depend on no topic that is there."""
@@ -97,14 +99,20 @@ class ReplicationPolicy:
         """
         if self.is_internal(source_topic):
             return f"{source_topic} is an internal topic of Kafka or MM2, which MM2 never copies."
+        if self.before_kafka_4 and self.ends_internal(source_topic):
+            return f"{source_topic} ends in internal: MM2 before Kafka 4.0 never copies such topics."
         if any(self._origin(hop) == self.target_alias for hop in self._hops(source_topic)):
             return f"By its name {source_topic} came from {self.target_alias}, and MM2 copies nothing back."
         return None
 
     def is_internal(self, topic: str) -> bool:
-        """True if MM2 never copies a topic of this name (`ReplicationPolicy.isInternalTopic`, KIP-1074)."""
+        """True if no MM2 copies a topic of this name (`ReplicationPolicy.isInternalTopic`, KIP-1074)."""
         is_mm2s = topic.startswith("mm2") and topic.endswith(f"{self.internal_separator}internal")
         return is_mm2s or topic.startswith(("__", ".")) or topic.endswith(self._checkpoints_suffix)
+
+    def ends_internal(self, topic: str) -> bool:
+        """True if MM2 before Kafka 4.0 does not copy a topic of this name, because of how it ends."""
+        return topic.endswith((".internal", "-internal", f"{self.internal_separator}internal"))
 
     def checkpoints_topic(self) -> str:
         """Return the name of the flow's checkpoints topic, which is on the target."""

@@ -7,16 +7,16 @@ mm2.properties, a Connect worker and a Strimzi resource share the names of the c
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrate.errors import ConfigError
-from migrate.mm2.flow import TopicFilter
+from migrate.mm2.flow import FlowFilter, TopicFilter
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.naming import HEARTBEATS, PolicyKind, ReplicationPolicy
 from migrate.model import Side
 
-# Kafka 4.x. Earlier versions exclude more (.*[\-\.]internal): the target shows whether such a topic is there.
 TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
+TOPICS_EXCLUDE_BEFORE_4 = r".*[\-\.]internal, .*\.replica, __.*"
 GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
 
 _DEFAULT_POLICY = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
@@ -25,6 +25,27 @@ _POLICIES = {
     "org.apache.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
     "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy": PolicyKind.IDENTITY,
 }
+
+
+# Apache's own versions, also those that are not released yet. What a vendor adds behind may count otherwise.
+_KAFKA = re.compile(r"([0-4])\.(\d+)(?:\.\d+)*(?:-(?:SNAPSHOT|rc\d+))?", re.IGNORECASE)
+_CONFLUENT = re.compile(r"(\d+)\.(\d+)[.\d-]*-(?:ccs|ce)", re.IGNORECASE)
+
+
+def kafka_version(text: str) -> tuple[int, int] | None:
+    """Return Kafka's major and minor version that a worker's version means; None where that is not known.
+
+    Confluent Platform (`-ccs`, `-ce`) counts by itself: 5.x is Kafka 2.x, 6.0 to 6.2 are 2.6 to 2.8, 7.y is 3.y, and
+    8.y is 4.y ("Supported versions and interoperability" in its documentation).
+    """
+    if match := _CONFLUENT.fullmatch(text):
+        major, minor = int(match[1]), int(match[2])
+        if major == 6:
+            return (2, 6 + minor) if minor <= 2 else None
+        return ({5: 2, 7: 3, 8: 4}[major], minor) if major in (5, 7, 8) else None
+    if match := _KAFKA.fullmatch(text):
+        return int(match[1]), int(match[2])
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +69,11 @@ class FlowFacts:
 
     policy: ReplicationPolicy
     syncs_side: Side
-    topic_filter: TopicFilter | None = None
-    group_filter: TopicFilter | None = None
+    topic_filter: FlowFilter | None = None
+    group_filter: FlowFilter | None = None
     group_sync: bool | None = None
     emits_offset_syncs: bool | None = None
+    emits_checkpoints: bool | None = None
     isolation_level: str | None = None
 
 
@@ -59,13 +81,21 @@ class FlowFacts:
 class FlowSettings:
     """The settings of one flow's connector: `value` gives one by its name, None where it is not set.
 
-    `origin` says where they are, for errors; values never reach one, names do.
+    `origin` says where they are, for errors; values never reach one, names do. `source` and `target` are the aliases
+    in the connector's own settings. `version` is what it runs in calls itself, "" where that is not known.
     """
 
     origin: str
     source: str
     target: str
     value: Callable[[str], str | None] = field(repr=False)
+    version: str = ""
+
+    @property
+    def before_kafka_4(self) -> bool | None:
+        """Whether it is older than Kafka 4.0; None where that is not known."""
+        version = kafka_version(self.version)
+        return None if version is None else version < (4, 0)
 
     def policy(self, overrides: Overrides) -> ReplicationPolicy:
         """Return how topics are named; raises `ConfigError` for a policy class that only the user knows."""
@@ -110,18 +140,54 @@ class FlowSettings:
             raise ConfigError(f"{key} in {self.origin} is neither true nor false.", "Correct it.")
         return word == "true"
 
-    def filter(self, what: str, default_exclude: str, also: str = "") -> TopicFilter | None:
-        """Return MM2's filter on names of "topic" or "group"; None where a class of the user's own decides."""
+    def emits_checkpoints(self) -> bool:
+        """Return whether MM2 starts tasks that make checkpoints, without which it sets no offsets of groups either."""
+        return (
+            self.is_on("enabled", True)
+            and self.is_on("emit.checkpoints.enabled", True)
+            and not self._is_negative("emit.checkpoints.interval.seconds")
+        )
+
+    def syncs_groups(self) -> bool:
+        """Return whether MM2 itself sets offsets of idle groups (KIP-545)."""
+        is_on = self.is_on("sync.group.offsets.enabled", False)
+        return is_on and self.emits_checkpoints() and not self._is_negative("sync.group.offsets.interval.seconds")
+
+    def _is_negative(self, key: str) -> bool:
+        """Return whether an interval is, which is how MM2 itself disables what it schedules."""
+        return (self.value(key) or "").strip(BLANKS).startswith("-")
+
+    def topic_filter(self) -> tuple[TopicFilter, ...] | None:
+        """Return the readings of MM2's filter on topics; None where a class of the user's own decides."""
+        # Heartbeats are always copied (`MirrorSourceConnector.shouldReplicateTopic`).
+        default = TOPICS_EXCLUDE_BEFORE_4 if self.before_kafka_4 else TOPICS_EXCLUDE
+        return self._filter("topic", default, (re.compile(HEARTBEATS),))
+
+    def group_filter(self) -> tuple[TopicFilter, ...] | None:
+        """Return the readings of MM2's filter on groups; None where a class of the user's own decides."""
+        return self._filter("group", GROUPS_EXCLUDE)
+
+    def _filter(
+        self, what: str, default_exclude: str, also: tuple[re.Pattern[str], ...] = ()
+    ) -> tuple[TopicFilter, ...] | None:
         own = (self.value(f"{what}.filter.class") or "").strip(BLANKS)
         if own and not own.startswith("org.apache.kafka.connect.mirror.Default"):
             return None
-        excludes = (self.value(f"{what}s.{key}") for key in ("exclude", "blacklist"))
-        exclude = next((value for value in excludes if value is not None), default_exclude)
-        include = self.value(f"{what}s")
-        return TopicFilter(
-            self._patterns(f"{what}s", ".*" if include is None else include) + ((re.compile(also),) if also else ()),
-            self._patterns(f"{what}s.exclude", exclude),
-        )
+        value = self.value(f"{what}s")
+        include = self._patterns(f"{what}s", ".*" if value is None else value) + also
+        excludes = self._excludes(what, default_exclude)
+        return tuple(TopicFilter(include, self._patterns(key, exclude)) for key, exclude in excludes)
+
+    def _excludes(self, what: str, default: str) -> tuple[tuple[str, str], ...]:
+        """Return what is left out, each with the setting that says so; both where MM2's version decides."""
+        exclude = self.value(f"{what}s.exclude")
+        # Kafka 4.0 has removed the blacklists, which say nothing there.
+        blacklist = None if self.before_kafka_4 is False else self.value(f"{what}s.blacklist")
+        of_exclude = (f"{what}s.exclude", default if exclude is None else exclude)
+        if exclude is not None or blacklist is None:
+            return (of_exclude,)
+        of_blacklist = (f"{what}s.blacklist", blacklist)
+        return (of_blacklist,) if self.before_kafka_4 else (of_blacklist, of_exclude)
 
     def _patterns(self, key: str, value: str) -> tuple[re.Pattern[str], ...]:
         """Compile a comma-separated list as MM2 does: trimmed, an empty one matches nothing."""
@@ -145,16 +211,16 @@ def facts_of(copying: Sequence[FlowSettings], checkpointing: Sequence[FlowSettin
 
     The isolation level is left to the caller.
     """
+    older = {s.before_kafka_4 for s in copying}
     return FlowFacts(
-        policy=copying[0].policy(overrides),
+        policy=replace(copying[0].policy(overrides), before_kafka_4=older.pop() if len(older) == 1 else None),
         syncs_side=copying[0].syncs_side(overrides),
-        # Heartbeats are always copied (`MirrorSourceConnector.shouldReplicateTopic`).
-        topic_filter=_either([s.filter("topic", TOPICS_EXCLUDE, also=HEARTBEATS) for s in copying]),
-        group_filter=_either([s.filter("group", GROUPS_EXCLUDE) for s in checkpointing]),
-        # Whether MM2 itself sets offsets of idle groups (KIP-545). Without a checkpoint connector here, one in another
-        # worker may do it.
-        group_sync=any(s.is_on("sync.group.offsets.enabled", False) for s in checkpointing) if checkpointing else None,
+        topic_filter=_together([s.topic_filter() for s in copying]),
+        group_filter=_together([s.group_filter() for s in checkpointing]),
+        # Without a checkpoint connector here, one in another worker may do it.
+        group_sync=any(s.syncs_groups() for s in checkpointing) if checkpointing else None,
         emits_offset_syncs=any(s.is_on("emit.offset-syncs.enabled", True) for s in copying),  # KIP-1031
+        emits_checkpoints=any(s.emits_checkpoints() for s in checkpointing) if checkpointing else None,
     )
 
 
@@ -163,13 +229,10 @@ def isolation_level(values: Iterable[str | None]) -> str:
     return next((value.strip(BLANKS).lower() for value in values if value), "read_uncommitted")
 
 
-def _either(filters: Sequence[TopicFilter | None]) -> TopicFilter | None:
-    """Return what at least one of the filters takes; None where that is unknown, or no one filter can say it."""
-    known = [f for f in filters if f is not None]
-    if len(known) < len(filters) or len({tuple(p.pattern for p in f.exclude) for f in known}) != 1:
-        return None
-    include = {p.pattern: p for f in known for p in f.include}
-    return TopicFilter(tuple(include.values()), known[0].exclude)
+def _together(connectors: Sequence[tuple[TopicFilter, ...] | None]) -> FlowFilter | None:
+    """Return what at least one of the connectors takes; None where that is unknown of one of them."""
+    known = tuple(readings for readings in connectors if readings is not None)
+    return FlowFilter(known) if known and len(known) == len(connectors) else None
 
 
 def java_pattern(text: str) -> re.Pattern[str]:

@@ -79,7 +79,8 @@ class ConsumedMm2Topics:
         self._progress: dict[tuple[Side, TopicPartition], _Progress] = {}
         self._checkpoints: dict[CheckpointKey, CheckpointRecord] = {}
         self._syncs: dict[tuple[str, int], list[OffsetSync]] = defaultdict(list)
-        self._positions: dict[bytes | None, bytes | None] = {}
+        # By topic: those of two workers may have the same keys.
+        self._positions: defaultdict[str, dict[bytes | None, bytes | None]] = defaultdict(dict)
         self._turns = {kind: Lock() for kind in RecordKind}
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
@@ -129,7 +130,7 @@ class ConsumedMm2Topics:
         """Read MM2's own positions from the Connect offsets topic."""
 
         def take(offset: int, content: Content, decoded: Decoded) -> None:
-            self._positions[content.key] = content.value
+            self._positions[topic][content.key] = content.value
 
         with self._turns[RecordKind.CONNECT_OFFSETS]:
             return self._newest_positions(topic, pinned, take)
@@ -138,13 +139,13 @@ class ConsumedMm2Topics:
         places = {partition: (Side.TARGET, TopicPartition(topic, partition)) for partition in pinned}
         if any(p in self._progress and self._progress[p].end > pinned[k].end for k, p in places.items()):
             # The topic began anew: what was read of its other partitions is of the old one, too.
-            self._positions.clear()
+            self._positions[topic].clear()
             for place in places.values():
                 self._progress.pop(place, None)
         logs = {TopicPartition(topic, partition): log for partition, log in pinned.items()}
         self._read_all(Side.TARGET, logs, RecordKind.CONNECT_OFFSETS, take, lambda: None)
         connectors = self._flow.runtime.source_connectors
-        return positions_of(self._positions.items(), self._flow.source.alias, connectors)
+        return positions_of(self._positions[topic].items(), self._flow.mm2_source_alias, connectors)
 
     def news(self, side: Side, topic: str) -> News:
         """Return how new the newest record is of a topic that was read."""

@@ -134,6 +134,7 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
             growth=survey.growth,
             foreign_records={} if flow.failback else _foreign_records(survey),
             of_connect=_not_copied(flow, survey),
+            why_perhaps_missing={topic: flow.why_perhaps_not_replicated(topic) for topic in topics if flow.by_mm2},
         ),
         groups=_group_names(request, survey),
         mm2=Mm2Facts(
@@ -143,6 +144,7 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
             newest_checkpoint_ms=newest_ms(survey.mm2.checkpoints.latest),
             tasks=survey.mm2.tasks,
             left_out_groups=flow.left_out(survey.groups),
+            perhaps_left_out=flow.perhaps_left_out(survey.groups),
             synced_names=_synced_names(flow, survey),
             positions_unknown=survey.mm2.positions.unknown,
         ),
@@ -177,7 +179,7 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
         unstable=survey.unstable,
         checkpointed_only=() if down else tuple(sorted(only_checkpointed)),
         unknown_names=request.filters.unknown_names(survey.selected.groups_seen),
-        unknown_when_down=(tuple(p.pattern for p in excluded) or ("groups.exclude",)) if down else (),
+        unknown_when_down=(excluded or ("groups.exclude",)) if down else (),
         other_kinds=other_kinds(survey.group_facts.source_kinds, request.filters),
         applications=_applications(flow, survey),
         witness=survey.selected.witness,
@@ -278,7 +280,7 @@ def _hidden(request: PlanRequest, side: Side, topics: frozenset[str] | Failure) 
     if isinstance(topics, Failure):
         return HiddenTopics(unknown=f"{topics.code} ({topics.message})")
     flow = request.flow
-    own = {flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topic} - {""}
+    own = {flow.checkpoints_topic, flow.offset_syncs_topic, *flow.connect_offsets_topics} - {""}
 
     def concerned(topic: str) -> bool:
         source_topic = topic if side is Side.SOURCE else flow.policy.source_topic(topic)
@@ -373,7 +375,15 @@ def _shapes(flow: Flow, mm2: Mm2Records) -> tuple[TopicShape, ...]:
     checkpoints = (mm2.checkpoints_topic, "checkpoint", mm2.checkpoints.counts)
     syncs = (mm2.syncs_topic, "offset-sync", mm2.syncs.counts)
     return tuple(
-        TopicShape(aliases[read.side], read.topic, kind, read.found, read.topic in flow.named, counts)
+        TopicShape(
+            aliases[read.side],
+            read.topic,
+            kind,
+            read.found,
+            read.topic in flow.named,
+            counts,
+            flow.why_not_emitted(read.topic),
+        )
         # Checkpoints say nothing of the way back.
         for read, kind, counts in ((syncs,) if flow.failback else (checkpoints, syncs))
     )

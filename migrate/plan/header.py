@@ -20,8 +20,8 @@ def flow_names(flow: Flow) -> dict[str, str]:
         "offset_syncs_topic": flow.offset_syncs_topic,
         "source_bootstrap": flow.source.bootstrap,
         "target_bootstrap": flow.target.bootstrap,
-        "topics": ",".join(p.pattern for p in flow.topic_filter.include) if flow.topic_filter else "",
-        "topics_exclude": ",".join(p.pattern for p in flow.topic_filter.exclude) if flow.topic_filter else "",
+        "topics": ",".join(flow.topic_filter.include) if flow.topic_filter else "",
+        "topics_exclude": ",".join(flow.topic_filter.exclude) if flow.topic_filter else "",
         **flow.runtime_words(),
     }
 
@@ -62,8 +62,8 @@ def pinned_ranges(survey: Survey) -> tuple[PinnedRange, ...]:
         read = survey.selected.witness.pin.logs
         ranges += [PinnedRange(str(Side.SOURCE), OFFSETS_TOPIC, p, log.start, log.end) for p, log in read.items()]
     ranges += [
-        PinnedRange(str(Side.TARGET), survey.mm2.positions.topic, partition, log.start, log.end)
-        for partition, log in survey.mm2.positions.pinned.items()
+        PinnedRange(str(Side.TARGET), place.topic, place.partition, log.start, log.end)
+        for place, log in survey.mm2.positions.pinned.items()
     ]
     return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
 

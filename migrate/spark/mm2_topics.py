@@ -92,7 +92,7 @@ class SparkMirrorReader:
             return {}
         with reading_topic(settings, topic):
             records = read_ranges(spark, settings.source, topic, ranges)
-            return positions_in(records, self._flow.source.alias, self._flow.runtime.source_connectors)
+            return positions_in(records, self._flow.mm2_source_alias, self._flow.runtime.source_connectors)
 
     def _holds(self, *logs: LogRange) -> bool:
         return sum(log.end - log.start for log in logs) <= self._most_held

@@ -62,21 +62,22 @@ def candidates(topics: Iterable[str]) -> tuple[str, ...]:
 
 
 def connect_topics(
-    topics: Iterable[str], groups: Iterable[str], cleanup: Mapping[str, str | Failure], own: str = ""
+    topics: Iterable[str], groups: Iterable[str], cleanup: Mapping[str, str | Failure], own: Collection[str] = ()
 ) -> tuple[ConnectTopic, ...]:
     """Return the topics of Connect workers and of Debezium among these.
 
     `groups` are the groups of the cluster, `cleanup` the topics' `cleanup.policy` as far as it was reported: what is
-    not compacted is no worker's topic. `own` is the offsets topic of the worker that runs MM2, "" where that is not
-    known: its family is left out.
+    not compacted is no worker's topic. `own` are the offsets topics of the workers that run MM2, as far as known: their
+    families are left out.
     """
+    own_stems = {_stem(topic) for topic in own}
     families: dict[str, list[tuple[Purpose, str]]] = {}
     recognised = []
     for topic in candidates(topics):
         purpose, stem = _purpose(topic), _stem(topic)
         if purpose is Purpose.HISTORY:
             recognised.append(ConnectTopic(topic, purpose))
-        elif not (own and stem == _stem(own)) and _may_be_compacted(cleanup.get(topic)):
+        elif stem not in own_stems and _may_be_compacted(cleanup.get(topic)):
             families.setdefault(stem, []).append((purpose, topic))
     has_sinks = any(group.startswith(SINK_PREFIX) for group in groups)
     for stem, members in families.items():
@@ -87,7 +88,7 @@ def connect_topics(
 
 
 def read_connect_topics(
-    reader: GroupFactsReader | None, topics: Iterable[str], groups: Iterable[str], own: str
+    reader: GroupFactsReader | None, topics: Iterable[str], groups: Iterable[str], own: Collection[str]
 ) -> tuple[ConnectTopic, ...]:
     """Ask a cluster for the shape of what its names allow of, and return what is Connect's or Debezium's."""
     named = candidates(topics)

@@ -89,7 +89,7 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
     syncs, syncs_unknown = _newest_syncs(flow, clusters, questions, syncs_topics, timer)
     checkpoints, checkpoints_unknown = _checkpoints(flow, clusters, target_topics, timer)
     worker = clusters.worker.where if clusters.worker else ""
-    where = f"topic {positions.topic} on {target.alias}" if positions.topic else worker
+    where = f"topic {' and '.join(positions.topics)} on {target.alias}" if positions.topics else worker
     return Stores(
         tuple(
             PartitionStores(

@@ -26,31 +26,49 @@ ASK_FOR_TOPIC = "--connect-offsets-topic names the one of a Connect worker (its 
 
 
 def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer) -> Positions:
-    """Read MM2's own committed source offsets from its Connect offsets topic on the target.
+    """Read MM2's own committed source offsets from its Connect offsets topics on the target.
 
-    Where nobody named that topic, a Connect worker tells them. Nothing rests on them alone, so what is missing or
-    cannot be read is reported, not raised.
+    Where nobody named one, a Connect worker tells them. Nothing rests on them alone, so what is missing or
+    cannot be read is reported, not raised; where one of several topics is, nothing is known of any.
     """
-    topic, target = flow.connect_offsets_topic, clusters.target
     if not flow.by_mm2:
         return Positions(unknown=NOT_MM2)
-    if not topic:
+    topics = flow.connect_offsets_topics
+    if not topics:
         return _ask_worker(clusters.worker, timer)
+    read: dict[TopicPartition, int] = {}
+    pinned: dict[TopicPartition, LogRange] = {}
+    for topic in topics:
+        of_topic = _positions_in(topic, clusters, flow, target_topics, timer)
+        if of_topic.unknown:
+            return Positions(topics, unknown=of_topic.unknown)
+        pinned |= of_topic.pinned
+        # A partition that one resource has taken over from another has an old position, too: the lower one is true.
+        for place, offset in of_topic.last_copied_offset.items():
+            read[place] = min(offset, read.get(place, offset))
+    return Positions(topics, read, pinned)
+
+
+def _positions_in(
+    topic: str, clusters: Clusters, flow: Flow, target_topics: Mapping[str, int], timer: Timer
+) -> Positions:
+    target = clusters.target
     if topic not in target_topics:
         hint = f"; {ASK_FOR_TOPIC}" if flow.runtime.home is Mm2Home.UNKNOWN else ""
-        return Positions(topic, {}, {}, f"there is no topic {topic} on {target.alias}{hint}")
+        return Positions(unknown=f"there is no topic {topic} on {target.alias}{hint}")
     partitions = [TopicPartition(topic, p) for p in range(target_topics[topic])]
     try:
         logs = timer.run("positions", f"pinning {topic} on {target.alias}", lambda: target.log_ranges(partitions))
         failures = [log for log in logs.values() if isinstance(log, Failure)]
         if failures:
-            return Positions(topic, {}, {}, f"{target.alias} did not tell the log of {topic} ({failures[0].code})")
-        pinned = {p.partition: log for p, log in logs.items() if isinstance(log, LogRange) and log.start < log.end}
+            return Positions(unknown=f"{target.alias} did not tell the log of {topic} ({failures[0].code})")
+        pinned = {p: log for p, log in logs.items() if isinstance(log, LogRange) and log.start < log.end}
+        ranges = {place.partition: log for place, log in pinned.items()}
         text = f"reading MM2's own positions: {topic} on {target.alias}"
-        read = timer.run("positions", text, lambda: clusters.mirror.positions(topic, pinned))
+        read = timer.run("positions", text, lambda: clusters.mirror.positions(topic, ranges))
     except ClusterError as error:
-        return Positions(topic, {}, {}, error.problem)
-    return Positions(topic, read, pinned)
+        return Positions(unknown=error.problem)
+    return Positions((topic,), read, pinned)
 
 
 def _ask_worker(worker: WorkerReader | None, timer: Timer) -> Positions:

@@ -365,7 +365,7 @@ def _connect_topics(by: _Surveyor, source: ClusterSurvey) -> tuple[ConnectTopic,
     """Look for a Connect worker's own topics on the source, also among those that it does not show us."""
     if by.clusters.source is None or by.request.only_compares:
         return ()
-    reader, own = by.clusters.source_groups, by.flow.runtime.offsets_topic
+    reader, own = by.clusters.source_groups, by.flow.runtime.offsets_topics
     topics = source.topics.keys() | (source.hidden if isinstance(source.hidden, frozenset) else frozenset())
     text = f"looking for Connect's own topics on {by.flow.source.alias}"
     return by.timer.run("topics", text, lambda: read_connect_topics(reader, topics, source.listed, own))

@@ -162,7 +162,7 @@ def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spar
         sender.produce(name, str(number), partition=number % 2)
     assert sender.flush(30) == 0
     lab.mirror.wait_until_replicated([name])
-    reader, topic = mirror_reader(spark, flow, most_held), flow.connect_offsets_topic
+    reader, topic = mirror_reader(spark, flow, most_held), flow.connect_offsets_topics[0]
 
     def last_copied_offset():
         with topic_reader(lab.target_bootstrap) as consumer:

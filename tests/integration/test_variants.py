@@ -4,6 +4,7 @@ What differs is what MM2 names its topics, where it keeps its syncs, how it writ
 three: a cutover often is an upgrade.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,6 +50,10 @@ VARIANTS = {
     "other aliases and separator, everything by option": Variant(
         "4.3.1", MirrorOptions(source_alias="old", target_alias="new", separator="_"), named=True, long=True
     ),
+    "an alias in the settings that is not that of clusters": Variant(
+        "4.3.1", MirrorOptions(own_alias="prod", offset_syncs_location="target"), long=True
+    ),
+    "an empty alias and an empty separator": Variant("4.3.1", MirrorOptions(own_alias="", separator=""), long=True),
     "from kafka 3.9.2 to 4.3.1 by an MM2 4.1.1": Variant(
         Versions(source="3.9.2", target="4.3.1", mirror="4.1.1"), MirrorOptions(), killed=True, long=True
     ),
@@ -104,6 +109,12 @@ def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> 
     commands = CommandLine.of(lab, tmp_path)
     if variant.named:
         commands = replace(commands, clusters=clusters_by_option(lab))
+    shown = commands.run("mm2", "offsets", *commands.clusters, "--topic", f".*{scene.suffix}", "--format", "json")
+    stores = json.loads(shown.expect(0).stdout)
+    assert not stores["not_known"] and {p["left"] == 0 for p in stores["partitions"] if p["source_topic"] == plain} == {
+        True
+    }
+
     commands.plan("c.plan", "--group", f".*{scene.suffix}").expect(0)
     rows = commands.document("c.plan")["rows"]
     assert {(r["group"], r["source_topic"], r["partition"]): r["source_committed"] for r in rows} == scene.places

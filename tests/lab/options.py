@@ -15,7 +15,8 @@ class MirrorOptions:
 
     With `connect`, MM2's connectors run in a Connect worker with that worker's own header converter;
     `source_connector` lines then go to the connector that copies records, and win. Without `emit_offsets` MM2 writes
-    neither offset syncs nor checkpoints (KIP-1031, 3.9 and later), and has no topics for them.
+    neither offset syncs nor checkpoints (KIP-1031, 3.9 and later), and has no topics for them. `own_alias` is what the
+    flow's own settings call the source, where that is not its alias in `clusters`.
     """
 
     source_alias: str = "A"
@@ -33,20 +34,26 @@ class MirrorOptions:
     connect: bool = False
     source_connector: Mapping[str, str] = field(default_factory=dict)
     emit_offsets: bool = True
+    own_alias: str | None = None
 
     @property
     def flow(self) -> str:
         return f"{self.source_alias}->{self.target_alias}"
 
     @property
+    def connectors_source_alias(self) -> str:
+        """What MM2's connectors call the source, and so its topics, copies and positions."""
+        return self.source_alias if self.own_alias is None else self.own_alias
+
+    @property
     def checkpoints_topic(self) -> str:
         """On the target."""
-        return f"{self.source_alias}{self.separator}checkpoints{self.separator}internal"
+        return f"{self.connectors_source_alias}{self.separator}checkpoints{self.separator}internal"
 
     @property
     def offset_syncs_topic(self) -> str:
         """On the cluster named by `offset_syncs_location`; it carries the other cluster's alias."""
-        other = self.target_alias if self.offset_syncs_location == "source" else self.source_alias
+        other = self.target_alias if self.offset_syncs_location == "source" else self.connectors_source_alias
         return f"mm2-offset-syncs{self.separator}{other}{self.separator}internal"
 
     @property
@@ -58,7 +65,7 @@ class MirrorOptions:
 
     def target_topic(self, topic: str) -> str:
         """The name of a source topic's copy."""
-        return topic if self.policy == "identity" else f"{self.source_alias}{self.separator}{topic}"
+        return topic if self.policy == "identity" else f"{self.connectors_source_alias}{self.separator}{topic}"
 
     def properties(self, source_bootstrap: str, target_bootstrap: str) -> dict[str, str]:
         """The lines of mm2.properties, with every interval as short as MM2 allows."""
@@ -106,6 +113,8 @@ class MirrorOptions:
             lines = {key: line for key, line in lines.items() if "offset-syncs.topic" not in key}
             lines[f"{flow}.emit.offset-syncs.enabled"] = "false"
             lines[f"{flow}.emit.checkpoints.enabled"] = "false"
+        if self.own_alias is not None:
+            lines[f"{flow}.source.cluster.alias"] = self.own_alias
         if self.policy == "identity":
             lines["replication.policy.class"] = IDENTITY_POLICY
         if self.separator != ".":

@@ -150,7 +150,7 @@ class MirrorProgress:
         return self.options.offset_syncs_location == "target"
 
     def _behind(self, source: TopicReader, target: TopicReader, topics: list[str], compare_last: bool) -> list[str]:
-        recorded = replicated_offsets(target, self.options.connect_offsets_topic, self.options.source_alias)
+        recorded = replicated_offsets(target, self.options.connect_offsets_topic, self.options.connectors_source_alias)
         behind = []
         for topic in topics:
             copy = self.options.target_topic(topic)

@@ -24,11 +24,11 @@ def connectors(settings, source="A", target="B", name="copy", **more):
     } | {"other": {"info": {"config": {"connector.class": "io.x.S3Sink", "aws.secret": "hunter2"}}}}
 
 
-def rest(listed, **more):
-    return {"/": {"version": "4.1.0", "commit": "x", "kafka_cluster_id": "y"}, "/connectors?expand=info": listed} | more
+def rest(listed, version="4.1.0", **more):
+    return {"/": {"version": version, "commit": "x", "kafka_cluster_id": "y"}, "/connectors?expand=info": listed} | more
 
 
-def strimzi(settings, form="v1beta2", **cluster):
+def strimzi(settings, form="v1beta2", version="4.0.0", name="mm2", **cluster):
     a = {"alias": "A", "bootstrapServers": "a:1", **cluster}
     b = {"alias": "B", "bootstrapServers": "b:1"}
     rest_of = {k: v for k, v in settings.items() if k not in ("topics", "topics.exclude", "groups", "groups.exclude")}
@@ -36,18 +36,18 @@ def strimzi(settings, form="v1beta2", **cluster):
         "sourceConnector": {"tasksMax": 2, "config": rest_of},
         "checkpointConnector": {"config": {k: yaml.safe_load(v) if v == "true" else v for k, v in rest_of.items()}},
     }
-    for key, name in (("topics", "topicsPattern"), ("topics.exclude", "topicsExcludePattern"),
-                      ("groups", "groupsPattern"), ("groups.exclude", "groupsExcludePattern")):  # fmt: skip
+    for key, pattern in (("topics", "topicsPattern"), ("topics.exclude", "topicsExcludePattern"),
+                         ("groups", "groupsPattern"), ("groups.exclude", "groupsExcludePattern")):  # fmt: skip
         if key in settings:
-            mirror[name] = settings[key]
-    spec = {"version": "4.0.0", "replicas": 1}
+            mirror[pattern] = settings[key]
+    spec = {"version": version, "replicas": 1}
     if form == "v1beta2":
         spec |= {"connectCluster": "B", "clusters": [a, b]}
         spec["mirrors"] = [{"sourceCluster": "A", "targetCluster": "B"} | mirror]
     else:
         spec |= {"target": b | {"groupId": "g", "offsetStorageTopic": "its-offsets"}}
         spec["mirrors"] = [{"source": a} | mirror]
-    return {"kind": "KafkaMirrorMaker2", "metadata": {"name": "mm2", "namespace": "kafka"}, "spec": spec}
+    return {"kind": "KafkaMirrorMaker2", "metadata": {"name": name, "namespace": "kafka"}, "spec": spec}
 
 
 def strimzi_file(tmp_path, *documents):

@@ -10,10 +10,11 @@ SEPARATORS = st.sampled_from([".", "-", "__", "_", ""])
 POLICIES = st.builds(
     ReplicationPolicy,
     st.sampled_from((PolicyKind.DEFAULT, PolicyKind.IDENTITY)),
-    st.sampled_from(["A", "source1"]),
-    st.sampled_from(["B", "target2"]),
+    st.sampled_from(["A", "source1", ""]),
+    st.sampled_from(["B", "target2", ""]),
     SEPARATORS,
     st.booleans(),
+    st.sampled_from([None, True, False]),
 )
 
 

@@ -38,7 +38,7 @@ def looked(
     asked = None if down else source
     clusters = Clusters(asked, target, asked, target, mirror, comparer or FakeComparer(), source_groups=source_groups)
     survey = take_survey(request, clusters, clock, NoProgress())
-    positions = Positions("p", mirror.last_copied_offset) if down else survey.mm2.positions
+    positions = Positions(("p",), mirror.last_copied_offset) if down else survey.mm2.positions
 
     def news(side, topic):
         return News(clock.now_ms() - (12_000 if topic == SYNCS else 5_000) + behind_ms)

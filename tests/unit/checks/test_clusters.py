@@ -1,5 +1,7 @@
 """Checks on the two clusters, on MM2's topics, and on the topics of the plan."""
 
+import pytest
+
 from migrate.checks.check import HiddenTopics, TopicShape
 from migrate.model import Level
 from migrate.survey.policies import Policies, Waiver
@@ -23,6 +25,14 @@ def test_a_missing_mm2_topic_warns_unless_it_was_named():
     assert levels("mm2-checkpoints-topic", shapes=missing) == {"checkpoints-topic": Level.WARN}
     named = (shape(found=False, named=True), shape("offset-sync", offset_sync=1))
     assert levels("mm2-checkpoints-topic", shapes=named) == {"checkpoints-topic": Level.BLOCK}
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["missing", "empty"])
+def test_an_mm2_topic_without_records_is_told_with_the_setting_that_lets_mm2_write_none(exists):
+    why = "emit.checkpoints.enabled=false lets MM2 write no checkpoints"
+    silent = (TopicShape("B", "cp", "checkpoint", exists, False, {}, why), shape("offset-sync", offset_sync=1))
+    (told,) = found("mm2-checkpoints-topic", shapes=silent)
+    assert told.level is Level.WARN and told.seen.endswith(why) and "alias" not in told.todo
 
 
 def test_a_wrong_topic_is_recognised_by_its_records_and_named():

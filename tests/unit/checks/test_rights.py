@@ -70,7 +70,7 @@ def test_what_a_cluster_did_not_tell_is_missing():
 
 def test_where_no_offsets_topic_of_mm2_is_known_no_right_on_it_is_asked_for():
     in_worker = replace(FLOW, runtime=Mm2Runtime(home=Mm2Home.CONNECT))
-    assert in_worker.connect_offsets_topic == ""
+    assert in_worker.connect_offsets_topics == ()
     assert resources_of(in_worker, Side.TARGET, [], [])[Resources.POSITIONS] == []
 
 

@@ -165,6 +165,19 @@ def test_mm2s_topics_are_failures_where_they_are_missing_and_warnings_where_they
     assert "warn  MM2's checkpoints topic" in said and "It is empty." in said
 
 
+def test_a_topic_that_a_setting_lets_mm2_not_write_is_no_failure(clusters, properties, tmp_path):
+    del clusters[Side.TARGET].ranges[TopicPartition(CHECKPOINTS, 0)]
+    mm2 = tmp_path / "mm2.properties"
+    mm2.write_text(
+        "clusters=A,B\nA.bootstrap.servers=127.0.0.1:1\nB.bootstrap.servers=127.0.0.1:1\nA->B.enabled=true\n"
+        "emit.checkpoints.enabled=false\n"
+    )
+    given = cluster_options(source="A", target="B", mm2_config=mm2)
+    lines, code = doctor.examine(given, NoProgress(), False, 400, **OPTIONS)
+    said = "\n".join(lines)
+    assert code == 0 and f"warn  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}: emit.checkpoints" in said
+
+
 @pytest.mark.parametrize(
     ("code", "health", "said"),
     [

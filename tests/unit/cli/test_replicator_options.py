@@ -23,7 +23,7 @@ def test_topics_keep_their_names_and_nothing_of_mm2_has_one(both):
     flow = resolve_flow(options(**both))
     assert flow.replicator is Replicator.ANY and not flow.by_mm2
     assert flow.policy.target_topic("t") == "t" and flow.policy.kind is PolicyKind.IDENTITY
-    assert (flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topic) == ("", "", "")
+    assert (flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topics) == ("", "", ())
     assert flow.source.alias == "A" and flow.target.bootstrap == "x:1"
     assert flow.runtime_words() == {"replicator": "any"}
 

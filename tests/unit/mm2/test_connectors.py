@@ -4,9 +4,10 @@ import pytest
 
 from migrate.cli.options import resolve_flow
 from migrate.errors import ConfigError
+from migrate.mm2.flow import BYTES
 from tests.facts import options
 from tests.fakeworker import worker
-from tests.unit.connectscene import connectors, rest, strimzi_file
+from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
 
 
 def test_a_fact_that_is_a_reference_is_named():
@@ -34,8 +35,12 @@ def test_topics_split_over_several_connectors_are_added_up_if_these_agree():
         flow = resolve_flow(options(connect_url=url))
     assert flow.runtime.source_connectors == ("copy-Source", "more-Source")
     assert [flow.topic_filter.accepts(t) for t in ("a1", "b1", "c1")] == [True, True, False]
-    other = connectors({"topics.exclude": "x"}, name="more")
-    with worker(rest(connectors({}) | other)) as url:
+    other = connectors({"topics": "b.*", "topics.exclude": "bx"}, name="more")
+    with worker(rest(connectors({"topics": "a.*", "topics.exclude": "ax"}) | other)) as url:
+        accepts = resolve_flow(options(connect_url=url)).topic_filter.accepts
+    assert [accepts(t) for t in ("a1", "ax", "b1", "bx")] == [True, False, True, False]
+    own = connectors({"topic.filter.class": "com.example.F"}, name="more")
+    with worker(rest(connectors({}) | own)) as url:
         assert resolve_flow(options(connect_url=url)).topic_filter is None
     apart = connectors({"replication.policy.separator": "-"}, name="more")
     with worker(rest(connectors({}) | apart)) as url, pytest.raises(ConfigError, match="do not agree"):
@@ -57,3 +62,43 @@ def test_a_separator_that_connectors_do_not_agree_on_or_only_refer_to_is_what_th
         with pytest.raises(ConfigError, match="--separator"):
             resolve_flow(options(connect_url=url))
         assert resolve_flow(options(connect_url=url, separator="-")).policy.target_topic("t") == "A-t"
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        {"emit.checkpoints.enabled": "false"},
+        {"emit.checkpoints.enabled": False},
+        {"emit.checkpoints.interval.seconds": "-1"},
+        {"emit.checkpoints.interval.seconds": -1},
+        {"enabled": "false"},
+    ],
+)
+def test_a_checkpoint_connector_without_tasks_syncs_no_group(tmp_path, silent):
+    settings = {"sync.group.offsets.enabled": "true", **silent}
+    with worker(rest(connectors(settings))) as url:
+        flow = resolve_flow(options(connect_url=url))
+    assert flow.synced(["g"]) == frozenset() and flow.why_not_emitted("A.checkpoints.internal")
+    resource = strimzi({"sync.group.offsets.enabled": "true"})
+    resource["spec"]["mirrors"][0]["checkpointConnector"]["config"] |= silent
+    assert resolve_flow(options(strimzi=strimzi_file(tmp_path, resource))).synced(["g"]) == frozenset()
+
+
+def test_a_group_that_one_checkpoint_connector_syncs_is_synced_although_another_makes_no_checkpoints():
+    silent = {"emit.checkpoints.enabled": "false", "sync.group.offsets.enabled": "true"}
+    syncing = connectors({"sync.group.offsets.enabled": "true"}, name="more")
+    with worker(rest(connectors(silent) | syncing)) as url:
+        flow = resolve_flow(options(connect_url=url))
+    assert flow.synced(["g"]) == {"g"} and not flow.why_not_emitted("A.checkpoints.internal")
+
+
+def test_a_connectors_converter_with_blanks_or_by_its_bare_name_is_the_same_class():
+    for written in (f" {BYTES}", "ByteArrayConverter ", "\tByteArray"):
+        with worker(rest(connectors({"value.converter": written}))) as url:
+            assert "mm2_converters" not in resolve_flow(options(connect_url=url)).runtime_words(), written
+    for listed in (
+        connectors({"value.converter": "x.C"}) | connectors({"value.converter": BYTES}, name="more"),
+        connectors({"value.converter": BYTES}) | connectors({"value.converter": "x.C"}, name="more"),
+    ):
+        with worker(rest(listed)) as url:
+            assert resolve_flow(options(connect_url=url)).runtime_words()["mm2_converters"] == "value.converter x.C"

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.flow import Mm2Home, Mm2Runtime, TopicFilter
+from migrate.mm2.flow import FlowFilter, Mm2Home, Mm2Runtime, TopicFilter
 from migrate.mm2.naming import ReversedPolicy
 from migrate.mm2.settings import java_pattern
 from migrate.model import Side
 
 FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
-ONLY_G = TopicFilter((java_pattern("g.*"),), (java_pattern("gx"),))
+ONLY_G = FlowFilter(((TopicFilter((java_pattern("g.*"),), (java_pattern("gx"),)),),))
 
 
 def test_a_plans_header_tells_how_mm2_runs_and_nothing_that_is_not_known(flow_of):
@@ -69,14 +69,14 @@ def test_only_on_a_failback_may_aborted_records_count_and_not_where_mm2_leaves_t
 
 
 def test_in_a_worker_only_its_settings_name_the_offsets_topic():
-    assert FLOW.connect_offsets_topic == "mm2-offsets.A.internal"
+    assert FLOW.connect_offsets_topics == ("mm2-offsets.A.internal",)
     for home in (Mm2Home.CONNECT, Mm2Home.STRIMZI):
-        assert replace(FLOW, runtime=Mm2Runtime(home)).connect_offsets_topic == ""
-        assert replace(FLOW, runtime=Mm2Runtime(home, offsets_topic="own")).connect_offsets_topic == "own"
+        assert replace(FLOW, runtime=Mm2Runtime(home)).connect_offsets_topics == ()
+        assert replace(FLOW, runtime=Mm2Runtime(home, offsets_topics=("own",))).connect_offsets_topics == ("own",)
 
 
 def test_a_topic_that_mm2s_filter_leaves_out_is_not_replicated_and_the_sentence_names_it():
-    flow = replace(FLOW, topic_filter=TopicFilter((java_pattern("orders"),), ()))
+    flow = replace(FLOW, topic_filter=FlowFilter(((TopicFilter((java_pattern("orders"),), ()),),)))
     assert flow.why_not_replicated("orders") == ""
     assert "topic filter" in flow.why_not_replicated("bills") and "bills" in flow.why_not_replicated("bills")
     assert "internal" in flow.why_not_replicated("__consumer_offsets")

@@ -1,5 +1,7 @@
 """Names, against what the classes of Kafka 4.3.1 and 3.9.2 answer (recorded by asking them)."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,6 +90,23 @@ def test_mm2s_own_topics_use_the_separator_unless_that_is_disabled(
 @pytest.mark.parametrize("policy", [DEFAULT, IDENTITY])
 def test_internal_topics_are_those_of_kafka_4(policy, topic, internal):
     assert policy.is_internal(topic) is internal
+
+
+@pytest.mark.parametrize(
+    ("separator", "internal"),
+    [
+        (".", {"foo.internal", "foo-internal"}),
+        ("_", {"foo.internal", "foo-internal", "foo_internal"}),
+        ("", {"foo.internal", "foo-internal", "foo_internal", "foointernal"}),
+    ],
+)
+def test_before_kafka_4_all_that_ends_as_an_internal_topic_is_one(separator, internal):
+    topics = {"foo.internal", "foo-internal", "foo_internal", "foointernal", "internals"}
+    policy = ReplicationPolicy(PolicyKind.DEFAULT, "source1", "target2", separator)
+    older = replace(policy, before_kafka_4=True)
+    assert {topic for topic in topics if "before Kafka 4.0" in (older.why_not_replicated(topic) or "")} == internal
+    for newer in (policy, replace(policy, before_kafka_4=False)):
+        assert not [topic for topic in topics if newer.why_not_replicated(topic)]
 
 
 def test_a_topic_that_came_from_the_target_is_not_replicated_and_the_reason_says_so():

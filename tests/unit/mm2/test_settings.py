@@ -3,6 +3,7 @@
 import pytest
 
 from migrate.mm2.config_file import Overrides
+from migrate.mm2.flow import BYTES
 from migrate.mm2.naming import PolicyKind
 from tests.unit.mm2.flowlines import FILE_PROVIDER, IDENTITY, refusal
 
@@ -20,7 +21,7 @@ def test_policy_and_separator_make_the_names(flow_of):
     assert flow_of(strimzi).policy.kind is PolicyKind.IDENTITY
     dashes = flow_of("replication.policy.separator=-\n")
     assert dashes.checkpoints_topic == "A-checkpoints-internal"
-    assert not dashes.topic_filter.accepts("A-checkpoints-internal")
+    assert "internal" in dashes.why_not_replicated("A-checkpoints-internal")
 
 
 def test_a_policy_of_the_users_own_needs_all_three_names(flow_of):
@@ -60,25 +61,23 @@ def test_a_setting_that_cannot_be_followed_is_named(flow_of, line, names):
      ("mm2-offset-syncs.B.internal", False), ("A.checkpoints.internal", False), (".x", False)],
 )  # fmt: skip
 def test_the_default_topic_filter_is_that_of_kafka_4_with_internal_topics_left_out(flow_of, topic, taken):
-    assert flow_of().topic_filter.accepts(topic) is taken
+    assert (not flow_of().why_not_replicated(topic)) is taken
 
 
 def test_internal_topics_stay_out_whatever_the_filter_says(flow_of):
-    accepts = flow_of("topics = x.*, __.*, mm2.*\ntopics.exclude =\n").topic_filter.accepts
-    assert accepts("x.replica")
-    assert accepts("heartbeats")
-    assert not accepts("__consumer_offsets")
-    assert not accepts("mm2-configs.A.internal")
-    assert not accepts("y")
+    why_not = flow_of("topics = x.*, __.*, mm2.*\ntopics.exclude =\n").why_not_replicated
+    assert not why_not("x.replica")
+    assert not why_not("heartbeats")
+    assert "internal" in why_not("__consumer_offsets")
+    assert "internal" in why_not("mm2-configs.A.internal")
+    assert "topic filter" in why_not("y")
 
 
 def test_lists_are_read_as_mm2_reads_them(flow_of):
     flow = flow_of("topics = a ,b.*\ngroups =\ngroups.exclude = z\n")
-    assert [p.pattern for p in flow.topic_filter.include] == ["a", "b.*", "heartbeats"]
+    assert flow.topic_filter.include == ("a", "b.*", "heartbeats")
     assert not flow.group_filter.accepts("anything")
     assert flow_of("topics = (a,b)x\n").topic_filter.accepts("bx")
-    assert flow_of("groups.blacklist = z.*\n").group_filter.accepts("connect-sink")
-    assert not flow_of("groups.blacklist = z.*\n").group_filter.accepts("z1")
 
 
 def test_the_default_group_filter_leaves_connect_and_console_groups_out(flow_of):
@@ -112,3 +111,41 @@ def test_a_filter_class_of_the_users_own_makes_the_filter_unknown(flow_of):
 )  # fmt: skip
 def test_the_isolation_level_is_that_of_mm2s_source_consumer(flow_of, lines, level):
     assert flow_of(lines).mm2_isolation_level == level
+
+
+@pytest.mark.parametrize(
+    ("lines", "group_sync", "emits"),
+    [
+        ("", True, True),
+        ("emit.checkpoints.enabled = false\n", False, False),
+        ("A->B.emit.checkpoints.enabled = False\n", False, False),
+        ("C->A.emit.checkpoints.enabled = false\n", True, True),
+        ("emit.checkpoints.interval.seconds = -1\n", False, False),
+        ("sync.group.offsets.interval.seconds = -1\n", False, True),
+    ],
+)
+def test_without_checkpoint_tasks_mm2_sets_no_offsets_of_groups(flow_of, lines, group_sync, emits):
+    flow = flow_of("sync.group.offsets.enabled = true\n" + lines)
+    assert (flow.group_sync, flow.emits_checkpoints) == (group_sync, emits)
+    assert bool(flow.why_not_emitted("A.checkpoints.internal")) is not emits
+    assert not flow.why_not_emitted("mm2-offset-syncs.B.internal")
+
+
+@pytest.mark.parametrize("line", ["transforms = Route\n", "A->B.transforms = Route\n"])
+def test_the_transforms_of_a_dedicated_mm2_are_known_and_may_send_records_elsewhere(flow_of, line):
+    flow = flow_of(line)
+    assert flow.runtime_words()["mm2_transforms"] == "Route"
+    assert "transforms (Route)" in flow.why_perhaps_not_replicated("orders")
+    assert not flow_of("C->A.transforms = Route\n").why_perhaps_not_replicated("orders")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["{}", " {} ", "ByteArrayConverter", " ByteArray"],
+    ids=["its class", "with blanks", "its bare name", "its short name"],
+)
+def test_a_converter_that_copies_bytes_is_none_that_changes_records_however_it_is_written(flow_of, setting):
+    word = setting.format(BYTES)
+    for line in (f"A->B.header.converter = {word}\n", f"B.value.converter = {word}\n", f"key.converter = {word}\n"):
+        assert "mm2_converters" not in flow_of(line).runtime_words()
+    assert flow_of("header.converter = x.Simple \n").runtime_words()["mm2_converters"] == "header.converter x.Simple"

@@ -57,7 +57,7 @@ def test_properties_a_connect_worker_and_strimzi_give_the_same_facts(tmp_path, s
     said = [bytes_unless_said(f.runtime.converters) for f in (from_file, from_rest, from_strimzi, from_v1)]
     assert all(each == said[0] for each in said)
     if settings:
-        assert {f.connect_offsets_topic for f in (from_file, from_rest, from_strimzi, from_v1)} == {"own-offsets"}
+        assert {f.connect_offsets_topics for f in (from_file, from_rest, from_strimzi, from_v1)} == {("own-offsets",)}
         assert from_rest.policy.kind is PolicyKind.IDENTITY
         assert from_rest.syncs_side is Side.TARGET
         assert from_rest.group_sync is True
@@ -66,30 +66,30 @@ def test_properties_a_connect_worker_and_strimzi_give_the_same_facts(tmp_path, s
 
 def test_each_says_how_mm2_runs_there(tmp_path):
     from_file = resolve_flow(options(mm2_config=properties(tmp_path, {})))
-    assert (from_file.runtime.home, from_file.connect_offsets_topic) == ("dedicated", "mm2-offsets.A.internal")
+    assert (from_file.runtime.home, from_file.connect_offsets_topics) == ("dedicated", ("mm2-offsets.A.internal",))
     with worker(rest(connectors({}))) as url:
         told = resolve_flow(options(connect_url=url + "/"))
         assert (told.runtime.home, told.runtime.version, told.runtime.url) == ("connect", "4.1.0", url)
         assert told.runtime.source_connectors == ("copy-Source",)
         assert told.runtime.checkpoint_connectors == ("copy-Checkpoint",)
-        assert told.connect_offsets_topic == ""
+        assert told.connect_offsets_topics == ()
         named = resolve_flow(options(connect_url=url, connect_offsets_topic="mine"))
-        assert named.connect_offsets_topic == "mine"
+        assert named.connect_offsets_topics == ("mine",)
     flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, strimzi({}))))
-    assert (flow.runtime.home, flow.runtime.version, flow.runtime.resource) == ("strimzi", "4.0.0", "kafka/mm2")
-    assert flow.connect_offsets_topic == "mirrormaker2-cluster-offsets"
+    assert (flow.runtime.home, flow.runtime.version, flow.runtime.resources) == ("strimzi", "4.0.0", ("kafka/mm2",))
+    assert flow.connect_offsets_topics == ("mirrormaker2-cluster-offsets",)
     assert flow.runtime.source_connectors == ("A->B.MirrorSourceConnector",)
     newer = resolve_flow(options(strimzi=strimzi_file(tmp_path, strimzi({}, "v1"))))
-    assert newer.connect_offsets_topic == "its-offsets"
+    assert newer.connect_offsets_topics == ("its-offsets",)
 
 
 def test_the_properties_name_another_offsets_topic_at_the_top_or_with_the_target(tmp_path):
     path = properties(tmp_path, {})
     before = path.read_text()
     path.write_text(before + "B.offset.storage.topic = b-offsets\n")
-    assert resolve_flow(options(mm2_config=path)).connect_offsets_topic == "b-offsets"
+    assert resolve_flow(options(mm2_config=path)).connect_offsets_topics == ("b-offsets",)
     path.write_text(before + "B.offset.storage.topic = b-offsets\noffset.storage.topic = top-offsets\n")
-    assert resolve_flow(options(mm2_config=path)).connect_offsets_topic == "top-offsets"
+    assert resolve_flow(options(mm2_config=path)).connect_offsets_topics == ("top-offsets",)
 
 
 def test_secrets_in_an_answer_or_a_resource_reach_neither_the_flow_nor_an_error(tmp_path):

@@ -1,10 +1,17 @@
 """A Strimzi resource: which of several is read, and what is refused without a word of what it holds."""
 
+import shlex
+
 import pytest
 import yaml
 
 from migrate.cli.options import resolve_flow
 from migrate.errors import ConfigError
+from migrate.mm2.commands import resetting, stopping
+from migrate.model import TopicPartition
+from migrate.plan.header import flow_names
+from migrate.show.explain import site_of
+from tests.builders import make_header
 from tests.facts import options
 from tests.unit.connectscene import strimzi, strimzi_file
 
@@ -31,3 +38,63 @@ def test_what_is_no_such_resource_is_refused_without_a_word_of_what_it_holds(tmp
     with pytest.raises(ConfigError) as caught:
         resolve_flow(options(strimzi=path))
     assert str(path) in str(caught.value) and "hunter2" not in str(caught.value)
+
+
+def orders_and_bills(first=(), second=(), **of_second):
+    """Two resources that split the topics of one flow, each with settings of its own."""
+    orders = strimzi({"topics": "orders.*", "groups": "o.*", **dict(first)}, "v1", name="orders")
+    bills = strimzi({"topics": "bills.*", "groups": "b.*", **dict(second)}, "v1", name="bills", **of_second)
+    bills["spec"]["target"]["offsetStorageTopic"] = "bills-offsets"
+    return orders, bills
+
+
+def as_list(*resources, kind="List"):
+    return {"kind": kind, "items": list(resources)}
+
+
+@pytest.mark.parametrize("turn", [1, -1], ids=["in order", "the other way round"])
+@pytest.mark.parametrize("kind", ["List", "KafkaMirrorMaker2List", ""], ids=["kubectl", "the API", "documents"])
+def test_resources_of_one_flow_add_up_whatever_their_order(tmp_path, kind, turn):
+    resources = orders_and_bills(second={"sync.group.offsets.enabled": "true"})[::turn]
+    documents = [as_list(*resources, kind=kind)] if kind else resources
+    flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, *documents)))
+    assert {t for t in ("orders1", "bills1", "others") if not flow.why_not_replicated(t)} == {"orders1", "bills1"}
+    assert flow.synced(["o1", "b1", "x"]) == {"o1", "b1"}, "one of the two syncs groups"
+    assert flow.connect_offsets_topics == ("bills-offsets", "its-offsets")
+    assert flow.runtime.resources == ("kafka/bills", "kafka/orders")
+
+
+def test_resources_of_another_flow_count_for_that_alone(tmp_path):
+    other = yaml.safe_load(yaml.safe_dump(strimzi({})).replace("alias: A", "alias: Z").replace(": A\n", ": Z\n"))
+    path = strimzi_file(tmp_path, as_list(other, strimzi({"sync.group.offsets.enabled": "true"})))
+    synced = {source: resolve_flow(options(strimzi=path, source=source)).group_sync for source in ("A", "Z")}
+    assert synced == {"A": True, "Z": False}
+
+
+def test_of_resources_with_versions_of_their_own_each_is_read_by_its_own(tmp_path):
+    resources = orders_and_bills({"groups.blacklist": "ox"}, {"groups.blacklist": "bx"}, version="3.9.0")
+    flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, *resources)))
+    taken = {g for g in ("o1", "ox", "b1", "bx") if flow.group_filter.accepts(g)}
+    assert taken == {"o1", "ox", "b1"}, "orders run on 4.0.0, which knows no blacklist"
+    assert (flow.runtime.version, flow.policy.before_kafka_4) == ("", None)
+
+
+def test_resources_that_name_topics_in_two_ways_are_refused(tmp_path):
+    path = strimzi_file(tmp_path, *orders_and_bills(second={"replication.policy.separator": "-"}))
+    with pytest.raises(ConfigError, match="do not agree on how MM2 names its topics"):
+        resolve_flow(options(strimzi=path))
+
+
+def test_a_converter_of_one_resource_is_told_beside_the_others_bytes(tmp_path):
+    changed = orders_and_bills({"header.converter": "x.Simple"})
+    for resources in (changed, changed[::-1]):
+        flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, *resources)))
+        assert flow.runtime_words()["mm2_converters"] == "header.converter x.Simple"
+
+
+def test_every_resource_of_a_flow_gets_its_commands(tmp_path):
+    flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, *orders_and_bills())))
+    site = site_of(make_header(flow=flow_names(flow)))
+    for lines in (stopping(site), resetting(site, TopicPartition("orders", 3))):
+        words = [shlex.split(line) for line in lines if line.startswith("    ")]
+        assert {word for each in words for word in each if word in ("orders", "bills")} == {"orders", "bills"}

@@ -163,6 +163,14 @@ def test_positions_of_a_topic_that_began_anew_are_all_read_again():
     assert reader.positions(OFFSETS, {0: LogRange(0, 1)}) == {}
 
 
+def test_positions_of_two_topics_are_kept_apart_although_their_keys_are_the_same():
+    key = b'["A->B.MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"t"}]'
+    reader, _, target = mirror(positions=[Content(0, key, b'{"offset":41}', ())])
+    target.logs[TopicPartition("other", 0)] = {0: Content(0, key, b'{"offset":70}', ())}
+    for topic, offset in ((OFFSETS, 41), ("other", 70), (OFFSETS, 41)):
+        assert reader.positions(topic, {0: LogRange(0, 1)}) == {T0: offset}
+
+
 def test_of_a_long_topic_the_end_is_read_and_what_was_left_out_is_counted(monkeypatch):
     monkeypatch.setattr(plainmirror, "MOST_RECORDS", 10)
     monkeypatch.setattr(plainmirror, "CHUNK", 4)

@@ -18,7 +18,7 @@ from migrate.errors import ClusterError
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.flow import Flow, TopicFilter
+from migrate.mm2.flow import Flow, FlowFilter, TopicFilter
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, ReversedPolicy
 from migrate.mm2.settings import java_pattern
 from migrate.mm2.topics import SyncReading, WindowQuestion
@@ -180,7 +180,7 @@ def test_no_choice_sets_an_offset_for_a_topic_that_is_no_copy() -> None:
 
 
 def test_mm2s_topic_filter_is_asked_with_the_originals_name() -> None:
-    only_t = TopicFilter((java_pattern("t"),), ())
+    only_t = FlowFilter(((TopicFilter((java_pattern("t"),), ()),),))
     plan = planned(*world(), matched(), way_there=replace(WAY_THERE, topic_filter=only_t))
     assert {r.source_topic: r.reason for r in plan.rows if r.decision is Decision.BLOCK} == {
         "A.u": "topic-not-replicated"

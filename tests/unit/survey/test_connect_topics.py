@@ -8,7 +8,7 @@ from migrate.survey.connect_topics import Purpose, candidates, connect_topics, w
 DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 
 
-def names(*topics, groups=(), cleanup=None, own=""):
+def names(*topics, groups=(), cleanup=None, own=()):
     return [found.topic for found in connect_topics(topics, groups, cleanup or {}, own)]
 
 
@@ -89,7 +89,7 @@ def test_what_is_known_not_to_be_compacted_is_no_workers_and_what_is_not_told_ma
 
 def test_the_worker_that_runs_mm2_stays_where_it_is():
     worker = ("connect-offsets", "connect-configs", "connect-status")
-    assert names(*worker, "dbz-connect-offsets", own="connect-offsets") == ["dbz-connect-offsets"]
+    assert names(*worker, "dbz-connect-offsets", own=("connect-offsets",)) == ["dbz-connect-offsets"]
 
 
 @pytest.mark.parametrize(

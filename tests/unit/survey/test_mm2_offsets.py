@@ -112,8 +112,28 @@ def test_in_a_worker_its_rest_tells_the_positions_unless_its_topic_is_named():
     assert stores.positions_from == "the Connect worker at http://c:1"
     assert stores.partitions[0].last_copied_offset == 42
     target.ranges[TopicPartition("w-offsets", 0)] = LogRange(0, 1)
-    named = replace(IN_WORKER, runtime=replace(IN_WORKER.runtime, offsets_topic="w-offsets"))
+    named = replace(IN_WORKER, runtime=replace(IN_WORKER.runtime, offsets_topics=("w-offsets",)))
     assert read(source, target, mirror, named, FakeWorker(None)).partitions[0].last_copied_offset == 99
+
+
+def test_positions_of_several_workers_lie_in_a_topic_each_and_are_read_of_all():
+    source, target, mirror = world()
+    of_topic = {"one": {T0: 90}, "two": {T0: 80, TopicPartition("t", 1): 70}}
+    mirror.positions = lambda topic, pinned: of_topic[topic]
+    two = replace(FLOW, runtime=Mm2Runtime(Mm2Home.STRIMZI, offsets_topics=("one", "two")))
+    target.ranges |= {TopicPartition(topic, 0): LogRange(0, 1) for topic in of_topic}
+    stores = read(source, target, mirror, two)
+    # What one has taken over from the other has an old position there: the lower is true of both.
+    assert [(str(s.source), s.last_copied_offset) for s in stores.partitions] == [
+        ("t-0", 80),
+        ("t-1", 70),
+        ("u-0", None),
+    ]
+    assert stores.positions_from == "topic one and two on B"
+    del target.ranges[TopicPartition("two", 0)]
+    stores = read(source, target, mirror, two)
+    assert stores.positions_unknown == "there is no topic two on B"
+    assert {s.last_copied_offset for s in stores.partitions} == {None}, "what one topic alone says may be old"
 
 
 def test_where_nobody_tells_the_positions_the_topics_name_is_asked_for():

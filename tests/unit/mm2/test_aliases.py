@@ -1,0 +1,173 @@
+"""Aliases in MM2's settings that are not those of `clusters`: its topics, copies and positions bear the former."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from migrate.cli.options import resolve_flow
+from migrate.cli.wiring import mm2_worker_of
+from migrate.errors import ConfigError
+from migrate.match.equality import Content
+from migrate.mm2.commands import resetting
+from migrate.mm2.topic_reader import ConsumedMm2Topics
+from migrate.model import LogRange, TopicPartition
+from migrate.plan.header import flow_names
+from migrate.show.explain import site_of
+from tests.builders import make_header
+from tests.facts import options
+from tests.fakeworker import worker
+from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
+
+EMPTY_SEPARATOR = "replication.policy.separator =\n"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a flow from A to B calls a copy and MM2's two topics; the syncs lie on the source."""
+
+    copy: str
+    checkpoints: str
+    syncs: str
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ("", Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        ("source.cluster.alias = prod\n",
+         Names("prod.orders", "prod.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        ("A->B.source.cluster.alias = own\nsource.cluster.alias = prod\n",
+         Names("own.orders", "own.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        ("A.alias = mine\nsource.cluster.alias = prod\n",
+         Names("mine.orders", "mine.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        ("A->B.source.cluster.alias = own\nA.alias = mine\n",
+         Names("own.orders", "own.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        ("C->A.source.cluster.alias = other\nC.alias = other\n",
+         Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        ("target.cluster.alias = dr\n", Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.dr.internal")),
+        ("B.alias = dr\n", Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.dr.internal")),
+        ("source.cluster.alias =\n" + EMPTY_SEPARATOR,
+         Names("orders", "checkpointsinternal", "mm2-offset-syncsBinternal")),
+        ("source.cluster.alias =\ntarget.cluster.alias =\n" + EMPTY_SEPARATOR,
+         Names("orders", "checkpointsinternal", "mm2-offset-syncsinternal")),
+        ("source.cluster.alias =\n", Names(".orders", ".checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        (EMPTY_SEPARATOR, Names("Aorders", "Acheckpointsinternal", "mm2-offset-syncsBinternal")),
+        ("A->B.source.cluster.alias = prod \n",
+         Names("prod.orders", "prod.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+    ],
+)  # fmt: skip
+def test_a_flows_own_alias_wins_over_that_of_its_cluster_and_of_the_top_and_names_all_but_the_offsets_topic(
+    flow_of, lines, names
+):
+    flow = flow_of(lines)
+    assert Names(flow.policy.target_topic("orders"), flow.checkpoints_topic, flow.offset_syncs_topic) == names
+    assert flow.policy.source_topic(names.copy) == "orders"
+    assert (flow.source.alias, flow.target.alias) == ("A", "B")
+    # MM2's worker knows only the aliases of `clusters`.
+    assert flow_names(flow)["mm2_offsets_topic"] == "mm2-offsets.A.internal"
+
+
+def test_the_alias_of_the_source_names_the_syncs_where_they_lie_on_the_target(flow_of):
+    flow = flow_of("source.cluster.alias = prod\noffset-syncs.topic.location = target\n")
+    assert flow.offset_syncs_topic == "mm2-offset-syncs.prod.internal"
+
+
+def test_what_came_from_the_target_is_known_by_the_alias_in_mm2s_settings(flow_of):
+    flow = flow_of("target.cluster.alias = dr\n")
+    assert "came from dr" in flow.why_not_replicated("dr.orders")
+    assert not flow.why_not_replicated("B.orders")
+    unnamed = flow_of("source.cluster.alias =\ntarget.cluster.alias =\n" + EMPTY_SEPARATOR)
+    assert not unnamed.why_not_replicated("orders")
+    # With a separator an empty alias is an origin like any other.
+    assert "came from" in flow_of("target.cluster.alias =\nreplication.policy.separator = -\n").why_not_replicated("-t")
+
+
+@dataclass(frozen=True)
+class PositionsTopic:
+    """An offsets topic with one position, under one alias."""
+
+    alias: str
+
+    def scan(self, wanted):
+        key = json.dumps(["MirrorSourceConnector", {"cluster": self.alias, "partition": 0, "topic": "t"}]).encode()
+        return {place: {0: Content(0, key, b'{"offset":7}', ())} for place in wanted}
+
+
+@pytest.mark.parametrize(("lines", "alias"), [("", "A"), ("A->B.source.cluster.alias = prod\n", "prod"),
+                                              ("source.cluster.alias =\n", "")])  # fmt: skip
+def test_mm2s_positions_are_those_under_the_alias_in_its_settings(flow_of, lines, alias):
+    flow = flow_of(lines)
+    read = ConsumedMm2Topics(flow, PositionsTopic(alias), PositionsTopic(alias))
+    assert read.positions("mm2-offsets.A.internal", {0: LogRange(0, 1)}) == {TopicPartition("t", 0): 7}
+
+
+def test_the_command_that_resets_a_position_has_the_alias_in_mm2s_settings(flow_of):
+    for lines, alias in (("", "A"), ("source.cluster.alias = prod\n", "prod"), ("source.cluster.alias =\n", "")):
+        site = site_of(make_header(flow=flow_names(flow_of(lines))))
+        told = "\n".join(resetting(site, TopicPartition("orders", 3)))
+        assert f'"cluster":"{alias}"' in told, told
+
+
+def connect(**more):
+    """A worker's connectors, where None leaves a setting out."""
+    listed = connectors({}, **more)
+    for about in listed.values():
+        config = about["info"]["config"]
+        for key in [key for key, value in config.items() if value is None]:
+            del config[key]
+    return rest(listed)
+
+
+def test_a_connector_without_an_alias_of_its_target_has_mm2s_default_and_its_name_for_the_syncs():
+    with worker(connect(**{"target.cluster.alias": None})) as url:
+        flow = resolve_flow(options(connect_url=url, target="target"))
+        assert flow.offset_syncs_topic == "mm2-offset-syncs.target.internal"
+        assert (flow.target.alias, flow.checkpoints_topic) == ("target", "A.checkpoints.internal")
+        for typed in ("", "B"):
+            with pytest.raises(ConfigError, match="it has A -> target"):
+                resolve_flow(options(connect_url=url, target=typed))
+
+
+def test_a_cluster_whose_alias_is_empty_is_called_by_its_side():
+    answers = connect(**{"source.cluster.alias": "", "replication.policy.separator": "", "target.cluster.alias": "B "})
+    with worker(answers) as url:
+        flow = resolve_flow(options(connect_url=url, source="source"))
+        assert flow.source.alias == "source" and flow.policy.target_topic("orders") == "orders"
+        assert (flow.checkpoints_topic, flow.offset_syncs_topic) == ("checkpointsinternal", "mm2-offset-syncsBinternal")
+        assert mm2_worker_of(flow, 5.0).source_alias == ""
+        with pytest.raises(ConfigError, match="it has source -> B"):
+            resolve_flow(options(connect_url=url))
+
+
+def test_an_alias_that_only_the_worker_can_resolve_is_not_taken_for_a_name():
+    refused = pytest.raises(ConfigError, match="source.cluster.alias in connector copy-Source.*reference")
+    with worker(connect(**{"source.cluster.alias": "${env:ALIAS}"})) as url, refused:
+        resolve_flow(options(connect_url=url, source="${env:ALIAS}"))
+
+
+@pytest.mark.parametrize("form", ["v1beta2", "v1"])
+def test_a_resources_clusters_and_its_connectors_may_have_another_alias(tmp_path, form):
+    of_cluster = strimzi_file(tmp_path, strimzi({}, form, config={"alias": "prod"}))
+    flow = resolve_flow(options(strimzi=of_cluster))
+    assert (flow.source.alias, flow.policy.target_topic("orders")) == ("A", "prod.orders")
+    assert flow.runtime.source_connectors == ("A->B.MirrorSourceConnector",)
+    own = {"source.cluster.alias": "", "target.cluster.alias": "dr", "replication.policy.separator": ""}
+    flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, strimzi(own, form))))
+    assert (flow.policy.target_topic("orders"), flow.checkpoints_topic) == ("orders", "checkpointsinternal")
+    assert flow.offset_syncs_topic == "mm2-offset-syncsdrinternal"
+
+
+def test_connectors_of_one_flow_with_two_aliases_are_refused_and_the_settings_named(tmp_path):
+    resource = strimzi({})
+    resource["spec"]["mirrors"][0]["sourceConnector"]["config"]["source.cluster.alias"] = ""
+    with pytest.raises(ConfigError, match="do not agree on how MM2 names its topics.*source.cluster.alias"):
+        resolve_flow(options(strimzi=strimzi_file(tmp_path, resource)))
+
+
+def test_by_options_alone_an_alias_may_be_empty(tmp_path):
+    client = tmp_path / "client.properties"
+    client.write_text("bootstrap.servers=a:1\n")
+    flow = resolve_flow(options(source_config=client, target_config=client, source="", separator=""))
+    assert (flow.source.alias, flow.policy.target_topic("orders")) == ("source", "orders")
+    assert flow.checkpoints_topic == "checkpointsinternal"

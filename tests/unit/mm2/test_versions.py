@@ -1,0 +1,107 @@
+"""Settings that MM2's version decides on: blacklists, and topics that end as internal ones do."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from migrate.cli.options import resolve_flow
+from migrate.model import Decision, Level, TopicPartition
+from migrate.survey.policies import Policies, Waiver
+from tests.facts import options
+from tests.fakeworker import worker
+from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
+from tests.unit.planscene import planned, world
+
+OLD, NEW, UNKNOWN = "before 4.0", "from 4.0 on", "not known"
+HOMES = [
+    ("properties", "", UNKNOWN),
+    ("connect", "3.9.2", OLD), ("connect", "7.9.0-ccs", OLD), ("connect", "4.0.0", NEW),
+    ("connect", "vendor-9", UNKNOWN),
+    ("strimzi", "3.9.0", OLD), ("strimzi", "4.1.0", NEW), ("strimzi", None, UNKNOWN),
+]  # fmt: skip
+
+
+@contextmanager
+def told(tmp_path, home, version, settings):
+    """Yield the flow A -> B with these settings, as that kind of MM2 tells it."""
+    if home == "properties":
+        path = tmp_path / "mm2.properties"
+        lines = {"clusters": "A, B", "A.bootstrap.servers": "a:1", "B.bootstrap.servers": "b:1", "A->B.enabled": "true"}
+        path.write_text("".join(f"{key} = {value}\n" for key, value in (lines | settings).items()))
+        yield resolve_flow(options(mm2_config=path))
+    elif home == "strimzi":
+        yield resolve_flow(options(strimzi=strimzi_file(tmp_path, strimzi(settings, version=version))))
+    else:
+        with worker(rest(connectors(settings), version=version)) as url:
+            yield resolve_flow(options(connect_url=url))
+
+
+@pytest.mark.parametrize(("home", "version", "age"), HOMES)
+def test_a_blacklist_of_groups_counts_before_kafka_4_alone_and_what_either_would_sync_counts_as_synced(
+    tmp_path, home, version, age
+):
+    settings = {"groups.blacklist": "z.*", "sync.group.offsets.enabled": "true"}
+    with told(tmp_path, home, version, settings) as flow:
+        synced = {OLD: {"g", "connect-s"}, NEW: {"g", "z1"}, UNKNOWN: {"g", "z1", "connect-s"}}[age]
+        assert flow.synced(["g", "z1", "connect-s"]) == synced
+    with told(tmp_path, home, version, settings | {"groups.exclude": "y.*"}) as flow:
+        assert flow.synced(["g", "z1", "y1"]) == {"g", "z1"}, "groups.exclude wins in every version"
+
+
+@pytest.mark.parametrize(("home", "version", "age"), HOMES)
+def test_a_blacklist_of_topics_counts_before_kafka_4_alone_and_what_either_would_copy_is_perhaps_copied(
+    tmp_path, home, version, age
+):
+    with told(tmp_path, home, version, {"topics.blacklist": "z.*"}) as flow:
+        left_out = {OLD: {"z1"}, NEW: {"a.replica"}, UNKNOWN: set()}[age]
+        perhaps = {"z1", "a.replica"} if age is UNKNOWN else set()
+        topics = ("orders", "z1", "a.replica")
+        assert {topic for topic in topics if flow.why_not_replicated(topic)} == left_out
+        assert {
+            topic for topic in topics if "depends on its version" in flow.why_perhaps_not_replicated(topic)
+        } == perhaps
+
+
+@pytest.mark.parametrize(("home", "version", "age"), HOMES)
+@pytest.mark.parametrize("topic", ["foo.internal", "foo-internal", "foo_internal"])
+def test_before_kafka_4_topics_that_end_in_internal_are_never_copied_and_that_is_the_cause_told(
+    tmp_path, home, version, age, topic
+):
+    settings = {"topics.exclude": "none", "replication.policy.separator": "_"}
+    with told(tmp_path, home, version, settings) as flow:
+        why, perhaps = flow.why_not_replicated(topic), flow.why_perhaps_not_replicated(topic)
+        assert ("before Kafka 4.0" in why, "before Kafka 4.0" in perhaps) == (age is OLD, age is UNKNOWN)
+        assert not flow.why_not_replicated("internally") and not flow.why_perhaps_not_replicated("internally")
+    with told(tmp_path, home, version, {}) as flow:
+        # By the defaults too, whatever else leaves it out.
+        assert bool(flow.why_not_replicated("foo-internal")) is (age is OLD)
+        assert not flow.why_not_replicated("foo_internal")
+
+
+def test_a_group_that_either_reading_of_a_blacklist_syncs_is_blocked_until_it_is_accepted(tmp_path):
+    settings = {"groups.blacklist": "g", "sync.group.offsets.enabled": "true"}
+    with told(tmp_path, "properties", "", settings) as flow:
+        plan = planned(*world(), flow=flow)
+        seen = {c.subject: c.seen for c in plan.blocks() if c.check == "group-sync"}
+        assert seen.keys() == {"g", "h"}
+        assert (
+            "may take, as groups.blacklist counts before Kafka 4.0 alone" in seen["g"] and "blacklist" not in seen["h"]
+        )
+        accepting = Policies(waivers=(Waiver("group-sync", "g"), Waiver("group-sync", "h")))
+        assert not [c for c in planned(*world(), flow=flow, policies=accepting).blocks() if c.check == "group-sync"]
+
+
+def test_a_topic_that_is_missing_on_the_target_is_told_with_what_may_have_left_it_out(tmp_path):
+    source, target, mirror = world()
+    source.ranges[TopicPartition("foo.internal", 0)] = source.ranges["t", 0]
+    source.commit("g", "foo.internal", 0, 5)
+    with told(tmp_path, "properties", "", {}) as flow:
+        plan = planned(source, target, mirror, flow=flow)
+    (check,) = [c for c in plan.header.checks if c.check == "target-topic-exists"]
+    assert (check.subject, check.level) == ("foo.internal", Level.BLOCK)
+    assert "MM2 before Kafka 4.0 never copies topics that end in .internal" in check.todo
+    with told(tmp_path, "connect", "3.9.2", {}) as flow:
+        plan = planned(source, target, mirror, flow=flow)
+    (row,) = [row for row in plan.rows if row.source_topic == "foo.internal"]
+    assert (row.decision, row.reason) == (Decision.BLOCK, "topic-not-replicated")
+    assert "before Kafka 4.0 never copies" in row.sentence
