@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import combinations
 
 from migrate.errors import ConfigError
 from migrate.mm2.config_file import flow_from
@@ -115,6 +116,7 @@ class Described:
                 f"{', '.join(flows) or 'none at all'}.",
                 "Name a flow of it with --source and --target, aliases spelt as there, capitals included.",
             )
+        self._refuse_other_clusters(copying + checkpointing)
         facts = self._facts(copying, checkpointing, overrides)
         from_cluster = self._cluster(Side.SOURCE, *source, copying[0])
         to_cluster = self._cluster(Side.TARGET, *target, copying[0])
@@ -122,6 +124,18 @@ class Described:
 
     def _named(self, role: Role, flow: tuple[str, str]) -> list[Connector]:
         return sorted((c for c in self.connectors if c.role is role and c.flow == flow), key=lambda c: c.name)
+
+    def _refuse_other_clusters(self, connectors: list[Connector]) -> None:
+        """Raise `ConfigError` where aliases are the same and clusters are not: each Strimzi resource has its own."""
+        for side, alias in zip(Side, connectors[0].flow, strict=True):
+            lists = {c.settings.get(f"{side}.cluster.bootstrap.servers", "") for c in connectors} - {""}
+            known = [{part.strip(BLANKS) for part in text.split(",")} for text in lists if not _REFERENCE.search(text)]
+            if any(one.isdisjoint(other) for one, other in combinations(known, 2)):
+                raise ConfigError(
+                    f"{self.origin}: the connectors of {' -> '.join(connectors[0].flow)} do not name the same brokers "
+                    f"of {alias}.",
+                    "Name what is of one flow alone; or, if these are one cluster's, make a broker the same in all.",
+                )
 
     def _facts(self, copying: list[Connector], checkpointing: list[Connector], overrides: Overrides) -> FlowFacts:
         settings, groups = ([self._settings(c) for c in connectors] for connectors in (copying, checkpointing))
@@ -156,7 +170,7 @@ class Described:
             return text
 
         for side in Side:
-            value(f"{side}.cluster.alias")
+            value(f"{side}.cluster.alias")  # a reference would pass for the alias itself
         return FlowSettings(
             origin, connector.alias(Side.SOURCE), connector.alias(Side.TARGET), value, connector.worker.version
         )

@@ -85,6 +85,17 @@ def test_resources_that_name_topics_in_two_ways_are_refused(tmp_path):
         resolve_flow(options(strimzi=path))
 
 
+def test_resources_with_the_same_aliases_and_other_brokers_are_not_taken_for_one_flow(tmp_path):
+    def read(brokers):
+        orders, bills = orders_and_bills()
+        bills["spec"]["mirrors"][0]["source"]["bootstrapServers"] = brokers
+        return resolve_flow(options(strimzi=strimzi_file(tmp_path, orders, bills)))
+
+    with pytest.raises(ConfigError, match="connectors of A -> B do not name the same brokers of A"):
+        read("elsewhere:1")
+    assert read("a:2, a:1").runtime.resources == ("kafka/bills", "kafka/orders")
+
+
 def test_a_converter_of_one_resource_is_told_beside_the_others_bytes(tmp_path):
     changed = orders_and_bills({"header.converter": "x.Simple"})
     for resources in (changed, changed[::-1]):
