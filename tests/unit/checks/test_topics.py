@@ -181,7 +181,7 @@ def test_behind_another_replicator_it_is_not_mm2_that_has_to_copy_or_has_lost_re
 @pytest.mark.parametrize("check", ["missing-on-target", "not-drained", "timestamps-not-kept"])
 def test_each_of_them_can_be_waived_by_name(check):
     assert parse_waiver(f"{check}:g/t/0") == Waiver(check, "g/t/0")
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=f"{check}x"):
         parse_waiver(f"{check}x")
 
 

@@ -194,7 +194,7 @@ def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
 def test_a_row_taken_out_is_refused(written):
     plan = golden_plan()
     rewrite(written, Plan(plan.header, PlanRows.of(plan.rows[:-1]), plan.positions))
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match="was edited or damaged after it was made"):
         read_plan(written)
 
 
@@ -202,7 +202,7 @@ def test_an_edited_header_is_refused(written):
     header = asdict(golden_plan().header)
     header["target_cluster_id"] = "another"
     rewrite(written, golden_plan(), **{HEADER_KEY: json.dumps(header)})
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match="was edited or damaged after it was made"):
         read_plan(written)
 
 
