@@ -132,7 +132,7 @@ class CommandLine:
     def planned(self, ran: Ran, name: str) -> dict[str, Any]:
         """Return the plan that a run has made; its exit code is 3 if anything blocks or there is no row, else 0."""
         document = self.document(name)
-        blocks = [check for check in document["checks"] if check["counts_as"] == "block"]
+        blocks = [check for check in document["checks"] if check["counts_as"] == "block" and not check["accepted"]]
         blocks += [row for row in document["rows"] if row["decision"] == "block"]
         ran.expect(3 if blocks or not document["rows"] else 0)
         return document
