@@ -164,7 +164,7 @@ def test_an_append_that_was_never_acknowledged_and_becomes_visible_later_is_roll
         assert process.poll() is None, process.communicate()
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
         for broker in paused:
             broker.process.resume()
     well(cluster)

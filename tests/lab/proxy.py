@@ -33,6 +33,7 @@ class Network:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._lines: set[asyncio.StreamWriter] = set()
+        self._servers: list[asyncio.Server] = []
         self._thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
         self._thread.start()
 
@@ -48,7 +49,7 @@ class Network:
             async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 await self._lead(reader, writer, upstream_port)
 
-            await asyncio.start_server(taken, sock=listening)
+            self._servers.append(await asyncio.start_server(taken, sock=listening))
 
         self._do(serve())
 
@@ -84,10 +85,21 @@ class Network:
 
     def close(self) -> None:
         """End all lines, and the thread that serves them."""
+
+        async def ended() -> None:
+            for server in self._servers:
+                server.close()
+            under_way = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
         self.flow()
         self.reset()
+        self._do(ended())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(START_SECONDS)
+        self._loop.close()
 
     def _do(self, what: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(what, self._loop).result(START_SECONDS)
