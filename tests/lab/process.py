@@ -84,6 +84,7 @@ class GuardedProcess:
         """Start the command and return as soon as its process id is known."""
         if self.running:
             raise LabError(f"{self.name} is already running (process {self.pid})")
+        self._release()
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         guard = subprocess.Popen(
             [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), str(self.log_file), *self.command],
