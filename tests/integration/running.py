@@ -50,6 +50,11 @@ class Running:
     def go_on(self) -> None:
         self.process.send_signal(signal.SIGCONT)
 
+    def kill(self) -> None:
+        """kill -9, of what has not ended by itself before."""
+        self.process.send_signal(signal.SIGKILL)
+        assert self.process.wait() == -signal.SIGKILL, f"it had ended by itself\n{self.result()}"
+
     def ends_within(self, seconds: float) -> bool:
         try:
             self.process.wait(seconds)

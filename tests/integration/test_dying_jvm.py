@@ -6,12 +6,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from migrate.apply.history import SET, read_history
+from migrate.apply.history import SET, UNKNOWN, read_history
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine, Ran
@@ -59,6 +59,7 @@ class Cutover:
     path: Path
     commands: CommandLine
     wanted: HeldByGroup
+    _looks: list[int] = field(default_factory=list)
 
     @property
     def journal(self) -> Path:
@@ -66,6 +67,11 @@ class Cutover:
 
     def events(self, kind: str) -> int:
         return self.journal.read_bytes().count(b'"event":"%s"' % kind.encode()) if self.journal.exists() else 0
+
+    def stands_still(self) -> bool:
+        """True once the journal has not grown in three looks."""
+        self._looks.append(self.journal.stat().st_size)
+        return self._looks[-3:] == 3 * self._looks[-1:]
 
     def held(self) -> HeldByGroup:
         return {group: held for group, held in self.ground.judge.held().items() if group in self.wanted and held}
@@ -112,6 +118,7 @@ def interfered(cutover: Cutover, meddle: Callable[[int], None], environment: Map
         wait_until(lambda: cutover.events("outcome") >= 5, DEADLINE_SECONDS, "the first groups to be written", 0.002)
         broker.pause()
         try:
+            wait_until(cutover.stands_still, DEADLINE_SECONDS, "a write to be kept back")
             meddle(process.pid)
         finally:
             broker.resume()
@@ -140,6 +147,7 @@ def kill_jvm(pid: int) -> None:
 def test_what_a_killed_jvm_was_asked_is_read_back_and_a_new_one_writes_the_rest(ground: Ground, tmp_path: Path) -> None:
     cutover = ground.cutover(tmp_path)
     ran = interfered(cutover, kill_jvm).expect(0)
+    assert f'"{UNKNOWN}"'.encode() in cutover.journal.read_bytes(), "it was asked nothing when it was killed"
     assert ran.stdout.startswith(f"APPLIED: {len(cutover.plan.rows)} offsets")
     assert "journal can" not in ran.stdout and "py4j" not in ran.stderr.lower()
     assert cutover.held() == cutover.wanted and cutover.all_set_in_the_journal()

@@ -78,8 +78,7 @@ def test_offsets_stay_fresh_while_all_lives_and_nothing_is_written_that_must_not
             wait_pass(running, "another pass", lambda seen: seen["rows_set"] > 0)
             now = commits_on(target, everybody)
             assert [now[group][copy, 0] for group in (begun, handed, back)] == [300, 900, 20]
-            running.process.send_signal(signal.SIGKILL)
-            running.process.wait()
+            running.kill()
         commit(source, {back: {(topic, 0): 400}})
         with started(commands, *mandate.words("2s", *QUICK)) as running:
             wait_pass(running, "a pass of the second run", lambda seen: seen["refused"] == {ALIVE: 1, WRITTEN: 1})
@@ -149,8 +148,7 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
             lab.target.restart()
             minute_of(running, 4)
             told.append(running.said)
-            running.process.send_signal(signal.SIGKILL)
-            running.process.wait()
+            running.kill()
         with started(commands, *mandate.words("10s")) as running:
             minute_of(running, 2)
             lab.mirror.kill()
@@ -210,8 +208,7 @@ def test_renamed_groups_are_followed_killed_and_taken_back_under_their_new_names
         assert dry.stdout.startswith("DRY RUN: a pass would set 8 rows of 4 groups") and held(target) == before
         with started(commands, *mandate.words("2s", *QUICK)) as running:
             wait_pass(running, "a pass after the first", quiet_pass)
-            running.process.send_signal(signal.SIGKILL)
-            running.process.wait()
+            running.kill()
         on_a = held(source)
         wanted = {called[g]: {(copy, p): at for (_, p), at in places.items()} for g, places in on_a.items()}
         old_name = {group("idle"): before[group("idle")]}

@@ -61,8 +61,8 @@ def rolling(cluster: Cluster, random: Random) -> Iterator[list[int]]:
         try:
             while not enough.is_set():
                 for broker in random.sample(cluster.brokers, 3):
-                    killed.append(broker.node_id)
                     broker.kill()
+                    killed.append(broker.node_id)
                     enough.wait(random.uniform(0, 1.5))
                     broker.start()
                     if enough.is_set():
@@ -113,12 +113,13 @@ def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_wher
         assert process.poll() is None, process.communicate()
         with rolling(cluster, Random(seed)) as killed:
             stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+            killed_amid_apply = list(killed)
     finally:
         process.kill()
         process.wait()
-    print(f"seed {seed}: brokers killed {killed}, exit {process.returncode}\n{stderr}")
+    print(f"seed {seed}: brokers killed {killed_amid_apply}, exit {process.returncode}\n{stderr}")
     assert process.returncode in (0, 4), f"seed {seed}\n{stdout}\n{stderr}"
-    assert killed and "Traceback" not in stderr
+    assert killed_amid_apply and "Traceback" not in stderr
     well(cluster)
 
     history = read_history(journal.read_bytes(), journal.name, plan.fingerprint)

@@ -91,7 +91,7 @@ class Copier(GuardedProcess):
         """Run until it has committed so often, and is gone: what it has copied since, the next run copies again."""
         self.command = self._command(commits)
         self.start()
-        assert self.wait_exit(deadline_seconds) != 0, self.log_tail()
+        assert self.wait_exit(deadline_seconds) == 128 + signal.SIGKILL, self.log_tail()
         self.command = self._command(-1)
 
     def _command(self, commits: int) -> list[str]:
