@@ -47,6 +47,7 @@ LANES = {
         "integration/test_full_disk.py",
         "integration/test_verify.py",
         "integration/test_record_proof.py",
+        "integration/test_portrait.py",
         "integration/test_exact_bytes.py",
         "unit/apply",
     ),

@@ -37,6 +37,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tests.integration.oracle import Found, Log
 from tests.lab.fixtures import ExternalLab
 from tests.lab.lab import Lab
+from tests.lab.options import MirrorOptions
 from tests.lab.reading import bounds as bounds_of
 from tests.lab.reading import split_string, topic_reader
 from tests.lab.waiting import LabError, wait_until
@@ -50,6 +51,7 @@ CALL_SECONDS = 30.0
 COORDINATOR_SECONDS = 8.0
 READ_SECONDS = 120.0
 CONSUMERS_AT_ONCE = 8
+CONSUMER_OFFSETS = "__consumer_offsets"
 QUIET = {"log_level": 0}
 STARTING = (
     KafkaError.NOT_COORDINATOR,
@@ -171,8 +173,12 @@ def topic_id(bootstrap: str, topic: str) -> str | None:
     return str(described.topic_id)
 
 
-def portrait(bootstrap: str) -> dict[str, Any]:
-    """Everything that a careless tool might change on a cluster: topics, configs, groups, commits."""
+def portrait(bootstrap: str, options: MirrorOptions) -> dict[str, Any]:
+    """Everything that a careless tool might change on a cluster, while no producers or consumers of its own live.
+
+    Topics, configs, groups and commits; the log ends of all topics but those that a living MM2 with these options
+    writes to; and how often somebody has written to a group: an offset committed anew, or a member that came and went.
+    """
     client = admin(bootstrap)
     topics = client.list_topics(timeout=CALL_SECONDS).topics
     asked = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic) for topic in sorted(topics)])
@@ -185,7 +191,23 @@ def portrait(bootstrap: str) -> dict[str, Any]:
         },
         "groups": groups,
         "commits": commits_on(bootstrap, groups),
+        "ends": {
+            place: end
+            for place, (_, end) in bounds(bootstrap, partitions_of(bootstrap, topics)).items()
+            if place[0] not in (*options.topics_of_its_own, CONSUMER_OFFSETS)
+        },
+        "group records": group_records(bootstrap),
     }
+
+
+def group_records(bootstrap: str) -> int:
+    """How many records say something of a group; brokers add others by themselves, which say that it is gone."""
+    with topic_reader(bootstrap) as reader:
+        return sum(
+            record.value() is not None
+            for p in reader.partitions(CONSUMER_OFFSETS)
+            for record in reader.records(CONSUMER_OFFSETS, p)
+        )
 
 
 @contextmanager

@@ -118,7 +118,7 @@ def cutover(lab: AnyLab, killed_scene: Scene, tmp_path_factory: pytest.TempPathF
         return lab.kafka_tool(GROUP_TOOL, "--bootstrap-server", target, *named, *action)
 
     plan = "cutover.plan"
-    source_before, target_before, groups_before = portrait(source), on_target(), groups_on(target)
+    source_before, target_before, groups_before = portrait(source, lab.options), on_target(), groups_on(target)
     chosen = ("--group", f"g[0-9]+-{scene.suffix}")
     # What the target's cleaner took while the source's did not counts as missing.
     planned = commands.plan(plan, *chosen, "--accept", "missing-on-target")
@@ -159,5 +159,5 @@ def cutover(lab: AnyLab, killed_scene: Scene, tmp_path_factory: pytest.TempPathF
         undone_again=commands.undo(plan),
         applied_after_undo=commands.execute(plan),
         target_in_the_end=on_target(),
-        source_after=portrait(source),
+        source_after=portrait(source, lab.options),
     )

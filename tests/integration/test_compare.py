@@ -118,7 +118,7 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     scene = staged(own_lab, "compare", MirrorOptions("A", "B"))
     commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"))
     target, groups = own_lab.target_bootstrap, sorted(scene.commits)
-    source_before = portrait(own_lab.source_bootstrap)
+    source_before = portrait(own_lab.source_bootstrap, own_lab.options)
     before = look(commands, scene, exit_code=1)
     commands.plan("cutover.plan", *chosen(scene)).expect(0)
     commands.execute("cutover.plan").expect(0)
@@ -135,7 +135,7 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     reset = look(commands, scene, exit_code=1)
     return Story(
         scene, commands, before, applied, table, without_records, reset, behind, ahead, source_before,
-        portrait(own_lab.source_bootstrap),
+        portrait(own_lab.source_bootstrap, own_lab.options),
     )  # fmt: skip
 
 

@@ -255,7 +255,7 @@ def flat(commits: dict[str, dict[tuple[str, int], int]]) -> dict[tuple[str, str,
     return {(group, topic, p): offset for group, at in commits.items() for (topic, p), offset in at.items()}
 
 
-@pytest.mark.parametrize("what", ["topics", "configs", "groups", "commits"])
+@pytest.mark.parametrize("what", ["topics", "configs", "groups", "commits", "ends", "group records"])
 def test_the_source_is_the_same_before_and_after_a_whole_cutover(cutover: Cutover, what: str) -> None:
     """Promise 8: nothing on the cluster that the groups leave is any different."""
     cutover.applied.expect(0)

@@ -119,7 +119,7 @@ def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
         return commits_on(source, groups)
 
     options = ("--failback", "--group", f".*{scene.suffix}", "--rewind", "set")
-    b_before = portrait(target)
+    b_before = portrait(target, lab.options)
     unmatched = commands.plan("guess.plan", *options, "--no-match", "--accept", "unread-on-target-only")
     return WayBack(
         scene=scene,
@@ -139,7 +139,7 @@ def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
         verified=commands.verify("back.plan", "--records", "--format", "json"),
         undone=commands.undo("back.plan"),
         on_a_undone=on_a(),
-        b_after=portrait(target),
+        b_after=portrait(target, lab.options),
     )
 
 

@@ -54,9 +54,9 @@ def proved(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Proved:
     commands.plan("c.plan", "--group", f".*{scene.suffix}").expect(0)
     commands.execute("c.plan").expect(0)
     truth = scene.truth()
-    before = portrait(lab.source_bootstrap)
+    before = portrait(lab.source_bootstrap, lab.options)
     told = commands.verify("c.plan", "--records", "--format", "json")
-    after = portrait(lab.source_bootstrap)
+    after = portrait(lab.source_bootstrap, lab.options)
     planned = commands.document("c.plan")["rows"]
     rows = {(r["group"], r["source_topic"], r["partition"]): r for r in planned}
     return Proved(scene, commands, truth, rows, told, json.loads(told.stdout), before, after)

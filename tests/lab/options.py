@@ -63,6 +63,11 @@ class MirrorOptions:
             return f"connect-{self.source_alias}-offsets"
         return f"mm2-offsets.{self.source_alias}.internal"
 
+    @property
+    def topics_of_its_own(self) -> tuple[str, ...]:
+        """What a living MM2 writes to again and again beside the copies, on either cluster."""
+        return "heartbeats", self.checkpoints_topic, self.offset_syncs_topic, self.connect_offsets_topic
+
     def target_topic(self, topic: str) -> str:
         """The name of a source topic's copy."""
         return topic if self.policy == "identity" else f"{self.connectors_source_alias}{self.separator}{topic}"
