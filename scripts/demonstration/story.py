@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -137,13 +137,7 @@ def write(stage: Stage, lab: Lab) -> Traffic:
     stage.note("topics: " + ", ".join(f"{t.name} ({t.partitions + t.empty})" for t in TOPICS))
     wait_until(lambda: copies_ready(lab), COPY_DEADLINE_SECONDS, "MM2 to create their copies on B")
     traffic.start()
-
-    def far_enough() -> bool:
-        traffic.raise_trouble()
-        return copied(lab) >= KILL_AFTER_RECORDS
-
-    wait_until(far_enough, COPY_DEADLINE_SECONDS, "MM2 to copy the first records")
-    lab.mirror.kill()
+    kill_amid(lab, traffic)
     still = "producers still writing" if traffic.running else "producers done"
     stage.note(f"MM2 killed with -9 when it had copied {copied(lab):,} records; {still}")
     traffic.finish()
@@ -154,6 +148,27 @@ def write(stage: Stage, lab: Lab) -> Traffic:
     lab.mirror.wait_until_replicated([topic.name for topic in TOPICS])
     stage.note(f"everything is on B: its logs end at {copied(lab):,} in all")
     return traffic
+
+
+def kill_amid(lab: Lab, traffic: Traffic) -> None:
+    """Kill MM2 where it has copied records that it has not recorded, and others not at all; quotas hold it there."""
+    mirror = lab.mirror
+
+    def wait_for(what: str, holds: Callable[[], bool]) -> None:
+        def unless_trouble() -> bool:
+            traffic.raise_trouble()
+            return holds()
+
+        wait_until(unless_trouble, COPY_DEADLINE_SECONDS, f"MM2 to {what}")
+
+    wait_for("record what it has copied", lambda: bool(mirror.progress.recorded()))
+    with mirror.recording_held():
+        wait_for("copy the first records", lambda: copied(lab) >= KILL_AFTER_RECORDS)
+        with mirror.copying_held():
+            before = copied(lab)
+            traffic.go_on()
+            wait_for("copy a few more", lambda: copied(lab) > before)
+            mirror.kill()
 
 
 def stop(stage: Stage, lab: Lab, traffic: Traffic) -> Commits:

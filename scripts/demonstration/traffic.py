@@ -16,6 +16,7 @@ Place = tuple[str, int]
 
 CALL_SECONDS = 30.0
 ROUNDS = 100
+ROUNDS_AT_FIRST = 50
 ROUND_SECONDS = 0.05
 ABORT_EVERY = 5
 CUSTOMERS = 400
@@ -53,6 +54,7 @@ class Traffic:
         self._numbers: Iterator[int] = count()
         self._trouble: list[BaseException] = []
         self._ended = threading.Event()
+        self._may_go_on = threading.Event()
         self._thread = threading.Thread(target=self._write_everything, daemon=True)
 
     def create_topics(self) -> None:
@@ -62,8 +64,11 @@ class Traffic:
             self.written.update({(topic.name, p): [] for p in range(partitions)})
 
     def start(self) -> None:
-        """Begin to write, in a thread of its own."""
+        """Begin to write, in a thread of its own: half of all, and the other half from `go_on` on."""
         self._thread.start()
+
+    def go_on(self) -> None:
+        self._may_go_on.set()
 
     def raise_trouble(self) -> None:
         """Raise what went wrong in the thread."""
@@ -90,6 +95,9 @@ class Traffic:
             plain, transactional = self._producer(), self._producer({"transactional.id": "payments-app"})
             transactional.init_transactions(CALL_SECONDS)
             for number in range(ROUNDS):
+                if number == ROUNDS_AT_FIRST:
+                    plain.flush(CALL_SECONDS)
+                    self._may_go_on.wait()
                 for topic in TOPICS:
                     if topic.transactional:
                         # The last one is committed: then the log's last record is one that readers see.

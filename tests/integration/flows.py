@@ -17,18 +17,16 @@ from tests.integration.clusters import (
     partitions_of,
     read_logs,
 )
-from tests.integration.killedscene import kill_mid_stream, wait_cleaned
+from tests.integration.killedscene import is_behind, kill_mid_stream, wait_cleaned
 from tests.integration.placement import commit_densely
 from tests.integration.scene import COMPACTED, SEGMENT_MS, Scene
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
-from tests.lab.reading import replicated_offsets, topic_reader
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
 EVERY = range(8)
 HALF = range(4)
-HALT_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -97,10 +95,9 @@ def usual(kills: int) -> Callable[[Lab, Sequence[Scene]], list[Staged]]:
             scene.create("tx", len(HALF))
 
         def write() -> None:
-            for _ in range(3):
-                for scene in scenes:
-                    scene.write([(scene.topic("plain"), p) for p in HALF], 700)
-                    scene.write_transactions([(scene.topic("tx"), p) for p in HALF], 500)
+            for scene in scenes:
+                scene.write([(scene.topic("plain"), p) for p in HALF], 900)
+                scene.write_transactions([(scene.topic("tx"), p) for p in HALF], 700)
 
         copied_through_kills(lab, scenes, write, kills)
         return [Staged(scene) for scene in scenes]
@@ -116,34 +113,18 @@ def halted(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:
     lab.mirror.wait_ready()
 
     def write() -> None:
-        for _ in range(20):
-            scene.write([(topic, p) for p in EVERY], 300)
+        scene.write([(topic, p) for p in EVERY], 2000)
 
-    for _ in range(HALT_TRIES):
-        for _ in range(2):
-            kill_mid_stream(scene, write)
-            lab.mirror.start()
-        goal = scene.copied() + 500
-        wait_until(lambda goal=goal: scene.copied() >= goal, READ_SECONDS, f"MM2 to replay {scene}")
-        lab.mirror.kill()
-        if is_behind(scene):
-            break
-        # On a busy machine MM2 may be through before it is killed.
+    kill_mid_stream(scene, write)
+    lab.mirror.start()
+    kill_mid_stream(scene, write)
+    copied = scene.copied()
+    with lab.mirror.copying_held():
         lab.mirror.start()
-    else:
-        raise AssertionError(f"{scene}: MM2 was through before it was killed, {HALT_TRIES} times")
-    with topic_reader(lab.target_bootstrap) as reader:
-        last_copied_offset = replicated_offsets(reader, lab.options.connect_offsets_topic, lab.options.source_alias)
-    return [Staged(scene, whole=False, last_copied_offset=last_copied_offset)]
-
-
-def is_behind(scene: Scene) -> bool:
-    """True if some partition's copy does not end with the source's last record."""
-    return any(
-        not place.target.records or place.target.records[-1].identity != place.source.records[-1].identity
-        for place in scene.truth().values()
-        if place.source.records
-    )
+        wait_until(lambda: scene.copied() > copied, READ_SECONDS, f"MM2 to replay {scene}")
+        lab.mirror.kill()
+    assert is_behind(scene), f"{scene}: MM2 was through before it was killed"
+    return [Staged(scene, whole=False, last_copied_offset=lab.mirror.progress.recorded())]
 
 
 def beside_a_local_writer(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:
@@ -155,7 +136,7 @@ def beside_a_local_writer(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:
     wait_until(lambda: partitions_of(lab.target_bootstrap, [topic]), READ_SECONDS, f"the copy of {topic}")
 
     def write() -> None:
-        for _ in range(10):
+        for _ in range(4):
             local.write([(topic, p) for p in EVERY], 400)
             local.write_locally([(topic, p) for p in EVERY], 60)
             other.write([(theirs, p) for p in EVERY], 300)
@@ -190,7 +171,7 @@ def troubled(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:
         scene.write([place for place in scene.partitions if not topics or place[0] in topics], records)
 
     def write_all() -> None:
-        for _ in range(10):
+        for _ in range(4):
             for scene in (twins, appended, trimmed, running, stopped, target):
                 write(scene, 120)
             compacted.write_compacted(compacted.partitions, 250, keys=100)
@@ -206,7 +187,7 @@ def troubled(lab: Lab, scenes: Sequence[Scene]) -> list[Staged]:
 
     lab.mirror.start()
     lab.mirror.wait_ready()
-    kill_mid_stream(twins, write_all, records=300)
+    kill_mid_stream(twins, write_all)
     lab.mirror.start()
     write_the_rest()
     wait_copied()
@@ -253,11 +234,10 @@ def wait_last_copied(scene: Scene) -> None:
 
     What the lab's condition cannot tell of a topic that was created anew: MM2's offsets may still be the old ones.
     """
-    options, ends = scene.lab.options, scene.source_ends()
+    ends = scene.source_ends()
 
     def copied() -> bool:
-        with topic_reader(scene.lab.target_bootstrap) as reader:
-            recorded = replicated_offsets(reader, options.connect_offsets_topic, options.source_alias)
+        recorded = scene.lab.mirror.progress.recorded()
         if any(recorded.get(place) != high - 1 for place, (_, high) in ends.items()):
             return False
         logs = read_logs(scene.lab.target_bootstrap, [(scene.copy(t), p) for t, p in scene.partitions])

@@ -7,12 +7,12 @@ Speaks Kafka's protocol by hand (JoinGroup 5, SyncGroup 3, LeaveGroup 1, OffsetC
 cluster has.
 """
 
-import socket
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.integration.clusters import CALL_SECONDS
+from tests.lab.protocol import NULL, Connection, data, string
 from tests.lab.waiting import wait_until
 
 JOIN, SYNC, LEAVE, COMMIT = (11, 5), (14, 3), (13, 1), (8, 2)
@@ -21,22 +21,12 @@ SESSION_MS = 1_500_000
 CROWD_SECONDS = 180.0
 
 
-def string(text: str) -> bytes:
-    raw = text.encode()
-    return struct.pack(">h", len(raw)) + raw
-
-
-def data(raw: bytes) -> bytes:
-    return struct.pack(">i", len(raw)) + raw
-
-
 def text_at(answer: bytes, at: int) -> tuple[str, int]:
     """A string of an answer, and where it ends."""
     size = max(0, struct.unpack_from(">h", answer, at)[0])
     return answer[at + 2 : at + 2 + size].decode(), at + 2 + size
 
 
-NULL = struct.pack(">h", -1)
 NO_USER_DATA = struct.pack(">i", -1)
 
 
@@ -44,10 +34,8 @@ class RawMember:
     """One connection to one broker, which coordinates the group."""
 
     def __init__(self, bootstrap: str, group: str, client: str = "raw-member", protocol_type: str = "consumer") -> None:
-        host, _, port = bootstrap.partition(":")
-        self._socket = socket.create_connection((host, int(port)), CALL_SECONDS)
+        self._connection = Connection(bootstrap, client)
         self._group = group
-        self._client = client
         self._protocol_type = protocol_type
         self._member = ""
         self._generation: int | None = None
@@ -68,11 +56,11 @@ class RawMember:
         subscription = struct.pack(">hi", 0, 1) + string(topic) + NO_USER_DATA
         protocols = struct.pack(">i", 1) + string(assignor) + data(subscription)
         times, kind = struct.pack(">ii", SESSION_MS, SESSION_MS), string(self._protocol_type)
-        self._send(JOIN, string(self._group) + times + string(self._member) + NULL + kind + protocols)
+        self._connection.send(JOIN, string(self._group) + times + string(self._member) + NULL + kind + protocols)
 
     def take_joined(self) -> bool:
         """Take the answer to joining: the member's id, and then its generation; False where it was refused."""
-        answer = self._take()
+        answer = self._connection.take()
         error, generation = struct.unpack_from(">hi", answer, 4)
         _, at = text_at(answer, 10)  # the protocol
         leader, at = text_at(answer, at)
@@ -87,43 +75,24 @@ class RawMember:
         assignment = struct.pack(">i", 1) + string(self._member) + data(nothing)
         given = assignment if self._leads else struct.pack(">i", 0)
         generation = struct.pack(">i", self._generation or 0)
-        self._send(SYNC, string(self._group) + generation + string(self._member) + NULL + given)
+        self._connection.send(SYNC, string(self._group) + generation + string(self._member) + NULL + given)
 
     def take_synced(self) -> bool:
-        return bool(struct.unpack_from(">h", self._take(), 4)[0] == 0)
+        return bool(struct.unpack_from(">h", self._connection.take(), 4)[0] == 0)
 
     def commit(self, topic: str, partition: int, offset: int, retention_ms: int) -> bool:
         """Commit from outside the group, for so long; False while the coordinator is not ready."""
         nobody = struct.pack(">i", -1) + string("")
         place = struct.pack(">i", 1) + string(topic) + struct.pack(">iiq", 1, partition, offset) + string("")
-        answer = self._ask(COMMIT, string(self._group) + nobody + struct.pack(">q", retention_ms) + place)
+        answer = self._connection.ask(COMMIT, string(self._group) + nobody + struct.pack(">q", retention_ms) + place)
         return bool(struct.unpack_from(">h", answer, len(answer) - 2)[0] == 0)
 
     def leave(self) -> None:
-        self._ask(LEAVE, string(self._group) + string(self._member))
+        self._connection.ask(LEAVE, string(self._group) + string(self._member))
         self.close()
 
     def close(self) -> None:
-        self._socket.close()
-
-    def _ask(self, api: tuple[int, int], body: bytes) -> bytes:
-        self._send(api, body)
-        return self._take()
-
-    def _send(self, api: tuple[int, int], body: bytes) -> None:
-        self._socket.sendall(data(struct.pack(">hhi", *api, 1) + string(self._client) + body))
-
-    def _take(self) -> bytes:
-        size = struct.unpack(">i", self._read(4))[0]
-        return self._read(size)[4:]
-
-    def _read(self, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
-            part = self._socket.recv(size - len(found))
-            assert part, "the broker closed the connection"
-            found += part
-        return found
+        self._connection.close()
 
 
 @contextmanager

@@ -119,6 +119,11 @@ class Scene:
         return sorted(self.written)
 
     @property
+    def records(self) -> int:
+        """How many records were written, aborted ones too."""
+        return sum(map(len, self.written.values()))
+
+    @property
     def places(self) -> dict[tuple[str, str, int], int]:
         """The committed source offset of every group, topic and partition."""
         return by_place(self.commits)

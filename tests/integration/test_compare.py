@@ -90,8 +90,8 @@ def staged(lab: Lab, name: str, options: MirrorOptions) -> Scene:
     places = [(topic, p) for topic in (plain, tx) for p in range(2)]
 
     def write() -> None:
-        scene.write(places[:2], 2000)
-        scene.write_transactions(places[2:], 2000)
+        scene.write(places[:2], 1000)
+        scene.write_transactions(places[2:], 1000)
 
     copied_through_kills(lab, [scene], write, kills=1)
     ends = scene.source_ends()

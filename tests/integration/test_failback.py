@@ -99,9 +99,8 @@ def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)
 
     def write() -> None:
-        for _ in range(4):
-            scene.write([(plain, p) for p in range(3)], 1000)
-            scene.write_transactions([(tx, p) for p in range(2)], 400)
+        scene.write([(plain, p) for p in range(3)], 1300)
+        scene.write_transactions([(tx, p) for p in range(2)], 600)
 
     kill_mid_stream(scene, write)
     lab.mirror.start()

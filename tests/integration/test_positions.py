@@ -184,7 +184,7 @@ def moved(flow_lab: AnyLab, spark: Any, tmp_path_factory: pytest.TempPathFactory
     compacted = scene.create("compacted", 1, COMPACTED) if pytestconfig.getoption("--long") else ""
 
     def write() -> None:
-        for _ in range(3):
+        for _ in range(2):
             scene.write([(plain, p) for p in range(3)], 700)
             scene.write_transactions([(tx, p) for p in range(2)], 400)
             if compacted:

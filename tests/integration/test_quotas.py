@@ -13,12 +13,12 @@ from tests.integration.clusters import QUIET, AnyLab, all_syncs, by_place, commi
 from tests.integration.judge import Judge, told
 from tests.integration.placement import commit_densely
 from tests.integration.scene import Scene
+from tests.lab.quotas import quota
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
 pytestmark = pytest.mark.long
 
-CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What any user may do with any client: in percent of one thread, and in bytes a second.
 QUOTAS = {"request_percentage": 100, "consumer_byte_rate": 400_000}
 # Kafka judges by the last so many seconds: what is read at once in a quiet time is not throttled.
@@ -31,23 +31,9 @@ PATIENT = ("--request-timeout", "120")
 @contextmanager
 def throttled(lab: AnyLab) -> Iterator[None]:
     """Both clusters throttle whoever calls."""
-    entity = ("--entity-type", "users", "--entity-default", "--entity-type", "clients", "--entity-default")
-    clusters = (lab.source_bootstrap, lab.target_bootstrap)
-
-    def tool(bootstrap: str, *words: str) -> str:
-        done = lab.kafka_tool(CONFIG_TOOL, "--bootstrap-server", bootstrap, *entity, *words)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    try:
-        for bootstrap in clusters:
-            tool(bootstrap, "--alter", "--add-config", ",".join(f"{k}={v}" for k, v in QUOTAS.items()))
-            stands = tool(bootstrap, "--describe")
-            assert all(f"{key}={value}" in stands for key, value in QUOTAS.items()), stands
+    anybody = {"user": None, "client-id": None}
+    with quota(lab.source_bootstrap, anybody, QUOTAS), quota(lab.target_bootstrap, anybody, QUOTAS):
         yield
-    finally:
-        for bootstrap in clusters:
-            tool(bootstrap, "--alter", "--delete-config", ",".join(QUOTAS))
 
 
 def throttling(bootstrap: str, topic: str) -> float:

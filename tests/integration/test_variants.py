@@ -88,12 +88,8 @@ def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> 
         scene.write([(plain, 0), (plain, 1)], 2000)
         scene.write_transactions([(tx, 0)], 800)
 
-    def write_much() -> None:
-        for _ in range(4):
-            write()
-
     for _ in range(2 if variant.killed else 0):
-        kill_mid_stream(scene, write_much)
+        kill_mid_stream(scene, write)
         lab.mirror.start()
     write()
     ends = scene.source_ends()

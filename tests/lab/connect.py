@@ -123,6 +123,14 @@ class ConnectMirror(MirrorMaker):
     def main_file(self) -> Path:
         return self.worker_path
 
+    @property
+    def copying_client(self) -> str:
+        return f"connector-producer-{self.options.source_alias}-to-{self.options.target_alias}-source-0"
+
+    @property
+    def recording_client(self) -> str:
+        return f"connect-{self.options.source_alias}-offsets"
+
     def write_properties(self) -> None:
         super().write_properties()
         lines = worker_lines(self.options, self.progress.target_bootstrap, self.port)

@@ -96,6 +96,12 @@ class ExternalMirror:
     def resume(self) -> None:
         self._not_ours()
 
+    def copying_held(self) -> NoReturn:
+        self._not_ours()
+
+    def recording_held(self) -> NoReturn:
+        self._not_ours()
+
 
 class ExternalLab:
     """What `Lab` offers, for clusters that somebody else runs."""

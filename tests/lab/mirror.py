@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.lab.jars import DEFAULT_VERSION, kafka_jars
 from tests.lab.options import MirrorOptions
 from tests.lab.process import GuardedProcess, java_command
 from tests.lab.progress import DEADLINE_SECONDS, MirrorProgress
+from tests.lab.quotas import quota
+from tests.lab.waiting import wait_until
 
 MIRROR_HEAP = "768m"
 READY_DEADLINE_SECONDS = 120.0
@@ -44,6 +47,16 @@ class MirrorMaker:
     def main_file(self) -> Path:
         """The properties file that the process is started with."""
         return self.properties_path
+
+    @property
+    def copying_client(self) -> str:
+        """The client id of the producer that writes the copies, in the one task that it has."""
+        return "connector-producer-MirrorSourceConnector-0"
+
+    @property
+    def recording_client(self) -> str:
+        """The client id of the producer that records what was copied."""
+        return f"{self.options.source_alias}-mm2-{self.options.flow}-offsets"
 
     @property
     def running(self) -> bool:
@@ -91,6 +104,27 @@ class MirrorMaker:
 
     def resume(self) -> None:
         self.process.resume()
+
+    def copying_held(self) -> AbstractContextManager[None]:
+        """Let it write one more request of copies, and then none until the end of the block."""
+        return self._held(self.copying_client)
+
+    @contextmanager
+    def recording_held(self) -> Iterator[None]:
+        """In the block it goes on copying, and does not record how far it is: the next run copies that again.
+
+        With exactly-once it goes on recording, which it does with the copies.
+        """
+        with self._held(self.recording_client):
+            before = self.progress.recorded_end()
+            wait_until(
+                lambda: self.progress.recorded_end() > before, DEADLINE_SECONDS, f"{self.process.name} to record"
+            )
+            yield
+
+    def _held(self, client: str) -> AbstractContextManager[None]:
+        """A request over its quota is written; the next has to wait for as many seconds as that had bytes."""
+        return quota(self.progress.target_bootstrap, {"client-id": client}, {"producer_byte_rate": 1})
 
     def wait_until_replicated(
         self, topics: Iterable[str], deadline_seconds: float = DEADLINE_SECONDS, compare_last: bool = True

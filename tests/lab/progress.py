@@ -63,11 +63,6 @@ class MirrorProgress:
             POLL_SECONDS,
         )
 
-    def is_replicated(self, topics: Iterable[str]) -> bool:
-        """Whether every record of the given source topics is on the target, by the first two of those three things."""
-        with self._readers() as (source, target):
-            return not self._behind(source, target, sorted(topics), compare_last=True)
-
     def wait_checkpoints(
         self,
         groups: Iterable[str],
@@ -113,6 +108,17 @@ class MirrorProgress:
         bootstrap = self.target_bootstrap if self._syncs_on_target else self.source_bootstrap
         with topic_reader(bootstrap) as reader:
             return latest_syncs(reader, self.options.offset_syncs_topic)
+
+    def recorded(self) -> dict[tuple[str, int], int]:
+        """(source topic, partition) -> the last source offset that MM2 has recorded as copied."""
+        with topic_reader(self.target_bootstrap) as target:
+            return replicated_offsets(target, self.options.connect_offsets_topic, self.options.source_alias)
+
+    def recorded_end(self) -> int:
+        """How many times MM2 has recorded how far it is; its heartbeats make it do so every second."""
+        topic = self.options.connect_offsets_topic
+        with topic_reader(self.target_bootstrap) as target:
+            return sum(target.bounds(topic, p)[1] for p in target.partitions(topic))
 
     def missing_topics(self) -> list[str]:
         """MM2's internal topics that are not there yet."""
