@@ -223,9 +223,9 @@ def report(tree: Path, run: bool) -> None:
     print(f"**options: Any: {places} functions; options looked up by a string: {lookups} places", flush=True)
     if run:
         print()
-        for command, loaded in loaded_by_commands(tree):
-            mine = (module for name, module in modules.items() if name in loaded)
-            print(size_line(f"sys.modules after {command}", mine), flush=True)
+        # All at once in the end: the commands say what they do meanwhile, on stderr.
+        for command, loaded in list(loaded_by_commands(tree)):
+            print(size_line(f"sys.modules after {command}", (modules[name] for name in modules.keys() & loaded)))
 
 
 def _checkout(path: str) -> Path:
