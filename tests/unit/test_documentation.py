@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 # Options of other programs that the pages name: kafka-consumer-groups, and what developers use.
 KAFKA = {"--all-groups", "--describe", "--reset-offsets", "--from-file"}
-DEVELOPERS = {"--long", "--list", "--quick", "--mutants", "--excused", "--dist", "--strict"}
+DEVELOPERS = {"--against", "--long", "--list", "--quick", "--mutants", "--excused", "--dist", "--strict"}
 
 COMMANDS = {
     " ".join(words): {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
