@@ -1,13 +1,10 @@
 """The judge that nothing was written to a cluster sees what would be written there."""
 
-import pytest
 from confluent_kafka import Producer
 
 from tests.integration.clusters import CALL_SECONDS, QUIET, AnyLab, commit, member, portrait
 from tests.integration.scene import Scene
 from tests.seeds import new_seed
-
-pytestmark = pytest.mark.kafka
 
 
 def changed(before: dict[str, object], after: dict[str, object]) -> set[str]:
