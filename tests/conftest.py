@@ -31,7 +31,7 @@ NEEDS = {"spark": "spark", "integration": "kafka", "browser": "browser"}
 
 # Seconds after which a test hangs, fixtures included, by folder, and with --long. They guard against hangs, and are no
 # bound on how long a test takes: a busy machine takes four times as long as an idle one, and each limit is beyond that.
-LIMITS = {"unit": 300, "spark": 300, "browser": 300, "integration": 900}
+LIMITS = {"unit": 300, "spark": 600, "browser": 300, "integration": 900}
 LIMIT_WITH_LONG = 3600
 
 # Skips that CI may have, by words of their reasons, and why. Any other fails there: a test that nobody ran must not
