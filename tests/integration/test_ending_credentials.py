@@ -1,6 +1,7 @@
 """Tokens that end every few seconds, a token endpoint that dies, certificates that end: it goes on, or says why not."""
 
 import datetime
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
 
 from migrate.model import Side
 from migrate.plan.companions import journal_path
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import Commits, commits_on, delete_groups
+from tests.integration.clusters import STARTING, Commits, commits_on, delete_groups
 from tests.integration.running import Running, started
 from tests.integration.securescene import (
     PASSWORD,
@@ -69,7 +71,17 @@ class Night:
         return found
 
     def held(self) -> Commits:
-        return commits_on(self.secure.target.bootstrap, self.secure.scene.commits)
+        """What is committed on the target, once its coordinator has loaded it after a restart."""
+
+        def read() -> tuple[Commits] | None:
+            try:
+                return (commits_on(self.secure.target.bootstrap, self.secure.scene.commits),)
+            except KafkaException as error:
+                if error.args[0].code() not in STARTING:
+                    raise
+                return None
+
+        return wait_until(read, 60, "the target's coordinator to load its groups")[0]
 
     @contextmanager
     def applying(self, *options: str) -> Iterator[Running]:
@@ -171,7 +183,7 @@ def test_a_token_endpoint_that_dies_amid_a_plan_leaves_no_plan_and_a_clear_end(b
     assert "token" in told.lower() or "authentication" in told.lower(), told
     # Who starts without the endpoint is told about it, too.
     ran = by_token.commands.run(*by_token.plan_words(*IMPATIENT[:2])).expect(1)
-    assert "token" in by_token.paragraph(ran).lower(), str(ran)
+    assert "authentication failed: Failed to acquire SASL OAUTHBEARER token: " in by_token.paragraph(ran), str(ran)
     by_token.tokens.live()
     by_token.plan()
 
@@ -187,8 +199,9 @@ def test_a_token_endpoint_that_dies_amid_an_apply_leaves_what_the_same_command_f
     held = by_token.held()
     assert held and all(by_token.planned[group] == places for group, places in held.items())
     assert len(held) < len(GROUPS), "it was through before"
-    text = " ".join((ran.stdout + ran.stderr).lower().split())
-    assert "unknown" in text and ("token" in text or "authentication" in text), str(ran)
+    text = " ".join((ran.stdout + ran.stderr).split())
+    assert re.match(r"PARTLY APPLIED: .*\d+ unknown", ran.stdout), str(ran)
+    assert "authentication failed: Failed to acquire SASL OAUTHBEARER token: " in text, str(ran)
     by_token.tokens.live()
     by_token.finish_and_undo()
 
@@ -256,7 +269,8 @@ def test_a_brokers_certificate_that_ends_amid_an_apply_leaves_what_the_same_comm
         ran = running.result().expect(4)
     assert "Traceback" not in ran.stdout, str(ran)
     text = " ".join((ran.stdout + ran.stderr).split())
-    assert "certificate" in text and "unknown" in text, str(ran)
+    assert re.match(r"PARTLY APPLIED: .*\d+ unknown", ran.stdout), str(ran)
+    assert "certificate verify failed" in text, str(ran)
     held = by_certificate.held()
     assert held and all(by_certificate.planned[group] == places for group, places in held.items())
     by_certificate.finish_and_undo()
