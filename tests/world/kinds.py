@@ -76,8 +76,8 @@ EXCUSED = {
     ),
     "lost-replay-believed": (
         "*A replay that stopped midway*, where the row's window is beyond `--match-limit` and timestamps are out of "
-        "order: an MM2 that was killed again (such a partition is a `block`, not drained), or a second one that was "
-        "thought dead."
+        "order: an MM2 that was killed again, or that began again because the source had lost its end (such a "
+        "partition is a `block`, not drained), or a second one that was thought dead."
     ),
     "lost-sync-alike": (
         "*A target that lost its beginning*, where the row's window is beyond `--match-limit`: the sync's offset may "

@@ -153,8 +153,10 @@ class Row:
         if self.place.why is not Why.NOT_ALL_READ or lower is None or times == sorted(times):
             return False
         stopped = self.world.troubles & {"paused-writer", "stopped-mid-replay"}
+        # An MM2 that begins again after the source lost its end, and has not come as far as what is lost.
+        to_come = {e.identity for e in self.world.source_seen if e.offset >= self.world.reached}
         copies = [found.offset for found in self.truth.target.records if found.identity in lost]
-        return bool(stopped) and max(copies) < lower[1]
+        return (bool(stopped) or lost <= to_come) and max(copies) < lower[1]
 
     def _holds_an_equal_record(self, lost: Set[str]) -> bool:
         """True if the row rests on a sync whose copy is that of another record, equal to the sync's own and lost, and
