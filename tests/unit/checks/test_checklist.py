@@ -4,7 +4,7 @@ from migrate.checks import checklist
 from migrate.checks.checklist import JUDGES
 from migrate.checks.registry import CHECKS
 from migrate.model import CheckResult, Level, Scope
-from migrate.survey.policies import Policies
+from migrate.survey.policies import Policies, Waiver
 from tests.unit.checkscene import FACTS, ROWS
 
 
@@ -12,6 +12,11 @@ def test_a_sound_cutover_has_no_block_and_says_that_its_rows_are_estimated():
     results = checklist.run(FACTS, ROWS, Policies())
     assert not [r for r in results if r.counts_as is Level.BLOCK]
     assert [r.check for r in results if r.level is Level.WARN] == ["estimated-rows"]
+
+
+def test_a_waiver_leaves_what_does_not_block_as_it_is():
+    waive_all = Policies(waivers=tuple(Waiver(check.name) for check in CHECKS))
+    assert checklist.run(FACTS, ROWS, waive_all) == checklist.run(FACTS, ROWS, Policies())
 
 
 def test_every_check_is_declared_once_and_judged_by_one_function_in_the_order_in_which_they_are_told():

@@ -288,6 +288,7 @@ def test_rows_whose_rereads_nobody_can_tell_do_not_pass_the_limit_on_them():
     known = row("h", "u")
     unknown = row("g", "t")._replace(rereads_at_most=None, rereads_estimate=None)
     assert verdicts("re-read-limit", rows=(known, unknown)) == {"B": UNSEEN_WARN}
+    assert "how many records 1 row will read twice" in found("re-read-limit", rows=(known, unknown))[0].seen
 
 
 def test_a_failback_whose_log_end_is_not_known_has_unread_records_perhaps():

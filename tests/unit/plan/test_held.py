@@ -153,6 +153,12 @@ def test_an_open_batch_blocks_and_its_waiver_says_so_in_the_row():
     assert "WARNING" not in "\n".join(beside(plan_with(checkpoint()), "spark", plan.positions, ["query"]))
 
 
+def test_an_open_batch_is_told_of_a_position_without_a_place_too():
+    blocked = plan_with(checkpoint(offsets=(("gone", 0, 5),), open_batch=8)).positions
+    assert [row.sentence.endswith("Batch 8 was begun and not finished.") for row in blocked] == [True]
+    assert [row.target_offset for row in blocked] == [None]
+
+
 def ended(*ends, **values):
     """A query that was killed in batch 8, which would have ended there."""
     return checkpoint(open_batch=8, open_ends=tuple(HeldPosition("query", *end) for end in ends), **values)
