@@ -92,6 +92,9 @@ def test_an_offset_that_is_kept_on_the_target_must_not_be_of_another_log_either(
     plan = planned(source, target, mirror)
     assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "commit-of-another-log")
     assert "its commit on B has leader epoch 9" in results(plan)[Level.BLOCK, Level.BLOCK].seen
+    # One that is set anew is replaced.
+    target.offsets["g"][TopicPartition("A.t", 0)] = Commit(40, "", 9)
+    assert rows_of(planned(source, target, mirror))["g", "t", 0][:2] == (Decision.SET, 51)
 
 
 def test_with_the_source_down_there_is_no_log_to_compare_with():
