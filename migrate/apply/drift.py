@@ -281,7 +281,7 @@ def _target_offsets(
                 continue
         elif is_done(row, commits, trace):
             continue
-        origin = "what apply set" if undo else "kept" if row.decision is Decision.KEEP else "as planned from"
+        origin = f"what {header.set_by} set" if undo else "kept" if row.decision is Decision.KEEP else "as planned from"
         expected = f"{offset_text(row.target_prior)} ({origin})"
         seen = offset_text(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
         yield Drift(row.subject, TARGET_OFFSET, expected, seen)
@@ -300,7 +300,7 @@ def _all_stand_at(rows: Sequence[Row], side: Side, offset: str, metadata: str, c
 
 
 def _moved_on(row: Row, now: int | None, trace: GroupTrace | None) -> bool:
-    """True if a kept row was read back by an earlier run, and is at its offset or beyond it now: a consumer ran."""
+    """True if a kept row was read back by an earlier run, and is at its offset or beyond it now."""
     confirmed = trace is not None and trace.read_back
     return bool(confirmed and now is not None and row.target_prior is not None and now >= row.target_prior)
 
@@ -324,9 +324,8 @@ def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> s
     written = undo or (trace is not None and trace.is_written(row.target_partition))
     if now is None or ours is None or not written:
         return ""
-    if now > ours:
-        return f": moved on by {now - ours} since the apply: a consumer ran"
-    return f": moved back by {ours - now} since the apply"
+    way = f"on by {now - ours}" if now > ours else f"back by {ours - now}"
+    return f": moved {way} since: a consumer, or somebody else, has committed there"
 
 
 def _logs(

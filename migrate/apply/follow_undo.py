@@ -11,7 +11,7 @@ from migrate.apply.follow_names import renamed
 from migrate.apply.history import JournalState
 from migrate.apply.undo import digest_of
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row, TopicPartition
-from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, UNDO, Plan
+from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, SET_BY_FOLLOW, SET_BY_SETTING, UNDO, Plan
 from migrate.plan.standing import group_map_of_mandate
 from migrate.row_table import PlanRows
 
@@ -47,7 +47,7 @@ def undo_of_follow(
         format_version=FORMAT_VERSION,
         kind=UNDO,
         created_at_ms=now_ms,
-        settings={MOVED_SETTING: moved},
+        settings={MOVED_SETTING: moved, SET_BY_SETTING: SET_BY_FOLLOW},
         waivers=(),
         counts={"commits_read": len(rows), "rows": len(rows), "uncommitted_added": 0},
         undoes=plan.fingerprint,

@@ -44,6 +44,8 @@ _OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
 CUTOVER, UNDO, STANDING = "plan", "undo", "standing"
 # A setting of an undo: what becomes of offsets that consumers have moved since.
 MOVED_SETTING, REFUSE_MOVED, RESTORE_MOVED = "moved", "refuse", "restore"
+# A setting of an undo: who set what it takes back, where that was not `apply`.
+SET_BY_SETTING, SET_BY_FOLLOW = "set-by", "follow"
 # Names the time whose commits a plan translates, where these are not those of now.
 AS_OF_SETTING = "commits-as-of"
 MIN_APPROVAL_DIGITS = 32
@@ -163,6 +165,11 @@ class Header:
     def by_mm2(self) -> bool:
         """True unless another replicator copies: then nothing of MM2's is known, and nothing to be done to it."""
         return RuntimeWord.REPLICATOR not in self.flow
+
+    @property
+    def set_by(self) -> str:
+        """The command whose offsets an undo takes back."""
+        return self.settings.get(SET_BY_SETTING, "apply")
 
     @property
     def has_checkpoints(self) -> bool:

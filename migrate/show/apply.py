@@ -154,7 +154,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
 
 
 def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
-    """Yield what `--moved restore` costs: consumers ran since the apply, and are elsewhere than it set them."""
+    """Yield what `--moved restore` costs: offsets that are elsewhere now than they were set."""
     again, skipped, moves = 0, 0, []
     for group in result.assessment.writable if result.assessment.plan.header.kind == UNDO else ():
         commits = result.assessment.target_commits.get(group.group, {})
@@ -169,11 +169,11 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             if now is not None and row.target_offset is not None:
                 again += max(0, now - row.target_offset)
                 skipped += max(0, row.target_offset - now)
-            moves.append(f"{_place(row)}: {_way_back(row, now)}")
+            moves.append(f"{_place(row)}: {_way_back(row, now, result.assessment.plan.header.set_by)}")
     if not moves:
         return
     sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
-    title = f"Moved since the apply, and restored all the same: {', '.join(sums) or 'see below'}"
+    title = f"Moved since, and restored all the same: {', '.join(sums) or 'see below'}"
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
     yield from at_most(moves, NAMED, width)
     yield ""
@@ -183,9 +183,9 @@ def _place(row: Row) -> str:
     return f"{both_names(row.group, row.group_on_target)} {name(row.target_topic)}:{row.partition}"
 
 
-def _way_back(row: Row, now: int | None) -> str:
+def _way_back(row: Row, now: int | None, set_by: str) -> str:
     """Say what restoring a row that has moved means to its consumers. Counts are of offsets."""
-    stood = f"apply set {number(row.target_prior)}, now {number(now)}"
+    stood = f"{set_by} set {number(row.target_prior)}, now {number(now)}"
     back = row.target_offset
     if back is None:
         return f"{stood}; its offset is removed: auto.offset.reset decides what is read again or skipped"
@@ -258,9 +258,9 @@ def _ways_on(assessment: Assessment) -> str:
         return "Fix the above, then run the same command again; --allow-partial leaves these groups as they are."
     others = any(group.fate is Fate.DRIFTED and not group.has_moved_on for group in assessment.groups)
     return ("Fix what else is named above. " * others) + (
-        "Consumers have moved on since the apply. Stop them, then either give up their progress (`rollback PLAN "
-        "--moved restore`) or take it back to the source with them (`plan --failback`); --allow-partial leaves their "
-        "groups as they are."
+        f"Offsets have moved since {assessment.plan.header.set_by} set them: consumers, or somebody else, have "
+        "committed there. Stop them, then either give up their progress (`rollback PLAN --moved restore`) or take it "
+        "back to the source with them (`plan --failback`); --allow-partial leaves their groups as they are."
     )
 
 

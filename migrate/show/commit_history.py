@@ -73,7 +73,8 @@ def history_summary(told: ToldHistory, pin: OffsetsPin, out: str) -> Iterator[st
     yield f"{many(told.rows, 'row')}{where} of {many(told.counted.lines, 'commit')}"
     yield from counted_lines(told.counted, pin, _WORDS)
     yield _COMPACTED
-    yield f"{many(told.counted.read, 'record')} read of {many(pin.offsets, 'offset')} pinned: gaps are compacted away"
+    read, pinned = many(told.counted.read, "record"), many(pin.offsets, "offset")
+    yield f"{read} read of {pinned} pinned: the others are transaction markers, aborted commits, or compacted away"
     if not told.with_lag:
         yield "The logs' ends were not asked for: no row has END-AT-TIME and LAG (--no-lag)"
     for reason, count in sorted(told.unseen.items(), key=lambda each: (-each[1], each[0])):

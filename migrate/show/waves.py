@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.apply.waves import GroupStanding, Wave, WaveSum, of_flows, wave_sum
+from migrate.apply.waves import GroupStanding, Wave, WaveSum, balances, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
 from migrate.show.table import columns, layout, names, tally, wrapped
@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> Iterator[str]:
-    """Yield the sum of all waves, a line per wave, and the names of groups that are not moved."""
+    """Yield the sum of all waves, a line per wave, groups that are not moved, and where each is if some went back."""
     sums = [wave_sum(wave) for wave in waves]
     flows = of_flows(sums)
     arrows = {counted.wave.flow: _arrow(counted.wave.plan) for counted in sums}
@@ -45,10 +45,16 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         those = sorted({group for groups in flows.values() for group, s in groups.items() if s is standing})
         if those:
             yield from wrapped(f"{standing}: {names(those, NAMED)}", width, "", "  ")
+    for balance in balances(sums):
+        unknown = f"on {' or '.join(map(name, balance.on))}, which these journals do not tell"
+        yield ""
+        for where, those in [*((f"on {name(a)}", g) for a, g in balance.on.items()), (unknown, balance.not_certain)]:
+            if those:
+                yield from wrapped(f"{where}: {many(len(those), 'group')}: {names(those, NAMED)}", width, "", "  ")
 
 
 def wave_document(waves: Sequence[Wave]) -> Iterator[str]:
-    """Yield one JSON document: the sum per flow, and every wave with the standing of each of its groups."""
+    """Yield one JSON document: the sum per flow, every wave with its groups' standings, and where groups are."""
     sums = [wave_sum(wave) for wave in waves]
     yield json.dumps(
         {
@@ -72,6 +78,7 @@ def wave_document(waves: Sequence[Wave]) -> Iterator[str]:
                 }
                 for counted in sums
             ],
+            "balances": [{"on": balance.on, "not_certain": balance.not_certain} for balance in balances(sums)],
         },
         indent=1,
     )

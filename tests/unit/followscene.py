@@ -128,8 +128,8 @@ class FollowScene:
         names = self.flow.policy.source_topic
         return undo_of_follow(self.plan, memory, state, standing, names, self.clock.now_ms(), moved)
 
-    def rollback(self, **options: Any) -> ApplyResult:
-        made, path = self.undo(), self.journal.path
+    def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
+        made, path = self.undo(moved), self.journal.path
         clusters = ApplyClusters(renamed_admin(self.target, TargetNames(made.rows.renamed())))
         return apply_plan(
             made, clusters, Journal(path, made.header.undoes, self.clock.now_ms), self.clock,

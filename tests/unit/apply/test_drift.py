@@ -13,6 +13,7 @@ from tests.unit.plans import clusters, plan, row
 
 HERE = TopicPartition("A.orders", 0)
 THERE = TopicPartition("orders", 0)
+WHO = "a consumer, or somebody else, has committed there"
 Change = Callable[[FakeCluster, FakeCluster], object]
 
 
@@ -194,7 +195,10 @@ def test_an_undo_looks_at_the_target_group_only() -> None:
 
     assert drift(made, all_moves) == ()
     (found,) = drift(made, lambda t, s: t.commit("g", "A.orders", 0, 180))
-    assert found.seen == "180: moved on by 120 since the apply: a consumer ran"
+    assert found.expected == "60 (what apply set)"
+    assert found.seen == f"180: moved on by 120 since: {WHO}"
+    (found,) = drift(made, lambda t, s: t.commit("g", "A.orders", 0, 4))
+    assert found.seen == f"4: moved back by 56 since: {WHO}"
     (found,) = drift(made, lambda t, s: t.states.update({"g": ALIVE}))
     assert found.what == "target group state"
 

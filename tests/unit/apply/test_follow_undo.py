@@ -4,6 +4,8 @@ import pytest
 
 from migrate.apply.follow_undo import groups_in_doubt
 from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure
+from migrate.plan.plan import RESTORE_MOVED
+from migrate.show.apply import Typed, apply_lines
 from tests.fakes import Crash, Script
 from tests.unit.followscene import T0, T1, FollowScene
 
@@ -56,3 +58,23 @@ def test_only_a_group_in_doubt_or_with_metadata_needs_to_be_looked_at(tmp_path):
     scene._writer.expect({"g": {T0: Commit(70)}})
     scene._writer.intend({"g": {T0: 70}})
     assert groups_in_doubt(memory) == ("g",)
+
+
+@pytest.mark.parametrize("now", [75, 4])
+def test_an_offset_that_moved_since_is_said_to_be_set_by_follow_and_moved_by_nobody_in_particular(tmp_path, now):
+    scene = FollowScene(tmp_path, changes={"groups": ("g",)})
+    scene.look()
+    scene.target.commit("g", "A.t", 0, now)
+    refused = scene.rollback(execute=False)
+    told = said(refused)
+    way = f"moved on by {now - 55}" if now > 55 else f"moved back by {55 - now}"
+    assert f"expected 55 (what follow set), seen {now}: {way} since: a consumer, or somebody else" in told
+    assert "offsets have moved since follow set them" in told.lower()
+    restored = said(scene.rollback(moved=RESTORE_MOVED, execute=False))
+    assert f"follow set 55, now {now}" in restored
+    for text in (told, restored):
+        assert "apply set" not in text and "since the apply" not in text and "a consumer ran" not in text
+
+
+def said(result):
+    return "\n".join(apply_lines(result, Typed("rollback", "mandate.plan", ()), "f" * 64, 1000, False))

@@ -127,6 +127,70 @@ def test_flows_are_added_up_apart(waves):
     assert len(told(one, two)["flows"]) == 2
 
 
+THERE_AND_BACK = {
+    "source_alias": "B",
+    "target_alias": "A",
+    "source_cluster_id": "target-id",
+    "target_cluster_id": "source-id",
+    "failback": True,
+}
+
+
+def places(*paths: Path) -> dict[str, list[str]]:
+    (balance,) = told(*paths)["balances"]
+    return {"A": balance["on"]["A"], "B": balance["on"]["B"], "?": balance["not_certain"]}
+
+
+def test_after_a_failback_the_sum_ends_with_where_each_group_is(waves):
+    one, first = waves.plan("wave1.plan", row("a"), row("b", partition=1), row("r", partition=2, target_group="r-eu"),
+                            created_at_ms=1)  # fmt: skip
+    two, _ = waves.plan("wave2.plan", row("left"), created_at_ms=2)
+    waves.apply(one, first, *clusters(first))
+    back, plan_back = waves.plan("back.plan", row("a"), row("r-eu", partition=2, target_group="r"), row("never-moved"),
+                                 created_at_ms=3, **THERE_AND_BACK)  # fmt: skip
+    assert places(one, two, back) == {"A": ["left"], "B": ["a", "b", "never-moved", "r-eu"], "?": []}
+    target, source = clusters(plan_back)
+    unsure = Failure("UNKNOWN_SERVER_ERROR", "?", outcome_unknown=True)
+    target.cluster_id, source.cluster_id = "source-id", "target-id"
+    target.script("alter", "never-moved", *[Script(unsure)] * 50)
+    waves.apply(back, plan_back, target, source)
+    # In whatever order they are named.
+    for paths in ((one, two, back), (back, one, two)):
+        assert places(*paths) == {"A": ["a", "left", "r"], "B": ["b"], "?": ["never-moved"]}
+    *_, on_a, on_b, unknown = show(one, two, back).stdout.splitlines()
+    assert on_a == "on A: 3 groups: a, left, r" and on_b == "on B: 1 group: b"
+    assert unknown == "on A or B, which these journals do not tell: 1 group: never-moved"
+
+
+def test_a_group_that_went_there_back_and_there_again_is_where_the_last_wave_moved_it(waves):
+    paths = []
+    for number, way in enumerate(({}, THERE_AND_BACK, {})):
+        path, made = waves.plan(f"{number}.plan", row("a", offset=60 + number), created_at_ms=number + 1, **way)
+        target, source = clusters(made)
+        target.cluster_id, source.cluster_id = made.header.target_cluster_id, made.header.source_cluster_id
+        waves.apply(path, made, target, source)
+        paths.append(path)
+        if number:
+            assert places(*paths) == {"A": ["a"] * (number == 1), "B": ["a"] * (number == 2), "?": []}
+    last = waves.journal(path, made)
+    apply_plan(undo_plan(made, last.read(), 0, "0.1.0"), ApplyClusters(target), last, FakeClock(), NoProgress(),
+               ApplyOptions(execute=True, command=ROLLBACK))  # fmt: skip
+    assert places(*paths)["A"] == ["a"], "what was rolled back did not go"
+
+
+def test_where_a_group_is_that_a_plan_had_nothing_to_write_for_is_not_certain(waves):
+    kept = row("kept", decision=Decision.KEEP, reason="already-there", target_prior=60)
+    one, _ = waves.plan("wave1.plan", kept, created_at_ms=1)
+    back, _ = waves.plan("back.plan", row("a"), created_at_ms=2, **THERE_AND_BACK)
+    assert places(one, back) == {"A": [], "B": ["a"], "?": ["kept"]}
+
+
+def test_waves_that_all_go_one_way_have_no_balance(waves):
+    one, _ = waves.plan("wave1.plan", row("a"))
+    two, _ = waves.plan("wave2.plan", row("b"))
+    assert told(one, two)["balances"] == [] and "on A" not in show(one, two).stdout
+
+
 def test_one_plan_twice_and_options_for_one_plan_are_wrong_use(waves):
     one, made = waves.plan("wave1.plan", row("a"))
     copy = waves.folder / "copy.plan"
