@@ -12,9 +12,10 @@ from migrate.text import Colour, capital, many, name, paint, safe
 
 LEGEND = (
     "POSITION is MM2's own: the last source offset that it has copied; it goes on behind it. LEFT counts the offsets "
-    "after it, and where a log ends in transaction markers that never becomes 0. SYNC and CHECKPOINT (source:target) "
-    "are MM2's notes for translation: the newest sync that fits both logs, and of the GROUPS that have a checkpoint "
-    "the one that has come furthest. Neither says how far MM2 is."
+    "after it, those of open transactions too, which MM2 copies unless it reads committed; where a log ends in "
+    "transaction markers that never becomes 0. SYNC and CHECKPOINT (source:target) are MM2's notes for translation: "
+    "the newest sync that fits both logs, and of the GROUPS that have a checkpoint the one that has come furthest. "
+    "Neither says how far MM2 is."
 )
 COLUMNS = columns("PARTITION", "LOG-START", "LOG-END", "POSITION", "LEFT", "SYNC", "GROUPS", "CHECKPOINT")
 INDENT = "  "
@@ -97,10 +98,11 @@ def _verdict(stores: Stores) -> str:
     without = sum(s.last_copied_offset is None and not _is_empty(s) for s in stores.partitions)
     beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
     left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)
+    unread = sum(s.last_copied_offset is not None and s.source_log is None for s in stores.partitions)
     is_told = any(s.left is not None for s in stores.partitions) or not stores.partitions
     # Where nothing is known, a sum of nothing would read as "all is copied".
-    parts = [many(len(stores.partitions), "partition") + f", {many(left, 'offset')} left" * is_told]
-    unread = sum(s.last_copied_offset is not None and s.source_log is None for s in stores.partitions)
+    at_least = "at least " if without or beyond or unread else ""
+    parts = [many(len(stores.partitions), "partition") + f", {at_least}{many(left, 'offset')} left" * is_told]
     if unread:
         parts.append(f"what is left of {many(unread, 'partition')} is not known: the source's log was not read")
     if without:

@@ -30,7 +30,8 @@ class PartitionStores:
 
     `last_copied_offset` is its own position: the last source offset copied, inclusive. `sync` is the newest sync that
     fits both logs, `furthest` the checkpoint of the group that has come furthest, both (source, target); `groups`
-    counts those that have a checkpoint.
+    counts those that have a checkpoint. The logs end at their high watermarks: MM2 reads uncommitted by default, so
+    that its position may lie among the records of an open transaction.
     """
 
     source: TopicPartition
@@ -136,7 +137,12 @@ def _logs(
         return {}
     text = f"pinning {many(len(existing), 'log')} on {admin.alias}"
     logs = timer.run("pin", text, lambda: admin.log_ranges(existing))
-    return {tp: log for tp, log in logs.items() if isinstance(log, LogRange)}
+    ends = timer.run("pin", text, lambda: admin.high_watermarks(existing))
+    return {
+        tp: LogRange(log.start, end)
+        for tp, log in logs.items()
+        if isinstance(log, LogRange) and isinstance(end := ends[tp], int)
+    }
 
 
 def _newest(partition: TopicPartition, source_log: LogRange | None, target_log: LogRange) -> WindowQuestion:

@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from migrate.mm2.config_file import client_flow
 from migrate.model import LogRange, TopicPartition
 from migrate.show.mm2_offsets import stores_document, stores_lines
@@ -29,7 +31,23 @@ def test_what_is_left_of_a_log_that_was_not_read_is_not_known_and_never_nothing(
     unread = replace(known, source_log=None)
     assert "0 offsets" not in "\n".join(stores_lines(replace(stores(59), partitions=(unread,)), FLOW, 120, False))
     told = "\n".join(stores_lines(replace(stores(59), partitions=(known, unread)), FLOW, 120, False))
-    assert "2 partitions, 40 offsets left; what is left of 1 partition is not known" in told
+    assert "2 partitions, at least 40 offsets left; what is left of 1 partition is not known" in told
+
+
+@pytest.mark.parametrize(("position", "known"), [(None, False), (150, False), (99, True)])
+def test_a_sum_that_lacks_a_partition_is_a_lower_bound(position, known):
+    (other,) = stores(position).partitions
+    (copied,) = stores(99).partitions
+    told = "\n".join(stores_lines(replace(stores(99), partitions=(copied, other)), FLOW, 120, False))
+    assert ("2 partitions, 0 offsets left." in told) == known
+    assert ("2 partitions, at least 0 offsets left; 1 with" in told) != known
+
+
+def test_an_empty_log_needs_no_position():
+    (copied,), (other,) = stores(99).partitions, stores(None).partitions
+    empty = replace(other, source_log=LogRange(7, 7))
+    told = "\n".join(stores_lines(replace(stores(99), partitions=(copied, empty)), FLOW, 120, False))
+    assert "2 partitions, 0 offsets left." in told
 
 
 def test_what_a_store_does_not_say_is_a_dash_and_null():

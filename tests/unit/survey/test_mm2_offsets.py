@@ -73,8 +73,38 @@ def test_a_position_beyond_the_end_and_none_at_all_are_told_apart_from_what_is_l
     stores = read(source, target, mirror)
     assert [s.left for s in stores.partitions] == [-151, 0, None]
     shown = text(stores)
-    assert "1 without a position" in shown
+    assert "3 partitions, at least 0 offsets left; 1 without a position" in shown
     assert "1 with a position beyond the log's end" in " ".join(shown.split())
+
+
+def test_records_of_an_open_transaction_that_mm2_has_copied_are_no_other_log():
+    source, target, mirror = world()
+    # The log ends at 100 for read_committed readers, at 130 for MM2, which reads uncommitted by default.
+    source.watermarks[T0], mirror.last_copied_offset[T0] = 130, 129
+    stores = read(source, target, mirror)
+    assert (stores.partitions[0].source_log, stores.partitions[0].left) == (LogRange(0, 130), 0)
+    shown = " ".join(text(stores).split())
+    assert "3 partitions, 0 offsets left." in shown and "beyond the log's end" not in shown
+    mirror.last_copied_offset[T0] = 99
+    assert "3 partitions, 30 offsets left." in " ".join(text(read(source, target, mirror)).split())
+    mirror.last_copied_offset[T0] = 130
+    assert "1 with a position beyond the log's end" in " ".join(text(read(source, target, mirror)).split())
+
+
+def test_a_sync_among_the_records_of_an_open_transaction_on_either_side_fits_both_logs():
+    for side in range(2):
+        source, target, mirror = world()
+        (source, target)[side].watermarks[T0 if side == 0 else TopicPartition("A.t", 0)] = 130
+        sync = OffsetSync(99, 120, 95) if side == 0 else OffsetSync(99, 95, 120)
+        mirror.history["t", 0].append(sync)
+        assert read(source, target, mirror).partitions[0].sync == (sync.source_offset, sync.target_offset)
+
+
+def test_an_end_that_the_source_does_not_tell_is_not_known():
+    source, target, mirror = world()
+    source.watermarks[T0] = Failure("LEADER_NOT_AVAILABLE", "no leader")
+    (t0, *_) = read(source, target, mirror).partitions
+    assert (t0.source_log, t0.left) == (None, None)
 
 
 def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy():
