@@ -20,6 +20,7 @@ from tests.integration.scene import Scene
 Row = Mapping[str, Any]
 AROUND = 4
 MOST_TOLD = 8
+SUPERSEDED = "missing, superseded"
 UNNAMED_SECOND_COPY = "a second copy that no sync names"
 
 
@@ -173,7 +174,7 @@ class Judge:
             }
         if missing and row["source_topic"] in self.scene.compacted:
             superseded = self._superseded(place)
-            score.excused["missing, superseded"] += missing <= superseded
+            score.excused[SUPERSEDED] += missing <= superseded
             missing -= superseded
         still_there = {record.identity for record in place.source.records}
         if missing and self.whole:

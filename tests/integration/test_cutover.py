@@ -6,9 +6,13 @@ from tests.integration import oracle
 from tests.integration.cli import planned_offsets, tool_rows
 from tests.integration.clusters import all_syncs
 from tests.integration.conftest import Cutover
-from tests.integration.judge import Judge, told
+from tests.integration.judge import SUPERSEDED, UNNAMED_SECOND_COPY, Judge, told
 from tests.integration.killedscene import KILLED_COMMITS
 from tests.integration.scene import Scene
+
+# Shares of the rows. Measured were 550 of 600 with a provable optimum, all at it, and no excuse; but several groups may
+# stand right where the killed MM2 resumed, and share one place there.
+POOLED, SHORT, EXCUSED = 2 / 3, 0.01, 0.01
 
 
 def test_the_scene_is_what_it_says(killed_scene: Scene) -> None:
@@ -78,6 +82,11 @@ def test_rows_stand_at_the_best_offset_or_know_how_many_records_are_read_twice(
     with capsys.disabled():
         print(f"\n{score}")
     assert not score.complaints, told(score.complaints)
+    # Left out are rows of which retention or the cleaner has taken records: these work on 4 of the 14 partitions.
+    assert score.pooled >= POOLED * score.rows, f"{score}"
+    assert len(score.pooled_short) <= SHORT * score.pooled, "\n\n".join(text for _, text in score.pooled_short[:8])
+    assert score.excused[UNNAMED_SECOND_COPY] <= EXCUSED * score.rows, f"{score}"
+    assert set(+score.excused) <= {UNNAMED_SECOND_COPY, SUPERSEDED}, f"{score}"
 
 
 def test_the_kcg_form_holds_the_set_rows_and_nothing_else(cutover: Cutover) -> None:
@@ -225,7 +234,7 @@ def test_where_nothing_is_read_twice_real_consumers_read_exactly_what_they_had_n
         if len(read) != len(set(read)) or not exactly:
             wrong[group, topic, p] = (row, len(read), len(owed))
     assert not wrong, f"{cutover.scene}: (row, read, owed) {wrong}"
-    # How many depends on how much MM2 copied again after the kill, which a slow machine makes more of.
+    # How many depends on how much MM2 copied again after the kills.
     assert looked > KILLED_COMMITS // 10, f"{cutover.scene}: only {looked} rows"
 
 
