@@ -113,13 +113,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("kill", range(ALL_KILLS if metafunc.config.getoption("--long") else KILLS))
 
 
-def killed_at(commands: CommandLine, plan: Plan, path: Path, size: int) -> Path:
+def killed_at(commands: CommandLine, plan: Plan, path: Path, size: int, *options: str) -> Path:
     """Run apply until its journal has so many bytes, and would get one more; return the journal.
 
     The kernel ends it there, by a signal that nothing in it handles, as it does for -9: a kill from outside comes late
     on a busy machine, or when apply is done.
     """
-    arguments = ("apply", path.name, *commands.clusters, "--approve", plan.fingerprint, "--execute")
+    arguments = ("apply", path.name, *commands.clusters, "--approve", plan.fingerprint, "--execute", *options)
     process = subprocess.run(
         [sys.executable, "-c", ENDED_BY_A_FILE_TOO_LARGE, *arguments],
         cwd=commands.folder,
@@ -138,8 +138,8 @@ def killed_at(commands: CommandLine, plan: Plan, path: Path, size: int) -> Path:
 
 
 def killed_early(ground: Ground, commands: CommandLine, plan: Plan, path: Path) -> frozenset[str]:
-    """Run apply and kill it when it has written its first groups; return those that its journal tells of."""
-    journal = killed_at(commands, plan, path, ground.journal_size(PLAIN) // 2)
+    """Run apply, with few groups at a time, and kill it half-way; return the groups that its journal tells of."""
+    journal = killed_at(commands, plan, path, ground.journal_size(PLAIN) // 2, "--concurrency", "1")
     written = frozenset(read_history(journal.read_bytes(), journal.name, plan.fingerprint).applied)
     assert 0 < len(written) < GROUPS, f"{len(written)} of {GROUPS} groups were begun"
     return written

@@ -106,14 +106,14 @@ class MirrorMaker:
         self.process.resume()
 
     def copying_held(self) -> AbstractContextManager[None]:
-        """Let it write one more request of copies, and then none until the end of the block."""
+        """Let it write one more request of copies, and then none; it is to be killed in the block."""
         return self._held(self.copying_client)
 
     @contextmanager
     def recording_held(self) -> Iterator[None]:
-        """In the block it goes on copying, and does not record how far it is: the next run copies that again.
+        """Let it go on copying, and not record how far it is; it is to be killed in the block.
 
-        With exactly-once it goes on recording, which it does with the copies.
+        The next run copies again what was not recorded. With exactly-once it is recorded with the copies all the same.
         """
         with self._held(self.recording_client):
             before = self.progress.recorded_end()
@@ -123,7 +123,10 @@ class MirrorMaker:
             yield
 
     def _held(self, client: str) -> AbstractContextManager[None]:
-        """A request over its quota is written; the next has to wait for as many seconds as that had bytes."""
+        """A request over its quota is written; the next has to wait for as many seconds as that had bytes.
+
+        The broker lets that connection wait even where the quota is gone meanwhile.
+        """
         return quota(self.progress.target_bootstrap, {"client-id": client}, {"producer_byte_rate": 1})
 
     def wait_until_replicated(
