@@ -166,3 +166,5 @@ def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
     looks = [comparer.compare([work], Limits(100, None), unheard) for _ in range(2)]
     assert [look.equalities for look in looks] == [{"t": Equality.WITHOUT_TIMESTAMP}] * 2
     assert all(isinstance(look.answers[place].places[20], Unmatched) for look in looks)
+    first, again = ((look.source_bytes, look.target_bytes) for look in looks)
+    assert min(first) > 0 and again == (0, 0)
