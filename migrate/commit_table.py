@@ -45,11 +45,12 @@ class CommitTable(Mapping[TopicPartition, Commit]):
     """Committed offsets by partition, in the order in which they were given.
 
     `offsets` has an item for each of `partitions`; so have `metadata` and `epochs` (leader epochs, None for none),
-    unless they are empty, which says that no commit has any. Raises `ValueError` if one has another length, or a
-    partition comes twice.
+    unless they are empty, which says that no commit has any. `without_offset` are partitions committed at -1, which
+    brokers take and everybody reads as nothing committed: they are not in the mapping. Raises `ValueError` if one has
+    another length, or a partition comes twice.
     """
 
-    __slots__ = ("_epochs", "_metadata", "_offsets", "_places")
+    __slots__ = ("_epochs", "_metadata", "_offsets", "_places", "without_offset")
 
     def __init__(
         self,
@@ -57,7 +58,9 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         offsets: Iterable[int],
         metadata: Sequence[str] = (),
         epochs: Sequence[int | None] = (),
+        without_offset: Iterable[TopicPartition] = (),
     ) -> None:
+        self.without_offset = tuple(without_offset)
         self._places = _places(tuple(partitions))
         self._offsets = array("q", offsets)
         self._metadata = tuple(metadata) if any(metadata) else ()
@@ -151,7 +154,8 @@ class CommitTable(Mapping[TopicPartition, Commit]):
 
     def __reduce__(self) -> Any:
         # The tuple of partitions is one object for all groups that share it, so it travels once.
-        return CommitTable, (self._places.partitions, self._offsets, self._metadata, self._epochs)
+        columns = self._offsets, self._metadata, self._epochs, self.without_offset
+        return CommitTable, (self._places.partitions, *columns)
 
 
 class _TableItems(ItemsView[TopicPartition, Commit]):
@@ -269,6 +273,11 @@ def has_metadata(commits: Commits) -> bool:
     if isinstance(commits, CommitTable):
         return commits.has_metadata
     return any(commit.metadata for commit in commits.values())
+
+
+def without_offset(commits: Commits) -> tuple[TopicPartition, ...]:
+    """Return the partitions with a commit of -1, as far as the commits are as they were read."""
+    return commits.without_offset if isinstance(commits, CommitTable) else ()
 
 
 def has_epochs(commits: Commits) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -159,7 +160,7 @@ class FakeCluster:
         failure = self._scripted("commits", group)
         if failure is None and group in self.unstable and require_stable:
             failure = Failure("UNSTABLE_OFFSET_COMMIT", "open transaction", retriable=True)
-        return failure or dict(self.offsets.get(group, {}))
+        return failure or copy(self.offsets.get(group, {}))
 
     def surface(self, group: str) -> None:
         """Let the oldest append of a group that nobody has seen become visible."""

@@ -103,8 +103,9 @@ class TopicFacts:
 class GroupNames:
     """The groups of the plan, and those that are not in it.
 
-    `never_committed` maps a group to the partitions of its topics that it has no commit for, `unseen_topics` to those
-    that it has checkpoints on and the source does not list. `unstable` have transactional offsets pending.
+    `never_committed` maps a group to the partitions of its topics that it has no commit for, `without_offset` to those
+    where its commit is -1, `unseen_topics` to those that it has checkpoints on and the source does not list. `unstable`
+    have transactional offsets pending.
     `checkpointed_only` are groups that MM2 checkpointed and the source does not list; `unknown_names` the names asked
     for that no cluster lists; `unknown_when_down` the patterns of groups that MM2 keeps no checkpoints of.
     `other_kinds` are the kinds of groups inside the filters that are no consumer groups ("share", "streams"), a
@@ -118,6 +119,7 @@ class GroupNames:
     """
 
     never_committed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    without_offset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unseen_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unstable: frozenset[str] = frozenset()
     checkpointed_only: tuple[str, ...] = ()

@@ -347,9 +347,12 @@ def source_down(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
 @judges(checks.PARTITIONS_NEVER_COMMITTED)
 def never_committed(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Name partitions of a group's topics where `auto.offset.reset` will decide."""
-    for group, partitions in sorted(facts.groups.never_committed.items()):
+    never, without = facts.groups.never_committed, facts.groups.without_offset
+    for group in sorted(never.keys() | without.keys()):
+        seen = [f"none on {some(never[group])}"] if group in never else []
+        seen += [f"a commit without an offset (-1) on {some(without[group])}"] if group in without else []
         yield checks.PARTITIONS_NEVER_COMMITTED.warns(
-            group, "a commit on every partition of its topics", f"none on {some(partitions)}",
+            group, "a commit on every partition of its topics", ", ".join(seen),
             "There auto.offset.reset decides on the target: set it to earliest, or use --uncommitted earliest. Once "
             "consumers have committed there, a rollback removes the planned offsets one by one, which takes Java.",
         )  # fmt: skip

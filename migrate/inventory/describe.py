@@ -7,6 +7,7 @@ that are committed and that no member has.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from migrate.commit_table import without_offset
 from migrate.described_group import GroupMember, ListedGroup
 from migrate.inventory.listing import GroupLag, lag_of
 from migrate.inventory.read import ClusterGroups, not_shown
@@ -34,13 +35,17 @@ class PartitionLine:
 
 @dataclass(frozen=True, slots=True)
 class DescribedGroup:
-    """A group and its partitions. `commits_unread` says why its commits could not be read, None where they were."""
+    """A group and its partitions. `commits_unread` says why its commits could not be read, None where they were.
+
+    `without_offset` counts commits of -1, which brokers take, and which are read as nothing committed.
+    """
 
     group: str
     listed: ListedGroup
     commits_unread: Failure | None
     lag: GroupLag | Failure
     lines: tuple[PartitionLine, ...]
+    without_offset: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -61,10 +66,11 @@ def _described(read: ClusterGroups, name: str) -> DescribedGroup:
     lines = tuple(_lines(read, group, commits))
     if isinstance(answer, Failure):
         return DescribedGroup(name, group, answer, answer, lines)
+    without = len(without_offset(commits))
     # Part of a lag would be taken for the whole.
     if (hidden := not_shown(read, name)) is not None:
-        return DescribedGroup(name, group, None, hidden, lines)
-    return DescribedGroup(name, group, None, lag_of(commits, read.log_ends), lines)
+        return DescribedGroup(name, group, None, hidden, lines, without)
+    return DescribedGroup(name, group, None, lag_of(commits, read.log_ends), lines, without)
 
 
 def _lines(read: ClusterGroups, group: ListedGroup, commits: Commits) -> Iterator[PartitionLine]:
@@ -81,6 +87,6 @@ def _lines(read: ClusterGroups, group: ListedGroup, commits: Commits) -> Iterato
             taken.add(place)
             yield line(place, member)
     # A partition that a member has is shown there; without this, all commits of a stopped group would be missing.
-    for place in sorted(commits):
+    for place in sorted({*commits, *without_offset(commits)}):
         if place not in taken:
             yield line(place, None)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from migrate.commit_table import without_offset
 from migrate.described_group import ListedGroup
 from migrate.model import ClusterFacts, Commits, Failure, Side, TopicPartition
 from migrate.ports import EveryKindReader, GroupReader
@@ -111,7 +112,7 @@ def _clocks(reader: GroupRecordsReader, read: ClusterGroups, timer: Timer) -> Of
 def places_of(read: ClusterGroups, group: str) -> set[TopicPartition]:
     """Return the partitions that a group has committed on or is assigned, as far as that is known."""
     commits = read.commits[group]
-    committed = set() if isinstance(commits, Failure) else set(commits)
+    committed = set() if isinstance(commits, Failure) else {*commits, *without_offset(commits)}
     return committed | assigned_to(read.groups[group])
 
 

@@ -342,13 +342,14 @@ def _commits(answer: Any) -> Commits | Failure:
             failure = failure_of(partition.error)
             where = f"{partition.topic}-{partition.partition}"
             return Failure(failure.code, f"{where}: {failure.message}", failure.retriable)
-    # -1001 without an error is Kafka's "nothing committed": the partition is listed, the commit is not.
+    # -1001 without an error is a commit of -1: asked for all partitions, brokers list none without a commit.
+    without = [TopicPartition(intern(p.topic), p.partition) for p in listed if p.offset < 0]
     committed = [partition for partition in listed if partition.offset >= 0]
     # In few steps for each partition: a large cluster has a million of them.
     columns = map(_COMMIT, committed)
     topics, partitions, offsets, epochs = zip(*columns, strict=True) if committed else ((), (), (), ())
     metadata = list(map(_metadata, committed))
-    return CommitTable(partitions_of(tuple(map(intern, topics)), partitions), offsets, metadata, epochs)
+    return CommitTable(partitions_of(tuple(map(intern, topics)), partitions), offsets, metadata, epochs, without)
 
 
 def _metadata(partition: Any) -> str:

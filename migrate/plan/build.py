@@ -175,6 +175,7 @@ def _group_names(request: PlanRequest, survey: Survey) -> GroupNames:
     )
     return GroupNames(
         never_committed=_never_committed(survey),
+        without_offset={g: tuple(map(str, p)) for g, p in survey.selected.without_offset.items()},
         unseen_topics={} if down else _unseen_topics(request, survey),
         unstable=survey.unstable,
         checkpointed_only=() if down else tuple(sorted(only_checkpointed)),
@@ -392,7 +393,7 @@ def _shapes(flow: Flow, mm2: Mm2Records) -> tuple[TopicShape, ...]:
 def _never_committed(survey: Survey) -> dict[str, tuple[str, ...]]:
     missing: dict[str, tuple[str, ...]] = {}
     for group, partitions in sorted(partitions_by_group(survey.keys).items()):
-        committed = set(partitions)
+        committed = {*partitions, *survey.selected.without_offset.get(group, ())}
         absent = tuple(
             f"{topic}-{partition}"
             for topic in sorted({place.topic for place in partitions})

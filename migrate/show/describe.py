@@ -103,14 +103,15 @@ def _group_line(group: DescribedGroup, width: int, colour: bool) -> Iterator[str
         lag = "lag not visible"
     elif group.lag.records is None:
         is_unseen = group.lag.unknown or any(_may_be_committed(line) for line in group.lines)
-        lag = "lag not known" if is_unseen else "nothing committed"
+        lag = "lag not known" if is_unseen or group.without_offset else "nothing committed"
     else:
         lag = f"lag {group.lag.records}"
         lag += f" (not known of {many(group.lag.unknown, 'partition')})" * bool(group.lag.unknown)
     beyond = 0 if isinstance(group.lag, Failure) else group.lag.beyond
     ahead = [f"{many(beyond, 'commit')} beyond the log's end"] if beyond else []
+    without = [f"{many(group.without_offset, 'commit')} without an offset (-1)"] if group.without_offset else []
     head = f"{name(group.group)}  {state}"
-    text = "; ".join([kind, *parts, lag, *ahead])
+    text = "; ".join([kind, *parts, lag, *ahead, *without])
     yield from headed(head, shade if colour else None, wrapped(text, width, f"{head}  ", "    "))
 
 

@@ -14,7 +14,14 @@ from migrate.survey.offsets_export import (
     OffsetsPin,
 )
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from migrate.survey.offsets_wire import BROKEN_KEY, BROKEN_VALUE, COMMIT_WITH_OTHER_TAGS, OTHER_TYPE, TYPE_NAMES
+from migrate.survey.offsets_wire import (
+    BROKEN_KEY,
+    BROKEN_VALUE,
+    COMMIT_WITH_OTHER_TAGS,
+    COMMIT_WITHOUT_OFFSET,
+    OTHER_TYPE,
+    TYPE_NAMES,
+)
 from migrate.text import bytes_text, many, safe, some
 
 NAMED = 10
@@ -111,6 +118,8 @@ def _reason(reason: str, words: Mapping[str, str]) -> str:
         return f"of a type that is not exported, {_label(reason)}"
     if reason.startswith((BROKEN_KEY, BROKEN_VALUE)):
         return f"that cannot be decoded, {reason}"
+    if reason == COMMIT_WITHOUT_OFFSET:
+        return "commits without an offset (-1), which are read as nothing committed"
     return words[reason]
 
 

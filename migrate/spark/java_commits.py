@@ -147,13 +147,15 @@ def _is_timeout(answer: Commits | Failure) -> bool:
 
 
 def _commits(values: Mapping[str, Mapping[str, Any] | None]) -> Commits:
-    """Read one group's map as Jackson writes it; a key is "topic-partition". NULL means nothing is committed."""
-    places, commits = [], []
+    """Read one group's map as Jackson writes it; a key is "topic-partition". NULL is a commit of -1."""
+    places, commits, without = [], [], []
     for name, value in values.items():
-        if value is not None:
-            topic, _, partition = name.rpartition("-")
-            places.append(TopicPartition(intern(topic), int(partition)))
+        topic, _, partition = name.rpartition("-")
+        place = TopicPartition(intern(topic), int(partition))
+        if value is None:
+            without.append(place)
+        else:
+            places.append(place)
             commits.append(value)
-    return CommitTable(
-        places, *([commit[field] for commit in commits] for field in ("offset", "metadata", "leaderEpoch"))
-    )
+    offsets, metadata, epochs = ([commit[f] for commit in commits] for f in ("offset", "metadata", "leaderEpoch"))
+    return CommitTable(places, offsets, metadata, epochs, without)

@@ -106,7 +106,7 @@ def labelled(frame: "DataFrame") -> "DataFrame":
         f" when not ({texts}) then '{Fault.INVALID_UTF8}'"
         f" when {is_commit} and substring(key, -4, 1) >= X'80' then '{Fault.NEGATIVE}' end"
     )
-    faults = " ".join(f"when shape = {code} then '{wire.BROKEN_VALUE}{fault}'" for fault, code in BROKEN.items())
+    faults = " ".join(f"when shape = {code} then '{wire.label_of(fault)}'" for fault, code in BROKEN.items())
     named = (
         f"case when fault is not null then concat('{wire.BROKEN_KEY}', fault)"
         f" when record_type not in ({_COMMITS}, {_GROUPS}) then concat('{wire.OTHER_TYPE}', record_type)"
@@ -279,6 +279,7 @@ def _shape() -> str:
         f"case when version > {wire.NEWEST_VERSION} then {BROKEN[Fault.UNKNOWN_VERSION]}"
         f" when not coalesce(if(version = 4, {tags_fit}, {commit_end}), false) then {BROKEN[Fault.BAD_LENGTH]}"
         f" when not {is_utf8('substring(value, text.at, text.size)')} then {BROKEN[Fault.INVALID_UTF8]}"
+        f" when substring(value, 3, 8) = X'{'FF' * 8}' then {BROKEN[Fault.WITHOUT_OFFSET]}"
         f" when substring(value, 3, 1) >= X'80' then {BROKEN[Fault.NEGATIVE]}"
         f" when {other_tags} then {COMMIT_WITH_OTHER_TAGS} else {COMMIT} end"
     )

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache
+from types import MappingProxyType
 
-from migrate.commit_table import GroupCommits
+from migrate.commit_table import GroupCommits, without_offset
 from migrate.errors import ClusterError
 from migrate.mm2.checkpoint_table import topics_with_checkpoints
 from migrate.mm2.topics import CheckpointReading
@@ -41,7 +42,9 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
     _refuse_failures(answers, listed, alias, request.filters)
     commits = {group: answer for group, answer in answers.items() if not isinstance(answer, Failure)}
     unstable = frozenset(group for group in unstable if request.filters.group_verdict(group) is None)
-    return within_filters(commits, request, unstable, frozenset(group for group, answer in answers.items() if answer))
+    without = {group: places for group, of_group in commits.items() if (places := without_offset(of_group))}
+    seen = frozenset(group for group, answer in answers.items() if answer) | without.keys()
+    return within_filters(commits, request, unstable, seen, without=without)
 
 
 def from_checkpoints(reading: CheckpointReading, request: PlanRequest) -> SelectedCommits:
@@ -83,8 +86,9 @@ def within_filters(
     unstable: frozenset[str],
     groups_seen: frozenset[str],
     witness: TopicWitness | None = None,
+    without: Mapping[str, Collection[TopicPartition]] = MappingProxyType({}),
 ) -> SelectedCommits:
-    """Sort commits into those inside the filters and what the filters take."""
+    """Sort commits into those inside the filters and what the filters take; `without` are commits without an offset."""
     kept: dict[str, Commits] = {}
     filtered: Counter[str] = Counter()
     for group, of_group in commits.items():
@@ -96,7 +100,14 @@ def within_filters(
             kept[group] = of_group
     read = sum(map(len, commits.values()))
     unfiltered = commits if request.positions else {}
-    return SelectedCommits(GroupCommits(kept), read, filtered, unstable, groups_seen, witness, unfiltered=unfiltered)
+    inside = {
+        group: tuple(place for place in places if request.filters.verdict(group, place.topic) is None)
+        for group, places in without.items()
+    }
+    return SelectedCommits(
+        GroupCommits(kept), read, filtered, unstable, groups_seen, witness, unfiltered=unfiltered,
+        without_offset={group: places for group, places in inside.items() if places},
+    )  # fmt: skip
 
 
 def read_priors(

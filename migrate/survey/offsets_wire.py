@@ -43,6 +43,8 @@ GROUP_TOMBSTONE = "group-tombstone"
 OTHER_TYPE = "type-"
 BROKEN_KEY = "undecodable-key:"
 BROKEN_VALUE = "undecodable-value:"
+COMMIT_WITHOUT_OFFSET = "commit-without-offset"
+NO_OFFSET = -1
 
 # Of each member of a classic group, by version: string, nullable string, int32, bytes, tags.
 MEMBER_FIELDS = ("SSSIBB", "SSSIIBB", "SSSIIBB", "SNSSIIBB", "SNSSIIBBT")
@@ -63,6 +65,8 @@ class Fault(StrEnum):
     UNKNOWN_TAGS = "unknown-tags"
     INVALID_UTF8 = "invalid-utf8"
     NEGATIVE = "negative"
+    # No fault of the bytes: brokers take a commit of -1, which everybody reads as nothing committed.
+    WITHOUT_OFFSET = "without-offset"
 
 
 class OffsetsKey(NamedTuple):
@@ -158,14 +162,19 @@ def label(key: bytes | None, value: bytes | None) -> str:
             return COMMIT_TOMBSTONE
         commit = decode_commit(value)
         if isinstance(commit, Fault):
-            return BROKEN_VALUE + commit
+            return label_of(commit)
         return COMMIT_WITH_OTHER_TAGS if commit.other_tags else COMMIT
     if decoded.record_type not in GROUP_KINDS:
         return f"{OTHER_TYPE}{decoded.record_type}"
     if value is None:
         return GROUP_TOMBSTONE
     group = decode_group(decoded.record_type, value)
-    return BROKEN_VALUE + group if isinstance(group, Fault) else GROUP
+    return label_of(group) if isinstance(group, Fault) else GROUP
+
+
+def label_of(fault: Fault) -> str:
+    """Name a record by what is wrong with its value."""
+    return COMMIT_WITHOUT_OFFSET if fault is Fault.WITHOUT_OFFSET else BROKEN_VALUE + fault
 
 
 def decode_key(key: bytes | None) -> OffsetsKey | Fault:
@@ -209,7 +218,7 @@ def decode_commit(value: bytes) -> CommitValue | Fault:
     except _Broken as broken:
         return broken.fault
     if offset < 0:
-        return Fault.NEGATIVE
+        return Fault.WITHOUT_OFFSET if offset == NO_OFFSET else Fault.NEGATIVE
     leader_epoch = epoch if epoch >= 0 else None
     end_ms = expires_ms if expires_ms >= 0 else None
     return CommitValue(version, offset, leader_epoch, metadata, committed_ms, end_ms, topic_id, other_tags)

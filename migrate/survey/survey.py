@@ -171,7 +171,7 @@ class SelectedCommits:
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
     `witness` is what the offsets topic says, None where it was not read for them. `as_of` is None where `commits` are
     those of now. `unfiltered` are all that were read, by group, where holders of positions are beside the groups: one
-    of a filtered group's name is compared with it.
+    of a filtered group's name is compared with it. `without_offset` are, by group, the partitions with a commit of -1.
     """
 
     commits: GroupCommits
@@ -182,6 +182,7 @@ class SelectedCommits:
     witness: TopicWitness | None = None
     as_of: AsOf | None = None
     unfiltered: Mapping[str, Commits] = field(default_factory=dict)
+    without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
 
     @property
     def groups(self) -> frozenset[str]:

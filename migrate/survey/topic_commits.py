@@ -45,6 +45,7 @@ class TopicCommits:
     it is never passed off as the newest. `undecodable_keys` counts keys of commits that cannot be decoded: whose they
     are is not known. Where an earlier time was asked for, `then` are the commits of then, `gone` the places whose
     records are all of later (compaction may have taken an earlier one), and `none_then` those that had no commit then.
+    `without_offset` are the partitions whose newest commit is -1.
     """
 
     commits: Mapping[str, Commits]
@@ -53,6 +54,7 @@ class TopicCommits:
     then: Mapping[str, Commits] = field(default_factory=dict)
     gone: frozenset[GroupPartition] = frozenset()
     none_then: frozenset[GroupPartition] = frozenset()
+    without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
 
 
 class NewestOf(IntEnum):
@@ -124,7 +126,7 @@ def newest_record(log_partition: int, key: bytes | None, value: bytes | None, ro
     place = about.group, about.topic or "", about.partition or 0, log_partition
     said = wire.decode_commit(value) if value is not None else None
     if said is None or isinstance(said, wire.Fault):
-        label = wire.COMMIT_TOMBSTONE if said is None else wire.BROKEN_VALUE + said
+        label = wire.COMMIT_TOMBSTONE if said is None else wire.label_of(said)
         return NewestRecord(*place, label, 0, "", NO_EPOCH, role)
     label = wire.COMMIT_WITH_OTHER_TAGS if said.other_tags else wire.COMMIT
     epoch = NO_EPOCH if said.leader_epoch is None else said.leader_epoch
@@ -194,6 +196,7 @@ def commits_of(
     by_group: dict[int, dict[str, _OfGroup]] = {role: defaultdict(_OfGroup) for role in NewestOf}
     undecodable: dict[str, dict[TopicPartition, str]] = defaultdict(dict)
     undecodable_keys = 0
+    without: dict[str, list[TopicPartition]] = defaultdict(list)
     places: dict[int, set[GroupPartition]] = {role: set() for role in NewestOf}
     none_then: set[GroupPartition] = set()
     own = cache(partial(partition_of, partitions=partitions))
@@ -210,15 +213,20 @@ def commits_of(
             continue
         if record.label in (wire.COMMIT, wire.COMMIT_WITH_OTHER_TAGS):
             by_group[record.role][record.group].records.append(record)
-        elif record.label != wire.COMMIT_TOMBSTONE:
+        elif record.label not in (wire.COMMIT_TOMBSTONE, wire.COMMIT_WITHOUT_OFFSET):
             undecodable[record.group][record.place] = record.label.removeprefix(wire.BROKEN_VALUE)
         elif record.role == NewestOf.THEN:
             none_then.add(record.key)
+        elif record.label == wire.COMMIT_WITHOUT_OFFSET:
+            without[record.group].append(record.place)
         if is_as_of:
             places[record.role].add(record.key)
     commits, then = ({g: each.table() for g, each in sorted(by_group[role].items())} for role in NewestOf)
     gone = places[NewestOf.LIVE] - places[NewestOf.THEN] if is_as_of else set[GroupPartition]()
-    return TopicCommits(commits, dict(undecodable), undecodable_keys, then, frozenset(gone), frozenset(none_then))
+    without_offset = {group: tuple(sorted(places)) for group, places in sorted(without.items())}
+    return TopicCommits(
+        commits, dict(undecodable), undecodable_keys, then, frozenset(gone), frozenset(none_then), without_offset
+    )
 
 
 @dataclass
@@ -287,6 +295,7 @@ def from_offsets_topic(
     with _naming_the_other_way():
         pin, told = persistently(read_once)
     seen = frozenset(group for group, commits in told.commits.items() if commits) | told.undecodable.keys()
+    seen |= told.without_offset.keys()
     # Of a group in a partition that nobody read it is not known that it has none: it counts, as a name at least.
     seen |= {group for group in listed if partition_of(group, pin.partitions) not in pin.logs}
     witness = _witness(pin, told, listed, filters)
@@ -297,7 +306,8 @@ def from_offsets_topic(
         selected = within_filters(then, request, _unstable(pin, listed, filters), seen | told.then.keys(), witness)
         return replace(selected, as_of=_as_of(told, listed, filters))
     commits = {group: told.commits[group] for group in sorted(listed & told.commits.keys())}
-    return within_filters(commits, request, _unstable(pin, listed, filters), seen, witness)
+    without = {group: places for group, places in told.without_offset.items() if group in listed}
+    return within_filters(commits, request, _unstable(pin, listed, filters), seen, witness, without)
 
 
 def with_missing(

@@ -158,6 +158,15 @@ def test_a_newest_record_that_cannot_be_decoded_hides_the_older_one(quick):
     assert lines == [] and found.left_out == {"superseded": 1, "undecodable-value:bad-length": 1}
 
 
+def test_a_commit_without_an_offset_hides_the_older_one_and_is_left_out_by_its_name_and_not_lost(quick):
+    records = [commit(offset=1), commit(offset=-1), commit("h", offset=2)]
+    found, lines = exported(quick, records, ExportRequest())
+    assert [line["group"] for line in lines] == ["h"] and found.lost == {}
+    assert found.left_out == {"superseded": 1, "commit-without-offset": 1}
+    history, lines = exported(quick, records, ExportRequest(history=True))
+    assert [line["offset"] for line in lines] == [1, 2] and history.left_out == {"commit-without-offset": 1}
+
+
 def test_a_tombstone_takes_the_commit_away_and_is_told_where_it_is_asked_for(quick):
     records = [commit(offset=1), gone(commit()), commit("h", offset=2)]
     assert [line["group"] for line in exported(quick, records, ExportRequest())[1]] == ["h"]

@@ -1,8 +1,10 @@
 """Partitions of groups, line by line: every one that is committed or assigned is there once for each member."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
 from migrate.inventory.describe import describe_groups
 from migrate.model import Commit, Failure, TopicPartition
@@ -46,6 +48,27 @@ def test_lag_is_the_end_less_the_commit_negative_where_the_commit_is_beyond_it()
 def test_a_partition_that_was_never_committed_has_an_end_and_no_lag():
     (line,) = described(group(member(orders=(1,))), {}).lines
     assert (line.committed, line.log_end, line.lag) == (None, 100, None)
+
+
+@pytest.mark.parametrize("members", [(), (member(t=(1,)),)])
+def test_a_commit_without_an_offset_is_a_line_as_in_kafkas_tool_and_named(members):
+    """Whether a member has the partition or nobody."""
+    answer = CommitTable([TopicPartition("t", 0)], [60], without_offset=[TopicPartition("t", 1)])
+    cluster = FakeGroups({"g": group(*members)}, committed={"g": answer}, partitions={"t": 2})
+    found = read(cluster)
+    text = "\n".join(description_lines(found, describe_groups(found), 200, False))
+    lines = {tuple(line.split()[1:6]) for line in text.splitlines() if line.split()[:2] == ["g", "t"]}
+    assert lines == {("t", "0", "60", "100", "40"), ("t", "1", "-", "100", "-")}
+    assert "lag 40; 1 commit without an offset (-1)" in text
+
+
+def test_a_group_whose_only_commit_has_no_offset_has_not_committed_nothing():
+    answer = CommitTable((), (), without_offset=[TopicPartition("t", 1)])
+    cluster = FakeGroups({"g": group()}, committed={"g": answer}, partitions={"t": 2})
+    found = read(cluster)
+    text = "\n".join(description_lines(found, describe_groups(found), 200, False))
+    assert "1 commit without an offset (-1)" in text and "nothing committed" not in text
+    assert [line.committed for line in describe_groups(found)[0].lines] == [None]
 
 
 def test_commits_on_a_topic_that_the_cluster_does_not_show_are_not_none():

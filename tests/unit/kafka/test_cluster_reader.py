@@ -6,6 +6,7 @@ from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.apply.write import WINDOWS_PER_CHUNK
+from migrate.commit_table import without_offset
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.kafka.admin import WORTH_A_WRITER, ConfluentAdmin
 from migrate.kafka.cluster_reader import (
@@ -35,6 +36,15 @@ class Beyond:
 def test_metadata_that_librdkafka_can_not_read_is_some_and_no_fault():
     found = _commits(SimpleNamespace(topic_partitions=[Beyond()]))
     assert found == {TopicPartition("t", 0): Commit(7, UNREAD_METADATA, None)}
+
+
+def test_a_commit_of_minus_1_is_listed_and_has_no_offset():
+    """librdkafka shows -1 as -1001, of a partition that brokers list: they list none without a commit."""
+    listed = [SimpleNamespace(topic="t", partition=p, offset=o, leader_epoch=None, metadata="", error=None)
+              for p, o in ((0, 7), (1, -1001))]  # fmt: skip
+    found = _commits(SimpleNamespace(topic_partitions=listed))
+    assert dict(found) == {TopicPartition("t", 0): Commit(7)}
+    assert without_offset(found) == (TopicPartition("t", 1),)
 
 
 def test_the_partition_counts_of_topics_are_asked_for_once_and_again_for_what_they_do_not_have(monkeypatch):

@@ -1,5 +1,7 @@
 """The closing lines of an export: what was read, written and left out, and why."""
 
+from dataclasses import replace
+
 from migrate.model import Failure, LogRange
 from migrate.show.offsets_export import (
     announcement,
@@ -79,3 +81,10 @@ def test_of_a_topic_it_is_said_how_far_its_log_ends_moved_and_only_what_that_pro
     assert list(short_topic_lines(5, 4)) == [
         "Not there: 5 records were acknowledged, and the topic's log ends moved by 4 only"
     ]
+
+
+def test_a_commit_without_an_offset_is_named_and_nothing_is_missing():
+    exported = Exported({"commit": 1, "commit-without-offset": 2}, {"commit": 1}, {"commit-without-offset": 2})
+    words = "  2 commits without an offset (-1), which are read as nothing committed"
+    assert words in list(summary_lines(exported, PIN, "x", None))
+    assert list(missing_lines(exported, replace(PIN, open_ends={}))) == []

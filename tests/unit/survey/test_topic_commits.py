@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from migrate.commit_table import CommitTable, without_offset
 from migrate.errors import ClusterError, Refused
 from migrate.match.comparison import Limits
 from migrate.mm2.name_map import NameMap
@@ -69,7 +70,8 @@ class FakeTopic:
         for group, places in self.undecodable.items():
             read[group] = {place: c for place, c in read.get(group, {}).items() if place not in places}
         then = () if as_of_ms is None else (self.then, self.gone, self.none_then)
-        return TopicCommits(read, self.undecodable, self.undecodable_keys, *then)
+        without = {group: places for group, c in everything.items() if (places := without_offset(c))}
+        return TopicCommits(read, self.undecodable, self.undecodable_keys, *then, without_offset=without)
 
 
 def newest(group="g", offset=5, partition=0, label="commit", elsewhere=0, epoch=NO_EPOCH, role=NewestOf.LIVE):
@@ -403,7 +405,8 @@ ODD = {
     "no bytes": b"",
     "a version of its own": b"\0\5" + PLAIN[2:],
     "one of before": value(2),
-    "a negative offset": PLAIN[:2] + b"\xff" * 8 + PLAIN[10:],
+    "no offset": PLAIN[:2] + b"\xff" * 8 + PLAIN[10:],
+    "a negative offset": PLAIN[:2] + b"\xff" * 7 + b"\xfe" + PLAIN[10:],
     "a negative length": PLAIN[:14] + b"\xff\xff" + PLAIN[16:],
     "a byte too many": PLAIN + b"x",
     "a byte too few": PLAIN[:-1],
@@ -446,3 +449,32 @@ def test_a_group_told_by_topics_and_by_records_is_one_group() -> None:
         )
     ]
     assert list(commits_of(told, 5).commits["g"]) == [("s", 1), ("t", 0), ("t", 1), ("u", 0), ("u", 1)]
+
+
+@pytest.mark.parametrize("beside", [{}, {1: PLAIN}])
+def test_a_commit_without_an_offset_is_none_and_no_record_that_cannot_be_decoded(beside: dict[int, bytes]) -> None:
+    told = of_one_topic({0: ODD["no offset"], **beside})
+    assert not told.undecodable and set(told.commits.get("g", {})) == {("t", partition) for partition in beside}
+    assert told.without_offset == {"g": (TopicPartition("t", 0),)}
+
+
+def test_where_the_commit_of_then_had_no_offset_there_was_none() -> None:
+    of_then = newest_record(partition_of("g", 5), commit_key("g", "t", 0), ODD["no offset"], NewestOf.THEN)
+    told = commits_of([of_then], 5, is_as_of=True)
+    assert told.none_then == {("g", "t", 0)} and not told.without_offset and not told.undecodable
+
+
+@pytest.mark.parametrize("reader", ["admin", "topic"])
+def test_a_plan_names_commits_without_an_offset_for_what_they_are(reader: str) -> None:
+    source, target, mirror = world()
+    place, alone = TopicPartition("t", 1), TopicPartition("u", 0)
+    source.offsets["g"] = CommitTable([TopicPartition("t", 0)], [60], without_offset=[place])
+    source.offsets["h"] = CommitTable((), (), without_offset=[alone])
+    offsets_topic(source)
+    made = planned(source, target, mirror, FakeTopic(source) if reader == "topic" else None)
+    found = {c.subject: c for c in made.header.checks if c.check == "partitions-never-committed"}
+    assert found["g"].seen == "a commit without an offset (-1) on t-1"
+    assert found["h"].seen == "a commit without an offset (-1) on u-0"
+    assert "auto.offset.reset decides" in found["h"].todo
+    assert not [c for c in made.header.checks if c.check in ("named-groups-exist", "commit-undecodable")]
+    assert {row.key for row in made.rows} == {("g", "t", 0)}
