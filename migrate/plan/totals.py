@@ -21,7 +21,8 @@ class Mm2Comparison:
 
     `behind`: following MM2 would read more records again. `beyond`: MM2 points further than the plan does;
     it may skip records, or the plan is more careful. `skipping`: it does too, where the plan's offset is proven the
-    best, so that MM2 does skip records. `absent`: MM2 has no checkpoint.
+    best, so that MM2 does skip records. `absent`: MM2 has no checkpoint. `other_commit`: its checkpoint is of a later
+    commit than the plan translates, so that the two offsets say nothing of each other.
     """
 
     behind_rows: int = 0
@@ -32,10 +33,11 @@ class Mm2Comparison:
     absent_rows: int = 0
     skipping_rows: int = 0
     skipping_records: int = 0
+    other_commit_rows: int = 0
 
     @property
     def compared_rows(self) -> int:
-        """Rows that have both offsets."""
+        """Rows that have both offsets, of one commit or MM2's of an earlier one."""
         return self.behind_rows + self.beyond_rows + self.equal_rows + self.skipping_rows
 
 
@@ -139,13 +141,16 @@ def _of_positions(plan: Plan) -> PositionTotals:
 
 def compare_with_mm2(rows: PlanRows | GroupRows) -> Mm2Comparison:
     """Compare translations with MM2's newest checkpoints; offsets chosen by option are none, and left out."""
-    behind, beyond, skipping, equal, absent = [], [], [], 0, 0
+    behind, beyond, skipping, equal, absent, other = [], [], [], 0, 0, 0
     fields = ("target_offset", "method", "checkpoint_target_offset", "grade", "target_log_end")
-    for target_offset, method, checkpoint, grade, log_end in rows.values(*fields):
+    commits = rows.values("source_committed", "checkpoint_source_offset")
+    for (target_offset, method, checkpoint, grade, log_end), commit in zip(rows.values(*fields), commits, strict=True):
         if target_offset is None or method is Method.EXPLICIT:
             continue
         if checkpoint is None:
             absent += 1
+        elif is_of_later_commit(*commit):
+            other += 1
         elif (difference := checkpoint - target_offset) < 0:
             behind.append(-difference)
         elif not difference:
@@ -155,8 +160,15 @@ def compare_with_mm2(rows: PlanRows | GroupRows) -> Mm2Comparison:
         else:
             beyond.append(difference)
     return Mm2Comparison(
-        len(behind), sum(behind), len(beyond), sum(beyond), equal, absent, len(skipping), sum(skipping)
+        len(behind), sum(behind), len(beyond), sum(beyond), equal, absent, len(skipping), sum(skipping), other
     )
+
+
+def is_of_later_commit(source_committed: int | None, checkpoint_source_offset: int | None) -> bool:
+    """True where MM2 made its checkpoint of a commit beyond the row's: the group went on, or was set back since."""
+    if source_committed is None or checkpoint_source_offset is None:
+        return False
+    return checkpoint_source_offset > source_committed
 
 
 def is_proven_best(row: Row) -> bool:
@@ -202,7 +214,7 @@ def group_totals(rows: GroupRows) -> GroupTotals:
 
 MM2_SUMS = (
     *(f"{what}_{unit}" for what in ("behind", "beyond", "skipping") for unit in ("rows", "records")),
-    "equal_rows", "absent_rows",
+    "equal_rows", "absent_rows", "other_commit_rows",
 )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ def _left_out(mm2: Mm2Comparison) -> str:
     skipping, beyond = many(mm2.skipping_rows, "row"), many(mm2.beyond_rows, "row")
     parts = (
         (mm2.absent_rows, f"no checkpoint for {many(mm2.absent_rows, 'row')}"),
+        (mm2.other_commit_rows, f"checkpoints of a later commit for {many(mm2.other_commit_rows, 'row')}"),
         (mm2.skipping_rows, f"checkpoints would skip {mm2.skipping_records:,} records on {skipping}"),
         (mm2.beyond_rows, f"checkpoints lie {mm2.beyond_records:,} beyond on {beyond}"),
     )

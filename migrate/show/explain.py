@@ -28,7 +28,7 @@ from migrate.model import (
     may_skip,
 )
 from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
-from migrate.plan.totals import is_proven_best
+from migrate.plan.totals import is_of_later_commit, is_proven_best
 from migrate.plan.translate import why_text
 from migrate.show.group_table import activity_told
 from migrate.show.own_stores import kept_elsewhere
@@ -260,6 +260,11 @@ def _beside_mm2(row: Row, header: Header) -> str:
         checkpoint += f", made when the group stood at {row.checkpoint_source_offset}"
     if row.target_offset is None:
         return checkpoint + "."
+    if is_of_later_commit(row.source_committed, row.checkpoint_source_offset):
+        return (
+            f"{checkpoint}, beyond the commit of this row: it is not compared, for the group went on since its commit "
+            "was read, or was set back."
+        )
     difference = row.checkpoint_target_offset - row.target_offset
     if difference == 0:
         return f"{checkpoint}: the same offset."

@@ -238,6 +238,7 @@ def _beside_mm2(mm2: Mm2Comparison) -> list[str]:
         (mm2.beyond_rows, f"on {beyond} they lie {mm2.beyond_records} records beyond this plan "
                           "(they may skip, or the plan is more careful)"),
         (mm2.equal_rows, f"the same offset on {many(mm2.equal_rows, 'row')}"),
+        (mm2.other_commit_rows, f"not compared on {many(mm2.other_commit_rows, 'row')}: of a later commit"),
         (mm2.absent_rows, f"no checkpoint for {many(mm2.absent_rows, 'row')}"),
     )  # fmt: skip
     return [text for rows, text in parts if rows] or ["nothing to compare"]

@@ -1,5 +1,7 @@
 """What every format adds up: commits, re-reads, and what MM2's newest checkpoints would cost."""
 
+import pytest
+
 from migrate.model import Decision, Grade, Method
 from migrate.plan.totals import compare_with_mm2, group_totals, sums_of, totals
 from migrate.row_table import GroupRows, PlanRows
@@ -20,6 +22,23 @@ def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_
     assert (mm2.beyond_rows, mm2.beyond_records) == (2, 6), "at the log's end there is none to skip"
     assert (mm2.skipping_rows, mm2.skipping_records) == (1, 7)
     assert (mm2.equal_rows, mm2.absent_rows, mm2.compared_rows) == (1, 1, 5)
+
+
+@pytest.mark.parametrize("offset", [640, 650, 657], ids=["behind", "equal", "beyond"])
+def test_a_checkpoint_of_a_later_commit_than_the_plan_translates_is_not_compared(offset: int) -> None:
+    """The group went on after its commit was read, or the commit was set back since the checkpoint."""
+    row = make_row(source_committed=120, checkpoint_source_offset=130, checkpoint_target_offset=offset,
+                   target_offset=650, grade=Grade.EXACT)  # fmt: skip
+    mm2 = compare_with_mm2(GroupRows.of_rows([row]))
+    assert (mm2.other_commit_rows, mm2.compared_rows, mm2.absent_rows) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("committed", [120, 130])
+def test_a_checkpoint_of_the_same_commit_or_of_one_before_skips_what_it_skips(committed: int) -> None:
+    row = make_row(source_committed=committed, checkpoint_source_offset=120, checkpoint_target_offset=657,
+                   target_offset=650, grade=Grade.EXACT)  # fmt: skip
+    mm2 = compare_with_mm2(GroupRows.of_rows([row]))
+    assert (mm2.skipping_rows, mm2.other_commit_rows) == (1, 0)
 
 
 def test_an_offset_that_was_chosen_or_is_not_there_is_not_compared_with_mm2() -> None:

@@ -183,3 +183,11 @@ def test_a_row_of_an_earlier_time_says_where_the_group_is_now():
     lost = make_untranslated(Decision.BLOCK, "commit-as-of-gone", source_committed=None)
     text = " ".join(told(make_plan([lost], settings=settings)).split())
     assert "never committed" not in text and "nothing was committed" in text
+
+
+def test_a_checkpoint_of_a_later_commit_is_said_to_be_one_and_to_skip_nothing():
+    row = make_row(source_committed=120, checkpoint_source_offset=130, checkpoint_target_offset=700,
+                   target_offset=650, grade=Grade.EXACT)  # fmt: skip
+    text = told(make_plan([row]))
+    assert "says 700, made when the group stood at 130, beyond the commit of this row: it is not compared" in text
+    assert "following MM2" not in text and "which may skip" not in text
