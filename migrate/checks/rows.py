@@ -27,7 +27,10 @@ LONGEST_METADATA = 4096
 def row_blocks(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """One result per row that blocks by itself, under the check that its reason names."""
     expectations = {
-        checks.INSIDE_TARGET_LOG: ("an offset inside the target's log", "Plan again; see docs/translation.md."),
+        checks.INSIDE_TARGET_LOG: (
+            "an offset inside the target's log",
+            "Choose --rewind set where the group is beyond the log there; else plan again (docs/translation.md).",
+        ),
         checks.REWIND: ("no committed offset beyond the planned one", "Choose --rewind keep or --rewind set."),
         checks.COMMIT_BEYOND_LOG_END: (
             "a committed offset inside the source's log",

@@ -26,7 +26,7 @@ from migrate.plan.build import judged
 from migrate.plan.decide import HERE, RowDecider
 from migrate.row_table import PlanRows
 from migrate.survey.other_log import OtherLog, OtherTopic
-from migrate.survey.policies import Policies
+from migrate.survey.policies import Policies, Rewind
 from migrate.survey.survey import PlanRequest, Survey
 from migrate.text import many
 
@@ -67,7 +67,9 @@ def translated_commits(
     request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider = HERE
 ) -> TranslatedCommits:
     """Translate every commit of a survey, with policies that choose nothing; with any `decider` the same way."""
-    return TranslatedCommits(*judged(replace(request, policies=Policies()), survey, now_ms, decider))
+    # With another choice, a commit further on the target would block the translation that it is compared with.
+    policies = Policies(rewind=Rewind.SET)
+    return TranslatedCommits(*judged(replace(request, policies=policies), survey, now_ms, decider))
 
 
 def comparison_of(

@@ -80,6 +80,12 @@ def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
             sentence = "The target group is already there, with other metadata: it gets the source commit's."
             return _row(facts, Decision.SET, placed, METADATA_CARRIED, sentence)
         return _row(facts, Decision.KEEP, placed, "already-there", "The target group is already there.")
+    if prior is not None and prior > log.end and policies.rewind is not Rewind.SET:
+        sentence = (
+            f"The target group is at {prior}, beyond the target's log [{log.start}, {log.end}): it is of another log, "
+            f"or a transaction is open there. --rewind set sets {placed.target_offset}."
+        )
+        return _row(facts, Decision.BLOCK, placed, "inside-target-log", sentence)
     if prior is not None and prior > placed.target_offset and policies.rewind is not Rewind.SET:
         beyond = f"{prior - placed.target_offset} beyond the planned {placed.target_offset}"
         ahead = f"The target group is at {prior}, {beyond}"

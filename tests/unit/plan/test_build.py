@@ -13,7 +13,7 @@ from migrate.model import Decision, Failure, GroupState, Level, LogRange, Side, 
 from migrate.plan.plan import PlannedActivity
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
-from migrate.survey.policies import Policies, Uncommitted, Untranslatable, Waiver
+from migrate.survey.policies import Policies, Rewind, Uncommitted, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
@@ -173,6 +173,17 @@ def test_a_group_that_is_alive_at_the_first_look_only_blocks_too():
 
     source.on_call = leave
     assert rows_of(planned(source, target, mirror))["g", "t", 0][2] == "source-group-stopped"
+
+
+@pytest.mark.parametrize("rewind", [Rewind.BLOCK, Rewind.KEEP])
+def test_a_prior_offset_beyond_the_targets_log_blocks_its_group_and_the_check_does_not_pass(rewind):
+    source, target, mirror = world()
+    target.commit("g", "A.t", 0, 4100)
+    plan = planned(source, target, mirror, policies=Policies(rewind=rewind))
+    (found,) = (c for c in plan.header.checks if c.check == "inside-target-log")
+    assert (found.level, found.subject) == (Level.BLOCK, "g/t/0") and "--rewind set" in found.todo
+    assert "g" in plan.blocked_groups()
+    assert not planned(source, target, mirror, policies=Policies(rewind=Rewind.SET)).blocked_groups()
 
 
 def test_partitions_never_committed_are_named_or_given_a_row():

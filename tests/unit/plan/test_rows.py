@@ -116,6 +116,42 @@ def test_a_group_that_stands_beyond_the_planned_offset_is_the_reviewers_choice(r
     assert (made.decision, made.reason, made.target_offset) == (decision, reason, 111)
 
 
+@pytest.mark.parametrize("more", [{}, {"source_log": None}, {"commit": Commit(1001)}])
+@pytest.mark.parametrize(
+    ("rewind", "prior", "decision", "reason"),
+    [
+        (Rewind.BLOCK, 4100, Decision.BLOCK, "inside-target-log"),
+        (Rewind.KEEP, 4100, Decision.BLOCK, "inside-target-log"),
+        (Rewind.SET, 4100, Decision.SET, "rewound"),
+        (Rewind.KEEP, 1101, Decision.BLOCK, "inside-target-log"),
+    ],
+)
+def test_an_offset_beyond_the_targets_log_is_of_another_log_and_never_kept(rewind, prior, decision, reason, more):
+    """As MM2 left it where its target was created anew: consumers there start where auto.offset.reset says."""
+    explicit = {"source-topic-missing": Untranslatable.EARLIEST, "commit-beyond-log-end": Untranslatable.EARLIEST}
+    made = row(Policies(rewind=rewind, untranslatable_by_reason=explicit), prior=Commit(prior), **more)
+    assert (made.decision, made.reason) == (decision, reason)
+    if decision is Decision.BLOCK:
+        assert f"is at {prior}, beyond the target's log [0, 1100)" in made.sentence
+        assert f"--rewind set sets {made.target_offset}" in made.sentence
+
+
+def test_an_offset_at_the_end_of_the_targets_log_is_kept():
+    made = row(Policies(rewind=Rewind.KEEP), prior=Commit(1100))
+    assert (made.decision, made.reason) == (Decision.KEEP, "ahead-kept")
+
+
+def test_an_offset_below_the_targets_log_is_set_as_any_that_lies_behind():
+    made = row(Policies(rewind=Rewind.KEEP), prior=Commit(3), target_log=LogRange(7, 1100))
+    assert made.decision is Decision.SET
+
+
+def test_a_partition_that_was_never_committed_is_held_to_the_targets_log_too():
+    facts = FACTS._replace(commit=None, prior=Commit(4100))
+    made = uncommitted_row(facts, Policies(rewind=Rewind.KEEP))
+    assert (made.decision, made.reason) == (Decision.BLOCK, "inside-target-log")
+
+
 def test_commit_metadata_goes_with_the_offset_and_the_leader_epoch_stays():
     made = row(commit=Commit(150, "streams\x00time", 7), prior=Commit(50, "old"))
     assert (made.decision, made.target_commit) == (Decision.SET, Commit(111, "streams\x00time"))
