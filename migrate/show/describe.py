@@ -191,6 +191,7 @@ def _group_document(group: DescribedGroup) -> dict[str, Any]:
         "coordinator": {"id": node.broker, "host": node.host, "port": node.port} if node else None,
         "lag": None if isinstance(lag, Failure) else lag.records,
         "lag_partitions_unknown": None if isinstance(lag, Failure) else lag.unknown,
+        "commits_without_offset": group.without_offset,
         "partitions": [
             {
                 "topic": line.partition.topic,

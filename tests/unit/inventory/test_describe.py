@@ -1,5 +1,7 @@
 """Partitions of groups, line by line: every one that is committed or assigned is there once for each member."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
 from migrate.inventory.describe import describe_groups
 from migrate.model import Commit, Failure, TopicPartition
-from migrate.show.describe import description_lines
+from migrate.show.describe import description_document, description_lines
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
 partitions = st.frozensets(st.integers(0, 5), max_size=6)
@@ -60,6 +62,9 @@ def test_a_commit_without_an_offset_is_a_line_as_in_kafkas_tool_and_named(member
     lines = {tuple(line.split()[1:6]) for line in text.splitlines() if line.split()[:2] == ["g", "t"]}
     assert lines == {("t", "0", "60", "100", "40"), ("t", "1", "-", "100", "-")}
     assert "lag 40; 1 commit without an offset (-1)" in text
+    (document,) = json.loads("".join(description_document(found, describe_groups(found))))["groups"]
+    offsets = {each["partition"]: each["current_offset"] for each in document["partitions"]}
+    assert document["commits_without_offset"] == 1 and offsets == {0: 60, 1: None}
 
 
 def test_a_group_whose_only_commit_has_no_offset_has_not_committed_nothing():
