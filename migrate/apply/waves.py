@@ -95,33 +95,35 @@ def of_flows(sums: Iterable[WaveSum]) -> dict[Flow, dict[str, GroupStanding]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class GroupLocations:
     """Where groups are that waves have moved both ways, by the names that they have there, sorted.
 
-    `on` are those on each of the two clusters, by alias; `not_certain` those of which the journals do not tell: only
-    some offsets were written, or may have been, or the plan found nothing to write.
+    `on` are those on each of the two clusters, by its alias in the first plan; `not_certain` those of which the
+    journals do not tell: only some offsets were written, or may have been, or the plan found nothing to write.
     """
 
     on: dict[str, list[str]]
     not_certain: list[str]
 
 
-def balances(sums: Iterable[WaveSum]) -> list[Balance]:
-    """Return the balance of each pair of clusters that waves go between both ways, in the order of their first plan."""
+def group_locations(sums: Iterable[WaveSum]) -> list[GroupLocations]:
+    """Return where groups are, for each pair of clusters that waves go between both ways, by their first plan."""
     in_time = sorted(sums, key=lambda counted: counted.wave.plan.header.created_at_ms)
     flows = list(dict.fromkeys(counted.wave.flow for counted in in_time))
     both_ways = [flow for number, flow in enumerate(flows) if flow[::-1] in flows[number + 1 :]]
-    return [_balance([s for s in in_time if s.wave.flow in (flow, flow[::-1])]) for flow in both_ways]
+    return [_locations([s for s in in_time if s.wave.flow in (flow, flow[::-1])]) for flow in both_ways]
 
 
-def _balance(in_time: Sequence[WaveSum]) -> Balance:
+def _locations(in_time: Sequence[WaveSum]) -> GroupLocations:
     """Follow each group from wave to wave; a wave that did not move it leaves it where it was."""
     is_certain: dict[tuple[str, str], bool] = {}
     for counted in in_time:
-        header, called = counted.wave.plan.header, counted.wave.plan.rows.renamed()
+        # By id: another plan may call the same cluster otherwise.
+        source, target = counted.wave.flow
+        called = counted.wave.plan.rows.renamed()
         for group, standing in counted.groups.items():
-            here = header.source_alias, group
-            there = header.target_alias, called.get(group, group)
+            here = source, group
+            there = target, called.get(group, group)
             if standing in (GroupStanding.MOVED, GroupStanding.UNCERTAIN):
                 is_certain.pop(here, None)
                 is_certain[there] = standing is GroupStanding.MOVED
@@ -129,10 +131,10 @@ def _balance(in_time: Sequence[WaveSum]) -> Balance:
                 is_certain.setdefault(here, standing is not GroupStanding.AS_IT_IS)
     first = in_time[0].wave.plan.header
     on = {
-        alias: sorted(group for (where, group), certain in is_certain.items() if where == alias and certain)
-        for alias in (first.source_alias, first.target_alias)
+        alias: sorted(group for (where, group), certain in is_certain.items() if where == cluster and certain)
+        for cluster, alias in zip(in_time[0].wave.flow, (first.source_alias, first.target_alias), strict=True)
     }
-    return Balance(on, sorted({group for (_, group), certain in is_certain.items() if not certain}))
+    return GroupLocations(on, sorted({group for (_, group), certain in is_certain.items() if not certain}))
 
 
 def _standing(group: str, rows: Sequence[Row], wave: Wave) -> GroupStanding:

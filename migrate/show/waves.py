@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.apply.waves import GroupStanding, Wave, WaveSum, balances, of_flows, wave_sum
+from migrate.apply.waves import GroupStanding, Wave, WaveSum, group_locations, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
 from migrate.show.table import columns, layout, names, tally, wrapped
@@ -45,10 +45,10 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         those = sorted({group for groups in flows.values() for group, s in groups.items() if s is standing})
         if those:
             yield from wrapped(f"{standing}: {names(those, NAMED)}", width, "", "  ")
-    for balance in balances(sums):
-        unknown = f"on {' or '.join(map(name, balance.on))}, which these journals do not tell"
+    for located in group_locations(sums):
+        unknown = f"on {' or '.join(map(name, located.on))}, which these journals do not tell"
         yield ""
-        for where, those in [*((f"on {name(a)}", g) for a, g in balance.on.items()), (unknown, balance.not_certain)]:
+        for where, those in [*((f"on {name(a)}", g) for a, g in located.on.items()), (unknown, located.not_certain)]:
             if those:
                 yield from wrapped(f"{where}: {many(len(those), 'group')}: {names(those, NAMED)}", width, "", "  ")
 
@@ -78,7 +78,7 @@ def wave_document(waves: Sequence[Wave]) -> Iterator[str]:
                 }
                 for counted in sums
             ],
-            "balances": [{"on": balance.on, "not_certain": balance.not_certain} for balance in balances(sums)],
+            "locations": [{"on": each.on, "not_certain": each.not_certain} for each in group_locations(sums)],
         },
         indent=1,
     )

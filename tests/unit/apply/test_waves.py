@@ -137,8 +137,8 @@ THERE_AND_BACK = {
 
 
 def places(*paths: Path) -> dict[str, list[str]]:
-    (balance,) = told(*paths)["balances"]
-    return {"A": balance["on"]["A"], "B": balance["on"]["B"], "?": balance["not_certain"]}
+    (located,) = told(*paths)["locations"]
+    return {**located["on"], "?": located["not_certain"]}
 
 
 def test_after_a_failback_the_sum_ends_with_where_each_group_is(waves):
@@ -178,6 +178,17 @@ def test_a_group_that_went_there_back_and_there_again_is_where_the_last_wave_mov
     assert places(*paths)["A"] == ["a"], "what was rolled back did not go"
 
 
+def test_a_failback_whose_plan_calls_the_clusters_otherwise_brings_groups_back_to_the_same_clusters(waves):
+    one, first = waves.plan("wave1.plan", row("a"), created_at_ms=1)
+    waves.apply(one, first, *clusters(first))
+    renamed = THERE_AND_BACK | {"source_alias": "backup", "target_alias": "primary"}
+    back, plan_back = waves.plan("back.plan", row("a"), created_at_ms=2, **renamed)
+    target, source = clusters(plan_back)
+    target.cluster_id, source.cluster_id = "source-id", "target-id"
+    waves.apply(back, plan_back, target, source)
+    assert places(one, back) == {"A": ["a"], "B": [], "?": []}
+
+
 def test_where_a_group_is_that_a_plan_had_nothing_to_write_for_is_not_certain(waves):
     kept = row("kept", decision=Decision.KEEP, reason="already-there", target_prior=60)
     one, _ = waves.plan("wave1.plan", kept, created_at_ms=1)
@@ -185,10 +196,10 @@ def test_where_a_group_is_that_a_plan_had_nothing_to_write_for_is_not_certain(wa
     assert places(one, back) == {"A": [], "B": ["a"], "?": ["kept"]}
 
 
-def test_waves_that_all_go_one_way_have_no_balance(waves):
+def test_waves_that_all_go_one_way_do_not_tell_where_groups_are(waves):
     one, _ = waves.plan("wave1.plan", row("a"))
     two, _ = waves.plan("wave2.plan", row("b"))
-    assert told(one, two)["balances"] == [] and "on A" not in show(one, two).stdout
+    assert told(one, two)["locations"] == [] and "on A" not in show(one, two).stdout
 
 
 def test_one_plan_twice_and_options_for_one_plan_are_wrong_use(waves):
