@@ -140,12 +140,11 @@ def mm2_topics(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
                 Level.WARN, shape.topic, expected, "the source is down: nobody looked", "The plan goes on without it."
             )
         elif not shape.exists:
-            level, more = (Level.BLOCK, "") if shape.named else (Level.WARN, " The plan goes on without it.")
-            todo = f"Check the aliases, the policy's separator and {option}.{more}"
             why = f": {shape.why_not_emitted}" if shape.why_not_emitted else ""
-            yield check.result(
-                level, shape.topic, expected, f"there is no such topic{why}", more.strip() if why else todo
-            )
+            todo = [] if why and not shape.named else [f"Check the aliases, the policy's separator and {option}."]
+            todo += [] if shape.named else ["The plan goes on without it."]
+            level = Level.BLOCK if shape.named else Level.WARN
+            yield check.result(level, shape.topic, expected, f"there is no such topic{why}", " ".join(todo))
         elif not right and wrong:
             yield check.blocks(
                 shape.topic, expected, f"none of its records is one; it holds {kinds}", _wrong_topic_todo(wrong, option)

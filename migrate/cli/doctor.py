@@ -235,7 +235,7 @@ def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
             continue
         admin = views.clients[side]
         why = flow.why_not_emitted(topic)
-        if topic not in views.topics[side] and why:
+        if topic not in views.topics[side] and why and topic not in flow.named:
             yield Examined(Health.WARN, f"MM2's {what}", f"{admin.alias} shows us no topic {topic}: {why}")
             continue
         if topic not in views.topics[side]:

@@ -35,6 +35,12 @@ def test_an_mm2_topic_without_records_is_told_with_the_setting_that_lets_mm2_wri
     assert told.level is Level.WARN and told.seen.endswith(why) and "alias" not in told.todo
 
 
+def test_a_missing_mm2_topic_that_was_named_blocks_with_what_to_do_whatever_lets_mm2_write_none():
+    silent = TopicShape("B", "cp", "checkpoint", False, True, {}, "a setting lets MM2 write no checkpoints")
+    (told,) = found("mm2-checkpoints-topic", shapes=(silent, shape("offset-sync", offset_sync=1)))
+    assert told.level is Level.BLOCK and "--checkpoints-topic" in told.todo and "goes on" not in told.todo
+
+
 def test_a_wrong_topic_is_recognised_by_its_records_and_named():
     wrong = (shape(offset_sync=70, tombstone=2), shape("offset-sync", offset_sync=5))
     result = found("mm2-checkpoints-topic", shapes=wrong)[0]

@@ -176,6 +176,10 @@ def test_a_topic_that_a_setting_lets_mm2_not_write_is_no_failure(clusters, prope
     lines, code = doctor.examine(given, NoProgress(), False, 400, **OPTIONS)
     said = "\n".join(lines)
     assert code == 0 and f"warn  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}: emit.checkpoints" in said
+    # A plan blocks where a topic was named and is missing.
+    named = cluster_options(source="A", target="B", mm2_config=mm2, checkpoints_topic=CHECKPOINTS)
+    lines, code = doctor.examine(named, NoProgress(), False, 400, **OPTIONS)
+    assert code == 1 and f"FAIL  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}" in "\n".join(lines)
 
 
 @pytest.mark.parametrize(
