@@ -27,7 +27,7 @@ LONGEST_MS = 30 * 24 * 3_600_000
 # What says which topics are read and written, and by whose syncs; brokers, versions and addresses may change.
 NAMES = (
     "replication_policy", "separator", "offset_syncs_location", "checkpoints_topic", "offset_syncs_topic",
-    str(RuntimeWord.REPLICATOR), str(RuntimeWord.GROUP_SYNC),
+    str(RuntimeWord.REPLICATOR), str(RuntimeWord.SOURCE_ALIAS), str(RuntimeWord.GROUP_SYNC),
 )  # fmt: skip
 
 
@@ -40,7 +40,8 @@ def refuse_other_names(plan: Plan, flow: Flow) -> None:
     }
     now = dict(flow_names(flow)) | {"source alias": flow.source.alias, "target alias": flow.target.alias}
     for word in ("source alias", "target alias", *NAMES):
-        if (approved := planned.get(word, "")) != (given := now.get(word, "")):
+        # The alias in MM2's settings may be empty, which is not the same as none.
+        if (approved := planned.get(word)) != (given := now.get(word)):
             raise Refused(
                 f"The mandate was approved with {word} {approved or 'unknown'}, and here it is {given or 'unknown'}.",
                 "Give the MM2 configuration that it was made with (environment variables count as well), or have a new "

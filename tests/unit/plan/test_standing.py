@@ -109,3 +109,11 @@ def test_a_mandate_is_not_followed_under_another_alias_which_is_part_of_topics_n
     other = replace(FLOW, **{side: replace(getattr(FLOW, side), alias="Z")})
     with pytest.raises(Refused, match=f"approved with {side} alias [AB], and here it is Z"):
         refuse_other_names(plan, other)
+
+
+def test_a_mandate_is_not_followed_under_another_alias_in_mm2s_settings_whatever_its_topics_are_called():
+    plan = mandated(FLOW)
+    for alias in ("prod", ""):
+        other = replace(FLOW, policy=replace(FLOW.policy, source_alias=alias))
+        with pytest.raises(Refused, match="approved with mm2_source_alias unknown"):
+            refuse_other_names(plan, other)
