@@ -134,7 +134,10 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
             growth=survey.growth,
             foreign_records={} if flow.failback else _foreign_records(survey),
             of_connect=_not_copied(flow, survey),
-            why_perhaps_missing={topic: flow.why_perhaps_not_replicated(topic) for topic in topics if flow.by_mm2},
+            # What is missing on the way back is the original, which MM2 does not make.
+            why_perhaps_missing={}
+            if flow.failback or not flow.by_mm2
+            else {topic: flow.why_perhaps_not_replicated(topic) for topic in topics},
         ),
         groups=_group_names(request, survey),
         mm2=Mm2Facts(

@@ -18,7 +18,7 @@ from migrate.errors import ClusterError
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.flow import Flow, FlowFilter, TopicFilter
+from migrate.mm2.flow import Flow, FlowFilter, Mm2Runtime, TopicFilter
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, ReversedPolicy
 from migrate.mm2.settings import java_pattern
 from migrate.mm2.topics import SyncReading, WindowQuestion
@@ -104,6 +104,15 @@ def test_groups_on_b_get_offsets_on_a() -> None:
     assert plan.is_clean() and plan.header.failback
     assert (plan.header.source_alias, plan.header.target_alias) == ("B", "A")
     assert plan.header.target_topic_ids == {"t": "id-of-t", "u": "id-of-u"}
+
+
+def test_mm2s_transforms_are_no_reason_why_an_original_is_missing() -> None:
+    a, b, mirror = world()
+    del a.ranges[TopicPartition("u", 0)]
+    routed = replace(WAY_THERE, runtime=Mm2Runtime(transforms="Route"))
+    (missing,) = [c for c in planned(a, b, mirror, matched(), way_there=routed).header.checks
+                  if c.check == "target-topic-exists" and c.level is Level.BLOCK]  # fmt: skip
+    assert missing.subject == "A.u" and "transforms" not in missing.todo
 
 
 def test_without_matching_the_swapped_chain_places_rows() -> None:
