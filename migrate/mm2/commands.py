@@ -145,8 +145,10 @@ def _by_rest(site: Mm2Site, partition: TopicPartition) -> Iterator[str]:
 
 def _by_annotation(site: Mm2Site) -> Iterator[str]:
     connector = shell_word((site.names(RuntimeWord.SOURCES) or ["CONNECTOR"])[0])
-    yield "All of the connector's positions, once it is stopped (Strimzi 0.44 and later):"
-    for resource, namespace in _resources(site):
+    resources = list(_resources(site))
+    only = "; only of the resource that copies this topic" if len(resources) > 1 else ""
+    yield f"All of the connector's positions, once it is stopped (Strimzi 0.44 and later){only}:"
+    for resource, namespace in resources:
         yield (
             f"{COMMAND}kubectl{namespace} annotate {KIND} {resource} strimzi.io/connector-offsets=reset "
             f"strimzi.io/mirrormaker-connector={connector}"

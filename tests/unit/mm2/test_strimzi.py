@@ -109,3 +109,5 @@ def test_every_resource_of_a_flow_gets_its_commands(tmp_path):
     for lines in (stopping(site), resetting(site, TopicPartition("orders", 3))):
         words = [shlex.split(line) for line in lines if line.startswith("    ")]
         assert {word for each in words for word in each if word in ("orders", "bills")} == {"orders", "bills"}
+    # Resetting the others would copy their topics again.
+    assert "only of the resource that copies this topic" in " ".join(resetting(site, TopicPartition("orders", 3)))
