@@ -70,7 +70,7 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
                 "waive with --accept group-sync:GROUP.",
             )  # fmt: skip
     elif groups:
-        yield checks.GROUP_SYNC.on_cluster.passes(facts.target.alias, expected, "it is false")
+        yield checks.GROUP_SYNC.on_cluster.passes(facts.target.alias, expected, "MM2 sets none")
 
 
 @judges(checks.MM2_TASKS)

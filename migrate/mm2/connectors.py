@@ -134,7 +134,8 @@ class Described:
                 raise ConfigError(
                     f"{self.origin}: the connectors of {' -> '.join(connectors[0].flow)} do not name the same brokers "
                     f"of {alias}.",
-                    "Name what is of one flow alone; or, if these are one cluster's, make a broker the same in all.",
+                    f"If these are several clusters, describe one flow by client files and without {self.option}; "
+                    "if it is one, name at least one broker in all of them.",
                 )
 
     def _facts(self, copying: list[Connector], checkpointing: list[Connector], overrides: Overrides) -> FlowFacts:

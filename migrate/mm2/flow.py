@@ -311,7 +311,7 @@ class Flow:
     def why_not_emitted(self, topic: str) -> str:
         """Return the setting by which MM2 writes nothing to one of its two topics; "" where it does, or may."""
         if topic == self.checkpoints_topic and self.emits_checkpoints is False:
-            return "emit.checkpoints.enabled or its interval lets MM2 write no checkpoints"
+            return "emit.checkpoints.enabled, its interval or enabled lets MM2 write no checkpoints"
         if topic == self.offset_syncs_topic and self.emits_offset_syncs is False:
             return "emit.offset-syncs.enabled=false lets MM2 write no offset syncs"
         return ""

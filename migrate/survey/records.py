@@ -43,7 +43,8 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
         if of_topic.unknown:
             return Positions(topics, unknown=of_topic.unknown)
         pinned |= of_topic.pinned
-        # A partition that one resource has taken over from another has an old position, too: the lower one is true.
+        # A partition that one resource took over from another has an old position, too. The lower one never calls
+        # copied what is not.
         for place, offset in of_topic.last_copied_offset.items():
             read[place] = min(offset, read.get(place, offset))
     return Positions(topics, read, pinned)

@@ -102,7 +102,9 @@ def test_mm2s_group_sync_blocks_the_groups_that_it_touches_and_unknown_is_no_pas
     assert blocked(group_sync=True, policies=Policies(waivers=(Waiver("group-sync"),))) == set()
     unknown = found("group-sync", group_sync=None)[0]
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
-    assert levels("group-sync") == {"B": Level.PASS}
+    (passed,) = found("group-sync")
+    # The setting itself may be true, where MM2 makes no checkpoints.
+    assert (passed.level, passed.seen) == (Level.PASS, "MM2 sets none")
 
 
 def test_an_mm2_that_has_not_emitted_for_more_than_an_hour_is_named():
