@@ -73,8 +73,8 @@ def stopping(site: Mm2Site) -> Iterator[str]:
             yield from _stopping_connect(site)
         case Mm2Home.STRIMZI:
             yield (
-                f"In {KIND}, set state: stopped for the sourceConnector and the checkpointConnector of this mirror "
-                "(Strimzi 0.38 and later; before, pause: true); state: running starts them again:"
+                "In the KafkaMirrorMaker2 resource, set state: stopped for this mirror's sourceConnector and "
+                "checkpointConnector (Strimzi 0.38 and later; before, pause: true); state: running starts them again:"
             )
             for resource, namespace in _resources(site):
                 yield f"{COMMAND}kubectl{namespace} edit {KIND} {resource}"
