@@ -164,8 +164,9 @@ def kill_amid(lab: Lab, traffic: Traffic) -> None:
     wait_for("record what it has copied", lambda: bool(mirror.progress.recorded()))
     with mirror.recording_held():
         wait_for("copy the first records", lambda: copied(lab) >= KILL_AFTER_RECORDS)
+        # Before the hold: the one request that it lets through may be written at once.
+        before = copied(lab)
         with mirror.copying_held():
-            before = copied(lab)
             traffic.go_on()
             wait_for("copy a few more", lambda: copied(lab) > before)
             mirror.kill()
