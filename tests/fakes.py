@@ -261,6 +261,7 @@ class FakeGroupFacts:
     records: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
     newest_ms: int | None | Failure = None
     compacted: frozenset[str] = frozenset()
+    timestamp_type: str | Failure = "CreateTime"
     asked: list[str] = field(default_factory=list)
     commits: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
 
@@ -282,6 +283,11 @@ class FakeGroupFacts:
 
     def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
         return {topic: "compact" if topic in self.compacted else "delete" for topic in topics}
+
+    def timestamp_types(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        if isinstance(self.timestamp_type, Failure):
+            return self.timestamp_type
+        return dict.fromkeys(topics, self.timestamp_type)
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         return self.newest_ms

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
-from migrate.match.protocol import Why
 from migrate.model import (
     LOG_START,
     CheckResult,
@@ -165,24 +164,15 @@ def target_retention(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
 @judges(checks.ESTIMATED_ROWS)
 def estimated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
-    assumed, on_syncs, on_nothing = 0, Counter[str](), Counter[str]()
+    on_syncs, on_nothing = Counter[str](), Counter[str]()
     for grade, why, lower_kind in rows.values("grade", "why", "lower_kind"):
         if grade is not Grade.ESTIMATED:
             continue
-        if why == Why.TIMESTAMPS_ASSUMED:
-            assumed += 1
-        elif facts.mm2.copies and lower_kind != LOG_START:
+        if facts.mm2.copies and lower_kind != LOG_START:
             on_syncs[why or "not-compared"] += 1
         else:
             on_nothing[why or "not-compared"] += 1
     expected, target = "rows proven by their records", facts.target.alias
-    if assumed:
-        yield checks.ESTIMATED_ROWS.warns(
-            target, expected,
-            f"{many(assumed, 'row')} {'is' if assumed == 1 else 'are'} placed by timestamps alone, and no record shows "
-            "that copies keep theirs",
-            "Loss-free while they do: look at message.timestamp.type of the target's topics.",
-        )  # fmt: skip
     if on_syncs:
         yield checks.ESTIMATED_ROWS.warns(
             target, expected, _resting(on_syncs, "MM2's syncs alone"),

@@ -225,7 +225,8 @@ def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -
         if unguarded and row.why == checks.TIMESTAMPS_NOT_KEPT.name:
             yield checks.TIMESTAMPS_NOT_KEPT.blocks(
                 row.subject, "the source's timestamps on the target",
-                "what records near both logs' ends say: they are not kept (LogAppendTime, or changed on the way)",
+                "nothing shows that they are kept: message.timestamp.type is LogAppendTime or may not be read "
+                "(DESCRIBE_CONFIGS), or too few records have one key and one timestamp on both sides",
                 "Compare records instead (--by records), or waive with --accept "
                 "timestamps-not-kept:GROUP/TOPIC/PARTITION: the row is where nothing can have been skipped.",
             )  # fmt: skip

@@ -313,8 +313,7 @@ def _remaining_loss(row: Row) -> tuple[Loss, str, str]:
         missing = many(row.missing_on_target, "owed record")
         return Loss.POSSIBLE, checks.MISSING_ON_TARGET.name, f" {missing} without a copy on the target."
     if row.grade is Grade.ESTIMATED:
-        rests_on = "timestamps" if row.why == Why.TIMESTAMPS_ASSUMED else "MM2's syncs"
-        why = f" The translation rests on {rests_on} alone: it loses nothing only while they tell the truth."
+        why = " The translation rests on MM2's syncs alone: it loses nothing only while they tell the truth."
         return Loss.POSSIBLE, "not-proven", why
     if row.missing_on_target is None and lag(row) != 0:
         whether = "Not all records that it is owed were compared (--match-limit, --max-fetch): whether each"

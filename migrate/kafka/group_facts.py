@@ -36,6 +36,7 @@ MOST_RECORDS = 500_000
 _KINDS = {"share": "share", "streams": "streams"}
 _NOT_TOLD, _NO_CLIENT = "KIND_NOT_TOLD", "NO_CLIENT"
 _CLEANUP = "cleanup.policy"
+_TIMESTAMP_TYPE = "message.timestamp.type"
 _RETENTION = "offsets.retention.minutes"
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
@@ -161,6 +162,13 @@ class ConfluentGroupFacts:
 
     def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
         """Ask for the topics' settings."""
+        return self._topic_settings(topics, _CLEANUP)
+
+    def timestamp_types(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        """Ask for the topics' settings."""
+        return self._topic_settings(topics, _TIMESTAMP_TYPE)
+
+    def _topic_settings(self, topics: Collection[str], name: str) -> Mapping[str, str | Failure] | Failure:
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         if not resources:
             return {}
@@ -169,7 +177,7 @@ class ConfluentGroupFacts:
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         return {
-            resource.name: answer if isinstance(answer, Failure) else str(answer[_CLEANUP].value)
+            resource.name: answer if isinstance(answer, Failure) else str(answer[name].value)
             for resource, answer in answers.items()
         }
 

@@ -60,12 +60,11 @@ def question_for(least: int) -> int | None:
     return least - 1 if 0 < least < NEVER else None
 
 
-def placed(least: int, first_offset: int | None, target_log: LogRange, is_proven: bool) -> Matched:
+def placed(least: int, first_offset: int | None, target_log: LogRange) -> Matched:
     """Return the place of a commit, by the least timestamp of what it is owed.
 
     `first_offset` is the target's answer for `question_for(least)`, its pinned end where it has no record so young.
-    Whatever the target has from there on is the most that can be read twice. `is_proven` is False where nobody has
-    seen that copies keep their timestamps.
+    Whatever the target has from there on is the most that can be read twice.
     """
     if least == NEVER:
         offset = target_log.end
@@ -73,12 +72,11 @@ def placed(least: int, first_offset: int | None, target_log: LogRange, is_proven
         offset = target_log.start
     else:
         offset = min(max(first_offset, target_log.start), target_log.end)
-    why = Why.LEAST_TIMESTAMP if is_proven else Why.TIMESTAMPS_ASSUMED
-    return Matched(offset, why, target_log.end - offset)
+    return Matched(offset, Why.LEAST_TIMESTAMP, target_log.end - offset)
 
 
 def by_timestamp(
-    question: PartitionQuestion, is_proven: bool, piece: int = PIECE
+    question: PartitionQuestion, piece: int = PIECE
 ) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
     """Place the commits of a partition by timestamps alone: all of the source from the lowest on is read once.
 
@@ -90,7 +88,7 @@ def by_timestamp(
     affordable = max(log.start, log.end - question.match_limit)
     for committed in question.source_committed:
         if committed < log.start:
-            places[committed] = placed(0, None, target_log, is_proven)
+            places[committed] = placed(0, None, target_log)
         elif committed < affordable:
             places[committed] = Unmatched(WhyUnmatched.MATCH_LIMIT)
     timed = [committed for committed in question.source_committed if committed not in places]
@@ -115,7 +113,7 @@ def by_timestamp(
         first = dict(supply.target_first or {})
     for committed, time in by_commit.items():
         told = question_for(time)
-        places[committed] = placed(time, None if told is None else first[told], target_log, is_proven)
+        places[committed] = placed(time, None if told is None else first[told], target_log)
     return PartitionAnswer({g: places[g] for g in question.source_committed}, Tail(None), read, 0)
 
 

@@ -56,7 +56,7 @@ class Work:
     `source_committed` are sorted, each within [0, source_log.end]. `has_open_transaction` is True where the source's
     log reaches beyond its last stable offset. `last_copied_offset` is MM2's own committed source offset (the last
     record it has copied for sure), None if unknown. `compacted` is True where a cleaner may take superseded records
-    from the target.
+    from the target. `may_keep_timestamps` is False where both topics' `message.timestamp.type` do not allow of it.
     """
 
     source: TopicPartition
@@ -67,6 +67,7 @@ class Work:
     has_open_transaction: bool = False
     last_copied_offset: int | None = None
     compacted: bool = False
+    may_keep_timestamps: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +134,11 @@ class Why(StrEnum):
     LOOK_ALIKES = "look-alikes"
     NOT_ALL_READ = "not-all-read"
     LEAST_TIMESTAMP = "least-timestamp"
-    TIMESTAMPS_ASSUMED = "timestamps-assumed"
 
     @property
     def is_by_time(self) -> bool:
         """True if no record was compared: a timestamp is all that places the row (Law 2b)."""
-        return self in (Why.LEAST_TIMESTAMP, Why.TIMESTAMPS_ASSUMED)
+        return self is Why.LEAST_TIMESTAMP
 
 
 class Matched(NamedTuple):

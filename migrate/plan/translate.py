@@ -206,17 +206,15 @@ def known_missing(why: Why, missing: int) -> int | None:
 
 
 def _by_timestamp(answer: Matched) -> Place:
-    """Place a row by Law 2b: `bounded` where copies were seen to keep their timestamps, else `estimated`."""
-    is_proven, most = answer.why is Why.LEAST_TIMESTAMP, answer.rereads_at_most
+    """Place a row by Law 2b."""
     return Place(
         answer.target_offset,
         Method.TIMESTAMP,
-        Grade.BOUNDED if is_proven else Grade.ESTIMATED,
+        Grade.BOUNDED,
         str(answer.why),
-        matched_sentence(answer.why, False, most, 0) if is_proven else _WHY[answer.why],
+        matched_sentence(answer.why, False, answer.rereads_at_most, 0),
         "timestamp",
-        rereads_at_most=most if is_proven else None,
-        rereads_estimate=None if is_proven else most,
+        rereads_at_most=answer.rereads_at_most,
         why=str(answer.why),
     )
 
@@ -250,8 +248,6 @@ _WHY = {
     "row is where nothing can have been skipped.",
     Why.LEAST_TIMESTAMP: "Placed by timestamps (--by timestamp): nothing that the group is owed is older than what the "
     "target has from this offset on. What is copied there later comes on top.",
-    Why.TIMESTAMPS_ASSUMED: "Placed by timestamps (--by timestamp), although no record was found on both sides that "
-    "shows that copies keep theirs.",
 }
 
 
@@ -321,7 +317,7 @@ _UNMATCHED: Mapping[str, str] = {
     WhyUnmatched.NO_MATCH: "Records were not compared (--no-match)",
     WhyUnmatched.MATCH_LIMIT: "Beyond what --match-limit and --max-fetch allow to read",
     WhyUnmatched.NOT_READABLE: "The records could not be read",
-    WhyUnmatched.TIMESTAMPS_NOT_KEPT: "Timestamps place nothing here: those of the target are not the source's",
+    WhyUnmatched.TIMESTAMPS_NOT_KEPT: "Timestamps place nothing here: nothing shows that the target's are the source's",
     WhyUnmatched.RECORDS_CHANGED: "Records are changed on the way, so that they cannot be compared",
 }
 

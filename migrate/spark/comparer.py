@@ -20,6 +20,7 @@ from migrate.match.calibration import Calibration, calibrate_topics, topic_quest
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.fetch_plan import Cost, plan_fetch
+from migrate.match.kept_timestamps import topics_with_kept_timestamps
 from migrate.match.least_timestamp import by_timestamp
 from migrate.match.matcher import matching
 from migrate.match.protocol import PartitionAnswer, WhyUnmatched, Work
@@ -144,10 +145,10 @@ class SparkComparer:
             costs = questions.costs(limits.by_timestamp)
         calibrations = self._calibrate(works, costs)
         equalities = {topic: calibration.equality for topic, calibration in calibrations.items()}
+        usable = self._usable(works, costs, equalities, limits)
         sizes = {
             topic: (calibration.source_size, calibration.target_size) for topic, calibration in calibrations.items()
         }
-        usable = {topic for topic, equality in equalities.items() if _serves(equality, limits)}
         comparable = [cost for cost in costs if cost.source.topic in usable]
         width = sum(cost.width for cost in comparable)
         plan = plan_fetch(comparable, sizes, limits, self._tasks(width))
@@ -161,7 +162,7 @@ class SparkComparer:
         }
         # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
         asked_under = {topic: equality or Equality.TIME_AND_KEY for topic, equality in equalities.items()}
-        jobs = _first_jobs(plan.task_of, calibrations, limits) + [
+        jobs = [_Job(by_timestamp if limits.by_timestamp else matching, plan.task_of)] + [
             _Job(partial(guarding, reason=reason, is_bounded=reason is WhyUnmatched.MATCH_LIMIT), self._spread(guarded))
             for reason, guarded in places.items()
         ]
@@ -197,14 +198,34 @@ class SparkComparer:
             return SpreadQuestions(self._spark, works, chains, failback, match_limit)
         return HeldQuestions(self._spark, works, chains, failback, match_limit)
 
+    def _usable(
+        self,
+        works: Mapping[TopicPartition, Work],
+        costs: Collection[Cost],
+        equalities: Mapping[str, Equality | None],
+        limits: Limits,
+    ) -> frozenset[str]:
+        """Return the topics whose commits can be placed by comparing records, or by their timestamps."""
+        if not limits.match_records:
+            return frozenset()
+        if not limits.by_timestamp:
+            return frozenset(topic for topic, equality in equalities.items() if equality is not None)
+        timed = [cost for cost in costs if works[cost.source].may_keep_timestamps]
+        return frozenset(self._ask(topics_with_kept_timestamps, works, timed)) if timed else frozenset()
+
     def _calibrate(self, works: Mapping[TopicPartition, Work], costs: Collection[Cost]) -> dict[str, Calibration]:
+        calibrations: list[Calibration] = self._ask(calibrate_topics, works, costs)
+        return {calibration.topic: calibration for calibration in calibrations}
+
+    def _ask(
+        self, of_topics: "Callable[..., Iterator[Any]]", works: Mapping[TopicPartition, Work], costs: Collection[Cost]
+    ) -> list[Any]:
+        """Ask something about each topic, on the partitions that have most syncs."""
         topics = topic_questions((works[cost.source], cost.newest) for cost in costs)
         tasks = min(len(topics), self._spark.sparkContext.defaultParallelism)
-        task = partial(calibrate_topics, self._open_readers)
+        task = partial(of_topics, self._open_readers)
         _stays_in_memory(self._spark, task)
-        results = self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task)
-        calibrations: list[Calibration] = _collected(results)
-        return {calibration.topic: calibration for calibration in calibrations}
+        return _collected(self._spark.sparkContext.parallelize(topics, tasks).mapPartitions(task))
 
     def _run(
         self, questions: Questions, equalities: Mapping[str, Equality], job: "_Job"
@@ -222,25 +243,6 @@ class _Job:
 
     match: Matching
     task_of: Mapping[TopicPartition, int]
-
-
-def _serves(equality: Equality | None, limits: Limits) -> bool:
-    """True if commits on a topic whose records compare so can be placed at all."""
-    if not limits.match_records or equality is None:
-        return False
-    return equality.keeps_time or not limits.by_timestamp
-
-
-def _first_jobs(
-    task_of: Mapping[TopicPartition, int], calibrations: Mapping[str, Calibration], limits: Limits
-) -> "list[_Job]":
-    """Return the jobs of the partitions that are compared, or whose timestamps are read."""
-    if not limits.by_timestamp:
-        return [_Job(matching, task_of)]
-    by_proof: dict[bool, dict[TopicPartition, int]] = {True: {}, False: {}}
-    for place, task in task_of.items():
-        by_proof[calibrations[place.topic].anchors > 0][place] = task
-    return [_Job(partial(by_timestamp, is_proven=is_proven), tasks) for is_proven, tasks in by_proof.items()]
 
 
 def _stays_in_memory(spark: "SparkSession", task: object) -> None:

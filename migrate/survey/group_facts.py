@@ -57,6 +57,9 @@ class GroupFactsReader(Protocol):
     def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
         """Return the `cleanup.policy` of each topic, as it is set; needs DESCRIBE_CONFIGS on them."""
 
+    def timestamp_types(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        """Return the `message.timestamp.type` of each topic; needs DESCRIBE_CONFIGS on them."""
+
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Return the newest timestamp in a topic of one partition; None where it is empty."""
 
@@ -159,6 +162,10 @@ class RememberedGroupFacts:
     def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
         """Return what these topics' `cleanup.policy` is."""
         return self._remembered("policies", topics, lambda: self._asked.cleanup_policies(topics))
+
+    def timestamp_types(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+        """Return what these topics' `message.timestamp.type` is."""
+        return self._remembered("timestamp types", topics, lambda: self._asked.timestamp_types(topics))
 
     def _remembered(self, what: str, about: Collection[str], ask: Callable[[], T]) -> T:
         question, memory, look, asked_at = (what, tuple(sorted(about))), self._kept, self._look, self._clock.monotonic()

@@ -6,6 +6,7 @@ a transaction that opens in between still shows.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from itertools import chain
 
 from migrate.commit_table import GroupCommits, committed_offsets
@@ -156,6 +157,34 @@ def compacted_topics(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[
     asked, text = clusters.target_groups, f"asking {clusters.target.alias} which topics are compacted"
     compacted = timer.run("pin", text, lambda: asked.compacted_topics(topics))
     return frozenset() if isinstance(compacted, Failure) else compacted
+
+
+def timed_topics(clusters: Clusters, flow: Flow, logs: Logs, timer: Timer) -> frozenset[str]:
+    """Return the source's topics whose copies may keep timestamps, by `message.timestamp.type` of both topics.
+
+    A topic that is copied from may have either type. Where one of the two does not tell its own, nothing is known.
+    """
+    copies = {source.topic: copy_of(flow, source).topic for source in logs.source}
+    told = []
+    for asked, admin, topics in (
+        (clusters.source_groups, clusters.source, copies.keys()),
+        (clusters.target_groups, clusters.target, copies.values()),
+    ):
+        if asked is None or admin is None or not copies:
+            return frozenset()
+        text, named = f"asking {admin.alias} who stamps records", sorted(set(topics))
+        types = timer.run("pin", text, partial(asked.timestamp_types, named))
+        if isinstance(types, Failure):
+            return frozenset()
+        told.append(types)
+    of_source, of_target = told
+    return frozenset(
+        topic
+        for topic, copy in copies.items()
+        if isinstance(source_type := of_source.get(topic), str)
+        and isinstance(target_type := of_target.get(copy), str)
+        and (source_type if flow.failback else target_type) == "CreateTime"
+    )
 
 
 def watch_ends(

@@ -150,7 +150,7 @@ class RenamedGroupFacts:
         self._reader = reader
         self._names = names
         self.compacted_topics, self.cleanup_policies = reader.compacted_topics, reader.cleanup_policies
-        self.newest_record_ms = reader.newest_record_ms
+        self.newest_record_ms, self.timestamp_types = reader.newest_record_ms, reader.timestamp_types
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         """Return the kind of each group."""

@@ -33,7 +33,15 @@ from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic,
 from migrate.survey.positions import HeldPositions
 from migrate.survey.producers import Growth
 from migrate.survey.read_held import look_again, read_held
-from migrate.survey.records import compacted_topics, compare, read_positions, read_watermarks, watch_ends, works_of
+from migrate.survey.records import (
+    compacted_topics,
+    compare,
+    read_positions,
+    read_watermarks,
+    timed_topics,
+    watch_ends,
+    works_of,
+)
 from migrate.survey.renamed import TargetNames, refuse_map_of_other_clusters
 from migrate.survey.survey import (
     Clusters,
@@ -314,6 +322,9 @@ def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:
     compacted = compacted_topics(clusters, logs, by.timer) if compares else frozenset[str]()
     copied = pinned.positions.last_copied_offset
     works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.every)
+    if by.request.limits.by_timestamp:
+        timed = timed_topics(clusters, flow, logs, by.timer)
+        works = tuple(replace(work, may_keep_timestamps=work.source.topic in timed) for work in works)
     return compare(clusters, flow, works, by.request.limits, by.timer)
 
 

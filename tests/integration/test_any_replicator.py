@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from migrate.match.kept_timestamps import SPAN_MS
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, planned_offsets
 from tests.integration.clusters import AnyLab, Partition, by_place, commits_on
@@ -31,8 +32,11 @@ def copied(lab: AnyLab, folder: Path, kills: int = 2, ways: Ways = AS_IT_IS) -> 
     replicator = scene.copier(folder, ways)
 
     def write() -> None:
-        scene.write([(plain, p) for p in range(3)], 1500)
-        scene.write_transactions([(tx, p) for p in range(2)], 300)
+        for _ in range(2):
+            scene.write([(plain, p) for p in range(3)], 750)
+            scene.write_transactions([(tx, p) for p in range(2)], 150)
+            # Timestamps are known to be kept only by records that are far enough apart.
+            scene.let_pass(SPAN_MS)
 
     for _ in range(kills):
         write()

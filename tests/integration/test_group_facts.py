@@ -204,6 +204,14 @@ def test_connects_own_topics_are_told_from_others_of_such_names_by_their_setting
     assert facts.compacted_topics([*worker, *other, "gone-offsets"]) == frozenset(worker)
 
 
+def test_a_topic_tells_who_stamps_its_records(cluster: Cluster, facts: ConfluentGroupFacts) -> None:
+    create_topic(cluster.bootstrap, "by-broker", 1, {"message.timestamp.type": "LogAppendTime"})
+    create_topic(cluster.bootstrap, "by-producer", 1)
+    told = facts.timestamp_types(["by-broker", "by-producer", "gone"])
+    assert not isinstance(told, Failure) and isinstance(told.pop("gone"), Failure)
+    assert told == {"by-broker": "LogAppendTime", "by-producer": "CreateTime"}
+
+
 def test_the_newest_record_of_a_topic_is_told_and_none_of_an_empty_one(facts: ConfluentGroupFacts) -> None:
     assert facts.newest_record_ms("t") is None
     newest = facts.newest_record_ms("__consumer_offsets")

@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 LAW_2B = "tests/unit/match/test_least_timestamp.py"
+KEPT = "tests/unit/match/test_kept_timestamps.py"
 
 REPLICATING = (
     Mutant(
@@ -38,15 +39,20 @@ REPLICATING = (
         (f"{LAW_2B}::test_retention_that_passes_a_commit_while_it_is_read_sends_it_to_the_log_start",),
     ),
     Mutant(
-        "timestamps-believed",
-        "A row is bounded by timestamps only if copies were seen to keep theirs.",
-        "migrate/plan/translate.py",
-        "        Grade.BOUNDED if is_proven else Grade.ESTIMATED,\n",
-        "        Grade.BOUNDED,\n",
-        (
-            "tests/unit/plan/test_translate.py"
-            "::test_where_nobody_has_seen_that_copies_keep_their_timestamps_the_row_is_estimated",
-        ),
+        "votes-against-kept-timestamps-ignored",
+        "Copies that share some timestamps with their originals by chance place no row.",
+        "migrate/match/kept_timestamps.py",
+        "        votes.is_refuted |= not lacking.isdisjoint(other)\n",
+        "        pass\n",
+        (f"{KEPT}::test_one_pair_of_equal_key_and_other_time_refutes_all_others",),
+    ),
+    Mutant(
+        "timestamps-of-a-target-that-stamps-records-trusted",
+        "Where the target stamps records itself, or may do so, no timestamp places a row.",
+        "migrate/survey/records.py",
+        '        and (source_type if flow.failback else target_type) == "CreateTime"\n',
+        "",
+        ("tests/unit/survey/test_records.py",),
     ),
     Mutant(
         "drained-by-timestamps",

@@ -181,24 +181,27 @@ def test_ends_of_logs_bound_the_chain(spark):
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_by_timestamps_the_source_alone_is_read_and_what_was_seen_of_them_is_said(spark, held):
+def test_by_timestamps_the_source_places_rows_where_records_and_settings_show_that_copies_keep_theirs(spark, held):
     scene = Scene()
-    log = {n: record(n) for n in range(200)}
-    retimed = {n: replace(record(n), timestamp=10_000) for n in range(200)}
-    # Of nothing that stands near both ends the keys and values are the same: nobody has seen what becomes of times.
-    apart = {n: replace(record(n + 1000), timestamp=record(n).timestamp) for n in range(200)}
-    for topic, copy in (("kept", log), ("retimed", retimed), ("apart", apart)):
+    log = {n: Content(100_000 + 100 * n, b"k%d" % n, b"v%d" % n, ()) for n in range(200)}
+    changed = {n: replace(content, value=b"?") for n, content in log.items()}
+    # Now and then the target's own timestamp is the source's.
+    stamped = {n: replace(content, timestamp=content.timestamp + n % 3) for n, content in changed.items()}
+    keyless = {n: replace(content, key=None) for n, content in log.items()}
+    sources = {"kept": log, "stamped": log, "told": log, "keyless": keyless}
+    copies = {"kept": changed, "stamped": stamped, "told": changed, "keyless": keyless}
+    for topic, copy in copies.items():
         syncs = [(u, u) for u in range(0, 200, 20)] if topic == "kept" else []
-        scene.add(TopicPartition(topic, 0), log, copy, syncs, (50, 120, 200))
+        scene.add(TopicPartition(topic, 0), sources[topic], copy, syncs, (50, 120, 200))
+    scene.works = [replace(work, may_keep_timestamps=work.source.topic != "told") for work in scene.works]
     heard = Heard()
     found = compare(spark, scene, replace(NO_LIMITS, by_timestamp=True), heard=heard, held=held)
     places = {place.topic: answer.places for place, answer in found.answers.items()}
-    # One millisecond less is asked for, and records are one apart.
-    assert {g: (place.why, place.target_offset) for g, place in places["kept"].items()} == {
-        50: (Why.LEAST_TIMESTAMP, 49), 120: (Why.LEAST_TIMESTAMP, 119), 200: (Why.LEAST_TIMESTAMP, 200),
-    }  # fmt: skip
-    assert {type(place) for place in places["retimed"].values()} == {Unmatched}
-    assert {place.reason for place in places["retimed"].values()} == {"timestamps-not-kept"}
-    assert {place.why for place in places["apart"].values()} == {Why.TIMESTAMPS_ASSUMED}
+    # One millisecond less is asked for, which is still behind the record before.
+    assert {g: (place.why, place.target_offset) for g, place in places.pop("kept").items()} == {
+        g: (Why.LEAST_TIMESTAMP, g) for g in (50, 120, 200)
+    }
+    reasons = {topic: {place.reason for place in of_topic.values()} for topic, of_topic in places.items()}
+    assert reasons == dict.fromkeys(("stamped", "told", "keyless"), {WhyUnmatched.TIMESTAMPS_NOT_KEPT})
     assert found.answers[TopicPartition("kept", 0)].tail.uncopied is None
-    assert (heard.estimates[0].source_records, heard.estimates[0].target_records) == (300, 0)
+    assert (heard.estimates[0].source_records, heard.estimates[0].target_records) == (150, 0)

@@ -1,6 +1,6 @@
 """Checks whose subject is one committed offset."""
 
-from migrate.match.protocol import Unmatched, Why, WhyUnmatched
+from migrate.match.protocol import Unmatched, WhyUnmatched
 from migrate.model import Commit, Level, LogRange
 from migrate.survey.policies import Policies, Waiver
 from tests.unit.checkscene import found, levels, row
@@ -50,12 +50,4 @@ def test_estimated_rows_at_the_targets_log_start_are_told_apart_from_those_that_
     assert [result.seen for result in found("estimated-rows", rows)] == [
         "1 row rests on MM2's syncs alone: 1 match-limit",
         "2 rows rest on no record: 1 match-limit, 1 not-compared",
-    ]
-
-
-def test_rows_by_timestamps_alone_are_told_apart_from_those_that_rest_on_syncs():
-    rows = (row("g", "t"), row("h", "t")._replace(why=str(Why.TIMESTAMPS_ASSUMED), lower_kind="timestamp"))
-    assert [result.seen for result in found("estimated-rows", rows)] == [
-        "1 row is placed by timestamps alone, and no record shows that copies keep theirs",
-        "1 row rests on MM2's syncs alone: 1 not-compared",
     ]

@@ -30,7 +30,7 @@ def rows(request) -> int:
 
 
 def answered(world: World, match_limit: int = 1_000_000, piece: int = 4) -> PartitionAnswer:
-    return conversed(world, question(world, match_limit), partial(by_timestamp, is_proven=True, piece=piece)).answer
+    return conversed(world, question(world, match_limit), partial(by_timestamp, piece=piece)).answer
 
 
 def offsets(world: World, **changes: int) -> dict[int, int]:
@@ -74,17 +74,13 @@ def test_of_records_without_a_time_and_of_none_nothing_is_asked(least):
 
 def test_without_a_time_the_row_is_at_the_log_start_and_with_nothing_owed_at_the_end():
     log = LogRange(7, 90)
-    assert placed(-1, None, log, True) == Matched(7, Why.LEAST_TIMESTAMP, 83)
-    assert placed(NEVER, None, log, True) == Matched(90, Why.LEAST_TIMESTAMP, 0)
+    assert placed(-1, None, log) == Matched(7, Why.LEAST_TIMESTAMP, 83)
+    assert placed(NEVER, None, log) == Matched(90, Why.LEAST_TIMESTAMP, 0)
 
 
 def test_an_answer_outside_the_pinned_log_is_brought_inside():
-    assert placed(5, 3, LogRange(7, 90), True).target_offset == 7
-    assert placed(5, 95, LogRange(7, 90), True).target_offset == 90
-
-
-def test_what_nobody_has_seen_is_said():
-    assert placed(5, 8, LogRange(0, 9), False).why is Why.TIMESTAMPS_ASSUMED
+    assert placed(5, 3, LogRange(7, 90)).target_offset == 7
+    assert placed(5, 95, LogRange(7, 90)).target_offset == 90
 
 
 def test_a_commit_below_the_sources_log_start_stands_at_the_targets():
@@ -106,11 +102,11 @@ def test_beyond_the_limit_nothing_is_read_and_no_record_places_the_row():
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_a_log_that_can_not_be_read_is_said(rounds):
     world = hand("0..2", "0..2", commits=(1,))
-    talk = by_timestamp(question(world), True)
+    talk = by_timestamp(question(world))
     needs = next(talk)
     if rounds:
         assert needs.source and not needs.target
-        run = conversed(world, question(world), partial(by_timestamp, is_proven=True))
+        run = conversed(world, question(world), by_timestamp)
         assert run.target_read == 0
     with pytest.raises(StopIteration) as done:
         talk.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))

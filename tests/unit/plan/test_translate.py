@@ -16,7 +16,7 @@ from tests.fakes import FakeComparer
 from tests.unit.planscene import planned, world
 from tests.unit.rowfacts import FACTS
 
-BOUNDED = [why for why in Why if why not in (Why.PROVEN, Why.TIMESTAMPS_ASSUMED)]
+BOUNDED = [why for why in Why if why is not Why.PROVEN]
 
 
 def placed(answer, **changes) -> Place:
@@ -35,11 +35,6 @@ def test_whatever_is_not_proven_is_bounded_states_its_bound_and_says_why(why):
 def test_a_row_that_a_timestamp_places_says_nothing_of_missing_records():
     found = placed(Matched(160, Why.LEAST_TIMESTAMP, 7))
     assert (found.method, found.lower_kind, found.missing) == (Method.TIMESTAMP, "timestamp", None)
-
-
-def test_where_nobody_has_seen_that_copies_keep_their_timestamps_the_row_is_estimated():
-    found = placed(Matched(160, Why.TIMESTAMPS_ASSUMED, 7))
-    assert (found.grade, found.rereads_at_most, found.rereads_estimate) == (Grade.ESTIMATED, None, 7)
 
 
 def test_every_reason_has_a_sentence_of_its_own():

@@ -3,14 +3,16 @@
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import FetchEstimate
+from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
-from migrate.survey.records import estimate_text
+from migrate.progress import Timer
+from migrate.survey.records import estimate_text, timed_topics
+from migrate.survey.survey import Clusters, Logs
 from migrate.text import bytes_text, parse_bytes
-from tests.fakes import FakeComparer, NoProgress
-from tests.unit.planscene import planned, rows_of, world
+from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
+from tests.unit.planscene import planned, planned_flow, rows_of, world
 
 
 def compared(comparer, **options):
@@ -190,3 +192,43 @@ def test_numbers_of_bytes_are_written_with_two_digits(count, text):
 def test_equality_stands_in_the_rows_it_was_used_for():
     plan = compared(FakeComparer(equality=Equality.WITHOUT_HEADERS))
     assert {row.equality for row in plan.rows} == {"without-headers"}
+
+
+BY_TIMESTAMP = Limits(1_000_000, None, by_timestamp=True)
+UNREADABLE = Failure("TOPIC_AUTHORIZATION_FAILED", "DESCRIBE_CONFIGS is refused")
+
+
+@pytest.mark.parametrize(
+    ("on_source", "on_target", "expected"),
+    [
+        ("CreateTime", "CreateTime", True),
+        ("LogAppendTime", "CreateTime", True),
+        ("CreateTime", "LogAppendTime", False),
+        ("CreateTime", UNREADABLE, False),
+        (UNREADABLE, "CreateTime", False),
+    ],
+)
+def test_timestamps_may_be_kept_where_both_topics_say_who_stamps_records_and_it_is_not_the_copys_broker(
+    on_source, on_target, expected
+):
+    comparer = FakeComparer()
+    source_groups, target_groups = (FakeGroupFacts(timestamp_type=told) for told in (on_source, on_target))
+    compared(comparer, limits=BY_TIMESTAMP, source_groups=source_groups, target_groups=target_groups)
+    assert {work.may_keep_timestamps for work in comparer.asked} == {expected}
+
+
+def test_on_a_failback_the_copys_broker_is_that_of_the_plans_source():
+    flow, logs = planned_flow().reversed(), Logs({TopicPartition("A.t", 0): LogRange(0, 9)}, {})
+    source, target, mirror = world()
+    for copy, original, expected in (("CreateTime", "LogAppendTime", {"A.t"}), ("LogAppendTime", "CreateTime", set())):
+        clusters = Clusters(
+            target, source, target, source, mirror,
+            source_groups=FakeGroupFacts(timestamp_type=copy), target_groups=FakeGroupFacts(timestamp_type=original),
+        )  # fmt: skip
+        assert timed_topics(clusters, flow, logs, Timer(FakeClock(), NoProgress())) == expected
+
+
+def test_where_nobody_can_be_asked_who_stamps_records_timestamps_may_not_be_kept():
+    comparer = FakeComparer()
+    compared(comparer, limits=BY_TIMESTAMP)
+    assert {work.may_keep_timestamps for work in comparer.asked} == {False}

@@ -26,6 +26,7 @@ QUESTIONS = {
     "commit_records": (("g",),),
     "compacted_topics": (("t",),),
     "cleanup_policies": (("t",),),
+    "timestamp_types": (("t",),),
 }
 
 
