@@ -88,7 +88,8 @@ class TopicFacts:
     tell by source partition whether MM2 has copied all of it, `growth` how far each source log's end moved between two
     readings. `foreign_records` counts, by source topic, records on the target that equal none of the source.
     `of_connect` are those of Connect's own topics on the source that the target has no topic of the same name for.
-    `why_perhaps_missing` says, by source topic, why MM2 may have no copy of it where its policy says.
+    `why_perhaps_missing` says, by source topic, why MM2 may have no copy of it where its policy says. `unread_ends` are
+    the source partitions whose log reaches, or may reach, beyond what was read: by an open transaction, say.
     """
 
     partitions: Mapping[str, tuple[int | None, str, int | None]]
@@ -97,6 +98,7 @@ class TopicFacts:
     foreign_records: Mapping[str, int] = field(default_factory=dict)
     of_connect: tuple[ConnectTopic, ...] = ()
     why_perhaps_missing: Mapping[str, str] = field(default_factory=dict)
+    unread_ends: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True)

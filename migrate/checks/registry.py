@@ -135,6 +135,7 @@ MISSING_ON_TARGET = Check("missing-on-target", Scope.ROW, can_be_accepted=True, 
 UNREAD_ON_TARGET_ONLY = Check("unread-on-target-only", Scope.ROW, can_be_accepted=True, needs_records=True)
 SYNC_UNGUARDED = Check("sync-unguarded", Scope.ROW, can_be_accepted=True, needs_records=True)
 TIMESTAMPS_NOT_KEPT = Check("timestamps-not-kept", Scope.ROW, can_be_accepted=True, needs_records=True)
+OPEN_TRANSACTION = Check("open-transaction", Scope.ROW, can_be_accepted=True, needs_records=True)
 REREAD_LIMIT = Check("re-read-limit", Scope.GROUP, can_be_accepted=True, needs_records=True)
 PARTITIONS_NEVER_COMMITTED = Check("partitions-never-committed", Scope.GROUP)
 COMMITS_MOVING = Check("commits-moving", Scope.GROUP)

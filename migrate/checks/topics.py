@@ -236,3 +236,20 @@ def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -
                 "its records could not be compared, and the target's timestamps are its own (LogAppendTime)",
                 "Raise --match-limit or --max-fetch, or waive with --accept timestamps-not-kept:GROUP/TOPIC/PARTITION.",
             )  # fmt: skip
+
+
+@judges(checks.OPEN_TRANSACTION)
+def open_transaction(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Block rows that timestamps place while the source has records of which nobody knows the timestamps.
+
+    One of these may be older than all that was read, and its copy stand below the row, where it would be skipped.
+    """
+    for row in rows.where("why", lambda why: why == Why.LEAST_TIMESTAMP):
+        if (row.source_topic, row.partition) in facts.topics.unread_ends and row.target_offset != row.target_log_start:
+            yield checks.OPEN_TRANSACTION.blocks(
+                row.subject, "the timestamps of all that the group is owed",
+                f"on {facts.source.alias} the log may reach beyond what could be read (a transaction is open, or "
+                "producers write): the row may pass over the copies of such records",
+                "End the transaction (kafka-transactions.sh), stop the producers and plan again; or compare records "
+                f"(--by records); or waive with --accept {checks.OPEN_TRANSACTION}:GROUP/TOPIC/PARTITION.",
+            )  # fmt: skip

@@ -138,6 +138,11 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
             why_perhaps_missing={}
             if flow.failback or not flow.by_mm2
             else {topic: flow.why_perhaps_not_replicated(topic) for topic in topics},
+            unread_ends=frozenset(
+                source
+                for source, log in survey.logs.source.items()
+                if isinstance(log, LogRange) and survey.watermarks.is_open(source, log)
+            ),
         ),
         groups=_group_names(request, survey),
         mm2=Mm2Facts(

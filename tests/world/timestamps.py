@@ -39,7 +39,7 @@ class TimedRows:
         self.rows += 1
         self.falling += _falls(world)
         self.at_best += target_offset == oracle.best(truth, committed)
-        # An open transaction is a block of its own: not drained.
+        # An open transaction is a block of its own: open-transaction.
         lost = oracle.lost(truth, committed, target_offset) - {e.identity for e in world.source if e.pending}
         short = oracle.rereads(truth, committed, target_offset) > rereads_at_most
         self.lost += bool(lost)

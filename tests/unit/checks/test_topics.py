@@ -7,7 +7,7 @@ from migrate.checks.registry import parse_waiver
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why, WhyUnmatched
-from migrate.model import Decision, Level, LogRange, Method, Scope, TopicPartition
+from migrate.model import Decision, Failure, Level, LogRange, Method, Scope, TopicPartition
 from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
@@ -171,6 +171,41 @@ def test_where_timestamps_alone_should_place_a_row_and_are_not_kept_it_is_blocke
         assert result.subject == "g/t/0" and "--by records" in result.todo
 
 
+BY_TIME = {("t", 0, 55): Matched(50, Why.LEAST_TIMESTAMP, 9), ("t", 1, 60): Matched(0, Why.LEAST_TIMESTAMP, 9)}
+
+
+def with_open_transaction(comparer=None, *accepted):
+    source, target, mirror = world()
+    for partition in (0, 1):
+        source.watermarks[TopicPartition("t", partition)] = 104
+    policies = Policies(waivers=tuple(map(parse_waiver, accepted)))
+    return planned(source, target, mirror, comparer=comparer or FakeComparer(BY_TIME), policies=policies)
+
+
+def test_beside_an_open_transaction_on_the_source_to_accept_that_it_is_not_drained_lets_no_row_by_timestamps_pass():
+    plan = with_open_transaction(None, "not-drained")
+    opened = [check for check in plan.header.checks if check.check == "open-transaction"]
+    # Nothing is passed over at the log's start.
+    assert [(check.subject, check.level) for check in opened] == [("g/t/0", Level.BLOCK)]
+    assert rows_of(plan)["g", "t", 0][0] is Decision.BLOCK
+    accepted = with_open_transaction(None, "not-drained", "open-transaction:g/t/0")
+    assert rows_of(accepted)["g", "t", 0] == (Decision.SET, 50, "least-timestamp")
+
+
+def test_rows_that_records_place_are_not_about_timestamps_that_an_open_transaction_hides():
+    plan = with_open_transaction(FakeComparer(), "not-drained")
+    assert not [check for check in plan.header.checks if check.check == "open-transaction"]
+    assert rows_of(plan)["g", "t", 0][0] is Decision.SET
+
+
+def test_where_nobody_tells_whether_a_transaction_is_open_that_counts_as_one_that_is():
+    source, target, mirror = world()
+    source.watermarks[TopicPartition("t", 0)] = Failure("_TIMED_OUT", "no answer")
+    plan = planned(source, target, mirror, comparer=FakeComparer(BY_TIME))
+    opened = [check.subject for check in plan.header.checks if check.check == "open-transaction"]
+    assert opened == ["g/t/0"]
+
+
 def test_behind_another_replicator_it_is_not_mm2_that_has_to_copy_or_has_lost_records():
     (waiting,) = found("not-drained", ROWS, drains={T0: NO, T1: NO, U0: YES}, copies=False)[:1]
     assert "let the replicator copy the rest" in waiting.todo and "MM2" not in waiting.todo
@@ -178,7 +213,7 @@ def test_behind_another_replicator_it_is_not_mm2_that_has_to_copy_or_has_lost_re
     assert "not asked" not in unknown.seen
 
 
-@pytest.mark.parametrize("check", ["missing-on-target", "not-drained", "timestamps-not-kept"])
+@pytest.mark.parametrize("check", ["missing-on-target", "not-drained", "open-transaction", "timestamps-not-kept"])
 def test_each_of_them_can_be_waived_by_name(check):
     assert parse_waiver(f"{check}:g/t/0") == Waiver(check, "g/t/0")
     with pytest.raises(UsageError, match=f"{check}x"):
