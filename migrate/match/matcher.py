@@ -120,7 +120,8 @@ class PartitionMatcher:
 
     def _answer(self, facts: TailFacts) -> PartitionAnswer:
         places = {committed: self.places[committed] for committed in self.question.source_committed}
-        tail = Tail(facts.uncopied, self._last_record(), self._waiting_since(facts), facts.foreign)
+        waiting = self._waiting_since(facts)
+        tail = Tail(facts.uncopied, self._last_record(), waiting, facts.foreign, facts.perhaps_copies)
         return PartitionAnswer(places, tail, len(self.source.offsets), len(self.target.offsets))
 
     def _last_record(self) -> int | None:

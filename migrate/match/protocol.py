@@ -203,13 +203,15 @@ class Tail:
     unknown; 0 means drained. `last_record` is the offset of the source's last record, None where it was not read or
     there is none. `waiting_since` is the timestamp (ms) of the first record from which on nothing was copied, None
     where there is none or it is unknown. `foreign` counts target records from that sync on that equal none that was
-    read of the source: a writer of the target's own, or records changed on the way.
+    read of the source: a writer of the target's own, or records changed on the way; `perhaps_copies` of them may be
+    copies of source records that nobody sees: aborted, compacted, or of an open transaction.
     """
 
     uncopied: int | None
     last_record: int | None = None
     waiting_since: int | None = field(default=None, compare=False)
     foreign: int = 0
+    perhaps_copies: int = 0
 
 
 @dataclass(frozen=True)

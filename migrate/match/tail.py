@@ -14,13 +14,15 @@ class TailFacts:
 
     `is_plain`: the target goes on as the source does, so that no replay hides there, and what is above a proven pair
     needs no reading. `uncopied` counts source records without a copy in order, None if unknown. From the offset
-    `source_uncopied_from` on nothing was copied. `foreign` counts target records that equal none known of the source.
+    `source_uncopied_from` on nothing was copied. `foreign` counts target records that equal none known of the source,
+    `perhaps_copies` those of them that may be copies of source records which nobody sees: aborted or compacted ones.
     """
 
     uncopied: int | None
     is_plain: bool
     source_uncopied_from: int | None = None
     foreign: int = 0
+    perhaps_copies: int = 0
 
 
 UNKNOWN = TailFacts(None, False)
@@ -37,14 +39,15 @@ def read_tail(anchors: Anchors, logs: LogPair) -> TailFacts:
     if not (source.affords(source_offset, source.end) and target.affords(target_offset, target.end)):
         return UNKNOWN
     logs.sections(OffsetRange(source_offset, source.end), OffsetRange(target_offset, target.end))
-    facts = _judge(logs, source.index(source_offset + 1), target.index(target_offset + 1))
+    facts = _judge(logs, source_offset + 1, target.index(target_offset + 1))
     if not anchors.is_plain_after(last):
         # Unproven syncs that keep another distance are above it: something happened there.
         return replace(facts, is_plain=False)
     return facts
 
 
-def _judge(logs: LogPair, i: int, j: int) -> TailFacts:
+def _judge(logs: LogPair, source_start: int, j: int) -> TailFacts:
+    i = logs.source.index(source_start)
     source, written, copied = logs.source, logs.source.prints[i:], logs.target.prints[j:]
     is_distinct = len(set(written)) == len(written)
     if written == copied and is_distinct:
@@ -53,7 +56,7 @@ def _judge(logs: LogPair, i: int, j: int) -> TailFacts:
         first = i + len(copied)
         is_plain = not _copied_before(logs, first)
         return TailFacts(len(written) - len(copied), is_plain, source.offsets[first])
-    return _ragged(logs, i, j)
+    return _ragged(logs, source_start, i, j)
 
 
 def _copied_before(logs: LogPair, first: int) -> bool:
@@ -69,7 +72,7 @@ def _copied_before(logs: LogPair, first: int) -> bool:
     return not set(source.prints[first:]).isdisjoint(target.section(start, target.end).prints)
 
 
-def _ragged(logs: LogPair, i: int, j: int) -> TailFacts:
+def _ragged(logs: LogPair, source_start: int, i: int, j: int) -> TailFacts:
     """Judge a tail in which something is missing, repeated, or of unknown origin.
 
     What is last on the target tells how far the newest run came: after a replay that was stopped midway the
@@ -80,11 +83,13 @@ def _ragged(logs: LogPair, i: int, j: int) -> TailFacts:
     last_known = next((at for at in range(len(copied) - 1, -1, -1) if copied[at] in place_of), -1)
     older = _copied_again(logs, i, j + last_known + 1)
     known = set(source.prints)
-    # Where the source has gaps, copies of records that were aborted or compacted there would look foreign.
-    has_gaps = i < len(source.offsets) and source.offsets[-1] - source.offsets[i] != len(written) - 1
-    foreign = 0 if has_gaps else sum(fingerprint not in known for fingerprint in copied)
+    foreign = sum(fingerprint not in known for fingerprint in copied)
+    # An open transaction reaches beyond the end, nobody knows how far: an MM2 that reads uncommitted has copied it.
+    unseen = foreign if logs.question.has_open_transaction else source.end - source_start - len(written)
+    perhaps_copies = min(foreign, unseen)
     if older is None:
-        return replace(UNKNOWN, foreign=foreign if logs.keeps_time else 0)
+        # Without the source's timestamps these may be copies of records from before what was read.
+        return replace(UNKNOWN, foreign=foreign, perhaps_copies=perhaps_copies) if logs.keeps_time else UNKNOWN
     if older:
         return TailFacts(
             len(source.offsets) - older, False, source.offsets[older] if older < len(source.offsets) else None
@@ -102,7 +107,8 @@ def _ragged(logs: LogPair, i: int, j: int) -> TailFacts:
         else:
             unmatched += 1
     uncopied = max(unmatched, len(written) - 1 - newest)
-    return TailFacts(uncopied, False, source.offsets[i + newest + 1] if newest + 1 < len(written) else None, foreign)
+    first = source.offsets[i + newest + 1] if newest + 1 < len(written) else None
+    return TailFacts(uncopied, False, first, foreign, perhaps_copies)
 
 
 def _copied_again(logs: LogPair, i: int, j: int) -> int | None:

@@ -334,12 +334,13 @@ def _applications(flow: Flow, survey: Survey) -> dict[str, Application]:
     return applications
 
 
-def _foreign_records(survey: Survey) -> dict[str, int]:
-    """Count, by source topic, records on the target that equal none of the source."""
-    counted = Counter[str]()
+def _foreign_records(survey: Survey) -> dict[str, tuple[int, int]]:
+    """Count, by source topic, records on the target that equal none of the source, and those that may be copies."""
+    foreign, perhaps_copies = Counter[str](), Counter[str]()
     for source, answer in survey.answers.items():
-        counted[source.topic] += answer.tail.foreign
-    return {topic: count for topic, count in counted.items() if count}
+        foreign[source.topic] += answer.tail.foreign
+        perhaps_copies[source.topic] += answer.tail.perhaps_copies
+    return {topic: (count, perhaps_copies[topic]) for topic, count in foreign.items() if count}
 
 
 def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:

@@ -221,8 +221,18 @@ def test_each_of_them_can_be_waived_by_name(check):
 
 
 def test_a_target_topic_that_others_write_to_is_named():
-    (foreign,) = found("target-topic-dedicated", foreign_records={"t": 7})
-    assert foreign.level is Level.WARN and foreign.subject == "t" and "7 records" in foreign.seen
+    (foreign,) = found("target-topic-dedicated", foreign_records={"t": (7, 0)})
+    assert foreign.level is Level.WARN and foreign.subject == "t"
+    assert foreign.seen.startswith("7 records near the end of A.t on B") and foreign.seen.endswith("writes there")
+
+
+@pytest.mark.parametrize(("perhaps_copies", "counts_as"), [(7, Level.PASS), (3, Level.WARN)])
+def test_what_may_be_copies_of_aborted_records_is_nobody_elses_and_more_than_these_explain_is_never_silent(
+    perhaps_copies, counts_as
+):
+    (unclear,) = found("target-topic-dedicated", foreign_records={"t": (7, perhaps_copies)})
+    assert (unclear.level, unclear.counts_as) == (Level.NOT_VISIBLE, counts_as)
+    assert "somebody else" not in unclear.seen and f"up to {perhaps_copies} may be" in unclear.seen
 
 
 @pytest.mark.parametrize(

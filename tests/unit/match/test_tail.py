@@ -43,14 +43,39 @@ def test_c4_where_the_replay_stopped_behind_a_sync_that_still_counts():
     assert judged(world).tail.uncopied == 1
 
 
-def test_records_of_a_local_writer_behind_the_last_sync_are_counted_and_copies_of_aborted_ones_are_not():
+def strangers(world: World) -> tuple[int, int]:
+    tail = judged(world).tail
+    return tail.foreign, tail.perhaps_copies
+
+
+def test_records_of_a_local_writer_behind_the_last_sync_are_counted():
     local = hand(source="0..4", target="0..2@0..2 x@3 3..4@4..5 y@6", syncs=[(0, 0)])
-    assert judged(local).tail.foreign == 2
+    assert strangers(local) == (2, 0)
     late = hand(source="0..4", target="0..4@0..4 x@5 y@6", syncs=[(0, 0)], times={"x": 15, "y": 25})
-    assert judged(late).tail.foreign == 2, "nobody can tell whether MM2 is done, and yet they are strangers"
-    aborted = hand(source="0..1 2! 3 |4", target="0..1@0..1 2@2 3@3", syncs=[(0, 0)])
-    assert judged(aborted).tail.foreign == 0
-    assert judged(hand(source="0..4", target="0..4@0..4", syncs=[(0, 0)])).tail.foreign == 0
+    assert strangers(late) == (2, 0), "nobody can tell whether MM2 is done, and yet they are strangers"
+    assert strangers(hand(source="0..4", target="0..4@0..4", syncs=[(0, 0)])) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "copies"),
+    [
+        ("0..1 2! 3 |4", "0..1@0..1 2@2 3@3", 1),
+        ("0..2 3!", "0..2@0..2 3@3", 1),
+        ("0 1! |2 3..4", "0@0 1@1 3..4@2..3", 1),
+        ("0..2 3! 4!", "0..2@0..2 3..4@3..4", 2),
+        ("0..3 ~4 5!", "0..3@0..3 4..5@4..5", 2),
+        ("0..2 3? 4?", "0..2@0..2 3..4@3..4", 2),
+    ],
+    ids=["between", "at the end", "behind the sync", "two at the end", "removed and aborted", "transaction open"],
+)
+def test_copies_of_source_records_that_nobody_sees_are_no_proof_of_a_writer_wherever_they_are(source, target, copies):
+    assert strangers(hand(source=source, target=target, syncs=[(0, 0)])) == (copies, copies)
+
+
+def test_more_strangers_than_the_source_has_offsets_without_a_record_are_not_all_copies():
+    times = {"x": 45, "y": 46, "z": 47}
+    world = hand("0..4", "0..4@0..4 x@5 y@6 z@7", syncs=[(0, 0)], source_end=6, times=times)
+    assert strangers(world) == (3, 1)
 
 
 @pytest.mark.parametrize("times", [{"0": 1_000, "1": 1_000}, {"0": 1_046, "1": 1_000}])
