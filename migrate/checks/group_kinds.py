@@ -9,6 +9,7 @@ from migrate.model import CheckResult, Failure, GroupState, Level
 from migrate.row_table import PlanRows
 from migrate.survey.connect_topics import SINK_PREFIX
 from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.policies import Policies
 from migrate.survey.streams import Application
 from migrate.text import many, name, some
@@ -30,15 +31,17 @@ HIDDEN_TODO = (
 def other_kinds(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
     """Block share groups (KIP-932) and streams groups (KIP-1071): no listing of consumer groups shows them.
 
-    Where no client at hand can see them, that is said: it is never a pass.
+    A group of unknown kind may be either, and blocks as both. Where no client at hand can see such groups, that is
+    said: it is never a pass.
     """
     if facts.source_down:
         return
     kinds = facts.groups.other_kinds
     for check, kind, what, todo in (
         (checks.SHARE_GROUP, "share", "a share group (KIP-932)",
-         "MM2 and this tool do not move share groups: set its start with kafka-share-groups --reset-offsets on the "
-         "target, and leave it out here with --exclude-group or --accept share-group:GROUP."),
+         "MM2 and this tool do not move share groups: leave it out here with --exclude-group or --accept "
+         "share-group:GROUP, and set its start on the target with kafka-share-groups --reset-offsets. --positions "
+         "translates its start offsets (docs/positions.md)."),
         (checks.STREAMS_GROUP, "streams", "a streams group (KIP-1071)",
          "MM2 does not checkpoint streams groups and this tool does not move them: use kafka-streams-groups "
          "--reset-offsets on the target, and leave it out here with --exclude-group or --accept streams-group:GROUP."),
@@ -54,12 +57,14 @@ def other_kinds(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
         of_kind, unknown = ([g for g in sorted(kinds) if kinds[g] == word] for word in (kind, "unknown"))
         for group in of_kind:
             yield check.blocks(group, expected, f"it is {what}", todo)
-        if unknown:
-            yield check.on_cluster.unseen(
-                Level.WARN, facts.source.alias, expected, f"the kind of {some(unknown)} is not known",
-                f"Look with kafka-groups --list on {facts.source.alias}.",
+        for group in unknown:
+            yield check.unseen(
+                Level.BLOCK, group, expected, "its kind is not known: no listing tells it, nor do records of its own",
+                f"Look with kafka-groups --list on {facts.source.alias}, or grant READ on {OFFSETS_TOPIC}, which tells "
+                "it, and plan again. Else leave the group out with --exclude-group, or with --accept share-group:GROUP "
+                "--accept streams-group:GROUP.",
             )  # fmt: skip
-        elif not of_kind:
+        if not of_kind and not unknown:
             yield check.on_cluster.passes(facts.source.alias, expected, "none is listed")
 
 

@@ -29,12 +29,10 @@ from migrate.model import Failure
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import TOO_MANY_RECORDS, BrokerSettings
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord
-from migrate.text import some
 
 # A second or two of reading, while a plan waits for its second look anyway.
 MOST_RECORDS = 500_000
 _KINDS = {"share": "share", "streams": "streams"}
-_NOT_TOLD, _NO_CLIENT = "KIND_NOT_TOLD", "NO_CLIENT"
 _CLEANUP = "cleanup.policy"
 _TIMESTAMP_TYPE = "message.timestamp.type"
 _RETENTION = "offsets.retention.minutes"
@@ -43,12 +41,11 @@ _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
 @dataclass(frozen=True)
 class _EveryGroup:
-    """The names of consumer groups, what the old listing tells of them, all other groups, and those of unknown kind."""
+    """The names of consumer groups, what the old listing tells of them, and all other groups."""
 
     consumers: frozenset[str]
     told: Mapping[str, ListedGroup]
     others: Mapping[str, ListedGroup]
-    untold: tuple[str, ...]
 
 
 class ConfluentGroupFacts:
@@ -71,10 +68,8 @@ class ConfluentGroupFacts:
             return found
         kinds = dict.fromkeys(found.consumers, "consumer")
         for name, group in found.others.items():
-            if isinstance(group.kind, Failure) and group.kind.code != _NOT_TOLD:
-                message = f"the kind of {some(found.untold, 3)} is not told, and {OFFSETS_TOPIC} could not be read"
-                return Failure(group.kind.code, message)
-            kinds[name] = "unknown" if isinstance(group.kind, Failure) else _KINDS.get(group.kind, "other")
+            told = "unknown" if isinstance(group.kind, Failure) else group.kind
+            kinds[name] = "other" if told == "classic" else told
         return kinds
 
     def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
@@ -109,7 +104,6 @@ class ConfluentGroupFacts:
             known,
             {name: group for name, group in described.items() if group is not None},
             {name: _other_group(name, group, records) for name, group in others.items()},
-            untold,
         )
 
     def _kinds_in_records(self, groups: Collection[str], most: int | None) -> Mapping[str, GroupRecord] | Failure:
@@ -212,14 +206,14 @@ def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Fai
         return ListedGroup.unseen(why)
     record = records.get(name)
     if record is None:
-        return ListedGroup.unseen(Failure(_NOT_TOLD, f"{OFFSETS_TOPIC} does not tell its kind"))
+        return ListedGroup.unseen(Failure("KIND_NOT_TOLD", f"{OFFSETS_TOPIC} does not tell its kind"))
     # As "Dead" and without members, the old listing shows every group that it has no words for.
-    why = Failure(_NO_CLIENT, f"no client at hand describes {record.kind} groups")
+    why = Failure("NO_CLIENT", f"no client at hand describes {record.kind} groups")
     if record.kind in _KINDS:
         return ListedGroup(str(record.kind), str(record.kind), why)
     if record.kind == "consumer":
         # It came between the two listings.
-        return ListedGroup.unseen(Failure("NO_ANSWER", "only one of two listings shows it"))
+        return ListedGroup("consumer", "consumer", Failure("NO_ANSWER", "only one of two listings shows it"))
     return ListedGroup("classic", why, why)
 
 

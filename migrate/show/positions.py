@@ -177,7 +177,10 @@ def connect(of: HolderPositions) -> Iterator[str]:
 
 
 def kcg(of: HolderPositions) -> Iterator[str]:
-    """Yield what `kafka-consumer-groups --reset-offsets --from-file` reads, with the holder as the group."""
+    """Yield what `kafka-consumer-groups --reset-offsets --from-file` reads, with the holder as the group.
+
+    From Kafka 4.4 on `kafka-share-groups` reads the same.
+    """
     for topic, partition, offset in of.places:
         yield csv_line((of.holder, topic, partition, offset))
 
@@ -307,7 +310,8 @@ BESIDE: Mapping[str, str] = {
     ),
     "kcg": (
         "The holder's name is taken for the group's. Change the job's bootstrap.servers, and its start to the "
-        "committed offsets of that group (Flink: OffsetsInitializer.committedOffsets)."
+        "committed offsets of that group (Flink: OffsetsInitializer.committedOffsets). The start of a share group "
+        "is set from the same file by kafka-share-groups --reset-offsets --from-file, from Kafka 4.4 on."
     ),
 }
 

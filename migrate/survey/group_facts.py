@@ -38,8 +38,8 @@ class GroupFactsReader(Protocol):
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         """Return the kind of each group that is there, of any kind: "consumer" (all that is planned), "share",
-        "streams", "other", "unknown" where its records do not say; a `Failure` where no client at hand can see the
-        others."""
+        "streams", "other", "unknown" where neither a listing nor its records say; a `Failure` where no client at hand
+        can see the others."""
 
     def settings(self) -> BrokerSettings | Failure:
         """Return what the brokers are set to; needs DESCRIBE_CONFIGS on the cluster."""

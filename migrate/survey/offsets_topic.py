@@ -19,6 +19,7 @@ from migrate.survey.offsets_wire import (
     CLASSIC_TYPE,
     COMMIT_TYPES,
     GROUP_KINDS,
+    KINDS_OF_PARTS,
     CommitValue,
     Fault,
     GroupValue,
@@ -192,9 +193,13 @@ class GroupLog:
 
 @dataclass
 class _Words:
-    """What the records of one group say: protocol type and empty since when, by kind; the rest as in `GroupRecord`."""
+    """What the records of one group say: protocol type and empty since when, by kind; the rest as in `GroupRecord`.
+
+    `part_kinds` are the kinds that records of its parts tell, for a group that has no record of its own.
+    """
 
     kinds: dict[str, tuple[str, int | None]] = field(default_factory=dict)
+    part_kinds: set[str] = field(default_factory=set)
     committed_ms: dict[TopicPartition, int] = field(default_factory=dict)
     expires_ms: dict[TopicPartition, int] = field(default_factory=dict)
     made_on: dict[TopicPartition, CommitTopic] = field(default_factory=dict)
@@ -219,7 +224,8 @@ class _Words:
             self.made_on.pop(place, None)
 
     def record(self) -> GroupRecord | None:
-        kinds = self.kinds or ({GroupKind.SIMPLE.value: ("", None)} if self.committed_ms else {})
+        simple = {GroupKind.SIMPLE.value} if self.committed_ms else set()
+        kinds = self.kinds or dict.fromkeys(self.part_kinds or simple, ("", None))
         for kind in (GroupKind.CONSUMER, GroupKind.SHARE, GroupKind.STREAMS, GroupKind.CLASSIC, GroupKind.SIMPLE):
             if kind in kinds:
                 protocol_type, empty_since_ms = kinds[kind]
@@ -261,7 +267,7 @@ class _Understood:
 
     def _add_any(self, key: bytes, value: bytes) -> None:
         about = decode_key(key)
-        if isinstance(about, Fault) or about.record_type not in (*COMMIT_TYPES, *GROUP_KINDS):
+        if isinstance(about, Fault) or about.record_type not in (*COMMIT_TYPES, *GROUP_KINDS, *KINDS_OF_PARTS):
             return
         words = self.words[about.group]
         if about.topic is not None and about.partition is not None:
@@ -275,8 +281,10 @@ class _Understood:
             words.kinds[GroupKind.CLASSIC] = (
                 _classic(group) if isinstance(group, GroupValue) else (UNKNOWN_PROTOCOL, None)
             )
-        else:
+        elif about.record_type in GROUP_KINDS:
             words.kinds[GROUP_KINDS[about.record_type]] = ("", None)
+        elif about.group:
+            words.part_kinds.add(KINDS_OF_PARTS[about.record_type])
 
     def _place(self, topic: str, partition: int) -> TopicPartition:
         places = self._places[topic]

@@ -17,7 +17,9 @@ from typing import NamedTuple
 COMMIT_TYPES = (0, 1)
 CLASSIC_TYPE = 2
 GROUP_KINDS = {CLASSIC_TYPE: "classic", 3: "consumer", 11: "share", 17: "streams"}
-"""The record that every group of a kind has, by its type."""
+"""The record that every group of a kind has that somebody has joined, by its type."""
+KINDS_OF_PARTS = {**dict.fromkeys((9, 10, 12, 13, 14, 15), "share"), **dict.fromkeys(range(18, 25), "streams")}
+"""The kind that a record of a part of a group tells: a share group that nobody has joined has no other."""
 NEWEST_VERSION = 4
 
 TYPE_NAMES = {
@@ -72,7 +74,7 @@ class Fault(StrEnum):
 class OffsetsKey(NamedTuple):
     """What a record is about. `topic` and `partition` are None where it is about a whole group.
 
-    Of a type that is not decoded, `group` is "".
+    Of a type that tells no group's kind, `group` is "".
     """
 
     record_type: int
@@ -178,7 +180,8 @@ def label_of(fault: Fault) -> str:
 
 
 def decode_key(key: bytes | None) -> OffsetsKey | Fault:
-    """Decode what a record is about; of types that are neither commits nor groups, the type alone."""
+    """Decode what a record is about; of types that are neither commits nor groups, the type and, where it tells a
+    group's kind and can be read, the group."""
     if key is None:
         return Fault.NO_KEY
     if len(key) < _INT16.size:
@@ -186,7 +189,7 @@ def decode_key(key: bytes | None) -> OffsetsKey | Fault:
     record_type = int.from_bytes(key[:2], "big")
     is_commit = record_type in COMMIT_TYPES
     if not is_commit and record_type not in GROUP_KINDS:
-        return OffsetsKey(record_type)
+        return OffsetsKey(record_type, _group_of_part(key) if record_type in KINDS_OF_PARTS else "")
     first = int.from_bytes(key[2:4], "big")
     second = int.from_bytes(key[4 + first : 6 + first], "big") if is_commit else 0
     if max(first, second) > _LONGEST or len(key) != 4 + first + (6 + second if is_commit else 0):
@@ -200,6 +203,15 @@ def decode_key(key: bytes | None) -> OffsetsKey | Fault:
     if partition is not None and partition < 0:
         return Fault.NEGATIVE
     return OffsetsKey(record_type, group, topic, partition)
+
+
+def _group_of_part(key: bytes) -> str:
+    """Return the group's name in a key whose further fields are not decoded; "" where it cannot be read."""
+    end = 4 + int.from_bytes(key[2:4], "big")
+    try:
+        return key[4:end].decode() if len(key) >= end else ""
+    except UnicodeDecodeError:
+        return ""
 
 
 def decode_commit(value: bytes) -> CommitValue | Fault:

@@ -279,9 +279,12 @@ def test_a_group_whose_protocol_is_not_known_is_no_classic_one():
 def test_a_group_whose_kind_nothing_tells_might_be_a_share_or_a_streams_group():
     for check in ("share-group", "streams-group"):
         (result,) = found(check, other_kinds={"billing": "unknown"})
-        assert (result.level, result.counts_as) == UNSEEN_WARN and result.seen == "the kind of billing is not known"
+        assert (result.subject, result.level, result.counts_as) == ("billing", *UNSEEN_BLOCK)
+        assert "--accept share-group:GROUP --accept streams-group:GROUP" in result.todo
+        (accepted,) = found(check, other_kinds={"billing": "unknown"}, policies=Policies(waivers=(Waiver(check),)))
+        assert accepted.accepted
     both = found("share-group", other_kinds={"who": "unknown", "sharers": "share"})
-    assert [r.counts_as for r in both] == [Level.BLOCK, Level.WARN]
+    assert [(r.subject, r.level) for r in both] == [("sharers", Level.BLOCK), ("who", Level.NOT_VISIBLE)]
 
 
 def test_rows_whose_rereads_nobody_can_tell_do_not_pass_the_limit_on_them():

@@ -15,8 +15,12 @@ from migrate.model import Decision
 from migrate.plan.file import write_plan
 from migrate.plan.plan import PositionOrigin
 from migrate.show.positions import BESIDE, FORMATS_OF_POSITIONS
+from migrate.survey.policies import Policies, Waiver
 from tests.builders import make_plan, make_position, make_row, make_untranslated
+from tests.fakes import FakeGroupFacts
 from tests.unit.commands import clusters, run
+from tests.unit.heldscene import FakePositions, read
+from tests.unit.planscene import planned, world
 
 BATCH = 'v1\n{}\n{"orders":{"0":700}}\n7'
 
@@ -243,3 +247,18 @@ def test_verify_refuses_the_folder_that_was_translated(plan, tmp_path):
 def test_verify_refuses_a_wrong_checkpoint_before_it_asks_any_cluster(plan, tmp_path, given, said):
     made = run("verify", str(plan), *clusters(tmp_path), "--spark-checkpoint", given)
     assert made.exit_code == 2 and said in " ".join(made.stderr.split())
+
+
+def test_the_start_offsets_of_a_share_group_go_by_a_file_of_positions_and_the_group_itself_is_left_out(tmp_path):
+    """What kafka-share-groups --describe shows on A becomes what kafka-share-groups --from-file reads on B."""
+    held = FakePositions.of(read(("sharers", "t", 0, 55), ("sharers", "t", 1, 60)))
+    kinds = FakeGroupFacts(kinds={"g": "consumer", "h": "consumer", "sharers": "share"})
+    made = planned(
+        *world(), held=held, positions=held.asked(), source_groups=kinds,
+        policies=Policies(waivers=(Waiver("share-group", "sharers"),)),
+    )  # fmt: skip
+    assert made.is_clean(), made.blocks()
+    write_plan(made, tmp_path / "jobs.plan")
+    shown = positions(tmp_path / "jobs.plan", "--format", "kcg", "--holder", "sharers")
+    assert (shown.exit_code, shown.stdout) == (0, "sharers,A.t,0,51\nsharers,A.t,1,60\n")
+    assert "kafka-share-groups --reset-offsets --from-file" in shown.stderr

@@ -1,9 +1,18 @@
 """By which connections questions about groups go; the rest is tested against real brokers."""
 
+from types import SimpleNamespace
+
+import pytest
+
+from migrate.kafka.connection import Connection
 from migrate.kafka.group_facts import ConfluentGroupFacts
 from migrate.kafka.group_records import GroupRecords
 from migrate.kafka.settings import ClientSettings
-from migrate.model import Side
+from migrate.model import Failure, Side
+from migrate.survey.offsets_topic import GroupLog
+from tests.offsetsbytes import group_key
+
+SETTINGS = ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": "127.0.0.1:1"})
 
 
 def test_records_are_read_by_one_connection_that_no_other_question_can_drop(monkeypatch):
@@ -15,7 +24,62 @@ def test_records_are_read_by_one_connection_that_no_other_question_can_drop(monk
         return {}
 
     monkeypatch.setattr(GroupRecords, "_read", records)
-    facts = ConfluentGroupFacts(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": "127.0.0.1:1"}), 1.0)
+    facts = ConfluentGroupFacts(SETTINGS, 1.0)
     assert facts.commit_records(["g"]) == facts.group_records(["g"]) == {}
     assert facts._connection not in asked
     assert asked[0] is asked[1], "a follow of days would make a client for every pass"
+
+
+def facts_of(monkeypatch, records, **protocol_types):
+    """A cluster whose listing of consumer groups shows "classic" alone, and the old listing these groups beside it.
+
+    The old listing shows a group of a newer protocol as "Dead" and without a type. `records` are of the offsets topic.
+    """
+    listed = [
+        SimpleNamespace(
+            id=group, protocol_type=protocol_type, state="Empty" if protocol_type else "Dead", error=None, members=(),
+            protocol="", broker=SimpleNamespace(id=1, host="b", port=9092),
+        )
+        for group, protocol_type in {"classic": "consumer", **protocol_types}.items()
+    ]  # fmt: skip
+    consumers = SimpleNamespace(errors=(), valid=[SimpleNamespace(group_id="classic")])
+    monkeypatch.setattr(Connection, "answer", lambda self, what, ask: consumers)
+    monkeypatch.setattr(ConfluentGroupFacts, "_listed", lambda self: listed)
+
+    def read(self, groups, with_gaps, any_will_do, most=None):
+        if isinstance(records, Failure):
+            return records
+        log = GroupLog(groups)
+        log.take(records, [b"\0\0\1\1\0"] * len(records))
+        return log.groups()
+
+    monkeypatch.setattr(GroupRecords, "read", read)
+    return ConfluentGroupFacts(SETTINGS, 1.0)
+
+
+@pytest.mark.parametrize(("record_type", "kind"), [(15, "share"), (9, "share"), (11, "share"), (24, "streams")])
+def test_a_group_that_nobody_has_joined_is_of_the_kind_that_any_of_its_records_tells(monkeypatch, record_type, kind):
+    facts = facts_of(monkeypatch, [group_key(record_type, "new")], new="", worker="connect")
+    assert facts.group_kinds() == {"classic": "consumer", "new": kind, "worker": "other"}
+    told = facts.told_groups()
+    assert not isinstance(told, Failure) and told["new"].kind == kind
+
+
+@pytest.mark.parametrize(
+    "records", [[], [group_key(25, "new")], Failure("TOPIC_AUTHORIZATION_FAILED", "no READ")],
+    ids=["none", "of a newer Kafka", "unread"],
+)  # fmt: skip
+def test_a_kind_that_nothing_tells_is_unknown_and_other_groups_keep_theirs(monkeypatch, records):
+    facts = facts_of(monkeypatch, records, new="", worker="connect", sharers="share")
+    assert facts.group_kinds() == {"classic": "consumer", "new": "unknown", "worker": "other", "sharers": "share"}
+
+
+def test_the_groups_of_an_older_kafka_are_all_of_a_known_kind_without_a_record(monkeypatch):
+    """It describes every group, whatever its type: nothing is read for it, and nothing blocks."""
+    facts = facts_of(monkeypatch, Failure("TOPIC_AUTHORIZATION_FAILED", "no READ"), worker="connect", odd="own")
+    assert facts.group_kinds() == {"classic": "consumer", "worker": "other", "odd": "other"}
+
+
+def test_a_group_that_came_between_the_two_listings_is_of_no_unknown_kind(monkeypatch):
+    facts = facts_of(monkeypatch, [group_key(3, "new")], new="")
+    assert facts.group_kinds() == {"classic": "consumer", "new": "consumer"}

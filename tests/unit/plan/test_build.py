@@ -11,6 +11,7 @@ from migrate.mm2.connectors import Role
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.plan.plan import PlannedActivity
+from migrate.show.plan_table import Page, table
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Rewind, Uncommitted, Untranslatable, Waiver
@@ -43,6 +44,20 @@ def test_connects_own_topics_without_a_copy_of_the_same_name_are_in_the_plan():
     facts = FakeGroupFacts(compacted=frozenset({"my-offsets", "my-configs"}))
     plan = planned(source, target, mirror, source_groups=facts)
     assert checks_of(plan, "connect-internal-topics") == ["my-offsets"] and plan.is_clean()
+
+
+def test_a_group_of_unknown_kind_inside_the_filters_keeps_a_plan_from_being_clean_until_somebody_says_what_it_is():
+    facts = FakeGroupFacts(kinds={"g": "consumer", "h": "consumer", "worker": "other", "new": "unknown"})
+    checks = ("share-group", "streams-group")
+    plan = planned(*world(), source_groups=facts)
+    assert {(c.check, c.subject) for c in plan.blocks()} == {(check, "new") for check in checks}
+    assert not plan.is_clean() and not plan.is_clean_to_apply()
+    assert "share-group:GROUP" in "\n".join(table(plan, plan.rows, Page("", 200)))
+    for asked in (
+        {"filters": Filters.from_options(exclude_groups=["new"])},
+        {"policies": Policies(waivers=tuple(Waiver(check, "new") for check in checks))},
+    ):
+        assert planned(*world(), source_groups=facts, **asked).is_clean()
 
 
 def test_every_commit_becomes_one_row():

@@ -21,6 +21,7 @@ from migrate.survey.offsets_topic import (
     partition_of,
     records_of,
 )
+from tests.offsetsbytes import group_key
 
 COMMIT_KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
 AT_MS = 1_700_000_000_000
@@ -128,6 +129,27 @@ def test_records_from_before_kafka_2_1_do_not_tell_since_when():
 def test_the_newer_kinds_are_known_by_the_type_of_their_record(record_type, kind):
     key = struct.pack(">h", record_type) + bytes.fromhex("0002 6731")
     assert log_of((key, bytes.fromhex("0000 00000007 00")))["g1"].kind == kind
+
+
+PARTS = [(n, "share") for n in (9, 10, 12, 13, 14, 15)] + [(n, "streams") for n in range(18, 25)]
+PART_VALUE = bytes.fromhex("0000 01 01 00")
+
+
+@pytest.mark.parametrize(("record_type", "kind"), PARTS)
+@pytest.mark.parametrize("rest", ["", "0002 6d31"], ids=["group", "member"])
+def test_a_record_of_one_part_of_a_group_tells_its_kind_where_the_groups_own_is_missing(record_type, kind, rest):
+    """`kafka-share-groups --reset-offsets` writes type 15 alone of a group that nobody has joined."""
+    key = group_key(record_type, "g1", bytes.fromhex(rest))
+    assert {group: record.kind for group, record in log_of((key, PART_VALUE)).items()} == {"g1": kind}
+    assert log_of((key, PART_VALUE), (key, None)) == {}
+    assert log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v3"])), (key, PART_VALUE))["g1"].kind == kind
+    # A leftover of a group that was deleted: the name is another group's now.
+    assert log_of((key, PART_VALUE), (GROUP_KEY, EMPTY_CLASSIC))["g1"].kind is GroupKind.CLASSIC
+
+
+@pytest.mark.parametrize("record_type", [4, 5, 8, 16, 25, 99])
+def test_of_other_types_no_kind_is_guessed(record_type):
+    assert log_of((group_key(record_type, "g1"), PART_VALUE)) == {}
 
 
 def test_a_group_that_was_converted_is_what_it_is_now():

@@ -110,6 +110,18 @@ def test_of_other_groups_the_kind_is_read(record_type):
     assert decode_group(record_type, value) == GroupValue(GROUP_KINDS[record_type], 0)
 
 
+@pytest.mark.parametrize("rest", [b"", b"\x00\x02m1"])
+def test_a_record_of_a_part_of_a_group_names_the_group(rest):
+    assert decode_key(group_key(15, "g", rest)) == OffsetsKey(15, "g")
+    assert decode_key(group_key(24, "", rest)) == OffsetsKey(24, "")
+    assert decode_key(group_key(5, "g", rest)) == OffsetsKey(5)
+
+
+@pytest.mark.parametrize("key", [b"\x00\x0f", b"\x00\x0f\x00\x02g", b"\x00\x0f\x00\x01\xff", b"\x00\x0f\xff\xffg"])
+def test_of_such_a_record_that_cannot_be_read_the_type_alone_is_told(key):
+    assert decode_key(key) == OffsetsKey(15) and label(key, b"") == "type-15"
+
+
 @pytest.mark.parametrize(
     ("key", "value", "wanted"),
     [
