@@ -191,7 +191,8 @@ class PositionFacts:
 class CheckFacts:
     """What the checks look at, beside the rows. `now_ms` is the time of the plan.
 
-    `failback` is True where the groups leave MM2's target for its source.
+    `failback` is True where the groups leave MM2's target for its source, `is_as_of` where the commits are those of an
+    earlier time.
     """
 
     source: ClusterSide
@@ -204,6 +205,7 @@ class CheckFacts:
     failback: bool
     now_ms: int
     positions: PositionFacts = field(default_factory=PositionFacts)
+    is_as_of: bool = False
 
     @property
     def up(self) -> tuple[ClusterSide, ...]:

@@ -13,6 +13,7 @@ from migrate.model import (
     GroupPartition,
     Level,
     Method,
+    Row,
 )
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies
@@ -74,7 +75,8 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
     """Block rows whose commit was made on another log: its offset counts other records than those that are there.
 
     Where nothing refutes a commit, and no topic id proves it, that is said once, and is no pass
-    (`migrate.survey.other_log`).
+    (`migrate.survey.other_log`). One of an earlier time blocks then: a topic that is deleted takes the commits of now
+    with it, as a rule, and never the records of those of then.
     """
     expected = "a commit that was made on the log which is there"
     skipped = [row for row in rows.where("decision", lambda d: d is Decision.SKIP) if row.source_committed is not None]
@@ -82,7 +84,7 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
     on_source, on_target = facts.source.logs, facts.target.logs
     own = set(on_source.own.difference(GroupPartition(row.group, row.source_topic, row.partition) for row in skipped))
     refuted = on_source.others.keys() | on_target.others.keys()
-    for row in rows if refuted else ():
+    for row in rows if refuted or facts.is_as_of else ():
         if row.source_committed is None or row.decision is Decision.SKIP:
             continue
         key = GroupPartition(row.group, row.source_topic, row.partition)
@@ -92,6 +94,9 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
         if proof is None and row.decision is Decision.KEEP:
             proof, alias = on_target.others.get(key), facts.target.alias
         if proof is None:
+            if facts.is_as_of and not chosen and key not in own:
+                open_ones -= 1
+                yield _of_unknown_log(row, expected)
             continue
         open_ones -= 1
         own.discard(key)
@@ -112,6 +117,16 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
             f"nothing refutes {many(open_ones, 'commit')}, which is no proof: a new log reaches every epoch in time, "
             "and a commit need not carry one", "",
         )  # fmt: skip
+
+
+def _of_unknown_log(row: Row, expected: str) -> CheckResult:
+    return checks.COMMIT_OF_ANOTHER_LOG.unseen(
+        Level.BLOCK, row.subject, expected,
+        "nothing tells which topic this commit of an earlier time was made on: it is proven by the topic id that "
+        "brokers from Kafka 4.1 on store with a commit, and by nothing else",
+        f"If {row.source_topic} was not deleted and created anew since, waive with --accept "
+        f"{checks.COMMIT_OF_ANOTHER_LOG}:GROUP/TOPIC/PARTITION.",
+    )  # fmt: skip
 
 
 @judges(checks.METADATA_TOO_LONG)

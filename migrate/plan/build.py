@@ -160,6 +160,7 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
         source_down=down,
         failback=flow.failback,
         now_ms=now_ms,
+        is_as_of=survey.selected.as_of is not None,
     )
 
 
@@ -263,10 +264,12 @@ def _checkpointed_under_new_name(survey: Survey) -> tuple[str, ...]:
 
 def _logs_on_source(survey: Survey) -> LogProofs:
     """Return what is proven of the logs that the commits on the source were made on."""
-    records = survey.group_facts.source_records
-    # Of an earlier commit the newest records say nothing, not even where its offset is the same.
-    told = {} if isinstance(records, Failure) or survey.selected.as_of else records
-    made_on = {group: record.made_on for group, record in told.items()}
+    records, as_of = survey.group_facts.source_records, survey.selected.as_of
+    if as_of is not None:
+        # Of an earlier commit the newest records say nothing, not even where its offset is the same.
+        made_on = as_of.made_on
+    else:
+        made_on = {} if isinstance(records, Failure) else {group: record.made_on for group, record in records.items()}
     return log_proofs(survey.keys, survey.logs.source, made_on, survey.source.topic_ids)
 
 

@@ -147,7 +147,7 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     """Yield the plan in numbers, as labels and sentences; "MISSING" only where commits do not add up."""
     filtered = sum(t.filtered.values())
     by_filter = ", ".join(f"{name(k)} {n}" for k, n in t.filtered.items())
-    added = f" + {t.added} never committed, added" if t.added else ""
+    added = f" + {t.added} with no commit, added" if t.added else ""
     sums = f"{t.commits_read} read{added} = {many(t.rows, 'row')} + {filtered} filtered"
     yield "Commits", f"{sums} ({by_filter})" if by_filter else sums
     if not t.add_up:

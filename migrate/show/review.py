@@ -76,7 +76,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "source": f"{h.source_alias}, cluster {h.source_cluster_id or 'not read'}",
         "target": f"{h.target_alias}, cluster {h.target_cluster_id or 'not read'}",
         "commits read": counted.commits_read,
-        "added, never committed": counted.added,
+        "added, with no commit": counted.added,
         "filtered": f"{sum(counted.filtered.values())}" + (f" ({filtered})" if filtered else ""),
         "rows": counted.rows,
         **{f"rows: {decision}": counted.decisions.get(decision, 0) for decision in Decision},

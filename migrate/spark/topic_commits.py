@@ -1,10 +1,12 @@
 """The newest commits in `__consumer_offsets`, through Spark, for a plan.
 
 Two passes. The first finds the newest position of each key with fixed-width hash aggregates, and decodes nothing; the
-second decodes the records there. What was found and is not there any more was compacted away in between.
+second decodes the records there. What was found and is not there any more was compacted away in between. As of an
+earlier time a third pass counts records, where places have none of then.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import as_bytes, reading_topic
 from migrate.survey.compacted import CompactedMeanwhileError
 from migrate.survey.offsets_export import OffsetsPin
-from migrate.survey.offsets_topic import OFFSETS_TOPIC
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.topic_commits import (
     GONE,
     NewestOf,
@@ -84,8 +86,42 @@ def newest_commits(
         newest.unpersist()
     if sum(count for *_, count in answers) == sum(count for *_, count in ends):
         found = (_decoded(*answer) for answer in answers)
-        return commits_of(chain.from_iterable(found), partitions, as_of_ms is not None)
+        told = commits_of(chain.from_iterable(found), partitions, as_of_ms is not None)
+        return told if as_of_ms is None else _with_none_then(read, logs, partitions, told, as_of_ms)
     raise CompactedMeanwhileError(OFFSETS_TOPIC)
+
+
+def _with_none_then(
+    read: Read, logs: Mapping[int, LogRange], partitions: int, told: TopicCommits, as_of_ms: int
+) -> TopicCommits:
+    """Tell of the places without a record of then those that had none, where no record of before can be missing."""
+    homes = {key: partition_of(key.group, partitions) for key in told.gone}
+    whole = _whole_before(read, {home: logs[home] for home in set(homes.values())}, as_of_ms)
+    none_then = frozenset(key for key, home in homes.items() if home in whole)
+    return replace(told, gone=told.gone - none_then, none_then=told.none_then | none_then)
+
+
+def _whole_before(read: Read, logs: Mapping[int, LogRange], as_of_ms: int) -> frozenset[int]:
+    """Return the partitions with a record of before that time at every offset below the first record of later.
+
+    Any gap may be a commit that compaction has taken: a transaction's marker looks like one.
+    """
+    from pyspark.sql.functions import expr
+
+    begun = {number: log for number, log in logs.items() if log.start == 0}
+    if not begun:
+        return frozenset()
+    earlier = f"unix_millis(timestamp) < {as_of_ms}"
+    counted = (
+        read(begun)
+        .groupBy("partition")
+        .agg(
+            expr(f"count_if({earlier})"),
+            expr(f"coalesce(max(if({earlier}, offset, null)) + 1, 0)"),
+            expr(f"min(if({earlier}, null, offset))"),
+        )
+    )
+    return frozenset(partition for partition, count, *ends in counted.collect() if set(ends) == {count})
 
 
 def _kept(records: "DataFrame", newest: "DataFrame") -> "DataFrame":

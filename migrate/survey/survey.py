@@ -29,6 +29,7 @@ from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts, GroupFactsReader
 from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_topic import CommitTopic
 from migrate.survey.policies import Policies
 from migrate.survey.positions import HeldPositions, PositionReader, PositionsAsked
 from migrate.survey.producers import Growth
@@ -152,11 +153,13 @@ class AsOf:
     """The commits of now, beside those of an earlier time that a plan is about; of what the filters let through.
 
     `live` are by group. `missing` are places that have no commit of then, sorted, by why: `AS_OF_GONE` where compaction
-    may have taken it, `AS_OF_NONE` where there was none and there is one now.
+    may have taken it, `AS_OF_NONE` where there was none and there is one now. `made_on` are the topics that commits of
+    then were made on, by group, as far as their records say.
     """
 
     live: Mapping[str, Commits]
     missing: Mapping[GroupPartition, str]
+    made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] = field(default_factory=dict)
 
     def offset(self, key: GroupPartition) -> int | None:
         """Return what is committed now at a place; None for nothing."""

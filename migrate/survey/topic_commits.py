@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from struct import Struct
 from sys import intern
@@ -25,7 +25,7 @@ from migrate.survey.commits import within_filters
 from migrate.survey.compacted import persistently
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, partition_of
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE
 from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, TopicWitness
 from migrate.text import bytes_text, many
@@ -45,6 +45,7 @@ class TopicCommits:
     it is never passed off as the newest. `undecodable_keys` counts keys of commits that cannot be decoded: whose they
     are is not known. Where an earlier time was asked for, `then` are the commits of then, `gone` the places whose
     records are all of later (compaction may have taken an earlier one), and `none_then` those that had no commit then.
+    `then_made_on` are the topics that commits of then were made on, by group, as far as their records say.
     `without_offset` are the partitions whose newest commit is -1.
     """
 
@@ -54,6 +55,7 @@ class TopicCommits:
     then: Mapping[str, Commits] = field(default_factory=dict)
     gone: frozenset[GroupPartition] = frozenset()
     none_then: frozenset[GroupPartition] = frozenset()
+    then_made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] = field(default_factory=dict)
     without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
 
 
@@ -68,7 +70,7 @@ class NewestRecord(NamedTuple):
     """The newest record of a group and partition, or of a key that cannot be decoded.
 
     `label` is that of `migrate.survey.offsets_wire.label`; what a record of its kind does not say is "" or 0.
-    `leader_epoch` is `NO_EPOCH` where the consumer sent none.
+    `leader_epoch` is `NO_EPOCH` where the consumer sent none. `topic_id` is as Kafka prints it, "" before Kafka 4.1.
     """
 
     group: str
@@ -80,6 +82,7 @@ class NewestRecord(NamedTuple):
     metadata: str
     leader_epoch: int
     role: int = NewestOf.LIVE
+    topic_id: str = ""
 
     @property
     def place(self) -> TopicPartition:
@@ -93,12 +96,13 @@ class NewestRecord(NamedTuple):
 
 
 class TopicColumns(NamedTuple):
-    """What a group has committed on one topic, as columns; `epochs` has `NO_EPOCH` where the consumer sent none."""
+    """What a group has committed on one topic, as columns; `epochs` and `topic_ids` as in `NewestRecord`."""
 
     topic: str
     partitions: tuple[int, ...]
     offsets: tuple[int, ...]
     epochs: tuple[int, ...]
+    topic_ids: tuple[str, ...]
 
 
 class NewestOfTopic(NamedTuple):
@@ -112,9 +116,9 @@ class NewestOfTopic(NamedTuple):
     def records(self) -> Iterator[NewestRecord]:
         """Yield them one by one."""
         topic, *columns = self.columns
-        for partition, offset, epoch in zip(*columns, strict=True):
+        for partition, offset, epoch, topic_id in zip(*columns, strict=True):
             yield NewestRecord(
-                self.group, topic, partition, self.log_partition, wire.COMMIT, offset, "", epoch, self.role
+                self.group, topic, partition, self.log_partition, wire.COMMIT, offset, "", epoch, self.role, topic_id
             )
 
 
@@ -130,7 +134,7 @@ def newest_record(log_partition: int, key: bytes | None, value: bytes | None, ro
         return NewestRecord(*place, label, 0, "", NO_EPOCH, role)
     label = wire.COMMIT_WITH_OTHER_TAGS if said.other_tags else wire.COMMIT
     epoch = NO_EPOCH if said.leader_epoch is None else said.leader_epoch
-    return NewestRecord(*place, label, said.offset, said.metadata, epoch, role)
+    return NewestRecord(*place, label, said.offset, said.metadata, epoch, role, said.topic_id or "")
 
 
 def newest_records(
@@ -154,11 +158,11 @@ def newest_records(
 
 
 # Values of one length, without metadata: version, offset, epoch, a length of nothing, time, and the tags of version 4.
-# Of each form the length's and the tags' bytes as they then are; a topic's id, which rows do not tell, is passed over.
+# Of each form the length's and the tags' bytes as they then are; what follows is a topic's id.
 _FORMS = (
-    (3, Struct(">hqihq"), (0,)),
+    (3, Struct(">hqih8x"), (0,)),
     (4, Struct(">hqib8xb"), (1, 0)),
-    (4, Struct(">hqib8xbh16x"), (1, 1, 0x0010)),
+    (4, Struct(">hqib8xbh16s"), (1, 1, 0x0010)),
 )
 
 
@@ -179,9 +183,15 @@ def _plain_columns(topic: str, tails: bytes, values: str) -> TopicColumns | None
         expected = [{version}, *({each} for each in rest)]
         if [set(versions), *map(set, others[: len(rest)])] != expected or min(*offsets, *partitions) < 0:
             continue
-        rows = sorted(zip(partitions, offsets, (max(epoch, NO_EPOCH) for epoch in epochs), strict=True))
+        ids = map(_topic_id_text, others[-1]) if len(others) > len(rest) else ("",) * len(partitions)
+        rows = sorted(zip(partitions, offsets, (max(epoch, NO_EPOCH) for epoch in epochs), ids, strict=True))
         return TopicColumns(intern(topic), *zip(*rows, strict=True))
     return None
+
+
+@lru_cache(maxsize=1024)
+def _topic_id_text(topic_id: bytes) -> str:
+    return wire.topic_id_text(topic_id)
 
 
 def commits_of(
@@ -199,6 +209,7 @@ def commits_of(
     without: dict[str, list[TopicPartition]] = defaultdict(list)
     places: dict[int, set[GroupPartition]] = {role: set() for role in NewestOf}
     none_then: set[GroupPartition] = set()
+    made_on: dict[str, dict[TopicPartition, CommitTopic]] = defaultdict(dict)
     own = cache(partial(partition_of, partitions=partitions))
     for record in records:
         if isinstance(record, NewestRecord) and record.label.startswith(wire.BROKEN_KEY):
@@ -210,9 +221,13 @@ def commits_of(
             by_group[record.role][record.group].topics.append(record)
             if is_as_of:
                 places[record.role].update(each.key for each in record.records())
+            if record.role == NewestOf.THEN:
+                made_on[record.group].update(_made_on(record.records()))
             continue
         if record.label in (wire.COMMIT, wire.COMMIT_WITH_OTHER_TAGS):
             by_group[record.role][record.group].records.append(record)
+            if record.role == NewestOf.THEN:
+                made_on[record.group].update(_made_on([record]))
         elif record.label not in (wire.COMMIT_TOMBSTONE, wire.COMMIT_WITHOUT_OFFSET):
             undecodable[record.group][record.place] = record.label.removeprefix(wire.BROKEN_VALUE)
         elif record.role == NewestOf.THEN:
@@ -224,9 +239,15 @@ def commits_of(
     commits, then = ({g: each.table() for g, each in sorted(by_group[role].items())} for role in NewestOf)
     gone = places[NewestOf.LIVE] - places[NewestOf.THEN] if is_as_of else set[GroupPartition]()
     without_offset = {group: tuple(sorted(places)) for group, places in sorted(without.items())}
+    then_made_on = {group: topics for group, topics in made_on.items() if topics}
     return TopicCommits(
-        commits, dict(undecodable), undecodable_keys, then, frozenset(gone), frozenset(none_then), without_offset
-    )
+        commits, dict(undecodable), undecodable_keys, then, frozenset(gone), frozenset(none_then), then_made_on,
+        without_offset,
+    )  # fmt: skip
+
+
+def _made_on(records: Iterable[NewestRecord]) -> dict[TopicPartition, CommitTopic]:
+    return {record.place: CommitTopic(record.offset, record.topic_id) for record in records if record.topic_id}
 
 
 @dataclass
@@ -239,7 +260,7 @@ class _OfGroup:
     def table(self) -> CommitTable:
         # In order, so that groups that have committed on the same partitions share them.
         if not self.records and len(self.topics) == 1:
-            topic, partitions, offsets, epochs = self.topics[0].columns
+            topic, partitions, offsets, epochs, _ = self.topics[0].columns
             return CommitTable(partitions_of((topic,) * len(partitions), partitions), offsets, (), epochs)
         records = [*self.records, *chain.from_iterable(each.records() for each in self.topics)]
         records.sort(key=lambda each: (each.topic, each.partition))
@@ -283,12 +304,16 @@ def from_offsets_topic(
         nonlocal fetched_bytes
         text = f"pinning {OFFSETS_TOPIC} of {alias}"
         pin = timer.run("commits", text, lambda: pin_offsets_topic(source, named_groups(filters)))
-        fetched_bytes += pin.fetched_bytes
+        in_all, passes = pin.fetched_bytes, "two passes"
+        if request.as_of_ms is not None:
+            # Where places have no record of then, one more tells whether it can have been compacted away.
+            in_all, passes = in_all + pin.offsets_bytes, "up to three passes"
+        fetched_bytes += in_all
         _refuse_beyond(pin, fetched_bytes, request.limits.fetch_bytes)
         text = (
             f"reading commits of {many(len(listed), 'group')} in {OFFSETS_TOPIC} of {alias}: "
             f"{len(pin.logs)} of {many(pin.partitions, 'partition')}, {many(pin.offsets, 'offset')}, "
-            f"about {bytes_text(pin.fetched_bytes)} in two passes"
+            f"about {bytes_text(in_all)} in {passes}"
         )
         return pin, timer.run("commits", text, lambda: reader.commits(pin, request.as_of_ms))
 
@@ -332,6 +357,7 @@ def _as_of(told: TopicCommits, listed: frozenset[str], filters: Filters) -> AsOf
             for key, reason in sorted(reasons.items())
             if key.group in listed and _is_inside(filters, key.group, key.source_partition)
         },
+        told.then_made_on,
     )
 
 

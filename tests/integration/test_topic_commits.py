@@ -234,15 +234,15 @@ def after_now() -> int:
 
 
 @pytest.mark.long
-def test_a_commit_that_may_have_been_compacted_away_blocks(compared: Compared, own_scene: Scene) -> None:
-    """The group committed only later; for all that anybody can know, an earlier commit is gone."""
+def test_a_group_that_committed_only_later_had_no_commit_then(compared: Compared, own_scene: Scene) -> None:
+    """Nothing of the topic was compacted before its first record, so that no earlier commit can be gone."""
     long_ago = "2001-01-01T00:00:00Z"
     chosen = ("--group", own_scene.group("again"), "--commits-as-of", long_ago)
-    ran, document = planned(compared.commands, "gone.plan", *chosen)
+    ran, document = planned(compared.commands, "none.plan", *chosen)
     ran.expect(3)
-    assert {row["reason"] for row in document["rows"]} == {"commit-as-of-gone"} and len(document["rows"]) == 3
+    assert {row["reason"] for row in document["rows"]} == {"no-commit-as-of"} and len(document["rows"]) == 3
     assert {row["live_source_offset"] for row in document["rows"]} == {7}
-    decided = ("--untranslatable", "commit-as-of-gone=earliest", "--accept", "not-drained")
+    decided = ("--untranslatable", "no-commit-as-of=earliest", "--accept", "not-drained")
     ran, document = planned(compared.commands, "earliest.plan", *chosen, *decided)
     ran.expect(0)
     assert {(row["decision"], row["target_offset"]) for row in document["rows"]} == {("set", 0)}

@@ -5,12 +5,12 @@ import random
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.model import Commit, TopicPartition
+from migrate.model import Commit, LogRange, TopicPartition
 from migrate.spark.topic_commits import newest_commits
-from migrate.survey.offsets_topic import partition_of
+from migrate.survey.offsets_topic import CommitTopic, partition_of
 from migrate.survey.offsets_wire import COMMIT_TYPES, CommitValue, Fault, GroupValue, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
-from tests.spark.offsetstopic import topic_of
+from tests.spark.offsetstopic import timed_topic, topic_of
 from tests.spark.records import EPOCH_MS
 
 PARTITIONS = 3
@@ -145,7 +145,62 @@ def test_an_earlier_time_is_told_beside_the_commits_of_now(spark):
     )  # fmt: skip
     assert found.then == {"g": {("t", 0): Commit(7), ("u", 0): Commit(6)}}
     assert found.commits == {"g": {("t", 0): Commit(8)}, "h": {("t", 0): Commit(1)}}
-    assert found.gone == {("h", "t", 0)} and found.none_then == frozenset()
+    assert found.none_then == {("h", "t", 0)} and found.gone == frozenset()
+
+
+OWN = partition_of("h", PARTITIONS)
+# Of h's partition: two records of others before the time that is asked for, then h's first commit, then another one.
+LATER = [(OWN, 0, b"\0\2\0\1x", b""), (OWN, 1, b"\0\2\0\1y", b""), (OWN, 5, *record("h", 1)[1:]),
+         (OWN, 6, *record("h", 2)[1:])]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lacks", "start", "after_ms", "is_known"),
+    [
+        (None, 0, 2, True),
+        (None, 0, 0, True),
+        (3, 0, 2, True),
+        (0, 0, 2, False),
+        (1, 0, 2, False),
+        (2, 0, 2, False),
+        (0, 0, 0, False),
+        (None, 1, 2, False),
+    ],
+    ids=[
+        "whole", "nothing is of before", "the newest lacks", "the first lacks", "the last of before lacks",
+        "the first of later lacks", "nothing is left of before", "the log does not begin at 0",
+    ],
+)  # fmt: skip
+def test_a_first_commit_of_later_is_no_compacted_one_where_no_record_of_before_is_missing(
+    spark, lacks, start, after_ms, is_known
+):
+    """Compaction and transaction markers leave the same gaps: with one of them nobody can tell."""
+    reader, logs = timed_topic(spark, LATER)
+    logs = {OWN: LogRange(start, logs[OWN].end)}
+
+    def compacted(part):
+        return reader(part).where("true" if lacks is None else f"offset <> {lacks}")
+
+    found = newest_commits(compacted, logs, PARTITIONS, EPOCH_MS + after_ms)
+    place = frozenset({("h", "t", 0)})
+    assert (found.none_then, found.gone) == ((place, frozenset()) if is_known else (frozenset(), place))
+
+
+def test_a_clock_that_ran_back_over_the_time_that_is_asked_for_leaves_it_open(spark):
+    """A record of before behind one of later: another of before may have been there, and have been compacted away."""
+    reader, logs = timed_topic(spark, [*LATER, (OWN, 1, b"\0\2\0\1z", b"")])
+    found = newest_commits(reader, logs, PARTITIONS, EPOCH_MS + 2)
+    assert (found.none_then, found.gone) == (frozenset(), {("h", "t", 0)})
+
+
+def test_the_topic_id_of_a_commit_of_then_is_kept(spark):
+    old, new = "AAECAwQFBgcICQoLDA0ODw", "_-ECAwQFBgcICQoLDA0ODw"
+
+    def with_id(offset, topic_id):
+        return record("g", said=CommitValue(4, offset, None, "", EPOCH_MS, None, topic_id))
+
+    found = read(spark, with_id(5, old), record("g", 6, "u"), with_id(7, new), as_of_ms=EPOCH_MS + 2)
+    assert found.then_made_on == {"g": {("t", 0): CommitTopic(5, old)}}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -154,6 +209,7 @@ def test_the_newest_records_before_a_time_are_what_a_plain_walk_to_there_finds(s
     found = read(spark, *records, as_of_ms=EPOCH_MS + 40)
     commits, undecodable, _ = walked(records[:40])
     assert found.then == commits and undecodable.keys() <= found.undecodable.keys()
-    assert found.commits == walked(records)[0] and found.gone
-    # What is gone has no commit of then, and what has one is not gone.
-    assert not {(g, *place) for g, places in commits.items() for place in places} & found.gone
+    assert found.commits == walked(records)[0] and found.none_then
+    # Nothing was compacted away, and what was not there has no commit of then.
+    assert not {(g, *place) for g, places in commits.items() for place in places} & found.none_then
+    assert not found.gone

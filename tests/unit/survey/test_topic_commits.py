@@ -13,11 +13,12 @@ from migrate.mm2.name_map import NameMap
 from migrate.model import Commit, Commits, Decision, GroupPartition, Level, LogRange, Scope, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
+from migrate.show.plan_table import Page, table
 from migrate.survey.compacted import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import OffsetsPin
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
-from migrate.survey.offsets_wire import CommitValue
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, GroupKind, GroupRecord, partition_of
+from migrate.survey.offsets_wire import CommitValue, decode_commit
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
@@ -50,6 +51,7 @@ class FakeTopic:
     then: Mapping[str, Commits] = field(default_factory=dict)
     gone: frozenset[GroupPartition] = frozenset()
     none_then: frozenset[GroupPartition] = frozenset()
+    made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] | None = None
     pins: list[OffsetsPin] = field(default_factory=list)
     failure: ClusterError | None = None
     compactions: int = 0
@@ -69,9 +71,19 @@ class FakeTopic:
         read = {g: dict(c) for g, c in everything.items() if partition_of(g, pin.partitions) in pin.logs}
         for group, places in self.undecodable.items():
             read[group] = {place: c for place, c in read.get(group, {}).items() if place not in places}
-        then = () if as_of_ms is None else (self.then, self.gone, self.none_then)
+        then = () if as_of_ms is None else (self.then, self.gone, self.none_then, self._made_on())
         without = {group: places for group, c in everything.items() if (places := without_offset(c))}
         return TopicCommits(read, self.undecodable, self.undecodable_keys, *then, without_offset=without)
+
+    def _made_on(self) -> Mapping[str, Mapping[TopicPartition, CommitTopic]]:
+        """By default every commit of then was made on the topic that is there."""
+        if self.made_on is not None:
+            return self.made_on
+        ids = self.cluster.ids
+        return {
+            group: {p: CommitTopic(c.offset, ids[p.topic]) for p, c in commits.items() if p.topic in ids}
+            for group, commits in self.then.items()
+        }
 
 
 def newest(group="g", offset=5, partition=0, label="commit", elsewhere=0, epoch=NO_EPOCH, role=NewestOf.LIVE):
@@ -261,15 +273,16 @@ def test_a_topic_that_is_not_visible_names_the_other_way():
     assert error.value.todo.startswith("Grant READ. ") and "--commits-from admin" in error.value.todo
 
 
-def test_more_than_may_be_fetched_is_refused_before_it_is_read():
+@pytest.mark.parametrize(("as_of_ms", "passes"), [(None, 2), (1, 3)])
+def test_more_than_may_be_fetched_is_refused_before_it_is_read(as_of_ms, passes):
     source, target, mirror = world()
     offsets_topic(source)
     topic = FakeTopic(source)
-    cost = PARTITIONS * 37 * 110 * 2
+    cost = PARTITIONS * 37 * 110 * passes
     with pytest.raises(Refused, match="--max-fetch allows"):
-        planned(source, target, mirror, topic, limits=Limits(0, cost - 1))
+        planned(source, target, mirror, topic, limits=Limits(0, cost - 1), as_of_ms=as_of_ms)
     assert not topic.pins
-    planned(source, target, mirror, topic, limits=Limits(0, cost))
+    planned(source, target, mirror, topic, limits=Limits(0, cost), as_of_ms=as_of_ms)
     assert topic.pins
 
 
@@ -311,6 +324,76 @@ def test_rows_translate_the_commits_of_then_and_hold_those_of_now():
     assert {row.live_source_offset for row in from_topic()[0].rows} == {None}
 
 
+OLD, NEW = "id-of-the-old-topic", "id-of-source-t"
+
+
+def another_log(made: Plan) -> dict[str, tuple[Level, Level]]:
+    return results(made, "commit-of-another-log")
+
+
+@pytest.mark.parametrize("live", [20, 55], ids=["the same offset now", "another offset now"])
+def test_a_commit_of_then_on_a_topic_that_was_created_anew_since_blocks(live):
+    """Its offset counts the old topic's records, whatever has been committed on the new one since."""
+    scene = world()
+    scene[0].commit("g", "t", 0, live)
+    made_on = {"g": {T0: CommitTopic(20, OLD), T1: CommitTopic(60, NEW)}, "h": {U0: CommitTopic(30, "id-of-source-u")}}
+    facts = FakeGroupFacts(
+        commits={"g": GroupRecord(GroupKind.CLASSIC, "consumer", made_on={T0: CommitTopic(live, NEW)})}
+    )
+    made, _ = from_topic(as_of_ms=1, then=THEN, made_on=made_on, scene=scene, facts=facts)
+    assert rows_of(made)["g", "t", 0] == (Decision.BLOCK, 20, "commit-of-another-log")
+    assert rows_of(made)["h", "u", 0][0] is Decision.SET
+    assert another_log(made) == {"g/t/0": (Level.BLOCK, Level.BLOCK), "2 commits": (Level.PASS, Level.PASS)}
+    (block,) = [c for c in made.header.checks if c.subject == "g/t/0" and c.level is Level.BLOCK]
+    assert OLD in block.seen and NEW in block.seen
+
+
+def test_of_a_commit_of_then_without_a_topic_id_nobody_knows_the_log_and_it_blocks():
+    """Brokers before Kafka 4.1 store none, and the log that it was made on may be gone since."""
+    made, _ = from_topic(as_of_ms=1, then=THEN, made_on={"g": {T1: CommitTopic(60, NEW)}})
+    hidden = (Level.NOT_VISIBLE, Level.BLOCK)
+    assert another_log(made) == {"g/t/0": hidden, "h/u/0": hidden, "1 commit": (Level.PASS, Level.PASS)}
+    assert {row.decision for row in made.rows} == {Decision.BLOCK} and not made.is_clean()
+    (block,) = [c for c in made.header.checks if c.subject == "g/t/0" and c.check == "commit-of-another-log"]
+    assert "--accept commit-of-another-log:GROUP/TOPIC/PARTITION" in block.todo and "4.1" in block.seen
+    accepted = Policies(waivers=(Waiver("commit-of-another-log"),))
+    made, _ = from_topic(as_of_ms=1, then=THEN, made_on={}, policies=accepted)
+    assert made.is_clean() and {row.target_offset for row in made.rows} == {20, 60, 30}
+
+
+def test_a_topic_whose_own_id_nobody_tells_proves_no_commit_of_then():
+    """As of a cluster before Kafka 2.8, or of a topic that is not there any more."""
+    scene = world()
+    scene[0].ids = {}
+    made_on = {"g": {T0: CommitTopic(20, OLD), T1: CommitTopic(60, OLD)}, "h": {U0: CommitTopic(30, OLD)}}
+    made, _ = from_topic(as_of_ms=1, then=THEN, made_on=made_on, scene=scene)
+    assert set(another_log(made).values()) == {(Level.NOT_VISIBLE, Level.BLOCK)} and len(another_log(made)) == 3
+
+
+def test_an_epoch_that_the_log_has_never_reached_proves_it_of_a_commit_of_then_too():
+    scene = world()
+    for cluster in scene[:2]:
+        cluster.ranges = {p: LogRange(log.start, log.end, 3) for p, log in cluster.ranges.items()}
+    then = THEN | {"g": {T0: Commit(20, "", 4), T1: Commit(60)}}
+    made, _ = from_topic(as_of_ms=1, then=then, made_on={}, scene=scene)
+    assert another_log(made)["g/t/0"] == (Level.BLOCK, Level.BLOCK)
+
+
+def test_a_commit_of_then_that_decides_nothing_is_held_to_no_log():
+    then = {"g": {T0: Commit(20), T1: Commit(500)}, "h": {U0: Commit(30)}}
+    made_on = {"g": {T0: CommitTopic(20, NEW)}, "h": {U0: CommitTopic(30, "id-of-source-u")}}
+    for choice in (Untranslatable.EARLIEST, Untranslatable.SKIP):
+        made, _ = from_topic(
+            as_of_ms=1, then=then, made_on=made_on, policies=Policies(untranslatable=choice)
+        )  # fmt: skip
+        assert "g/t/1" not in another_log(made), choice
+
+
+def test_of_a_plan_of_now_commits_that_nothing_refutes_block_as_little_as_ever():
+    made, _ = from_topic()
+    assert another_log(made) == {"A": (Level.NOT_VISIBLE, Level.PASS)} and made.is_clean()
+
+
 def test_what_compaction_may_have_taken_is_a_row_that_blocks_and_never_the_commit_of_now():
     then = {"g": {T0: Commit(20)}, "h": {U0: Commit(30)}}
     made, _ = from_topic(as_of_ms=1, then=then, gone=frozenset({GroupPartition("g", "t", 1)}))
@@ -330,6 +413,8 @@ def test_where_there_was_no_commit_then_and_there_is_one_now_a_reviewer_decides(
     assert {row.key: row.reason for row in made.rows if row.source_committed is None} == {
         ("g", "t", 1): "no-commit-as-of"
     }
+    told = "\n".join(table(made, made.rows, Page("", 200)))
+    assert "2 read + 1 with no commit, added = 3 rows" in told and "never committed" not in told
     chosen = Policies(untranslatable_by_reason={"no-commit-as-of": Untranslatable.EARLIEST})
     made, _ = from_topic(as_of_ms=1, then=then, none_then=none_then, policies=chosen)
     assert made.is_clean() and rows_of(made)["g", "t", 1][:2] == (Decision.SET, 0)
@@ -376,6 +461,16 @@ def test_a_topic_that_is_compacted_time_and_again_ends_the_command():
     assert "--commits-from admin" in refused.value.todo
 
 
+def test_the_topics_that_commits_were_made_on_are_those_of_then():
+    """A newer record of the same place says nothing of an older one."""
+    said = {0: WITH_ID, 1: PLAIN, 2: OTHER_ID}
+    found = of_one_topic(said, NewestOf.THEN)
+    assert found.then_made_on == {
+        "g": {T0: CommitTopic(9, "AAECAwQFBgcICQoLDA0ODw"), ("t", 2): CommitTopic(4, "_-ECAwQFBgcICQoLDA0ODw")}
+    }
+    assert of_one_topic(said).then_made_on == {}
+
+
 def in_hex(raw: list[bytes | None]) -> str:
     return " ".join(GONE if each is None else each.hex() for each in raw)
 
@@ -384,13 +479,15 @@ def of_one_topic(said: Mapping[int, bytes | None], role: NewestOf = NewestOf.LIV
     """What the records of one group and topic say that are told as a whole: values by partition."""
     tails = in_hex([partition.to_bytes(4, "big", signed=True) for partition in said])
     home = partition_of("g", PARTITIONS)
-    return commits_of(newest_records(home, commit_key("g", "t", 0)[:-4], tails, in_hex(list(said.values())), role), 5)
+    found = newest_records(home, commit_key("g", "t", 0)[:-4], tails, in_hex(list(said.values())), role)
+    return commits_of(found, 5, role is NewestOf.THEN)
 
 
-def one_by_one(said: Mapping[int, bytes | None]) -> TopicCommits:
+def one_by_one(said: Mapping[int, bytes | None], role: NewestOf = NewestOf.LIVE) -> TopicCommits:
     home = partition_of("g", PARTITIONS)
     keys = {commit_key("g", "t", 0)[:-4] + p.to_bytes(4, "big", signed=True): value for p, value in said.items()}
-    return commits_of((newest_record(home, key, value, NewestOf.LIVE) for key, value in keys.items()), PARTITIONS)
+    found = (newest_record(home, key, value, role) for key, value in keys.items())
+    return commits_of(found, PARTITIONS, role is NewestOf.THEN)
 
 
 def value(version: int = 3, offset: int = 7, epoch: int | None = None, metadata: str = "", **more: Any) -> bytes:
@@ -399,6 +496,7 @@ def value(version: int = 3, offset: int = 7, epoch: int | None = None, metadata:
 
 PLAIN = value()
 WITH_ID = value(4, 9, 2, topic_id="AAECAwQFBgcICQoLDA0ODw")
+OTHER_ID = value(4, 4, 2, topic_id="_-ECAwQFBgcICQoLDA0ODw")
 ODD = {
     "metadata": value(metadata="m"),
     "a tombstone": None,
@@ -413,6 +511,8 @@ ODD = {
     "an id that is a tag of another number": WITH_ID[:24] + b"\1" + WITH_ID[25:],
     "two tags": WITH_ID[:23] + b"\2" + WITH_ID[24:],
     "no tags": value(4),
+    "the id of another topic": OTHER_ID,
+    "an id behind metadata": value(4, 3, 2, "m", topic_id="_-ECAwQFBgcICQoLDA0ODw"),
     "nothing odd": PLAIN,
 }
 
@@ -426,6 +526,12 @@ def test_records_told_as_a_whole_say_what_they_say_one_by_one(plain: bytes, odd:
     values.insert(place, ODD[odd])  # type: ignore[arg-type]
     said = dict(zip((2, 0, 1), values, strict=True))
     assert of_one_topic(said) == one_by_one(said)
+    then = of_one_topic(said, NewestOf.THEN)
+    assert then == one_by_one(said, NewestOf.THEN)
+    with_id = {
+        p for p, raw in said.items() if isinstance(told := decode_commit(raw or b""), CommitValue) and told.topic_id
+    }
+    assert {place.partition for place in then.then_made_on.get("g", {})} == with_id
     assert list(of_one_topic(said).commits.get("g", {})) == sorted(of_one_topic(said).commits.get("g", {}))
 
 
