@@ -17,7 +17,7 @@ from functools import partial
 
 from migrate.apply.proof_logs import LogSide, Next, PinnedLogs, Place
 from migrate.apply.verify import Standing, VerifyFinding
-from migrate.errors import EXIT_DONE, EXIT_FAILED
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.match.equality import ALL_PARTS, Equality, Part
 from migrate.match.next_record import NextRecord
 from migrate.model import Decision, Failure, Grade, Row, rereads
@@ -43,10 +43,21 @@ class RecordVerdict(StrEnum):
     BEYOND = "beyond"
     UNCOMMITTED = "uncommitted"
     DIFFERENT = "different"
+    NOTHING_LEFT = "nothing-left"
     UNREADABLE = "unreadable"
 
 
-FAILED = frozenset({RecordVerdict.BEYOND, RecordVerdict.UNCOMMITTED, RecordVerdict.DIFFERENT, RecordVerdict.UNREADABLE})
+FAILED = frozenset(
+    {
+        RecordVerdict.BEYOND,
+        RecordVerdict.UNCOMMITTED,
+        RecordVerdict.DIFFERENT,
+        RecordVerdict.NOTHING_LEFT,
+        RecordVerdict.UNREADABLE,
+    }
+)
+# These prove nothing: the source's next record was not found on the target, and need not be.
+UNPROVEN = frozenset({RecordVerdict.REMOVED, RecordVerdict.NOT_FOUND, RecordVerdict.CHOSEN})
 _NOTHING = Failure("NOT_COMMITTED", "the group has no committed offset there")
 
 
@@ -84,8 +95,11 @@ class RecordProof:
 
     @property
     def exit_code(self) -> int:
-        """1 if the records of an exact row differ, an offset is beyond its own, or one could not be read; else 0."""
-        return EXIT_FAILED if any(proof.verdict in FAILED for proof in self.rows) else EXIT_DONE
+        """1 if a verdict is one of `FAILED`; else 4 if there are rows, and none of them is proven; else 0."""
+        verdicts = {proof.verdict for proof in self.rows}
+        if not FAILED.isdisjoint(verdicts):
+            return EXIT_FAILED
+        return EXIT_PARTLY if verdicts and verdicts <= UNPROVEN else EXIT_DONE
 
     def counts(self) -> Counter[RecordVerdict]:
         """Count rows by verdict."""
@@ -99,10 +113,12 @@ def prove(
     target: LogSide,
     progress: Progress,
     limit: int | None = None,
+    still_copied: Collection[str] = (),
 ) -> RecordProof:
     """Read the next records of every row with an offset, and compare them; writes nothing.
 
-    `findings` are what is committed on the target now; a row without one was not to be written. Raises `ClusterError`
+    `findings` are what is committed on the target now; a row without one was not to be written. Of the source topics
+    `still_copied` the plan did not say that all was copied. Raises `ClusterError`
     if a cluster does not answer at all; a log that cannot be read is a verdict.
     """
     by_key = {finding.key: finding for finding in findings}
@@ -132,7 +148,8 @@ def prove(
     judged = []
     for row, finding, place in compared:
         there = source_ahead.get(_source_place(row), ())
-        proof = judge(row, theirs[_source_place(row)], ours[place], ahead.get(place, ()), there)
+        source_next, all_copied = theirs[_source_place(row)], row.source_topic not in still_copied
+        proof = judge(row, source_next, ours[place], ahead.get(place, ()), there, all_copied)
         planned = ours[_planned_place(row)]
         if finding.seen is not None and _has_moved_on(finding):
             judged.append(_moved_on(proof, finding.seen, now[_committed_place(finding)]))
@@ -218,8 +235,11 @@ def judge(  # noqa: C901, PLR0911, PLR0912 - one verdict after another, in the o
     target: Next | Failure,
     ahead: Sequence[NextRecord] | Failure = (),
     source_ahead: Sequence[NextRecord] | Failure = (),
+    all_copied: bool = False,
 ) -> RowProof:
     """Return the proof of one row; `ahead` and `source_ahead` are a log's next records, where they were looked through.
+
+    `all_copied` says that the plan takes all of the topic to be copied.
 
     `source_ahead` tells what a log cleaner had taken on the target alone when the plan was made.
     """
@@ -244,7 +264,7 @@ def judge(  # noqa: C901, PLR0911, PLR0912 - one verdict after another, in the o
     if removed:
         return proof(RecordVerdict.REMOVED, removed, differing)
     if theirs is None or ours is None:
-        return proof(*_one_at_end(row, source, target))
+        return proof(*_one_at_end(row, source, target, all_copied))
     exact = row.grade is Grade.EXACT
     before = next((i for i, record in enumerate(ahead) if not record.differing(theirs, parts)), None)
     if before is not None:
@@ -278,7 +298,7 @@ def _cut(row: Row, source: Next, target: Next) -> str:
     return ""
 
 
-def _one_at_end(row: Row, source: Next, target: Next) -> tuple[RecordVerdict, str]:
+def _one_at_end(row: Row, source: Next, target: Next, all_copied: bool) -> tuple[RecordVerdict, str]:
     """Return the verdict where one log has no record left up to the end that the plan saw, and the other has."""
     exact, left = row.grade is Grade.EXACT, source.record or target.record
     # A cleaner takes a record that has a key once a newer one has it, which may lie beyond what the plan saw.
@@ -291,6 +311,9 @@ def _one_at_end(row: Row, source: Next, target: Next) -> tuple[RecordVerdict, st
     sentence = "The target has no record left, the source has: it is not copied there."
     if row.missing_on_target:
         return RecordVerdict.NOT_FOUND, f"{sentence} {_counted(row)}"
+    if not exact and all_copied and target.log_start == target.log_end:
+        # A cleaner leaves the newest record of a log: one that is empty was created anew, or lost all of it.
+        return RecordVerdict.NOTHING_LEFT, f"{sentence} Its log is empty."
     if not exact or target.offset >= (row.target_log_end or 0):
         return RecordVerdict.NOT_FOUND, sentence
     if may_be_taken and target.offset == standing_offset(row):

@@ -21,7 +21,7 @@ from migrate.survey.other_log import LogProofs
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
 from migrate.survey.streams import Application
-from migrate.survey.survey import TopicWitness
+from migrate.survey.survey import CopyEnd, TopicWitness
 from migrate.text import name
 
 
@@ -87,7 +87,8 @@ class TopicFacts:
     `partitions` maps a source topic to (source partitions or None, target topic, target partitions or None). `drains`
     tell by source partition whether MM2 has copied all of it, `growth` how far each source log's end moved between two
     readings. `foreign_records` counts, by source topic, records on the target that equal none of the source, and
-    how many of them may be copies of source records that nobody sees.
+    how many of them may be copies of source records that nobody sees; of `unread_tails` the records near the ends were
+    not compared. `copy_ends` tell, by source partition where no records place every commit, where its copy ends.
     `of_connect` are those of Connect's own topics on the source that the target has no topic of the same name for.
     `why_perhaps_missing` says, by source topic, why MM2 may have no copy of it where its policy says. `unread_ends` are
     the source partitions whose log reaches, or may reach, beyond what was read: by an open transaction, say.
@@ -97,6 +98,8 @@ class TopicFacts:
     drains: Mapping[TopicPartition, Drained] = field(default_factory=dict)
     growth: Mapping[TopicPartition, Growth | Failure] = field(default_factory=dict)
     foreign_records: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    copy_ends: Mapping[TopicPartition, CopyEnd] = field(default_factory=dict)
+    unread_tails: frozenset[str] = frozenset()
     of_connect: tuple[ConnectTopic, ...] = ()
     why_perhaps_missing: Mapping[str, str] = field(default_factory=dict)
     unread_ends: frozenset[TopicPartition] = frozenset()

@@ -8,11 +8,12 @@ from migrate.checks import registry as checks
 from migrate.checks.check import CheckFacts, judges
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why, WhyUnmatched
-from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition, lag
+from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition, between, lag
 from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
+from migrate.survey.survey import CopyEnd
 from migrate.text import many, safe, some
 
 NOT_JUDGED = Drained(None, "its logs were not told")
@@ -60,6 +61,78 @@ def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
             yield checks.NOT_DRAINED.unseen(Level.BLOCK, topic, expected, seen + unknown, todo)
     if fine:
         yield checks.NOT_DRAINED.passes(many(fine, "topic"), expected, "they are")
+
+
+@judges(checks.TARGET_RECREATED)
+def target_recreated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+    """Block topics that end on the target before what MM2 says of them: they were created anew since, or cut.
+
+    Only where no records were compared: those that were show what is missing.
+    """
+    topics, ends = rows.tally("source_topic"), facts.topics.copy_ends
+    told = {partition: saying for partition, end in ends.items() if (saying := _sync_beyond(end))}
+    seen_of = {partition for partition, end in ends.items() if end.newest_sync is not None}
+    fields = ("source_topic", "partition", "checkpoint_target_offset", "missing_on_target")
+    for place in {(t, p) for t, p, offset, missing in rows.values(*fields) if offset is not None and missing is None}:
+        seen_of.update({TopicPartition(*place)} & ends.keys())
+    least = min((end.target_end for end in ends.values() if isinstance(end.target_end, int)), default=None)
+    for row in rows.where("checkpoint_target_offset", lambda offset: least is not None and (offset or 0) > least):
+        end = ends.get(row.source_partition)
+        if end is not None and row.missing_on_target is None and (saying := _checkpoint_beyond(row, end)):
+            told.setdefault(row.source_partition, saying)
+    target, fine = facts.target.alias, 0
+    expected = f"topics on {target} that reach as far as MM2's newest syncs and checkpoints say"
+    for topic, same in groupby(sorted(seen_of), key=lambda partition: partition.topic):
+        if topic not in topics:
+            continue
+        partitions = list(same)
+        copy = facts.topics.partitions.get(topic, (None, topic, None))[1]
+        dark = [f"partition {p.partition}: {e}" for p in partitions if isinstance(e := ends[p].target_end, Failure)]
+        cut = [p for p in partitions if p in told]
+        beyond = [f"partition {p.partition} of {safe(copy)} ends at {ends[p].target_end}, and {told[p]}" for p in cut]
+        if beyond:
+            yield checks.TARGET_RECREATED.blocks(
+                topic, expected, some(beyond, 5, "; "),
+                f"{safe(copy)} was created anew on {target}, or cut, since MM2 wrote that: records may be missing. "
+                "Let records be compared, or waive with --accept target-recreated:TOPIC if all of it is there again.",
+            )  # fmt: skip
+        elif dark:
+            yield checks.TARGET_RECREATED.unseen(
+                Level.BLOCK, topic, expected, some(dark, 5, "; "), "Grant DESCRIBE on the topic, or try again."
+            )
+        else:
+            fine += 1
+    if fine:
+        yield checks.TARGET_RECREATED.passes(many(fine, "topic"), expected, "they do")
+    untold = {p.topic for p in ends.keys() - seen_of} & topics.keys()
+    if untold:
+        yield checks.TARGET_RECREATED.on_cluster.unseen(
+            Level.PASS, target, expected,
+            f"of {many(len(untold), 'topic')} no sync or checkpoint was seen that could tell, and not all commits were "
+            "compared", "",
+        )  # fmt: skip
+
+
+def _sync_beyond(end: CopyEnd) -> str:
+    """Return what MM2's newest sync says that the copy no longer has; "" for nothing."""
+    if end.newest_sync is None or not end.is_below_newest_sync:
+        return ""
+    return f"MM2's newest sync names a record at {end.newest_sync.target_offset} there"
+
+
+def _checkpoint_beyond(row: Row, end: CopyEnd) -> str:
+    """Return what the checkpoint of a row's group says that the copy no longer has; "" for nothing.
+
+    Nothing where a sync that still counts lies at or below the commit: MM2 has copied on from there since, and keeps a
+    checkpoint that is too high; up to 3.4 it made some that lie beyond the end.
+    """
+    checkpoint, target_end, sync = row.checkpoint_target_offset, end.target_end, end.newest_sync
+    if checkpoint is None or isinstance(target_end, Failure) or checkpoint <= target_end:
+        return ""
+    since = sync is not None and row.source_committed is not None and sync.source_offset <= row.source_committed
+    if row.lower_target_offset is not None or (since and not end.is_below_newest_sync):
+        return ""
+    return f"MM2's checkpoint of {safe(row.group)} says {checkpoint}"
 
 
 @judges(checks.PRODUCERS_STOPPED)
@@ -125,10 +198,13 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
         yield checks.MISSING_ON_TARGET.passes(many(compared, "row"), expected, "none is missing")
     # What is owed nothing lacks nothing.
     unread = Counter(row.why for row in rows.where("why", UNREAD.__contains__) if lag(row) != 0)
-    if compared:
-        # Where nothing was compared the plan says that at its top.
-        others = filter(_is_owed_uncompared, rows.where("missing_on_target", lambda missing: missing is None))
-        unread += Counter(row.why or "not compared" for row in others)
+    fields = ("missing_on_target", "target_offset", "method", "why", "source_committed", "source_log_end")
+    unread += Counter(
+        why or "not compared"
+        for missing, placed, method, why, committed, end in rows.values(*fields)
+        if missing is None and placed is not None and method is not Method.EXPLICIT
+        if why not in UNREAD and between(committed, end) != 0
+    )
     if unread:
         whys = ", ".join(f"{count} {why}" for why, count in sorted(unread.items()))
         yield checks.MISSING_ON_TARGET.on_cluster.unseen(
@@ -137,12 +213,6 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
             "Let more be read (--match-limit, --max-fetch; not --by timestamp), or let these groups read on the source "
             "first.",
         )  # fmt: skip
-
-
-def _is_owed_uncompared(row: Row) -> bool:
-    """True for a row that was placed without records and is owed something; those of `UNREAD` count already."""
-    is_translated = row.target_offset is not None and row.method is not Method.EXPLICIT
-    return is_translated and lag(row) != 0 and row.why not in UNREAD
 
 
 @judges(checks.UNREAD_ON_TARGET_ONLY)
@@ -196,6 +266,13 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
     An MM2 that reads uncommitted copies aborted records as well: what these explain is listed, and no warning.
     """
     source, target = facts.source.alias, facts.target.alias
+    unread = sorted(facts.topics.unread_tails & rows.tally("source_topic").keys())
+    if unread:
+        yield checks.TARGET_TOPIC_DEDICATED.on_cluster.unseen(
+            Level.WARN, target, "only copies of the source in the topics that groups move to",
+            f"what is near the ends of {many(len(unread), 'topic')} was not compared: {some(map(safe, unread), 5)}",
+            "Let them be compared (no --no-match, not --by timestamp), or make sure that nobody else writes there.",
+        )  # fmt: skip
     for topic, (count, perhaps_copies) in sorted(facts.topics.foreign_records.items()):
         copy = facts.topics.partitions.get(topic, (None, topic, None))[1]
         expected = f"only copies of the source in {safe(copy)}"

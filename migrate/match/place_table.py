@@ -79,6 +79,10 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
             part._matched = MatchedColumns(*map(array, _TYPES, (_items(column, found) for column in mine)))
         return part
 
+    def whys(self) -> set[Why]:
+        """Return why the matched ones are where they are."""
+        return {WHYS[code] for code in set(self._matched.codes)}
+
     def is_matched(self, committed: int) -> bool:
         """True if the records place this committed offset."""
         offsets = self._matched.committed

@@ -133,6 +133,8 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
             drains={} if down or flow.failback else _drains(flow, survey),
             growth=survey.growth,
             foreign_records={} if flow.failback else _foreign_records(survey),
+            copy_ends=survey.copy_ends,
+            unread_tails=frozenset() if down or flow.failback else _unread_tails(flow, survey),
             of_connect=_not_copied(flow, survey),
             # What is missing on the way back is the original, which MM2 does not make.
             why_perhaps_missing={}
@@ -344,6 +346,20 @@ def _foreign_records(survey: Survey) -> dict[str, tuple[int, int]]:
         foreign[source.topic] += answer.tail.foreign
         perhaps_copies[source.topic] += answer.tail.perhaps_copies
     return {topic: (count, perhaps_copies[topic]) for topic, count in foreign.items() if count}
+
+
+def _unread_tails(flow: Flow, survey: Survey) -> frozenset[str]:
+    """Return the source's topics with records on both sides whose ends no comparing has judged."""
+    unread = set()
+    for source, log in survey.logs.source.items():
+        copy, answer = survey.logs.target.get(copy_of(flow, source)), survey.answers.get(source)
+        if answer is None:
+            is_told = survey.comparison is not None  # it has no commit that could be placed
+        else:
+            is_told = answer.tail.uncopied is not None or answer.tail.foreign > 0
+        if not is_told and all(isinstance(each, LogRange) and each.start < each.end for each in (log, copy)):
+            unread.add(source.topic)
+    return frozenset(unread)
 
 
 def _drains(flow: Flow, survey: Survey) -> dict[TopicPartition, Drained]:

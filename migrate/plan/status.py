@@ -237,6 +237,9 @@ def _partition(
         newest = chain[-1] if chain else None
         tail = answer.tail if answer else None
         lag = lag_of(source_log, target_log, bool(drained.verdict), tail, newest, last_copied_offset)
+        if (end := survey.copy_ends.get(source)) and end.is_below_newest_sync:
+            # It was created anew, or cut: that MM2 is at the end says nothing of what lies in it.
+            drained, lag = Drained(None, "the copy ends before MM2's newest sync"), UNKNOWN
     return PartitionStatus(
         source=source,
         target=target,

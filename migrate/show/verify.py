@@ -126,6 +126,8 @@ _LEGEND = {
     RecordVerdict.BEYOND: "beyond: the committed offset is beyond the planned one, and no consumer accounts for it",
     RecordVerdict.UNCOMMITTED: "uncommitted: the group has no committed offset there",
     RecordVerdict.DIFFERENT: "different: the row was graded exact, and the records are not the same",
+    RecordVerdict.NOTHING_LEFT: "nothing-left: the target's log is empty, the source has records that the group is "
+    "owed, and the plan took all of them to be copied",
     RecordVerdict.UNREADABLE: "unreadable: a log could not be read, or was cut, so nothing is proven",
 }
 

@@ -21,6 +21,7 @@ from migrate.model import (
     GroupPartition,
     GroupState,
     LogRange,
+    OffsetSync,
     Side,
     TopicPartition,
 )
@@ -233,6 +234,23 @@ class Mm2Topic:
     pinned: LogRange | None
 
 
+@dataclass(frozen=True, slots=True)
+class CopyEnd:
+    """Where the copy of a partition ends, as a read_uncommitted reader sees it, read after its newest sync.
+
+    `target_end` is a `Failure` where the cluster did not report it, `newest_sync` None where none was seen.
+    """
+
+    target_end: int | Failure
+    newest_sync: OffsetSync | None
+
+    @property
+    def is_below_newest_sync(self) -> bool:
+        """True if the copy no longer has the offset that its newest sync names; False where nobody knows its end."""
+        end, sync = self.target_end, self.newest_sync
+        return sync is not None and isinstance(end, int) and sync.target_offset >= end
+
+
 @dataclass(frozen=True)
 class Mm2Records:
     """What was read from MM2's topics on both sides, and from its Connect worker (`tasks`)."""
@@ -279,6 +297,8 @@ class Survey:
     `priors` has the groups too that only the target lists. `held` are the positions that are kept outside Kafka.
     All that was read of groups on the target is by their names on the source; `target_names` says what they are called
     there, `under_old_names` which of those that are called otherwise it has under the source's name as well.
+    `copy_ends` are by source partition, of those on which a commit was not placed by comparing; none where MM2 does not
+    copy.
     """
 
     source: ClusterSurvey
@@ -300,6 +320,7 @@ class Survey:
     held: HeldPositions = field(default_factory=HeldPositions)
     target_names: TargetNames = TargetNames()
     under_old_names: tuple[str, ...] = ()
+    copy_ends: Mapping[TopicPartition, CopyEnd] = field(default_factory=dict)
 
     @property
     def answers(self) -> Mapping[TopicPartition, PartitionAnswer]:

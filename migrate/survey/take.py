@@ -26,6 +26,7 @@ from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import LOGS_AT_ONCE, QuietProgress, Timer, in_background
 from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
+from migrate.survey.copy_ends import newest_syncs, read_copy_ends, uncompared
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import Records, commit_records_ahead, commits_that_moved, read_group_facts, read_kinds
 from migrate.survey.hidden_topics import hosted_ahead, with_hidden
@@ -46,6 +47,7 @@ from migrate.survey.renamed import TargetNames, refuse_map_of_other_clusters
 from migrate.survey.survey import (
     Clusters,
     ClusterSurvey,
+    CopyEnd,
     Logs,
     Mm2Records,
     Mm2Topic,
@@ -124,7 +126,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     by, first = _first_look(by)
     clusters = by.clusters
     pinned = _pin(by, first)
-    mm2, comparison = _read_records(by, first, pinned)
+    mm2, comparison, copy_ends = _read_records(by, first, pinned)
     # What reads positions a second time needs it still.
     if not request.positions:
         clusters.say_records_read(len(pinned.keys))
@@ -165,6 +167,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         held=held,
         target_names=clusters.target_names,
         under_old_names=first.under_old_names,
+        copy_ends=copy_ends,
     )
 
 
@@ -279,7 +282,9 @@ def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
     return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
 
 
-def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm2Records, Comparison | None]:
+def _read_records(
+    by: _Surveyor, first: _FirstLook, pinned: _Pinned
+) -> tuple[Mm2Records, Comparison | None, Mapping[TopicPartition, CopyEnd]]:
     """Read MM2's topics and the plan's own, up to the pinned ends."""
     flow, clusters, logs = by.flow, by.clusters, pinned.logs
     listed = first.source if flow.syncs_side is Side.SOURCE else first.target
@@ -289,6 +294,10 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
     syncs, syncs_topic = read_syncs_topic(clusters, flow, listed.topics, by.timer)
     comparison = _compare(by, pinned)
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
+    unproven: tuple[TopicPartition, ...] = ()
+    if flow.by_mm2:
+        unproven = uncompared(partitions_of_keys(pinned.keys) | pinned.held.partitions(), answers, logs, flow)
+    newest = newest_syncs(clusters, flow, syncs_topic, unproven, by.timer)
     questions: frozenset[WindowQuestion] = frozenset()
     if not by.request.limits.by_timestamp:
         # By timestamps no sync is a place: nothing would guard it (Law 2b).
@@ -298,7 +307,9 @@ def _read_records(by: _Surveyor, first: _FirstLook, pinned: _Pinned) -> tuple[Mm
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
         side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned
         syncs = by.timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, log, questions))
-    return Mm2Records(*checkpoints(), syncs, syncs_topic, pinned.positions), comparison
+    mm2 = Mm2Records(*checkpoints(), syncs, syncs_topic, pinned.positions)
+    # After both topics: what MM2 says there of a copy that goes on lies below its end.
+    return mm2, comparison, read_copy_ends(clusters, flow, unproven, newest, by.timer)
 
 
 def _of_unmatched(

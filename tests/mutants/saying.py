@@ -411,6 +411,14 @@ SAYING = (
         ),
     ),
     Mutant(
+        "no-copy-was-created-anew",
+        "A copy that ends before what MM2's newest sync names blocks a plan that compares nothing.",
+        "migrate/survey/survey.py",
+        "isinstance(end, int) and sync.target_offset >= end\n",
+        "isinstance(end, int) and sync.target_offset < 0\n",
+        ("tests/unit/checks/test_target_recreated.py",),
+    ),
+    Mutant(
         "group-state-unknown-is-stopped",
         "A group in a state that nobody knows is not stopped.",
         "migrate/model.py",

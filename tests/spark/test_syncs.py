@@ -73,6 +73,12 @@ def test_for_a_failback_every_sync_is_read_the_other_way_round(spark, seed):
         assert reading.windows[question] == window(kept, question.source_committed), question
 
 
+def test_where_no_end_contradicts_it_the_newest_sync_is_the_last_of_its_chain(spark):
+    pairs = [encode_sync(SyncRecord("t", 0, *sync)) for sync in ((90, 90), (190, 190), (60, 20))]
+    asked = WindowQuestion("t", 0, 2**63 - 1, None, 2**63 - 1)
+    assert windows_of(frame(spark, pairs), [asked]).windows[asked] == Window(OffsetSync(2, 60, 20), None)
+
+
 def test_many_questions_travel_in_several_documents(spark):
     pairs = [encode_sync(SyncRecord("t", 0, u, 2 * u)) for u in range(0, 30_000, 100)]
     questions = [WindowQuestion("t", 0, g, None, UNBOUNDED) for g in range(25_000)]

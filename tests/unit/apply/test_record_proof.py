@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,6 +134,30 @@ def test_a_log_that_ends_on_one_side_only_is_an_exact_rows_failure_and_no_other_
     assert proved(exact(), sides([record(120, 7, key=None)], [])).exit_code == 1
     assert proved(row("g"), sides([], [record(60, 7)])).rows[0].verdict is RecordVerdict.EARLIER
     assert proved(row("g"), sides([record(120, 7)], [])).rows[0].verdict is RecordVerdict.NOT_FOUND
+
+
+def emptied(found: Row, still_copied: Collection[str] = ()) -> RecordProof:
+    """The proof of a row at the start of a target log that is empty, and was when the plan was made."""
+    source, target = sides([record(120, 7)], [])
+    target.admin.ranges[HERE] = LogRange(0, 0)  # type: ignore[attr-defined]
+    return prove([found], as_planned(found), source, target, NoProgress(), still_copied=still_copied)
+
+
+def test_an_empty_target_that_the_plan_took_to_be_copied_in_full_fails_a_row_that_no_records_placed() -> None:
+    proof = emptied(row("g", offset=0, target_log_end=0))
+    assert proof.rows[0].verdict is RecordVerdict.NOTHING_LEFT and proof.exit_code == 1
+
+
+def test_where_not_one_row_is_proven_the_command_ends_partly() -> None:
+    waiting = emptied(row("g", offset=0, target_log_end=0), still_copied={"orders"})
+    assert waiting.rows[0].verdict is RecordVerdict.NOT_FOUND and waiting.exit_code == 4
+    chosen = proved(row("g", grade=None, method=Method.EXPLICIT), sides([record(120, 7)], [record(60, 8)]))
+    assert chosen.rows[0].verdict is RecordVerdict.CHOSEN and chosen.exit_code == 4
+    removed = proved(exact(), sides([record(120, 7)], [record(80, 9)], target_start=80))
+    assert removed.rows[0].verdict is RecordVerdict.REMOVED and removed.exit_code == 4
+    same = proved(exact(), sides([record(120, 7)], [record(60, 7)]))
+    assert replace(waiting, rows=waiting.rows + same.rows).exit_code == 0
+    assert RecordProof(()).exit_code == 0
 
 
 def test_what_retention_has_removed_is_said_on_either_side() -> None:

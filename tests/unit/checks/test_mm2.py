@@ -85,7 +85,7 @@ def test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and
     facts = replace(FACTS, mm2=Mm2Facts((), copies=False))
     results = {r.check: r for r in checklist.run(facts, ROWS, Policies())}
     of_mm2 = [check.name for check in CHECKS if check.of_mm2]
-    assert len(of_mm2) == 7
+    assert len(of_mm2) == 8
     for name in of_mm2:
         assert (results[name].level, results[name].seen) == (Level.NOT_VISIBLE, "not asked: another replicator"), name
     # That one may set groups' offsets, whoever it is.

@@ -101,8 +101,12 @@ def test_a_waiver_for_another_row_covers_nothing():
     assert not planned(*world(), comparer=FakeComparer(places), policies=policies).is_clean()
 
 
-def test_rows_of_which_nothing_is_missing_pass_and_where_none_was_compared_none_is_judged():
-    assert found("missing-on-target", ROWS) == []
+def test_rows_of_which_nothing_is_missing_pass_and_where_none_was_compared_that_is_not_visible():
+    (unread,) = found("missing-on-target", ROWS)
+    assert (unread.level, unread.counts_as) == (
+        Level.NOT_VISIBLE,
+        Level.WARN,
+    ) and "of 3 rows: 3 not compared" in unread.seen
     compared = row("g", "t", answer=Matched(57, Why.PROVEN, 0))
     assert [(r.level, r.subject) for r in found("missing-on-target", (compared,))] == [(Level.PASS, "1 row")]
     beside = found("missing-on-target", (compared, ROWS[1]))

@@ -11,13 +11,13 @@ from migrate.cli import doctor
 from migrate.cli.wiring import Endpoint
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Decision, Failure, GroupState, Level, LogRange, Scope, Side, TopicPartition
+from migrate.model import Decision, Failure, GroupState, Level, LogRange, OffsetSync, Scope, Side, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.survey.connect_topics import ConnectTopic, Purpose
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.policies import Policies, Waiver
-from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.survey import Clusters, CopyEnd, PlanRequest
 from migrate.survey.take import take_survey
 from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
@@ -147,6 +147,20 @@ def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_
     (line,) = doctor._java_client("source A", spark, Endpoint(flow.source, 5), doctor.ClusterViews())
     assert line.health is Health.FAIL and code in line.seen
     assert ("-Djava.net.preferIPv6Addresses=true" in line.todo) is said
+
+
+# --- copies that were created anew ------------------------------------------------------------------------
+
+
+def test_a_copy_whose_end_or_of_which_no_sync_is_known_is_not_called_the_one_that_mm2_has_filled():
+    check, sync = "target-recreated", OffsetSync(0, 40, 40)
+    assert verdicts(check, copy_ends={TopicPartition("t", 0): CopyEnd(REFUSED, sync)}) == {"t": UNSEEN_BLOCK}
+    untold = {TopicPartition("t", 0): CopyEnd(100, None), TopicPartition("u", 0): CopyEnd(100, sync)}
+    # The log may have outgrown what it lost: the check refutes, and never confirms.
+    assert verdicts(check, copy_ends=untold) == {
+        "B": (Level.NOT_VISIBLE, Level.PASS),
+        "1 topic": (Level.PASS, Level.PASS),
+    }
 
 
 # --- two looks --------------------------------------------------------------------------------------------

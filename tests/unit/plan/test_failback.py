@@ -124,6 +124,15 @@ def test_without_matching_the_swapped_chain_places_rows() -> None:
     }
 
 
+def test_a_topic_of_mm2s_source_that_was_created_anew_since_it_was_copied_blocks() -> None:
+    a, b, mirror = world()
+    a.ranges[TopicPartition("t", 0)] = LogRange(0, 20)
+    (block,) = [c for c in planned(a, b, mirror).blocks() if c.check == "target-recreated"]
+    assert block.subject == "A.t"
+    assert block.seen == "partition 0 of t ends at 20, and MM2's newest sync names a record at 90 there"
+    assert not checks_of(planned(a, b, mirror, matched()), "target-recreated")
+
+
 def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_the_plans_way() -> None:
     a, b, mirror = world()
     planned(a, b, mirror)
