@@ -18,7 +18,6 @@ from migrate.text import many
 _NO_ANSWER = Failure("NO_ANSWER", "no answer")
 # No log has this offset: whatever was synced lies below it.
 _NO_END = 2**63 - 1
-_UNREAD = frozenset({Why.NOT_ALL_READ, Why.LEAST_TIMESTAMP, Why.TIMESTAMPS_ASSUMED})
 
 
 def uncompared(
@@ -40,7 +39,8 @@ def _is_compared(answer: PartitionAnswer | None) -> bool:
     if answer is None or not answer.places:
         return False
     places = PlaceTable.of(answer.places)
-    return len(places.matched.codes) == len(places) and _UNREAD.isdisjoint(places.whys())
+    is_read = all(why is not Why.NOT_ALL_READ and not why.is_by_time for why in places.whys())
+    return is_read and len(places.matched.codes) == len(places)
 
 
 def newest_syncs(

@@ -357,8 +357,8 @@ SAYING = (
         "other-records-proven-equal",
         "verify --records fails where an exact row's two records differ.",
         "migrate/apply/record_proof.py",
-        "RecordVerdict.UNCOMMITTED, RecordVerdict.DIFFERENT, RecordVerdict.UNREADABLE})\n",
-        "RecordVerdict.UNCOMMITTED, RecordVerdict.UNREADABLE})\n",
+        "        RecordVerdict.DIFFERENT,\n        RecordVerdict.NOTHING_LEFT,\n",
+        "        RecordVerdict.NOTHING_LEFT,\n",
         ("tests/unit/apply/test_record_proof.py::test_an_exact_row_whose_records_differ_fails",),
     ),
     Mutant(
