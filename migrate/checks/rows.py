@@ -122,8 +122,8 @@ def commit_of_another_log(facts: CheckFacts, rows: PlanRows, policies: Policies)
 def _of_unknown_log(row: Row, expected: str) -> CheckResult:
     return checks.COMMIT_OF_ANOTHER_LOG.unseen(
         Level.BLOCK, row.subject, expected,
-        "nothing tells which topic this commit of an earlier time was made on: it is proven by the topic id that "
-        "brokers from Kafka 4.1 on store with a commit, and by nothing else",
+        "nothing tells which topic this commit of an earlier time was made on: only a topic id does, which brokers "
+        "store from Kafka 4.1 on, and not with a commit that was made in a transaction",
         f"If {row.source_topic} was not deleted and created anew since, waive with --accept "
         f"{checks.COMMIT_OF_ANOTHER_LOG}:GROUP/TOPIC/PARTITION.",
     )  # fmt: skip

@@ -129,7 +129,11 @@ def _checkpoint_beyond(row: Row, end: CopyEnd) -> str:
     checkpoint, target_end, sync = row.checkpoint_target_offset, end.target_end, end.newest_sync
     if checkpoint is None or isinstance(target_end, Failure) or checkpoint <= target_end:
         return ""
-    since = sync is not None and row.source_committed is not None and sync.source_offset <= row.source_committed
+    # For rows placed by timestamps nobody asked which syncs count at the commit: the newest may have others below it.
+    since = sync is not None and (
+        row.method is Method.TIMESTAMP
+        or (row.source_committed is not None and sync.source_offset <= row.source_committed)
+    )
     if row.lower_target_offset is not None or (since and not end.is_below_newest_sync):
         return ""
     return f"MM2's checkpoint of {safe(row.group)} says {checkpoint}"

@@ -93,10 +93,12 @@ class Calibration:
 def topic_questions(works: Iterable[tuple[Work, Sequence[OffsetPair]]]) -> list[TopicQuestion]:
     """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most.
 
-    Partitions without syncs come last: they only have their ends.
+    Partitions without syncs come last: they only have their ends. Of as many syncs, the longest log counts.
     """
     chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
-    for work, pairs in sorted(works, key=lambda each: (-len(each[1]), each[0].source)):
+    for work, pairs in sorted(
+        works, key=lambda each: (-len(each[1]), each[0].source_log.start - each[0].source_log.end, each[0].source)
+    ):
         partitions = chosen[work.source.topic]
         if len(partitions) < ANCHOR_PARTITIONS:
             newest = tuple(pairs[-ANCHORS:])

@@ -36,6 +36,9 @@ def guarding(
     while True:
         missing: list[MissingRanges] = []
         for committed in question.source_committed:
+            if reason is WhyUnmatched.TIMESTAMPS_NOT_KEPT and committed >= question.source_log.end:
+                # Law 2b asks no timestamp where nothing is owed.
+                places[committed] = Matched(question.target_log.end, Why.LEAST_TIMESTAMP, 0)
             if committed not in places:
                 with collected(missing):
                     places[committed] = guarded(committed, anchors, logs, reason, is_bounded)

@@ -16,8 +16,10 @@ from migrate.match.calibration import (
     Calibration,
     TopicQuestion,
     calibrate_topics,
+    topic_questions,
 )
 from migrate.match.equality import Content, Equality
+from migrate.match.protocol import Work
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, MemoryReaders, log_range, record
 
@@ -205,3 +207,13 @@ def test_a_cluster_that_does_not_answer_is_a_value():
     down = ClusterError("B is down.", "Start it.")
     assert list(calibrate_topics(MemoryReaders(MemoryReader({}), MemoryReader({}), down), [])) == [down]
     assert LogRange(0, 0) == log_range({})
+
+
+def test_of_partitions_without_syncs_those_with_the_longest_logs_tell_of_their_topic():
+    lengths = {0: 0, 1: 0, 2: 5, 3: 0, 4: 900, 5: 40, 6: 3}
+    works = [
+        (Work(TopicPartition("t", p), TopicPartition("A.t", p), LogRange(0, n), LogRange(0, n), (0,)), ())
+        for p, n in lengths.items()
+    ]
+    (question,) = topic_questions(works)
+    assert [partition.source.partition for partition in question.partitions] == [4, 5, 2, 6]

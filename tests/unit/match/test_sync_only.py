@@ -149,3 +149,9 @@ def test_where_the_next_sync_is_far_a_commit_is_proven_by_the_records_near_it():
     found = answer(copies, syncs, 100, source=log, asked=asked, match=matching).places[100]
     assert isinstance(found, Matched) and (found.target_offset, found.why) == (100 + ahead, Why.PROVEN)
     assert sum(piece.end - piece.start for piece in asked) < WIDE
+
+
+def test_a_commit_at_the_sources_end_is_owed_nothing_whether_timestamps_are_kept_or_not():
+    found = answer(LOG, (), 40, 100, reason=WhyUnmatched.TIMESTAMPS_NOT_KEPT).places
+    assert found[100] == Matched(100, Why.LEAST_TIMESTAMP, 0)
+    assert isinstance(found[40], Unmatched) and found[40].reason is WhyUnmatched.TIMESTAMPS_NOT_KEPT
