@@ -59,10 +59,11 @@ def other_kinds(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
             yield check.blocks(group, expected, f"it is {what}", todo)
         for group in unknown:
             yield check.unseen(
-                Level.BLOCK, group, expected, "its kind is not known: no listing tells it, nor do records of its own",
-                f"Look with kafka-groups --list on {facts.source.alias}, or grant READ on {OFFSETS_TOPIC}, which tells "
-                "it, and plan again. Else leave the group out with --exclude-group, or with --accept share-group:GROUP "
-                "--accept streams-group:GROUP.",
+                Level.BLOCK, group, expected,
+                "its kind is not known: no listing tells it, nor does a record that could be read",
+                f"Look with kafka-groups --list on {facts.source.alias}. Records in {OFFSETS_TOPIC} tell it to who "
+                "may READ that topic. Else leave the group out with --exclude-group, or with --accept "
+                "share-group:GROUP --accept streams-group:GROUP.",
             )  # fmt: skip
         if not of_kind and not unknown:
             yield check.on_cluster.passes(facts.source.alias, expected, "none is listed")
