@@ -113,13 +113,22 @@ class MirrorMaker:
     def recording_held(self) -> Iterator[None]:
         """Let it go on copying, and not record how far it is; it is to be killed in the block.
 
-        The next run copies again what was not recorded. With exactly-once it is recorded with the copies all the same.
+        The next run copies again what was not recorded. With exactly-once both are one transaction.
         """
+        if self.options.exactly_once:
+            yield
+            return
         with self._held(self.recording_client):
-            before = self.progress.recorded_end()
-            wait_until(
-                lambda: self.progress.recorded_end() > before, DEADLINE_SECONDS, f"{self.process.name} to record"
-            )
+            looks: list[tuple[int, int]] = []
+
+            def held() -> bool:
+                looks.append((self.progress.recorded_end(), self.progress.heartbeats_end()))
+                recorded, beats = looks[-1]
+                return beats - min(beat for end, beat in looks if end == recorded) >= 3
+
+            # Each heartbeat is recorded within a second. One record may be written after the quota is set, so to look
+            # for the next record would be to wait for ever where that one was quicker than the look.
+            wait_until(held, DEADLINE_SECONDS, f"{self.process.name} to write heartbeats and to record none of them")
             yield
 
     def _held(self, client: str) -> AbstractContextManager[None]:
