@@ -242,14 +242,17 @@ class FakeCluster:
 
 
 class FakeApplyEdges:
-    """What `apply` and its like go through: one cluster, whichever they ask for, and nobody who tells of its groups."""
+    """What `apply` and its like go through: both clusters, and nobody who tells of their groups.
 
-    def __init__(self, cluster: Any) -> None:
-        self._cluster = cluster
-        self.source = self.target = SimpleNamespace(group_facts=lambda: None)
+    Without `source`, `target` answers for both.
+    """
+
+    def __init__(self, target: Any, source: Any = None) -> None:
+        self._target_admin, self._source_admin = target, source or target
+        self.source, self.target = (SimpleNamespace(group_facts=lambda: None) for _ in Side)
 
     def exact_admin(self, of: Any, groups_with_metadata: Any, names: TargetNames = SAME_NAMES) -> Any:
-        return renamed_admin(self._cluster, names)
+        return renamed_admin(self._target_admin if of is self.target else self._source_admin, names)
 
 
 @dataclass

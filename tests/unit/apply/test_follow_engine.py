@@ -8,8 +8,9 @@ import pytest
 from migrate.apply.follow_decision import WhyNot
 from migrate.apply.follow_journal import FollowWriter, read_memory
 from migrate.errors import ClusterError, Refused
-from migrate.match.protocol import Matched, Why
+from migrate.match.protocol import Matched, Tail, Why
 from migrate.model import UNREAD_METADATA, Commit, Failure, LogRange, TopicPartition
+from migrate.show.follow import pass_document
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from tests.fakes import ALIVE, EMPTY, Crash, Script
@@ -546,6 +547,55 @@ def test_delays_are_measured_from_the_commit_where_its_time_is_known_and_not_for
     delays = scene.look().delays
     assert sorted((d.seconds, d.is_from_sight) for d in delays) == [(6.0, True), (8.0, False)]
     assert U0 in read_memory(scene.journal.path).of("h").own
+
+
+@pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="a commit whose records are not copied counts as delivered"
+)
+def test_a_commit_is_delivered_once_its_records_are_copied_and_its_offset_is_set_and_not_before(scene):
+    scene.look()
+    scene.source.ranges[TopicPartition("t", 0)] = LogRange(0, 300)
+    scene.source.commit("g", "t", 0, 200)
+    scene.comparer.places["t", 0, 200] = Matched(100, Why.NOT_COPIED_YET, 0)
+    scene.comparer.tails["t", 0] = Tail(200, 299)
+    committed_ms = scene.clock.now_ms()
+    delays = [scene.look().delays]
+    scene.clock.wait(40.0)
+    delays.append(scene.look().delays)
+    scene.target.ranges[T0] = LogRange(0, 300)
+    scene.comparer.places["t", 0, 200] = Matched(200, Why.PROVEN, 0)
+    scene.comparer.tails["t", 0] = Tail(0, 299)
+    delays.append(scene.look().delays)
+    whole = (scene.clock.now_ms() - committed_ms) / 1000
+    assert [[delay.seconds for delay in each] for each in delays] == [[], [], [whole]]
+
+
+def unsafe_to_fail_over(result) -> list[str]:
+    return pass_document(result)["unsafe_to_fail_over"]
+
+
+@pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="a partition without a commit has no row, and is not looked at"
+)
+def test_a_group_that_never_committed_one_of_its_topics_partitions_is_unsafe(scene):
+    scene.source.commit("k", "t", 0, 55)
+    assert unsafe_to_fail_over(scene.look()) == ["k"]
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="topics outside the filters are not looked at")
+def test_a_group_that_reads_a_topic_which_the_filters_leave_out_is_unsafe(tmp_path):
+    scene = FollowScene(tmp_path, changes={"groups": ("g",), "topics": ("t",)})
+    scene.source.commit("g", "u", 0, 100)
+    assert unsafe_to_fail_over(scene.look()) == ["g"]
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="only an offset beyond what is owed counts as unsafe")
+def test_a_group_left_out_while_its_offset_lies_below_the_targets_log_start_is_unsafe(scene):
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    scene.target.ranges[T0] = LogRange(60, 100)
+    scene.target.script("alter", "g", Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
+    assert unsafe_to_fail_over(scene.look()) == ["g"], "from 55 its auto.offset.reset decides"
 
 
 def test_the_journal_stays_short_over_a_thousand_passes(scene, monkeypatch):

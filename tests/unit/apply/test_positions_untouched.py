@@ -1,13 +1,11 @@
 """What apply, verify and rollback do with a plan that has positions outside Kafka: nothing, whatever their names."""
 
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import pytest
 
 from migrate.model import Decision, Level, Scope
 from migrate.plan.file import write_plan
-from migrate.survey.renamed import SAME_NAMES
 from tests.builders import make_check, make_plan, make_position, make_row
 from tests.fakes import FakeApplyEdges
 from tests.unit.commands import clusters, run
@@ -19,18 +17,6 @@ ROW = make_check("missing-on-target", "job/orders/0/position", scope=Scope.ROW, 
 TOPIC = make_check("not-drained", "views", scope=Scope.TOPIC, level=Level.BLOCK)
 
 
-class BothEdges(FakeApplyEdges):
-    """Target and source, each a cluster of its own."""
-
-    def __init__(self, on_target, on_source):
-        super().__init__(on_target)
-        self.on_target, self.on_source = on_target, on_source
-        self.source = SimpleNamespace(group_facts=lambda: None)
-
-    def exact_admin(self, of, groups_with_metadata, names=SAME_NAMES):
-        return self.on_source if of is self.source else self.on_target
-
-
 @pytest.fixture
 def applied(tmp_path, monkeypatch):
     """Apply a plan of the group `billing` and of these positions; the target's groups before and after."""
@@ -40,8 +26,8 @@ def applied(tmp_path, monkeypatch):
         plan = make_plan(
             [group, *positions], checks=checks, source_cluster_id="source-id", target_cluster_id="target-id"
         )
-        edges = BothEdges(*clusters_of(plan))
-        target = edges.on_target
+        target, source = clusters_of(plan)
+        edges = FakeApplyEdges(target, source)
         monkeypatch.setattr("migrate.cli.apply.apply_edges", lambda *arguments: nullcontext(edges))
         monkeypatch.setattr("migrate.cli.apply.get_ready", lambda: None)
         write_plan(plan, tmp_path / "c.plan")
