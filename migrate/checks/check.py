@@ -143,21 +143,22 @@ class GroupNames:
 
 @dataclass(frozen=True)
 class Mm2Facts:
-    """MirrorMaker 2. `group_sync` is its setting, None where unknown; `newest_checkpoint_ms` None where there is none.
+    """MirrorMaker 2. `newest_checkpoint_ms` is None where there is none.
 
     `tasks` is the state of its connectors, empty where no Connect worker was asked. `left_out_groups` are those of the
-    plan that its own filter leaves out, `perhaps_left_out` those that it may, by its version. `synced_names` are names
-    that groups of the plan get on the target and that another group of the source, which that filter takes, already
-    has, by the plan's group. `positions_unknown` is why its own positions are not known, "" where they are. `copies` is
+    plan that its own filter leaves out. `synced_groups` are those whose offsets it writes on the target itself, None
+    where that is unknown; of `perhaps_synced` its version decides. `synced_names` are names that groups of the plan get
+    on the target and that another group of the source, whose offsets it writes, already has, by the plan's group.
+    `positions_unknown` is why its own positions are not known, "" where they are. `copies` is
     False behind another replicator: then nothing of MM2's was asked for.
     """
 
     shapes: tuple[TopicShape, ...]
-    group_sync: bool | None = None
     newest_checkpoint_ms: int | None = None
     tasks: Mm2Tasks = field(default_factory=dict)
     left_out_groups: tuple[str, ...] = ()
-    perhaps_left_out: tuple[str, ...] = ()
+    synced_groups: frozenset[str] | None = None
+    perhaps_synced: frozenset[str] = frozenset()
     synced_names: Mapping[str, str] = field(default_factory=dict)
     positions_unknown: str = ""
     copies: bool = True

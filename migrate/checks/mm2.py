@@ -41,15 +41,17 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
     expected = f"sync.group.offsets.enabled=false: nobody but apply sets offsets on {facts.target.alias}"
     other_way = f"whether an MM2 copies from {facts.source.alias} to {facts.target.alias} as well, and sets offsets"
     groups = groups_of(rows)
-    if facts.mm2.group_sync is None:
+    synced, names = facts.mm2.synced_groups, facts.mm2.synced_names
+    if synced is None:
         yield checks.GROUP_SYNC.on_cluster.unseen(
             Level.WARN, facts.target.alias, expected,
-            f"{other_way}, is not known" if facts.failback else "no MM2 configuration was given",
+            f"{other_way}, is not known" if facts.failback
+            else "no MM2 configuration was given",
             "Look there yourself: MM2's default is false.",
         )  # fmt: skip
-    elif facts.mm2.group_sync:
-        for group in sorted(facts.mm2.synced_names.keys() & set(groups)):
-            name = facts.mm2.synced_names[group]
+    elif synced or names:
+        for group in sorted(names.keys() & set(groups)):
+            name = names[group]
             yield checks.GROUP_SYNC.blocks(
                 group, expected,
                 f"sync.group.offsets.enabled is true, and {facts.source.alias} has a group {name} as well, which MM2's "
@@ -58,9 +60,9 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
                 "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or "
                 "waive with --accept group-sync:GROUP.",
             )  # fmt: skip
-        for group in sorted(set(groups) - set(facts.mm2.left_out_groups) - facts.mm2.synced_names.keys()):
+        for group in sorted(synced & set(groups) - names.keys()):
             takes = "takes"
-            if group in facts.mm2.perhaps_left_out:
+            if group in facts.mm2.perhaps_synced:
                 takes = "may take, as groups.blacklist counts before Kafka 4.0 alone and its version is not known,"
             yield checks.GROUP_SYNC.blocks(
                 group, expected,
@@ -70,7 +72,7 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
                 "waive with --accept group-sync:GROUP.",
             )  # fmt: skip
     elif groups:
-        yield checks.GROUP_SYNC.on_cluster.passes(facts.target.alias, expected, "MM2 sets none")
+        yield checks.GROUP_SYNC.on_cluster.passes(facts.target.alias, expected, "MM2 sets none of these groups")
 
 
 @judges(checks.MM2_TASKS)

@@ -52,6 +52,7 @@ def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Ru
         group_filter=facts.group_filter,
         named=frozenset(filter(None, (overrides.checkpoints_topic, overrides.offset_syncs_topic))),
         group_sync=facts.group_sync,
+        sync_filter=facts.sync_filter,
         mm2_isolation_level=facts.isolation_level,
         emits_offset_syncs=facts.emits_offset_syncs,
         emits_checkpoints=facts.emits_checkpoints,

@@ -170,10 +170,11 @@ class Flow:
     connectors may have others, which its topics, copies and positions bear: `policy` has these. `topic_filter` and
     `group_filter` are None without an MM2 configuration: the target's topics then show what is replicated.
     `syncs_side` is where the offset-syncs topic is. `named` lists the MM2 topics that the user named by option: a
-    missing one is an error then, not a warning. `group_sync` is whether MM2 sets offsets of groups,
-    `emits_offset_syncs` and `emits_checkpoints` whether it writes to its two topics; None where unknown. `failback` is
-    True for the way back (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's own settings stay its
-    own. Where the `replicator` is not MM2, MM2's topics have no names (""): nobody looks for them.
+    missing one is an error then, not a warning. `group_sync` is whether MM2 sets offsets of groups, `sync_filter` of
+    which (None: of any), `emits_offset_syncs` and `emits_checkpoints` whether it writes to its two topics; None where
+    unknown. `failback` is True for the way back (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's
+    own settings stay its own. Where the `replicator` is not MM2, MM2's topics have no names (""), and are not looked
+    for.
     """
 
     source: Cluster
@@ -186,6 +187,7 @@ class Flow:
     group_filter: FlowFilter | None = None
     named: frozenset[str] = frozenset()
     group_sync: bool | None = None
+    sync_filter: FlowFilter | None = None
     mm2_isolation_level: str | None = None
     emits_offset_syncs: bool | None = None
     emits_checkpoints: bool | None = None
@@ -225,6 +227,7 @@ class Flow:
             syncs_side=Side.TARGET if self.syncs_side is Side.SOURCE else Side.SOURCE,
             group_filter=None,
             group_sync=None,
+            sync_filter=None,
             failback=True,
         )
 
@@ -232,15 +235,16 @@ class Flow:
         """Return the groups that MM2's own filter leaves out; none where no configuration is known."""
         return tuple(g for g in groups if self.group_filter is not None and not self.group_filter.accepts(g))
 
-    def perhaps_left_out(self, groups: Iterable[str]) -> tuple[str, ...]:
-        """Return the groups that MM2's own filter may leave out: its version decides, and is not known."""
-        return tuple(g for g in groups if self.group_filter is not None and self.group_filter.depends_on_version(g))
-
-    def synced(self, groups: Collection[str]) -> frozenset[str] | None:
-        """Return the groups whose offsets MM2 itself writes on its target; None where no configuration is known."""
+    def synced(self, groups: Iterable[str]) -> frozenset[str] | None:
+        """Return the groups whose offsets MM2 itself writes on its target, or may; None where that is not known."""
         if self.group_sync is None:
             return None
-        return frozenset(groups) - set(self.left_out(groups)) if self.group_sync else frozenset()
+        return frozenset(g for g in groups if self.group_sync and (not self.sync_filter or self.sync_filter.accepts(g)))
+
+    def perhaps_synced(self, groups: Iterable[str]) -> frozenset[str]:
+        """Return those of the synced groups that MM2's filter may leave out: its version decides, and is not known."""
+        synced = self.synced(groups) or frozenset()
+        return frozenset(g for g in synced if self.sync_filter and self.sync_filter.depends_on_version(g))
 
     def mm2_topic(self, source_topic: str) -> str:
         """Return the name by which MM2's offset syncs know a topic: that on MM2's own source."""

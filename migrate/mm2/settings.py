@@ -65,13 +65,17 @@ NO_OVERRIDES = Overrides()
 
 @dataclass(frozen=True, slots=True)
 class FlowFacts:
-    """How one flow names, filters and copies; None where it is unknown, or a class of the user's own filters."""
+    """How one flow names, filters and copies; None where it is unknown, or a class of the user's own filters.
+
+    `sync_filter` is `group_filter` of those connectors alone that set offsets of groups.
+    """
 
     policy: ReplicationPolicy
     syncs_side: Side
     topic_filter: FlowFilter | None = None
     group_filter: FlowFilter | None = None
     group_sync: bool | None = None
+    sync_filter: FlowFilter | None = None
     emits_offset_syncs: bool | None = None
     emits_checkpoints: bool | None = None
     isolation_level: str | None = None
@@ -211,6 +215,7 @@ def facts_of(copying: Sequence[FlowSettings], checkpointing: Sequence[FlowSettin
 
     The isolation level is left to the caller.
     """
+    syncing = [s for s in checkpointing if s.syncs_groups()]
     older = {s.before_kafka_4 for s in copying}
     return FlowFacts(
         policy=replace(copying[0].policy(overrides), before_kafka_4=older.pop() if len(older) == 1 else None),
@@ -218,7 +223,8 @@ def facts_of(copying: Sequence[FlowSettings], checkpointing: Sequence[FlowSettin
         topic_filter=_together([s.topic_filter() for s in copying]),
         group_filter=_together([s.group_filter() for s in checkpointing]),
         # Without a checkpoint connector here, one in another worker may do it.
-        group_sync=any(s.syncs_groups() for s in checkpointing) if checkpointing else None,
+        group_sync=bool(syncing) if checkpointing else None,
+        sync_filter=_together([s.group_filter() for s in syncing]),
         emits_offset_syncs=any(s.is_on("emit.offset-syncs.enabled", True) for s in copying),  # KIP-1031
         emits_checkpoints=any(s.emits_checkpoints() for s in checkpointing) if checkpointing else None,
     )

@@ -150,11 +150,11 @@ def _check_facts(request: PlanRequest, survey: Survey, now_ms: int) -> CheckFact
         mm2=Mm2Facts(
             shapes=_shapes(flow, survey.mm2) if flow.by_mm2 else (),
             copies=flow.by_mm2,
-            group_sync=flow.group_sync,
             newest_checkpoint_ms=newest_ms(survey.mm2.checkpoints.latest),
             tasks=survey.mm2.tasks,
             left_out_groups=flow.left_out(survey.groups),
-            perhaps_left_out=flow.perhaps_left_out(survey.groups),
+            synced_groups=flow.synced(survey.groups),
+            perhaps_synced=flow.perhaps_synced(survey.groups),
             synced_names=_synced_names(flow, survey),
             positions_unknown=survey.mm2.positions.unknown,
         ),
@@ -227,11 +227,11 @@ def _taken_names(request: PlanRequest, survey: Survey) -> dict[str, tuple[str, .
 
 
 def _synced_names(flow: Flow, survey: Survey) -> dict[str, str]:
-    """Return, by group, its new name on the target where another group of the source has it, which MM2 checkpoints."""
+    """Return, by group, its new name on the target where another group of the source has it, which MM2 syncs."""
     there = survey.selected.groups_seen | survey.source.listed
     renamed = survey.target_names.renamed
-    left_out = set(flow.left_out(renamed.values()))
-    return {group: name for group, name in renamed.items() if name in there and name not in left_out}
+    synced = flow.synced(renamed.values()) or frozenset()
+    return {group: name for group, name in renamed.items() if name in there & synced}
 
 
 def _shared_names(request: PlanRequest, survey: Survey) -> dict[str, str]:

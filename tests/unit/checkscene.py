@@ -47,7 +47,7 @@ FACTS = CheckFacts(
         growth={TopicPartition(topic, partition): Growth(0, 15.0) for topic in "tu" for partition in (0, 1)},
     ),
     groups=GroupNames(other_kinds={}),
-    mm2=Mm2Facts((shape(checkpoint=3), shape("offset-sync", offset_sync=5)), False, NOW),
+    mm2=Mm2Facts((shape(checkpoint=3), shape("offset-sync", offset_sync=5)), NOW, synced_groups=frozenset()),
     group_facts=GroupFacts({"g": "consumer", "h": "consumer"}, WEEK, {}, NOW),
     source_down=False,
     failback=False,

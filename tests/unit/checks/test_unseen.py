@@ -254,7 +254,7 @@ def test_on_the_way_back_nobody_knows_whether_another_mm2_sets_offsets():
     properties = {"bootstrap.servers": "x:1"}
     there = replace(client_flow(properties, properties, "A", "B"), group_sync=False)
     assert there.synced(["g"]) == frozenset() and there.reversed().synced(["g"]) is None
-    told = verdicts("group-sync", failback=True, group_sync=there.reversed().group_sync)
+    told = verdicts("group-sync", failback=True, synced_groups=there.reversed().synced(["g"]))
     assert told == {"B": UNSEEN_WARN}
 
 

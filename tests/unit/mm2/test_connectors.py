@@ -92,6 +92,20 @@ def test_a_group_that_one_checkpoint_connector_syncs_is_synced_although_another_
     assert flow.synced(["g"]) == {"g"} and not flow.why_not_emitted("A.checkpoints.internal")
 
 
+@pytest.mark.parametrize("quiet_groups", [{"groups": "q.*"}, {"group.filter.class": "com.example.F"}])
+def test_only_what_connectors_that_sync_take_is_synced_and_what_any_of_them_takes_is_not_left_out(quiet_groups):
+    syncing = connectors({"groups": "s.*", "sync.group.offsets.enabled": "true"}, name="more")
+    with worker(rest(connectors(quiet_groups) | syncing)) as url:
+        flow = resolve_flow(options(connect_url=url))
+    assert (flow.synced(["q1", "s1"]), flow.left_out(["q1", "s1"])) == ({"s1"}, ())
+
+
+def test_where_a_connector_that_syncs_has_a_filter_of_the_users_own_every_group_may_be_synced():
+    syncing = {"group.filter.class": "com.example.F", "sync.group.offsets.enabled": "true"}
+    with worker(rest(connectors({"groups": "q.*"}) | connectors(syncing, name="more"))) as url:
+        assert resolve_flow(options(connect_url=url)).synced(["q1", "s1"]) == {"q1", "s1"}
+
+
 def test_a_connectors_converter_with_blanks_or_by_its_bare_name_is_the_same_class():
     for written in (f" {BYTES}", "ByteArrayConverter ", "\tByteArray"):
         with worker(rest(connectors({"value.converter": written}))) as url:

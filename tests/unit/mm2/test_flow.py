@@ -48,7 +48,7 @@ def test_mm2s_group_filter_leaves_groups_out_and_says_nothing_of_the_way_back():
 
 @pytest.mark.parametrize(("group_sync", "synced"), [(None, None), (False, frozenset()), (True, frozenset({"g1"}))])
 def test_mm2_writes_the_offsets_of_the_groups_that_its_filter_takes_where_its_sync_is_on(group_sync, synced):
-    flow = replace(FLOW, group_filter=ONLY_G, group_sync=group_sync)
+    flow = replace(FLOW, sync_filter=ONLY_G, group_sync=group_sync)
     assert flow.synced(["g1", "h"]) == synced
     assert flow.reversed().synced(["g1", "h"]) is None
 
