@@ -181,7 +181,10 @@ def _sync_not_seen(plan: Plan) -> str:
     then = results[0].seen if results else "the plan did not look either"
     if len(results) > 1:
         then = f"{many(len(results), 'group')} were named"
-    why = "no MM2 configuration was given (--mm2-config, --connect-url or --strimzi)"
+    why = (
+        "no MM2 configuration (--mm2-config, --connect-url or --strimzi) that has a checkpoint connector of this flow "
+        "was given"
+    )
     if not plan.header.by_mm2:
         why = "nothing of MM2's is asked for with --replicator any"
     if plan.header.failback:

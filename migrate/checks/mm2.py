@@ -46,7 +46,7 @@ def group_sync(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterabl
         yield checks.GROUP_SYNC.on_cluster.unseen(
             Level.WARN, facts.target.alias, expected,
             f"{other_way}, is not known" if facts.failback
-            else "no MM2 configuration was given",
+            else "no MM2 configuration that has a checkpoint connector of this flow was given",
             "Look there yourself: MM2's default is false.",
         )  # fmt: skip
     elif synced or names:

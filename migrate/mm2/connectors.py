@@ -62,6 +62,11 @@ class Connector:
             return self.clusters
         return called(Side.SOURCE, self.alias(Side.SOURCE)), called(Side.TARGET, self.alias(Side.TARGET))
 
+    def brokers(self, side: Side) -> frozenset[str]:
+        """The brokers that its settings list, or the references that stand for them."""
+        listed = self.settings.get(f"{side}.cluster.bootstrap.servers", "")
+        return frozenset(part.strip(BLANKS) for part in listed.split(",")) - {""}
+
     def alias(self, side: Side) -> str:
         """What its own settings call a cluster; MM2's default for the target is "target", the source's has none."""
         default = "target" if side is Side.TARGET else ""
@@ -108,7 +113,7 @@ class Described:
         """
         aliases = source[0], target[0]
         copying = self._named(Role.SOURCE, aliases)
-        checkpointing = self._named(Role.CHECKPOINT, aliases)
+        checkpointing = self._checkpointing(aliases, copying)
         if not copying:
             flows = sorted({" -> ".join(c.flow) for c in self.connectors if c.role is Role.SOURCE})
             raise ConfigError(
@@ -124,6 +129,19 @@ class Described:
 
     def _named(self, role: Role, flow: tuple[str, str]) -> list[Connector]:
         return sorted((c for c in self.connectors if c.role is role and c.flow == flow), key=lambda c: c.name)
+
+    def _checkpointing(self, flow: tuple[str, str], copying: Sequence[Connector]) -> list[Connector]:
+        """Return those that checkpoint the flow, also under another alias of the target, such as MM2's default.
+
+        Neither the checkpoints' topic nor a group's offsets are named after the target: between the same brokers they
+        are the same ones. One that finds no offset syncs under its alias makes no checkpoints, and counts all the same.
+        """
+
+        def is_between_the_same(one: Connector) -> bool:
+            return all(any(one.brokers(side) & other.brokers(side) for other in copying) for side in Side)
+
+        from_source = [c for c in self.connectors if c.role is Role.CHECKPOINT and c.flow[0] == flow[0]]
+        return sorted((c for c in from_source if c.flow == flow or is_between_the_same(c)), key=lambda c: c.name)
 
     def _refuse_other_clusters(self, connectors: list[Connector]) -> None:
         """Raise `ConfigError` where aliases are the same and clusters are not: each Strimzi resource has its own."""
@@ -141,7 +159,12 @@ class Described:
     def _facts(self, copying: list[Connector], checkpointing: list[Connector], overrides: Overrides) -> FlowFacts:
         settings, groups = ([self._settings(c) for c in connectors] for connectors in (copying, checkpointing))
         for what, answers in (
-            ("names its topics", {s.policy(overrides) for s in settings + groups}),
+            # The target's alias names none of a checkpoint connector's topics.
+            (
+                "names its topics",
+                {s.policy(overrides) for s in settings}
+                | {replace(s.policy(overrides), target_alias=settings[0].target) for s in groups},
+            ),
             ("places its offset syncs", {s.syncs_side(overrides) for s in settings}),
         ):
             if len(answers) > 1:

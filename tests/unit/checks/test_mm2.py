@@ -102,6 +102,7 @@ def test_mm2s_group_sync_blocks_the_groups_that_it_touches_and_unknown_is_no_pas
     assert blocked(synced_groups={"g"}, policies=Policies(waivers=(Waiver("group-sync"),))) == set()
     unknown = found("group-sync", synced_groups=None)[0]
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
+    assert "checkpoint connector" in unknown.seen, "one may be given that lacks it"
     (passed,) = found("group-sync")
     # The setting itself may be true, where MM2 makes no checkpoints, or takes other groups.
     assert (passed.level, passed.seen) == (Level.PASS, "MM2 sets none of these groups")

@@ -106,6 +106,44 @@ def test_where_a_connector_that_syncs_has_a_filter_of_the_users_own_every_group_
         assert resolve_flow(options(connect_url=url)).synced(["q1", "s1"]) == {"q1", "s1"}
 
 
+def orphaned(target_alias, **settings):
+    """Connectors from A to B of which the checkpoint connector calls its target something else, None for nothing."""
+    listed = connectors({"sync.group.offsets.enabled": "true"})
+    config = listed["copy-Checkpoint"]["info"]["config"]
+    config |= {"target.cluster.alias": target_alias, **settings}
+    if target_alias is None:
+        del config["target.cluster.alias"]
+    return listed
+
+
+@pytest.mark.parametrize("target_alias", [None, "target", "dr"])
+def test_a_checkpoint_connector_of_the_same_clusters_counts_whatever_it_calls_its_target(target_alias):
+    """Nothing that it writes is named after its target: it makes the flow's checkpoints, and syncs its groups."""
+    quiet = connectors({}, name="more")
+    for listed in (orphaned(target_alias), quiet | orphaned(target_alias)):
+        with worker(rest(listed)) as url:
+            flow = resolve_flow(options(connect_url=url))
+        assert flow.synced(["g"]) == {"g"} and "copy-Checkpoint" in flow.runtime.checkpoint_connectors
+        assert flow.offset_syncs_topic == "mm2-offset-syncs.B.internal"
+
+
+@pytest.mark.parametrize("elsewhere", [
+    {"target.cluster.bootstrap.servers": "c:1"}, {"source.cluster.bootstrap.servers": "c:1"},
+    {"source.cluster.alias": "C"}, {"target.cluster.bootstrap.servers": "${env:B}"},
+])  # fmt: skip
+def test_a_checkpoint_connector_with_another_alias_that_is_not_known_to_be_of_the_same_clusters_says_nothing(elsewhere):
+    with worker(rest(orphaned(None, **elsewhere))) as url:
+        assert resolve_flow(options(connect_url=url)).synced(["g"]) is None
+
+
+def test_a_checkpoint_connector_of_another_flow_is_of_that_flow_alone():
+    of_c = {"sync.group.offsets.enabled": "true", "target.cluster.bootstrap.servers": "c:1"}
+    quiet, other = connectors({}), connectors(of_c, target="C", name="other")
+    with worker(rest(quiet | other)) as url:
+        flows = {target: resolve_flow(options(connect_url=url, target=target)) for target in ("B", "C")}
+    assert {target: flow.synced(["g"]) for target, flow in flows.items()} == {"B": set(), "C": {"g"}}
+
+
 def test_a_connectors_converter_with_blanks_or_by_its_bare_name_is_the_same_class():
     for written in (f" {BYTES}", "ByteArrayConverter ", "\tByteArray"):
         with worker(rest(connectors({"value.converter": written}))) as url:
