@@ -75,16 +75,15 @@ class TopicQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a topic's anchors say: `equality` is None if no anchor agrees under any.
+    """What a topic's anchors say: `equality` is None if no anchor agrees under any, and the widest if there are none.
 
-    `anchors` counts the pairs compared: where there are none, nothing is known, and `equality` is the widest. Sizes are
-    averages in bytes, None where no record was read. `lasts` is True where another look would say the same: not where
-    no sync shows that timestamps are lost, for the originals of what was compared may only be out of reach.
+    Sizes are averages in bytes, None where no record was read. `lasts` is True where another look would say the same:
+    not where there are no anchors, nor where no sync shows that timestamps are lost, for the originals of what was
+    compared may only be out of reach.
     """
 
     topic: str
     equality: Equality | None
-    anchors: int
     source_size: float | None
     target_size: float | None
     lasts: bool
@@ -283,7 +282,6 @@ def _calibration(question: TopicQuestion, pairs: Collection[Pair], read: _Read, 
     return Calibration(
         question.topic,
         equality,
-        len(pairs),
         _size(content for p in question.partitions for content in ours[p.source].values()),
         _size(content for p in question.partitions for content in theirs[p.target].values()),
         bool(pairs) and equality is not None and (has_syncs or equality.keeps_time),

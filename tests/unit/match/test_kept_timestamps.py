@@ -35,7 +35,7 @@ def has_chance_pair(source: Log, target: Log) -> bool:
     opened = MemoryReaders(MemoryReader({SOURCE: source}), MemoryReader({TARGET: target}))
     (found,) = calibrate_topics(opened, [question(source, target)])
     assert isinstance(found, Calibration)
-    return found.anchors > 0 and found.equality is not None and found.equality.keeps_time
+    return found.lasts and found.equality is not None and found.equality.keeps_time
 
 
 def log(records: int, step_ms: int = 100, keys: int = 10**6, jitter_ms: int = 0, seed: int = 1) -> dict[int, Content]:
