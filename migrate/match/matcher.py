@@ -121,7 +121,9 @@ class PartitionMatcher:
     def _answer(self, facts: TailFacts) -> PartitionAnswer:
         places = {committed: self.places[committed] for committed in self.question.source_committed}
         waiting = self._waiting_since(facts)
-        tail = Tail(facts.uncopied, self._last_record(), waiting, facts.foreign, facts.perhaps_copies)
+        tail = Tail(
+            facts.uncopied, self._last_record(), waiting, facts.foreign, facts.perhaps_copies, facts.passed_over
+        )
         return PartitionAnswer(places, tail, len(self.source.offsets), len(self.target.offsets))
 
     def _last_record(self) -> int | None:

@@ -4,7 +4,7 @@ Records are offset, timestamp and fingerprint. Pure. `migrate.match.matcher.matc
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -200,11 +200,12 @@ class Tail:
     """How far MM2 has come on this partition, by the records (docs/translation.md, "Drained").
 
     `uncopied` counts source records from the last proven sync on that have no copy in order on the target, None if
-    unknown; 0 means drained. `last_record` is the offset of the source's last record, None where it was not read or
-    there is none. `waiting_since` is the timestamp (ms) of the first record from which on nothing was copied, None
-    where there is none or it is unknown. `foreign` counts target records from that sync on that equal none that was
-    read of the source: a writer of the target's own, or records changed on the way; `perhaps_copies` of them may be
-    copies of source records that nobody sees: aborted, compacted, or of an open transaction.
+    unknown; 0 means drained. `passed_over` of them lie before the source record that was copied last. `last_record` is
+    the offset of the source's last record, None where it was not read or there is none. `waiting_since` is the
+    timestamp (ms) of the first record from which on nothing was copied, None where there is none or it is unknown.
+    `foreign` counts target records from that sync on that equal none that was read of the source: a writer of the
+    target's own, or records changed on the way; `perhaps_copies` of them may be copies of source records that nobody
+    sees: aborted, compacted, or of an open transaction.
     """
 
     uncopied: int | None
@@ -212,6 +213,11 @@ class Tail:
     waiting_since: int | None = field(default=None, compare=False)
     foreign: int = 0
     perhaps_copies: int = 0
+    passed_over: int = 0
+
+    def at_rest(self) -> "Tail":
+        """Return the tail of a copy that stands still: what was passed over does not come any more."""
+        return replace(self, uncopied=self.uncopied and self.uncopied - self.passed_over, passed_over=0)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ class TailFacts:
     """The logs behind the last proven pair.
 
     `is_plain`: the target goes on as the source does, so that no replay hides there, and what is above a proven pair
-    needs no reading. `uncopied` counts source records without a copy in order, None if unknown. From the offset
-    `source_uncopied_from` on nothing was copied. `foreign` counts target records that equal none known of the source,
-    `perhaps_copies` those of them that may be copies of source records which nobody sees: aborted or compacted ones.
+    needs no reading. `uncopied` counts source records without a copy in order, None if unknown; the newest run has
+    passed over `passed_over` of them. From the offset `source_uncopied_from` on nothing was copied. `foreign` counts
+    target records that equal none known of the source, `perhaps_copies` those of them that may be copies of source
+    records which nobody sees: aborted or compacted ones.
     """
 
     uncopied: int | None
@@ -23,6 +24,7 @@ class TailFacts:
     source_uncopied_from: int | None = None
     foreign: int = 0
     perhaps_copies: int = 0
+    passed_over: int = 0
 
 
 UNKNOWN = TailFacts(None, False)
@@ -98,6 +100,8 @@ def _ragged(logs: LogPair, source_start: int, i: int, j: int) -> TailFacts:
     copies: dict[int, list[int]] = {}
     for at, fingerprint in enumerate(copied):
         copies.setdefault(fingerprint, []).append(at)
+    # Of records that equal one another nobody knows which the newest run has reached.
+    is_certain = last_known >= 0 and source.prints.count(copied[last_known]) == 1
     position, unmatched = len(copied), 0
     for fingerprint in reversed(written):
         places = copies.get(fingerprint, [])
@@ -106,9 +110,13 @@ def _ragged(logs: LogPair, source_start: int, i: int, j: int) -> TailFacts:
             position = places[below - 1]
         else:
             unmatched += 1
-    uncopied = max(unmatched, len(written) - 1 - newest)
+            # One that has a copy out of order was not passed over.
+            is_certain = is_certain and not places
+    behind = len(written) - 1 - newest
+    uncopied = max(unmatched, behind)
+    passed_over = uncopied - behind if is_certain else 0
     first = source.offsets[i + newest + 1] if newest + 1 < len(written) else None
-    return TailFacts(uncopied, False, first, foreign, perhaps_copies)
+    return TailFacts(uncopied, False, first, foreign, perhaps_copies, passed_over)
 
 
 def _copied_again(logs: LogPair, i: int, j: int) -> int | None:

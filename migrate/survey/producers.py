@@ -26,6 +26,11 @@ class Growth:
         return self.seconds >= LEAST_SECONDS
 
     @property
+    def is_none(self) -> bool:
+        """True if the two readings tell that nothing was written."""
+        return self.tells and not self.offsets
+
+    @property
     def per_second(self) -> float:
         """Offsets a second."""
         return self.offsets / self.seconds if self.seconds > 0 else 0.0

@@ -188,17 +188,21 @@ def timed_topics(clusters: Clusters, flow: Flow, logs: Logs, timer: Timer) -> fr
 
 
 def watch_ends(
-    source: ClusterAdmin, before: Mapping[TopicPartition, int | Failure], at: float, timer: Timer
+    admin: ClusterAdmin,
+    before: Mapping[TopicPartition, int | Failure],
+    at: float,
+    timer: Timer,
+    what: str = "producers",
 ) -> Mapping[TopicPartition, Growth | Failure]:
-    """Read the source's log ends again, as far as a reader of uncommitted records sees: does anybody write.
+    """Read log ends again, as far as a reader of uncommitted records sees: does anybody write.
 
-    `before` are those of the time `at`, in seconds of the clock.
+    `before` are those of the time `at`, in seconds of the clock; the step that is announced looks for `what`.
     """
     if not before:
         return {}
-    text = f"looking for producers on {many(len(before), 'log')} of {source.alias}"
+    text = f"looking for {what} on {many(len(before), 'log')} of {admin.alias}"
     seconds = timer.clock.monotonic() - at
-    later = timer.run("pin", text, lambda: source.high_watermarks(sorted(before)))
+    later = timer.run("pin", text, lambda: admin.high_watermarks(sorted(before)))
     return growth_of(before, later, seconds)
 
 

@@ -3,7 +3,7 @@
 The order (docs/translation.md, "Pins"): commits first, then the target's log ends, then the source's, then
 MM2's topics up to ends that are pinned once, then the records; group states before and after, at least a settle
 time apart, because groups vanish from listings while they rebalance. The source's log ends are read again last, as
-long after they were pinned: whether anybody still writes.
+long after they were pinned: whether anybody still writes; and so are the ends of copies that lack records.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -138,6 +138,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     else:
         records = commit_records_ahead(clusters, first.groups)
         source, target, growth = _second_look(by, first, pinned)
+        comparison = _at_rest(by, pinned, comparison)
         group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
     held = look_again(pinned.held, request, clusters, by.timer)
     if request.positions:
@@ -362,6 +363,22 @@ def _second_look(
         return first.source, after, {}
     ends = watch_ends(source, pinned.watermarks.source, pinned.at, timer)
     return both_looks(first.source, on_source, source_states, groups), after, ends
+
+
+def _at_rest(by: _Surveyor, pinned: _Pinned, comparison: Comparison | None) -> Comparison | None:
+    """Return the comparison; copies that have not grown since lack for good what was passed over ("Drained").
+
+    Not where MM2's own position is known: it tells where MM2 goes on.
+    """
+    if comparison is None:
+        return None
+    answers, known = comparison.answers, pinned.positions.last_copied_offset
+    sources = {copy_of(by.flow, p): p for p, answer in answers.items() if answer.tail.passed_over and p not in known}
+    ends = {copy: end for copy, end in pinned.watermarks.target.items() if copy in sources}
+    grown = watch_ends(by.clusters.target, ends, pinned.at, by.timer, "new copies")
+    still = [sources[copy] for copy, growth in grown.items() if isinstance(growth, Growth) and growth.is_none]
+    at_rest = {source: replace(answers[source], tail=answers[source].tail.at_rest()) for source in still}
+    return replace(comparison, answers={**answers, **at_rest})
 
 
 def _read_group_facts(

@@ -76,8 +76,14 @@ def _weaker(survives: Equality, used: Equality) -> Equality:
 
 
 def _tail(world: World, run: Run) -> Iterator[Violation]:
-    """Law: `uncopied` is 0 only if nothing is still to come; what retention deleted meanwhile comes no more."""
-    if run.answer.tail.uncopied != 0:
+    """Law: `uncopied` is 0 only if nothing is still to come; what retention deleted meanwhile comes no more.
+
+    Here all stands still, so that what was passed over does not come either, unless MM2's own position says otherwise.
+    """
+    tail, position = run.answer.tail, world.last_copied_offset
+    if position is None or all(e.offset <= position for e in world.source_seen):
+        tail = tail.at_rest()
+    if tail.uncopied != 0:
         return
     to_come = [e for e in world.source_seen if e.offset >= max(world.reached, run.source_start)]
     absent = _still_to_come(world, to_come)

@@ -5,6 +5,7 @@ and the command that finds it again.
 """
 
 from functools import cache
+from itertools import islice, takewhile
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.world.broken import BROKEN
 from tests.world.budget import Budget, overdrawn
 from tests.world.found import FOUND, found_worlds, kinds_now, line_to_keep
 from tests.world.kinds import EXCUSED
+from tests.world.notation import drawn
+from tests.world.runner import answer
 from tests.world.tally import Asked, Draw, Tally, tally
 from tests.world.troubles import LOSSY, TROUBLES
 
@@ -241,6 +244,18 @@ def test_no_law_is_broken_in_worlds_that_nobody_has_seen(match_limit):
     lines = "".join(f"\n{line_to_keep(number, match_limit)}" for number in found)
     again = f"--seed {seed} --rows {MANY_ROWS} --match-limit {match_limit}"
     assert not found, f"{told(sums, ask, again)}\n\nAdd to {FOUND}, with what mends it:{lines}"
+
+
+@pytest.mark.parametrize("beside", ["restarts", "transactions"])
+def test_behind_a_filter_a_copy_that_stands_still_lacks_only_what_lies_behind_its_last_record(beside):
+    told: list[bool] = []
+    for world in islice(Draw(("drops", "no-syncs", beside), only=True).worlds(1), 100):
+        tail = answer(world).answer.tail.at_rest()
+        copied = {entry.identity for entry in world.target_seen}
+        behind = takewhile(lambda entry, copied=copied: entry.identity not in copied, reversed(world.source_seen))
+        assert tail.uncopied in (None, sum(1 for _ in behind)), drawn(world)
+        told.append(tail.uncopied is not None)
+    assert sum(told) >= 0.85 * len(told)
 
 
 def test_without_trouble_every_row_is_exact():

@@ -96,3 +96,70 @@ def test_where_all_is_copied_the_tail_says_so():
         hand("0..4", "0..2@0..2 1..4@3..6", syncs=[(0, 0)]),
     ):
         assert judged(world).tail.uncopied == 0
+
+
+def waiting(world: World) -> tuple[int | None, int | None]:
+    """How many records have no copy, and how many of these are still to come if the copy stands still."""
+    tail = judged(world).tail
+    return tail.uncopied, tail.at_rest().uncopied
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "left_out"),
+    [
+        ("0..9", "0..2@0..2 4..6@3..5 8..9@6..7", 2),
+        ("0..9", "0@0 9@1", 8),
+        ("0..3 |4 5..6 |7", "0@0 3@1 6@2", 3),
+        ("0..5 6!", "0..1@0..1 3@2 5@3", 2),
+        ("0 ~1 2..6", "0@0 3..4@1..2 6@3", 2),
+        ("0..6", "0..1@0..1 3@2 1@3 3..4@4..5 6@6", 2),
+        ("0..6", "0..1@0..1 6@2 6@3", 4),
+        ("0..4", "0@0 x@1 2@2 4@3", 2),
+        ("0..4", "0@0 1A@1 2@2 3A@3 4@4", 2),
+    ],
+    ids=[
+        "here and there", "all but the ends", "markers", "aborted at the end", "compacted", "two runs",
+        "the last once more", "a local writer", "changed",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("syncs", [((0, 0),), ()], ids=["a sync", "no sync"])
+def test_what_the_newest_run_passed_over_on_its_way_to_the_last_record_does_not_come_any_more(
+    source, target, left_out, syncs
+):
+    world = hand(source, target, syncs=syncs)
+    assert waiting(world) == (left_out, 0)
+    if "A" not in target:
+        assert place(judged(world), 0).missing_on_target == left_out
+
+
+def test_what_lies_behind_the_newest_run_is_still_to_come():
+    world = hand("0..9", "0@0 2..3@1..2 5..7@3..5", syncs=[(0, 0)])
+    assert waiting(world) == (4, 2)
+    assert place(judged(world), 0).missing_on_target == 2
+    assert waiting(hand("0..3", "0@0 2@1", syncs=[(0, 0)])) == (2, 1)
+
+
+def test_c4_a_replay_that_was_stopped_has_passed_over_nothing():
+    # 1 and 4 were left out; of the replay only 2 and 3 are there, and 5 to 9 once.
+    world = hand("0..9", "0@0 2..3@1..2 5..9@3..7 2..3@8..9", syncs=[(0, 0)], reached=4)
+    assert waiting(world) == (6, 6)
+
+
+def test_c4_a_replay_of_records_before_the_last_anchor_is_not_known_to_have_passed_over_anything():
+    world = hand("0..9", "0..4@0..4 7@5 9@6 2@7", syncs=[(0, 0), (4, 4)], reached=3)
+    assert judged(world).tail.at_rest().uncopied != 0
+
+
+def test_c7_what_a_paused_writer_copied_late_does_not_show_what_it_passed_over():
+    world = hand("0..7", "0..2@0..2 5@3 7@4 2..3@5..6", syncs=[(0, 0)], reached=4)
+    assert waiting(world) == (4, 4)
+
+
+def test_a_record_that_was_copied_out_of_order_was_not_passed_over():
+    assert waiting(hand("0..4", "0@0 3@1 1@2 4@3", syncs=[(0, 0)])) == (2, 2)
+
+
+def test_a_last_record_that_equals_one_before_does_not_tell_how_far_the_newest_run_came():
+    for like in ({"4": "1"}, {"4": "0"}):
+        world = hand("0..4", "0..1@0..1 4@2", syncs=[(1, 1)], like=like)
+        assert waiting(world) == (2, 2)

@@ -47,6 +47,17 @@ def test_a_copy_that_lies_where_the_policy_does_not_say_is_not_called_copied():
         assert "the copy on B is empty" in text(status) and "u -> A.u" in text(status)
 
 
+def test_behind_a_filter_a_copy_that_stands_still_is_copied_as_far_as_its_newest_run_came():
+    source, target, mirror = world()
+    mirror.last_copied_offset = {}
+    filtered = looked(source, target, mirror, FakeComparer(tails={("u", 0): Tail(40, 99, passed_over=40)}))
+    (u,) = (topic for topic in filtered.topics if topic.source_topic == "u")
+    assert (u.drained, u.copied, u.lag.records) == (True, 100, 0) and filtered.is_ready
+    waiting = looked(source, target, mirror, FakeComparer(tails={("u", 0): Tail(40, 99, passed_over=38)}))
+    (u,) = (topic for topic in waiting.topics if topic.source_topic == "u")
+    assert (u.drained, u.copied, u.lag.records) == (False, 98, 2) and not waiting.is_ready
+
+
 def test_what_a_clock_that_is_behind_has_not_come_to_is_not_called_a_moment_ago():
     said = " ".join(text(looked(*world(), behind_ms=7_200_000)).split())
     assert "newest checkpoint of " in said and "UTC, which this machine's clock has not come to" in said

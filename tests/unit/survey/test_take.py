@@ -3,20 +3,22 @@
 import pytest
 
 from migrate.errors import ClusterError, UsageError
+from migrate.match.protocol import Tail
 from migrate.mm2.name_map import NameMap
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
-from tests.fakes import ALIVE, EMPTY, FakeClock, NoProgress
+from tests.fakes import ALIVE, EMPTY, FakeClock, FakeComparer, NoProgress
 from tests.unit.planscene import world
 from tests.unit.surveyscene import request
 
 REFUSED = Failure("CLUSTER_AUTHORIZATION_FAILED", "not allowed")
+T1 = TopicPartition("t", 1)
 
 
-def taken(source, target, mirror, clock=None, hosted=None):
-    clusters = Clusters(source, target, source, target, mirror, hosted=hosted or {})
-    return take_survey(request(), clusters, clock or FakeClock(), NoProgress())
+def taken(source, target, mirror, clock=None, hosted=None, comparer=None, **changes):
+    clusters = Clusters(source, target, source, target, mirror, comparer, hosted=hosted or {})
+    return take_survey(request(**changes), clusters, clock or FakeClock(), NoProgress())
 
 
 def test_commits_come_first_then_the_targets_ends_then_the_sources_and_high_watermarks_after_both():
@@ -40,6 +42,28 @@ def test_groups_and_ends_are_looked_at_again_a_settle_time_later_unless_there_is
     source.states.clear()
     clock = FakeClock()
     assert taken(source, target, mirror, clock).growth == {} and clock.waited == 0
+
+
+@pytest.mark.parametrize(
+    ("grown", "settle", "last_copied_offset", "uncopied"),
+    [(0, 15.0, None, 2), (3, 15.0, None, 5), (REFUSED, 15.0, None, 5), (0, 0.5, None, 5), (0, 15.0, 70, 5)],
+    ids=["stands still", "grows", "not readable again", "hardly looked at", "MM2's own position tells more"],
+)
+def test_what_was_passed_over_comes_no_more_where_the_copy_has_not_grown_for_a_settle_time(
+    grown, settle, last_copied_offset, uncopied
+):
+    source, target, mirror = world()
+    mirror.last_copied_offset = {} if last_copied_offset is None else {T1: last_copied_offset}
+
+    class Clock(FakeClock):
+        def wait(self, seconds):
+            super().wait(seconds)
+            target.watermarks["A.t", 1] = grown if grown is REFUSED else 100 + grown
+            target.watermarks["A.t", 0] = 107
+
+    comparer = FakeComparer(tails={T1: Tail(5, passed_over=3), ("t", 0): Tail(7, passed_over=7)})
+    survey = taken(source, target, mirror, Clock(), comparer=comparer, settle_seconds=settle)
+    assert survey.answers[T1].tail.uncopied == uncopied and survey.answers["t", 0].tail.uncopied == 7
 
 
 @pytest.mark.parametrize("alive_at_first", [True, False])
