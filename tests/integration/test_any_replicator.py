@@ -1,6 +1,7 @@
 """Cutovers behind a replicator that is not MirrorMaker: killed, with names by a map, judged by the oracle."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,19 @@ def swapped(scene: CopiedScene, truth: Mapping[Partition, Truth]) -> dict[Partit
         )
         for (topic, p), place in truth.items()
     }
+
+
+def last_copied(truth: Mapping[Partition, Truth]) -> dict[Partition, int]:
+    """By partition, the offset of the last source record that has a copy: what lies behind it looks as if it waited."""
+    copied = {place: {record.identity for record in of.target.records} for place, of in truth.items()}
+    return {p: max(r.offset for r in of.source.records if r.identity in copied[p]) for p, of in truth.items()}
+
+
+def not_copied_yet(document: Mapping[str, Any]) -> dict[Partition, int]:
+    """How many records `not-drained` says to wait for, by partition; of those that it does not name, none."""
+    waiting = (check for check in document["checks"] if check["check"] == "not-drained" and check["level"] != "pass")
+    told = ((c["subject"], re.findall(r"partition (\d+): (\d+) records? not copied yet", c["seen"])) for c in waiting)
+    return {(topic, int(partition)): int(many) for topic, found in told for partition, many in found}
 
 
 def checks_of(document: Mapping[str, Any], level: str) -> set[str]:
@@ -180,9 +194,11 @@ def test_a_replicator_that_leaves_records_out_loses_no_other(lab: AnyLab, tmp_pa
     accepted = ("--accept", "missing-on-target", "--accept", "not-drained")
     commands.plan("c.plan", *only, *accepted).expect(0)
     document, truth = commands.document("c.plan"), scene.truth()
-    rows = document["rows"]
+    rows, last = document["rows"], last_copied(truth)
     named = {check["subject"] for check in document["checks"] if check["check"] == "missing-on-target"}
-    score = Judge(scene, truth, {}, whole=False, named=frozenset(named)).score(rows)
+    behind = {place: sum(r.offset > last[place] for r in of.source.records) for place, of in truth.items()}
+    assert not_copied_yet(document) == {place: many for place, many in behind.items() if many}
+    score = Judge(scene, truth, {}, whole=False, named=frozenset(named), last_copied_offset=last).score(rows)
     print(score)
     assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0
     assert named and not score.complaints, told(score.complaints)
