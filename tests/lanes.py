@@ -14,13 +14,13 @@ TESTS = Path(__file__).parent
 LANES = {
     "match": (
         "integration/test_exact.py",
-        "integration/test_cutover.py",
-        "integration/test_variants.py",
-        "integration/test_compact_delete.py",
         "unit/match",
+        "integration/test_cutover.py",
     ),
     "plan": (
+        "integration/test_variants.py",
         "integration/test_converters.py",
+        "integration/test_compact_delete.py",
         "integration/test_many_partitions.py",
         "integration/test_checks_live.py",
         "integration/test_any_replicator.py",

@@ -62,8 +62,9 @@ EXCUSED = {
     "lost-pending": _PENDING,
     "lost-uncalibrated": _UNCALIBRATED,
     "lost-changed": (
-        "*Contents that are changed on the way*, where a record that the source no longer has shares time and key "
-        "with an owed one: it is taken for its copy."
+        "*Contents that are changed on the way*, where a record shares time and key with an owed one, and the source "
+        "no longer has it, or a replay that stopped midway has copied it again (such a partition is a `block`, not "
+        "drained): it is taken for its copy."
     ),
     "lost-superseded": (
         "*A compacted target* whose cleaner has removed the newer copy of a record and left an older one: the group "

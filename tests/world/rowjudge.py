@@ -112,14 +112,18 @@ class Row:
         return {e.identity for e in self.world.target_seen if prints.get(e.identity) == self._print(e)}
 
     def _taken_for_others(self) -> Set[str]:
-        """The records with whose time and key stands, at or after the row, a copy of one that the source has lost."""
-        there = {e.identity for e in self.world.source}
-        of_gone = {
+        """The records with whose time and key stands, at or after the row, a copy of one that the source has lost.
+
+        Or, where the partition is not known to be drained, of a consumed one that was copied again.
+        """
+        is_drained = self.run.answer.tail.uncopied == 0
+        there = {e.identity for e in self.world.source if is_drained or e.offset >= self.g}
+        of_others = {
             (copy.content.timestamp, copy.content.key)
             for copy in self.world.target_seen
             if copy.offset >= self.d and copy.identity not in there
         }
-        return {e.identity for e in self.world.source if (e.content.timestamp, e.content.key) in of_gone}
+        return {e.identity for e in self.world.source if (e.content.timestamp, e.content.key) in of_others}
 
     def _superseded_above(self) -> Set[str]:
         """The records above the row's window of whose key the group reads a newer one."""
