@@ -119,7 +119,7 @@ def _reason(reason: str, words: Mapping[str, str]) -> str:
     if reason.startswith((BROKEN_KEY, BROKEN_VALUE)):
         return f"that cannot be decoded, {reason}"
     if reason == COMMIT_WITHOUT_OFFSET:
-        return "commits without an offset (-1), which are read as nothing committed"
+        return "with an offset of -1, which is read as nothing committed"
     return words[reason]
 
 

@@ -25,6 +25,7 @@ from migrate.survey.offsets_wire import (
     GroupValue,
     OffsetsKey,
     PlainCommit,
+    decode_any_commit,
     decode_commit,
     decode_group,
     decode_key,
@@ -73,11 +74,11 @@ class GroupRecord:
     `protocol_type` is a classic group's ("consumer", "connect"), `UNKNOWN_PROTOCOL` where its record could not be read,
     "" for other kinds. `empty_since_ms` is the moment that a classic group lost its last member, None while it has
     members and where its coordinator did not store it (before Kafka 2.1). `committed_ms` are the times of the group's
-    present commits, by partition; `expires_ms` the ends of those that carry one, which brokers honour before anything
-    else. `gaps` lie between successive commits, on a few partitions, newest commits only, where they were asked for.
-    `made_on` are the topics of those present commits that say so, which brokers from Kafka 4.1 on write. `recent_ms`
-    are the times of the newest commits where `gaps` were asked for, by their offsets on the source: of the first of
-    those that repeat one another.
+    present commits, by partition, those of -1 among them; `expires_ms` the ends of those that carry one, which brokers
+    honour before anything else. `gaps` lie between successive commits, on a few partitions, newest commits only, where
+    they were asked for. `made_on` are the topics of those present commits that say so, which brokers from Kafka 4.1 on
+    write. `recent_ms` are the times of the newest commits where `gaps` were asked for, by their offsets on the source:
+    of the first of those that repeat one another.
     """
 
     kind: GroupKind
@@ -271,7 +272,8 @@ class _Understood:
             return
         words = self.words[about.group]
         if about.topic is not None and about.partition is not None:
-            commit = decode_commit(value)
+            # One without an offset has a time all the same: somebody has used the group then.
+            commit = decode_any_commit(value)
             if not isinstance(commit, Fault):
                 topic_id = None if commit.topic_id is None else intern(commit.topic_id)
                 words.take(self._place(about.topic, about.partition), commit, topic_id)

@@ -215,7 +215,13 @@ def _group_of_part(key: bytes) -> str:
 
 
 def decode_commit(value: bytes) -> CommitValue | Fault:
-    """Decode the value of a commit."""
+    """Decode the value of a commit that has an offset."""
+    commit = decode_any_commit(value)
+    return Fault.WITHOUT_OFFSET if not isinstance(commit, Fault) and commit.offset == NO_OFFSET else commit
+
+
+def decode_any_commit(value: bytes) -> CommitValue | Fault:
+    """Decode the value of a commit, also of one without an offset: its offset is `NO_OFFSET`."""
     try:
         version, reader = _versioned(value, NEWEST_VERSION)
         offset = reader.int64()
@@ -229,8 +235,8 @@ def decode_commit(value: bytes) -> CommitValue | Fault:
         metadata = _text(raw)
     except _Broken as broken:
         return broken.fault
-    if offset < 0:
-        return Fault.WITHOUT_OFFSET if offset == NO_OFFSET else Fault.NEGATIVE
+    if offset < NO_OFFSET:
+        return Fault.NEGATIVE
     leader_epoch = epoch if epoch >= 0 else None
     end_ms = expires_ms if expires_ms >= 0 else None
     return CommitValue(version, offset, leader_epoch, metadata, committed_ms, end_ms, topic_id, other_tags)

@@ -13,6 +13,8 @@ from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
 
 SHARE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+TOOL_SECONDS = 120.0
 
 
 def stay_and_leave(bootstrap: str, group: str, topic: str) -> None:
@@ -66,3 +68,11 @@ def share_consumer(jars: Path, bootstrap: str, group: str, topic: str) -> Iterat
     finally:
         process.terminate()
         process.wait(CALL_SECONDS)
+
+
+def share_group_without_members(jars: Path, bootstrap: str, group: str, topic: str) -> None:
+    """A share group that nobody has joined: its start offsets, as Kafka's own tool sets them (4.2 and later)."""
+    arguments = ("--bootstrap-server", bootstrap, "--reset-offsets", "--group", group, "--topic", topic)
+    words = java_command(jars, SHARE_GROUPS, *arguments, "--to-earliest", "--execute")
+    told = subprocess.run(words, check=True, capture_output=True, text=True, timeout=TOOL_SECONDS)
+    assert group in told.stdout, told.stdout + told.stderr

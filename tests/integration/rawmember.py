@@ -1,7 +1,7 @@
 """A member of a classic group whose assignor has any name: as Kafka Streams joins, without Kafka Streams.
 
-Hundreds of members of one group, without hundreds of consumers. And a commit with a retention time, as clients from
-before Kafka 2.1 ask for it.
+Hundreds of members of one group, without hundreds of consumers. And commits that no client library sends any more: with
+a retention time, as those from before Kafka 2.1 did, and of -1.
 
 Speaks Kafka's protocol by hand (JoinGroup 5, SyncGroup 3, LeaveGroup 1, OffsetCommit 2), with the one broker that a
 cluster has.
@@ -164,3 +164,8 @@ def commit_for(bootstrap: str, group: str, topic: str, offset: int, retention_ms
         )
     finally:
         client.close()
+
+
+def commit_without_offset(bootstrap: str, group: str, topic: str) -> None:
+    """Commit -1 on a topic's first partition: brokers take it, and consumers read it as nothing committed."""
+    commit_for(bootstrap, group, topic, -1, retention_ms=-1)

@@ -46,7 +46,7 @@ from tests.integration.exportscene import (
 from tests.integration.formatters import told
 from tests.integration.javajudge import JavaJudge
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
-from tests.integration.rawmember import commit_for
+from tests.integration.rawmember import commit_for, commit_without_offset
 from tests.lab.cluster import Cluster
 from tests.lab.jars import version_tuple
 from tests.lab.process import java_command
@@ -89,6 +89,7 @@ def populate(cluster: Cluster, stack: ExitStack) -> None:
     with JavaJudge(cluster) as java:
         java.commit({f"metadata-{name}": {("t", 0): (7, text)} for name, text in METADATA.items()})
     commit_for(bootstrap, "with-retention", "t", 11, HOUR_MS)
+    commit_without_offset(bootstrap, "without-offset", "u")
     client = admin(bootstrap)
     client.delete_consumer_groups(["gone"])["gone"].result(CALL_SECONDS)
     tool(cluster, "--delete-offsets", "--group", "half-gone", "--topic", "u:0")
@@ -122,6 +123,10 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_every_commit_that_ever_was_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
     lines = scene.lines("history.jsonl", "--history", "--tombstones", "--exclude-group", "none of them")
     theirs = with_none(told(scene.cluster, "OffsetsMessageFormatter"), COMMIT_NONE)
+    # What is read as nothing committed is no commit: it is counted, and has no line.
+    without = {key for key, values in theirs.items() if any(each and each["data"]["offset"] == -1 for each in values)}
+    assert {json.loads(key)["data"]["group"] for key in without} == {"without-offset"}
+    theirs = {key: values for key, values in theirs.items() if key not in without}
     ours = by_key(lines, list(COMMIT_NONE))
     assert ours == theirs
     versions = Counter(line["version"] for line in lines)
@@ -188,10 +193,12 @@ def test_when_a_commit_expires_is_told_by_kafkas_law(scene: Scene) -> None:
 
 
 def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -> None:
-    ran = scene.export("summary.jsonl", "--group", "simple-.*|again", "--exclude-group", "simple-3").expect(1)
+    chosen = ("--group", "simple-.*|again|without-.*", "--exclude-group", "simple-3")
+    ran = scene.export("summary.jsonl", *chosen).expect(1)
     said = ran.stderr
     assert "21 records written to summary.jsonl: 21 commit" in said
     assert "superseded by a later record of the same key" in said and "by the filter exclude-group" in said
+    assert "1 with an offset of -1, which is read as nothing committed" in said
     assert "about" in said and "in two passes" in said
     mode = stat.S_IMODE((scene.command.folder / "summary.jsonl").stat().st_mode)
     assert mode == 0o600

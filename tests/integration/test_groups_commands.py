@@ -20,8 +20,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from migrate.survey.filters import read_groups_file
 from tests.integration.cli import CommandLine, run, wider
 from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic, denied, groups_on, member
-from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
-from tests.integration.rawmember import RawMember
+from tests.integration.members import (
+    member_of_kip_848,
+    share_consumer,
+    share_group_without_members,
+    stay_and_leave,
+)
+from tests.integration.rawmember import RawMember, commit_without_offset
 from tests.lab.cluster import Cluster
 from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
@@ -31,6 +36,7 @@ GROUPS_COMMAND = "org.apache.kafka.tools.GroupsCommand"
 RECORDS = {"orders": 30, "pay": 8, "clicks": 5, "open": 6, "shop-store-changelog": 1}
 OPEN = 4
 TOOL_SECONDS = 120.0
+NO_CONSUMER_GROUPS = ("connect-workers", "sharers", "sharers-to-be")
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -116,9 +122,13 @@ def populate(cluster: Cluster, stack: ExitStack) -> None:
     commit(bootstrap, commits)
     for offset in (0, 2, 4):
         commit(bootstrap, {"paced": {("orders", 0): offset}})
+    commit_without_offset(bootstrap, "without-offset", "clicks")
+    commit(bootstrap, {"half-without": {("pay", 0): 1}})
+    commit_without_offset(bootstrap, "half-without", "clicks")
     stack.enter_context(member(bootstrap, "live", "orders"))
     stack.enter_context(member_of_kip_848(bootstrap, "kip-848", "pay"))
     stack.enter_context(share_consumer(cluster.jars, bootstrap, "sharers", "clicks"))
+    share_group_without_members(cluster.jars, bootstrap, "sharers-to-be", "clicks")
     worker = RawMember(bootstrap, "connect-workers", "worker", protocol_type="connect")
     stack.callback(worker.close)
     wait_until(lambda: worker.join("clicks", "sessioned"), CALL_SECONDS, "a Connect worker's group")
@@ -148,6 +158,7 @@ def test_every_partition_is_described_as_kafka_describes_it_cell_by_cell(scene: 
     theirs = [words for words in scene.tool(GROUP_COMMAND, "--describe", "--all-groups") if words[0] in groups(scene)]
     assert sorted(ours) == sorted(theirs) and len(theirs) > 15
     assert ["in-transaction", "open", "0", "2", "10", "8", "-", "-", "-"] in ours
+    assert ["without-offset", "clicks", "0", "-", "5", "-", "-", "-", "-"] in ours
 
 
 def test_groups_that_are_named_are_described_as_all_of_them_are(scene: Scene) -> None:
@@ -202,8 +213,9 @@ def test_lag_and_attention_say_what_is_known_and_never_0_for_what_is_not(scene: 
         "vendor-internal"
     ]
     assert found["connect-workers"]["attention"] == ["alive"]
-    assert found["sharers"]["attention"] == ["not-visible"]
-    assert (found["sharers"]["kind"], found["sharers"]["state"], found["sharers"]["lag"]) == ("share", None, None)
+    for group in ("sharers", "sharers-to-be"):
+        assert found[group]["attention"] == ["not-visible"]
+        assert (found[group]["kind"], found[group]["state"], found[group]["lag"]) == ("share", None, None)
 
 
 def test_the_groups_own_records_tell_when_they_were_last_used(scene: Scene) -> None:
@@ -211,7 +223,7 @@ def test_the_groups_own_records_tell_when_they_were_last_used(scene: Scene) -> N
     document = json.loads(ran.stdout)
     found: dict[str, dict[str, Any]] = {group["group"]: group for group in document["groups"]}
     now_ms, week_ms = document["time_ms"], 7 * 86_400_000
-    for group in ("simple", "left", "live", "kip-848", "paced", "in-transaction"):
+    for group in ("simple", "left", "live", "kip-848", "paced", "in-transaction", "without-offset"):
         assert now_ms - 900_000 < found[group]["last_commit_ms"] <= now_ms, group
     # offsets.retention.minutes is a week by default: of each offset of a simple group, of a classic one as a whole.
     assert found["simple"]["expires_ms"] - week_ms <= found["simple"]["last_commit_ms"]
@@ -230,8 +242,9 @@ def test_only_idle_groups_are_listed_and_the_others_counted(scene: Scene) -> Non
         return {group["group"] for group in document["groups"]}, document["totals"]["not_idle"]
 
     listed, used = of("1d")
-    # Nobody can tell of a share group. The workers' group and the share group are no consumer groups.
-    assert listed == {"sharers"} and used == len(groups(scene)) - 1 + 2
+    # Nobody can tell of a share group.
+    assert listed == {"sharers", "sharers-to-be"}
+    assert used == len(groups(scene)) + len(NO_CONSUMER_GROUPS) - len(listed)
     stopped, _ = of("0s")
     assert {"simple", "left", "paced"} <= stopped and not stopped & {"live", "kip-848", "rebalancing"}
 
@@ -287,7 +300,7 @@ def test_what_is_left_out_is_counted_and_what_is_not_there_is_an_error(scene: Sc
     ).expect(0)
     document = json.loads(listed.stdout)
     assert [group["group"] for group in document["groups"]] == ["simple"]
-    assert document["filtered"] == {"exclude-group": 1, "group": len(groups(scene)) - 2 + 2}
+    assert document["filtered"] == {"exclude-group": 1, "group": len(groups(scene)) - 2 + len(NO_CONSUMER_GROUPS)}
     missing = scene.command.run("groups", "describe", "simple", "simpel", *scene.command.clusters).expect(1)
     assert "simpel: no group on A has this name" in missing.stdout and "simple  Empty" in missing.stdout
 

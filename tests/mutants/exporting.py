@@ -237,7 +237,7 @@ EXPORTING = (
         "offsets-below-zero-taken-for-offsets",
         "A negative offset is no position of a group.",
         "migrate/survey/offsets_wire.py",
-        "    if offset < 0:\n        return Fault.WITHOUT_OFFSET if offset == NO_OFFSET else Fault.NEGATIVE\n",
+        "    if offset < NO_OFFSET:\n        return Fault.NEGATIVE\n",
         "",
         (WIRE,),
     ),

@@ -84,7 +84,7 @@ def test_of_a_topic_it_is_said_how_far_its_log_ends_moved_and_only_what_that_pro
 
 
 def test_a_commit_without_an_offset_is_named_and_nothing_is_missing():
-    exported = Exported({"commit": 1, "commit-without-offset": 2}, {"commit": 1}, {"commit-without-offset": 2})
-    words = "  2 commits without an offset (-1), which are read as nothing committed"
+    exported = Exported({"commit": 1, "commit-without-offset": 1}, {"commit": 1}, {"commit-without-offset": 1})
+    words = "  1 with an offset of -1, which is read as nothing committed"
     assert words in list(summary_lines(exported, PIN, "x", None))
     assert list(missing_lines(exported, replace(PIN, open_ends={}))) == []

@@ -61,6 +61,15 @@ def test_a_commit_of_version_1_without_an_expiry_of_its_own_has_none():
     assert log_of((COMMIT_KEY, bytes.fromhex(NO_EXPIRY)))["g1"].expires_ms == {}
 
 
+@pytest.mark.parametrize("version", ["v0", "v2", "v3", "v3m", "v4", "v4t"])
+def test_a_commit_of_minus_one_tells_its_time_as_any_other(version):
+    value = COMMITS[version].replace("0000000000000102", "ffffffffffffffff")
+    found = log_of((COMMIT_KEY, bytes.fromhex(value)))["g1"]
+    assert (found.kind, found.committed_ms) == (GroupKind.SIMPLE, {TopicPartition("t1", 3): AT_MS})
+    undecodable = COMMITS[version].replace("0000000000000102", "fffffffffffffffe")
+    assert log_of((COMMIT_KEY, bytes.fromhex(undecodable))) == {}
+
+
 def test_a_later_commit_takes_the_expiry_of_the_earlier_one_away():
     later = bytes.fromhex("0003 0000000000000103 ffffffff 0000 0000018bcfe56801")
     assert log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v1"])), (COMMIT_KEY, later))["g1"].expires_ms == {}
