@@ -65,7 +65,7 @@ def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterab
 
 @judges(checks.TARGET_RECREATED)
 def target_recreated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
-    """Block topics that end on the target before what MM2 says of them: they were created anew since, or cut.
+    """Block topics that lack on the target what MM2 says of them, or a group is owed: created anew since, or cut.
 
     Only where no records were compared: those that were show what is missing.
     """
@@ -80,8 +80,12 @@ def target_recreated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
         end = ends.get(row.source_partition)
         if end is not None and row.missing_on_target is None and (saying := _checkpoint_beyond(row, end)):
             told.setdefault(row.source_partition, saying)
+    # On the way back the copies are the source, and may hold what MM2 wrote twice before it.
+    for row in rows.where("upper_target_offset", lambda offset: offset == 0 and not facts.failback):
+        if row.source_partition in ends and row.missing_on_target is None and (saying := _begins_beyond(row)):
+            told.setdefault(row.source_partition, saying)
     target, fine = facts.target.alias, 0
-    expected = f"topics on {target} that reach as far as MM2's newest syncs and checkpoints say"
+    expected = f"topics on {target} that hold what MM2's syncs and checkpoints say"
     for topic, same in groupby(sorted(seen_of), key=lambda partition: partition.topic):
         if topic not in topics:
             continue
@@ -89,11 +93,11 @@ def target_recreated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
         copy = facts.topics.partitions.get(topic, (None, topic, None))[1]
         dark = [f"partition {p.partition}: {e}" for p in partitions if isinstance(e := ends[p].target_end, Failure)]
         cut = [p for p in partitions if p in told]
-        beyond = [f"partition {p.partition} of {safe(copy)} ends at {ends[p].target_end}, and {told[p]}" for p in cut]
+        beyond = [f"partition {p.partition} of {safe(copy)} {told[p]}" for p in cut]
         if beyond:
             yield checks.TARGET_RECREATED.blocks(
                 topic, expected, some(beyond, 5, "; "),
-                f"{safe(copy)} was created anew on {target}, or cut, since MM2 wrote that: records may be missing. "
+                f"{safe(copy)} was created anew on {target}, or cut, or MM2 began late: records may be missing. "
                 "Let records be compared, or waive with --accept target-recreated:TOPIC if all of it is there again.",
             )  # fmt: skip
         elif dark:
@@ -117,7 +121,7 @@ def _sync_beyond(end: CopyEnd) -> str:
     """Return what MM2's newest sync says that the copy no longer has; "" for nothing."""
     if end.newest_sync is None or not end.is_below_newest_sync:
         return ""
-    return f"MM2's newest sync names a record at {end.newest_sync.target_offset} there"
+    return f"ends at {end.target_end}, and MM2's newest sync names a record at {end.newest_sync.target_offset} there"
 
 
 def _checkpoint_beyond(row: Row, end: CopyEnd) -> str:
@@ -136,7 +140,15 @@ def _checkpoint_beyond(row: Row, end: CopyEnd) -> str:
     )
     if row.lower_target_offset is not None or (since and not end.is_below_newest_sync):
         return ""
-    return f"MM2's checkpoint of {safe(row.group)} says {checkpoint}"
+    return f"ends at {target_end}, and MM2's checkpoint of {safe(row.group)} says {checkpoint}"
+
+
+def _begins_beyond(row: Row) -> str:
+    """Return that a copy begins with a record beyond a row's commit, and has none of those between; "" if not so."""
+    first, committed, start = row.upper_source_offset, row.source_committed, row.source_log_start
+    if first is None or committed is None or start is None or first <= max(committed, start) or row.target_log_start:
+        return ""
+    return f"begins with the source's record at {first}, beyond the commit of {safe(row.group)} at {committed}"
 
 
 @judges(checks.PRODUCERS_STOPPED)

@@ -431,6 +431,82 @@ def test_a_target_topic_that_was_recreated_since_the_plan_is_refused(small: Scen
         refused(commands.execute(PLAN), fated, "target topic id", "re-created")
 
 
+@pytest.fixture(scope="module")
+def refilled(lab: AnyLab) -> Scene:
+    """A target topic that was created anew once 200 records were copied, and has copies of the 5 that came since.
+
+    MM2 is at the end. Of what the groups are owed the target lacks all but these 5: 50 records for `late`, which has a
+    checkpoint beyond the copy's end, and 197 for `early`, whose checkpoint lies within the copy.
+    """
+    scene = Scene(lab, "refilled", seed=2)
+    topic, late, early = scene.create("t", 1), scene.group("late"), scene.group("early")
+    scene.write([(topic, 0)], 150)
+    scene.wait_replicated()
+    scene.commit({late: {(topic, 0): 150}})
+    lab.mirror.wait_checkpoints([late], caught_up=True)
+    scene.write([(topic, 0)], 50)
+    scene.commit({early: {(topic, 0): 3}})
+    scene.wait_replicated()
+    recreate(lab.target_bootstrap, scene.copy(topic), 1)
+    scene.write([(topic, 0)], 5)
+    scene.wait_replicated()
+    return scene
+
+
+def blocks(document: Any) -> set[tuple[str, str]]:
+    return {(c["check"], c["subject"]) for c in document["checks"] if c["counts_as"] == "block"}
+
+
+@pytest.mark.parametrize(
+    ("group", "seen"),
+    [
+        ("late", "ends at 5, and MM2's checkpoint of late-{scene} says 150"),
+        ("early", "begins with the source's record at 200, beyond the commit of early-{scene} at 3"),
+    ],
+)
+def test_a_target_topic_that_was_recreated_is_not_ready_though_all_seems_copied(
+    lab: AnyLab, refilled: Scene, tmp_path: Path, group: str, seen: str
+) -> None:
+    commands = CommandLine.of(lab, tmp_path)
+    chosen = ("--group", refilled.group(group), "--settle", "1")
+    told = commands.run("status", *commands.clusters, *chosen).expect(3).stdout
+    assert told.startswith("NOT READY: target-recreated\n"), told
+    place = f"partition 0 of {refilled.copy(refilled.topic('t'))}"
+    assert f"{place} {seen.format(scene=refilled.suffix)}" in " ".join(told.split())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", [("--no-match",), ("--match-limit", "10"), ("--by", "timestamp")])
+def test_a_target_topic_that_was_recreated_blocks_where_no_records_are_compared(
+    lab: AnyLab, refilled: Scene, tmp_path: Path, way: tuple[str, ...]
+) -> None:
+    commands, topic = CommandLine.of(lab, tmp_path), refilled.topic("t")
+    ran = commands.plan(PLAN, "--group", refilled.group("late"), *way).expect(3)
+    assert ran.stdout.startswith("BLOCKED: 1 of 1 group"), ran
+    document = commands.document(PLAN)
+    assert ("target-recreated", topic) in blocks(document)
+    assert ("missing-on-target", "not-visible") in {(c["check"], c["level"]) for c in document["checks"]}
+
+
+@pytest.mark.long
+def test_comparing_names_the_missing_records_and_without_it_nothing_is_proven_afterwards(
+    lab: AnyLab, refilled: Scene, tmp_path: Path
+) -> None:
+    commands, topic, late = CommandLine.of(lab, tmp_path), refilled.topic("t"), refilled.group("late")
+    commands.plan("compared.plan", "--group", late).expect(3)
+    assert blocks(commands.document("compared.plan")) == {("missing-on-target", f"{late}/{topic}/0")}
+    accepted = commands.plan(PLAN, "--group", late, "--no-match", "--accept", f"target-recreated:{topic}").expect(0)
+    assert "ACCEPTED  target-recreated" in accepted.stdout
+    commands.execute(PLAN).expect(0)
+    proof = commands.verify(PLAN, "--records").expect(4)
+    assert "RECORDS: 0 of 1 row read the same next record on both sides" in proof.stdout, proof
+    # An offset of the log that is gone, left by an earlier apply, is not kept either.
+    commit(lab.target_bootstrap, {late: {(refilled.copy(topic), 0): 150}})
+    commands.plan("kept.plan", "--group", late, "--rewind", "keep", "--accept", "missing-on-target").expect(3)
+    assert blocks(commands.document("kept.plan")) == {("inside-target-log", f"{late}/{topic}/0")}
+    forget(refilled, "late")
+
+
 def test_no_group_of_these_tests_is_left_on_the_target(small: Scene) -> None:
     assert not {group for group in groups_on(small.lab.target_bootstrap) if group.endswith(small.suffix)}
 

@@ -419,6 +419,14 @@ SAYING = (
         ("tests/unit/checks/test_target_recreated.py",),
     ),
     Mutant(
+        "copy-that-begins-beyond-a-commit",
+        "A copy whose first record lies beyond a commit lacks what the group is owed before that record.",
+        "migrate/checks/topics.py",
+        "lambda offset: offset == 0 and not facts.failback)",
+        "lambda offset: False)",
+        ("tests/unit/checks/test_target_recreated.py",),
+    ),
+    Mutant(
         "group-state-unknown-is-stopped",
         "A group in a state that nobody knows is not stopped.",
         "migrate/model.py",

@@ -71,16 +71,35 @@ def test_a_group_whose_checkpoint_lies_beyond_the_end_blocks_where_mm2_has_begun
     assert [c.subject for c in lost.blocks() if c.check == CHECK] == ["t"], "no sync is left"
 
 
+@pytest.mark.parametrize("checkpoint", [None, 1], ids=["no checkpoint", "a checkpoint far behind the commit"])
+def test_a_copy_whose_first_record_lies_beyond_the_commit_blocks_however_far_it_has_grown(checkpoint):
+    refilled = scene(95, (*PAIRS, (95, 0), (99, 80)), checkpoint)
+    (block,) = [c for c in planned(*refilled).blocks() if c.check == CHECK]
+    assert "partition 0 of A.t begins with the source's record at 95, beyond the commit of g at 55" in block.seen
+    status = looked(*refilled, comparer=ComparesTails())
+    assert CHECK in {c.check for c in status.blocks}
+
+
 @pytest.mark.parametrize(
     ("end", "syncs", "checkpoint"),
     [
+        (LogRange(20, 95), (*PAIRS, (95, 20)), None),
+        (95, (*PAIRS, (55, 0)), None),
         (100, PAIRS, 56),
         (20, (*PAIRS, (0, 0), (50, 8)), 56),
         (100, ((0, 0), (50, 50)), 120),
         (LogRange(100, 100), PAIRS, 56),
         (100, ((0, 200), (50, 50)), 51),
     ],
-    ids=["as it was", "copied again", "a checkpoint of MM2 3.4", "retention has emptied it", "an old sync beyond"],
+    ids=[
+        "retention has taken what came before",
+        "begins with what the group is owed",
+        "as it was",
+        "copied again",
+        "a checkpoint of MM2 3.4",
+        "retention has emptied it",
+        "an old sync beyond",
+    ],
 )
 def test_a_copy_that_reaches_as_far_as_what_counts_of_mm2s_words_passes(end, syncs, checkpoint):
     assert told(planned(*scene(end, syncs, checkpoint))) == {"2 topics": (Level.PASS, Level.PASS)}

@@ -133,6 +133,18 @@ def test_a_topic_of_mm2s_source_that_was_created_anew_since_it_was_copied_blocks
     assert not checks_of(planned(a, b, mirror, matched()), "target-recreated")
 
 
+def test_a_group_in_the_first_of_two_whole_copies_lacks_nothing_on_a() -> None:
+    """MM2 was killed before it recorded anything, and wrote all to B once more."""
+    a, b, mirror = world()
+    b.ranges[TopicPartition("A.t", 0)] = LogRange(5, 205)
+    mirror.history["t", 0] += [OffsetSync(10 + i, 10 * i, 10 * i + 105) for i in range(10)]
+    plan = planned(a, b, mirror)
+    assert {(row.upper_source_offset, row.upper_target_offset) for row in plan.rows if row.key == ("g", "A.t", 0)} == {
+        (105, 0)
+    }
+    assert "target-recreated" not in {c.check for c in plan.blocks()}
+
+
 def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_the_plans_way() -> None:
     a, b, mirror = world()
     planned(a, b, mirror)
