@@ -22,7 +22,12 @@ from tests.integration.clusters import (
     member,
     partitions_of,
 )
-from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
+from tests.integration.members import (
+    member_of_kip_848,
+    share_consumer,
+    share_group_without_members,
+    stay_and_leave,
+)
 from tests.integration.rawmember import member_with_assignor
 from tests.integration.scene import Scene
 from tests.lab.cluster import OFFSETS_PARTITIONS
@@ -149,6 +154,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     scene.write([(pool, 0)], 2000)
     scene.wait_replicated()
     stay_and_leave(target, group("ran-out"), pool)
+    share_group_without_members(lab.jars, source, group("sharers-to-be"), pool)
     scene.write_locally([(local, 0)], 5)
     on_pool = ("steady", "kip-848", "joined", "left-out", "ran-out", "app", "moving")
     scene.commit({group(name): {(pool, 0): 10} for name in on_pool} | {pending: {(pool, 0): 10}})
@@ -174,7 +180,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
         ):
             troubles.enter_context(trouble)
         troubled = commands.plan("troubled.plan", *chosen)
-    left = f"--exclude-group=sharers-{scene.suffix}"
+    left = f"--exclude-group=sharers(-to-be)?-{scene.suffix}"
     delete_group(target, group("ran-out"))
     wait_until(lambda: len(partitions_of(target, [small])) == 2, CALL_SECONDS, f"MM2 to add a partition to {small}")
     scene.wait_replicated(compare_last=False)
@@ -250,8 +256,9 @@ def test_an_open_transaction_blocks_the_topic_that_it_writes_to_and_the_group_wh
     blocked_by(night, "pending-transactions", group, "pending")
 
 
-def test_a_share_group_blocks(night: Night) -> None:
-    blocked_by(night, "share-group", night.group("sharers"), "KIP-932")
+@pytest.mark.parametrize("name", ["sharers", "sharers-to-be"])
+def test_a_share_group_blocks_whether_it_was_ever_joined_or_not(night: Night, name: str) -> None:
+    blocked_by(night, "share-group", night.group(name), "KIP-932")
 
 
 def test_a_streams_application_is_named_by_its_assignor_and_its_internal_topics(night: Night) -> None:
