@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,18 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.offsets_wire import CommitValue
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, commits_on, groups_on, partitions_of
+from tests.integration.clusters import (
+    CALL_SECONDS,
+    QUIET,
+    AnyLab,
+    admin,
+    commit,
+    commits_on,
+    groups_on,
+    partitions_of,
+)
 from tests.integration.members import stay_and_leave
+from tests.integration.rawmember import commit_without_offset
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -57,6 +67,7 @@ def own_scene(lab: Lab) -> Scene:
         commit(source, {group("again"): {(topic, p): offset for p in range(3)}})
     commit(source, {group("epoch"): {(topic, 0): 3}}, leader_epoch=0)
     commit(source, {group(f"simple-{n}"): {(topic, n % 3): n} for n in range(20)})
+    commit_without_offset(source, group("without-offset"), topic)
     commit(source, {group("gone"): {(topic, 0): 4}})
     client = admin(source)
     client.delete_consumer_groups([group("gone")])[group("gone")].result(CALL_SECONDS)
@@ -123,6 +134,15 @@ def test_the_header_says_where_the_commits_are_from_and_the_rest_is_the_same(com
     for field in ("source_cluster_id", "source_topic_ids", "target_topic_ids", "group_states", "waivers", "sums"):
         assert other[field] == one[field], field
     assert one["counts"]["rows"] == other["counts"]["rows"]
+
+
+def test_a_commit_of_minus_one_is_named_and_moves_nothing(compared: Compared) -> None:
+    group = compared.scene.group("without-offset")
+    seen = f"a commit without an offset (-1) on {compared.scene.topic('t')}-0"
+    for document in (compared.by_admin, compared.by_topic):
+        told = {c["subject"]: c["seen"] for c in document["checks"] if c["check"] == "partitions-never-committed"}
+        assert told[group] == seen and group not in {row["group"] for row in document["rows"]}
+    assert f"{group}: {seen}" in " ".join(compared.said.stdout.split())
 
 
 def test_what_is_read_is_announced_in_bytes(compared: Compared) -> None:
@@ -231,6 +251,54 @@ def after_now() -> int:
     moment = int(time.time() * 1000) + 1
     wait_until(lambda: time.time() * 1000 > moment, CALL_SECONDS, "the next moment")
     return moment
+
+
+def recreated_since(lab: AnyLab) -> tuple[Scene, str, int]:
+    """A scene whose topic was created anew, a group that has committed before and since, and a time in between.
+
+    What it committed before, deleting the topic has taken from the coordinator, and left in the offsets topic.
+    """
+    scene = Scene(lab, "reborn", new_seed())
+    topic, group = scene.create("t", 1), scene.group("g")
+    scene.write(scene.partitions, 100)
+    scene.wait_replicated()
+    scene.commit({group: {(topic, 0): 60}})
+    time_ms = after_now()
+    scene.create_anew(topic)
+    scene.write(scene.partitions, 80)
+    scene.commit({group: {(topic, 0): 20}})
+    return scene, group, time_ms
+
+
+def test_a_commit_of_before_its_topic_was_created_anew_blocks(lab: AnyLab, tmp_path: Path) -> None:
+    scene, group, time_ms = recreated_since(lab)
+    chosen = ("--group", group, "--commits-as-of", str(time_ms))
+    ran, document = planned(CommandLine.of(lab, tmp_path), "then.plan", *chosen)
+    ran.expect(3)
+    place = f"{group}/{scene.topic('t')}/0"
+    assert checks(document, "commit-of-another-log") == {place: ("block", "block")}
+    (row,) = document["rows"]
+    assert (row["source_committed"], row["live_source_offset"], row["decision"]) == (60, 20, "block")
+
+
+@pytest.mark.long
+def test_without_topic_ids_nobody_can_tell_and_it_blocks_until_it_is_accepted(
+    lab_factory: Callable[..., Lab], tmp_path: Path
+) -> None:
+    """Brokers before Kafka 4.1 store no id with a commit."""
+    lab = lab_factory(version="3.9.2")
+    scene, group, time_ms = recreated_since(lab)
+    commands, place = CommandLine.of(lab, tmp_path), f"{group}/{scene.topic('t')}/0"
+    chosen = ("--group", group, "--commits-as-of", str(time_ms))
+    ran, document = planned(commands, "then.plan", *chosen)
+    ran.expect(3)
+    assert checks(document, "commit-of-another-log") == {place: ("not-visible", "block")}
+    waiver = f"commit-of-another-log:{place}"
+    _, document = planned(commands, "known.plan", *chosen, "--accept", waiver)
+    assert checks(document, "commit-of-another-log") == {place: ("warn", "warn")}
+    # Of the commits of now the same proves nothing either, and is said without a block.
+    _, document = planned(commands, "now.plan", "--group", group)
+    assert {counts for _, counts in checks(document, "commit-of-another-log").values()} == {"pass"}
 
 
 @pytest.mark.long
