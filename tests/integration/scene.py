@@ -7,6 +7,7 @@ from a seed.
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random, SystemRandom
@@ -178,6 +179,21 @@ class Scene:
                 producer.commit_transaction(CALL_SECONDS)
             else:
                 producer.abort_transaction(CALL_SECONDS)
+
+    @contextmanager
+    def open_transaction(self, place: Partition, records: int) -> Iterator[None]:
+        """Write records in a transaction that is open within the block, and is aborted at its end."""
+        producer = self._producer(transactional=True)
+        producer.init_transactions(CALL_SECONDS)
+        producer.begin_transaction()
+        for _ in range(records):
+            self._clock_ms += 5
+            self._send(producer, *place, f"k{self.dice.randrange(50)}", "t", self._clock_ms, committed=False)
+        self._finish(producer)
+        try:
+            yield
+        finally:
+            producer.abort_transaction(CALL_SECONDS)
 
     def write_locally(self, partitions: Collection[Partition], records: int) -> None:
         """Write to the copies on the target, as a stranger there does; such records are nobody's here."""

@@ -33,7 +33,10 @@ GROUPS = 24
 
 @dataclass(frozen=True, repr=False)
 class WayBack:
-    """A way there and back as it went; places are named as on B. `on_*` are commits at that moment."""
+    """A way there and back as it went; places are named as on B. `on_*` are commits at that moment.
+
+    `there_and_back` is what `show` tells of both plans while the groups are back, `there_again` once that is undone.
+    """
 
     scene: Scene
     commands: CommandLine
@@ -50,7 +53,9 @@ class WayBack:
     applied: Ran
     on_a_applied: Commits
     verified: Ran
+    there_and_back: Ran
     undone: Ran
+    there_again: Ran
     on_a_undone: Commits
     b_after: Mapping[str, Any]
 
@@ -136,7 +141,9 @@ def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
         applied=commands.execute("back.plan"),
         on_a_applied=on_a(),
         verified=commands.verify("back.plan", "--records", "--format", "json"),
+        there_and_back=commands.run("show", "there.plan", "back.plan"),
         undone=commands.undo("back.plan"),
+        there_again=commands.run("show", "there.plan", "back.plan"),
         on_a_undone=on_a(),
         b_after=portrait(target, lab.options),
     )
@@ -232,6 +239,13 @@ def test_rollback_restores_what_a_had_and_b_was_never_written(way_back: WayBack)
     way_back.undone.expect(0)
     assert way_back.on_a_undone == way_back.on_a_before != way_back.on_a_applied
     assert way_back.b_after == way_back.b_before
+
+
+def test_show_of_both_plans_says_where_the_groups_are(way_back: WayBack) -> None:
+    options, moved = way_back.scene.lab.options, f"{len(way_back.scene.commits)} groups: "
+    for told, alias in ((way_back.there_and_back, options.source_alias), (way_back.there_again, options.target_alias)):
+        (line,) = [line for line in told.expect(0).stdout.splitlines() if line.startswith("on ")]
+        assert line.startswith(f"on {alias}: {moved}"), told
 
 
 @pytest.mark.long
