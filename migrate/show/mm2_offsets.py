@@ -95,11 +95,13 @@ def _pair(pair: OffsetPair | None) -> str:
 def _verdict(stores: Stores) -> str:
     if stores.positions_unknown:
         return "MM2's replication progress is unknown."
+    if not stores.partitions:
+        return "No topic inside the filters has a copy, or a position of MM2's: it has copied nothing of them yet."
     without = sum(s.last_copied_offset is None and not _is_empty(s) for s in stores.partitions)
     beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
     left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)
     unread = sum(s.last_copied_offset is not None and s.source_log is None for s in stores.partitions)
-    is_told = any(s.left is not None for s in stores.partitions) or not stores.partitions
+    is_told = any(s.left is not None for s in stores.partitions)
     # Where nothing is known, a sum of nothing would read as "all is copied".
     at_least = "at least " if without or beyond or unread else ""
     parts = [many(len(stores.partitions), "partition") + f", {at_least}{many(left, 'offset')} left" * is_told]

@@ -50,6 +50,11 @@ def test_an_empty_log_needs_no_position():
     assert "2 partitions, 0 offsets left." in told
 
 
+def test_topics_of_which_mm2_has_copied_nothing_yet_are_not_called_copied():
+    told = " ".join(" ".join(stores_lines(replace(stores(99), partitions=()), FLOW, 120, False)).split())
+    assert "offsets left" not in told and "No topic inside the filters has a copy" in told
+
+
 def test_what_a_store_does_not_say_is_a_dash_and_null():
     lines = list(stores_lines(stores(None), FLOW, 120, False))
     assert any(line.split() == ["0", "0", "100", "-", "-", "-", "0", "-"] for line in lines)
