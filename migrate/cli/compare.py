@@ -23,7 +23,7 @@ from migrate.show.compare import (
     doubts,
     premise_texts,
 )
-from migrate.show.table import wrapped
+from migrate.show.lines import wrapped
 from migrate.survey.names import with_names
 from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest, Survey

@@ -28,7 +28,7 @@ from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
-from migrate.show.table import headed, wrapped
+from migrate.show.lines import headed, wrapped
 from migrate.spark.background import BackgroundSpark, Session, background_spark
 from migrate.spark.executors import refuse_lacking
 from migrate.spark.hosted_topics import hosted_topics

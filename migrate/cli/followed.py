@@ -10,9 +10,9 @@ from migrate.clock import ms_of
 from migrate.plan.file import read_plan
 from migrate.plan.standing import mandate_of
 from migrate.show.follow import status_facts
+from migrate.show.lines import aligned
 from migrate.show.mandate import LABELS
 from migrate.show.plan_table import Page
-from migrate.show.table import aligned
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.ports import ClusterAdmin
 from migrate.progress import LineProgress
 from migrate.show.commit_history import announced, history_summary, history_table
-from migrate.show.table import wrapped
+from migrate.show.lines import wrapped
 from migrate.spark.background import SparkPurpose, Wishes, background_spark
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
 from migrate.survey.log_ends import PlaceTime, ends_at

@@ -38,10 +38,10 @@ from migrate.show.describe import (
     not_visible,
 )
 from migrate.show.group_waves import wave_report
+from migrate.show.lines import wrapped
 from migrate.show.listing import listing_csv, listing_document, listing_lines, unread_lines
 from migrate.show.screen import Screen
 from migrate.show.status import late_text
-from migrate.show.table import wrapped
 from migrate.survey.filters import Filters
 from migrate.text import Colour, duration_text
 

@@ -15,7 +15,8 @@ from migrate.model import Decision, Level, Row
 from migrate.plan.attention import failback_text
 from migrate.plan.plan import UNDO, Plan
 from migrate.row_table import GroupRows
-from migrate.show.table import at_most, columns, layout, names, number, tally, wrapped
+from migrate.show.lines import at_most, names, number, tally, wrapped
+from migrate.show.table import columns, layout
 from migrate.text import Colour, both_names, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200

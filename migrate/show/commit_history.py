@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from migrate.clock import iso
+from migrate.show.lines import number, wrapped
 from migrate.show.offsets_export import counted_lines, missing_lines
-from migrate.show.table import Layout, columns, layout, number, wrapped
+from migrate.show.table import Layout, columns, layout
 from migrate.survey.commit_history import HistoryRequest, ToldHistory
 from migrate.survey.offsets_export import NOT_ITS_PARTITION, OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC

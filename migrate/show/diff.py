@@ -16,8 +16,8 @@ from migrate.plan.diff import PlanDiff, RowChange, moved_by
 from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
 from migrate.row_table import row_document
+from migrate.show.lines import aligned, number, tally, wrapped
 from migrate.show.streamed_json import fields_of
-from migrate.show.table import aligned, number, tally, wrapped
 from migrate.text import Colour, many, name, paint, safe
 
 # A text, and whether it is red.

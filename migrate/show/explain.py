@@ -31,8 +31,8 @@ from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
 from migrate.plan.totals import is_of_later_commit, is_proven_best
 from migrate.plan.translate import why_text
 from migrate.show.group_table import activity_told
+from migrate.show.lines import aligned, headed, wrapped
 from migrate.show.own_stores import kept_elsewhere
-from migrate.show.table import aligned, headed, wrapped
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
 from migrate.text import Colour, both_names, capital, many, name, paint, safe, some
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from migrate.errors import UsageError
 from migrate.mm2.commands import COMMAND
 from migrate.plan.plan import Header, Plan
-from migrate.show.table import wrapped
+from migrate.show.lines import wrapped
 from migrate.text import Colour, many, name, shell_word, some
 
 EVERYBODY = "User:*"

@@ -9,8 +9,8 @@ from migrate.apply.follow_engine import PassResult
 from migrate.apply.follow_run import PassSum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
+from migrate.show.lines import aligned, wrapped
 from migrate.show.mandate import LABELS, mandate_facts
-from migrate.show.table import aligned, wrapped
 from migrate.text import Colour, both_names, duration_text, many, paint, safe, shell_word, some
 
 GROUPS_SHOWN = 40

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from migrate.inventory.group_waves import GroupsToMove, Hub, OversizedPart, WavePart, Waves
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Side
+from migrate.show.lines import at_most, names, wrapped
 from migrate.show.listing import unread_lines
-from migrate.show.table import at_most, columns, layout, names, wrapped
+from migrate.show.table import columns, layout
 from migrate.text import Colour, many, name, paint, safe, shell_word, some
 
 COLUMNS = (*columns("WAVE", "GROUPS", "PARTS", "TOPICS"), *columns("FILE", right=False))

@@ -6,7 +6,7 @@ from migrate.clock import minute
 from migrate.mm2.name_map import REGEX
 from migrate.plan.mandate import Mandate
 from migrate.plan.plan import Header, Plan
-from migrate.show.table import aligned, wrapped
+from migrate.show.lines import aligned, wrapped
 from migrate.survey.policies import Untranslatable, parse_untranslatable
 from migrate.text import Colour, many, name, paint, safe, shell_word, some
 

@@ -17,9 +17,9 @@ from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
 from migrate.show.csv_cells import Value, csv_line, harmless
+from migrate.show.lines import wrapped
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
-from migrate.show.table import wrapped
 from migrate.text import many, name, safe, shell_word
 
 # Fields whose column has their own name.

@@ -14,8 +14,8 @@ from migrate.plan.forecast import forecast
 from migrate.plan.plan import AS_OF_SETTING, STANDING, UNDO, Header, Plan
 from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
 from migrate.show.group_table import group_lines
+from migrate.show.lines import aligned, headed, tally, wrapped
 from migrate.show.mandate import mandate_verdict
-from migrate.show.table import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.

@@ -21,8 +21,8 @@ from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.row_table import GroupRows
 from migrate.show.charts import GroupBar
 from migrate.show.group_table import activity_told, group_word, states_told
+from migrate.show.lines import tally
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
-from migrate.show.table import tally
 from migrate.text import both_names, many, name, safe, shell_word
 
 GAP = "\x01"  # where a number was in a sentence: safe text has no control characters

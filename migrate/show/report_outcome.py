@@ -17,7 +17,7 @@ from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
 from migrate.model import Decision, Row
 from migrate.plan.plan import SHORT_DIGITS, Plan
-from migrate.show.table import number, tally
+from migrate.show.lines import number, tally
 from migrate.text import many
 
 Key = tuple[str, str, int]

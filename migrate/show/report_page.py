@@ -22,6 +22,7 @@ from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_
 from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.show.charts import lag_bars, rereads_bars
+from migrate.show.lines import tally
 from migrate.show.plan_table import (
     EVIDENCE_SHOWN,
     OPTIONS_TO_ADD,
@@ -33,7 +34,6 @@ from migrate.show.plan_table import (
 )
 from migrate.show.report_data import Data, as_json, grades_bar, lanes_of, report_data
 from migrate.show.report_outcome import Aftermath, Headline
-from migrate.show.table import tally
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000

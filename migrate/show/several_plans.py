@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.errors import EXIT_DONE, EXIT_REFUSED
-from migrate.show.table import columns, layout, wrapped
+from migrate.show.lines import wrapped
+from migrate.show.table import columns, layout
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
 _COLUMNS = columns("FLOW", "FINGERPRINT", "PLAN", "VERDICT", right=False)

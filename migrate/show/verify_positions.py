@@ -14,7 +14,7 @@ from migrate.apply.verify_positions import (
 )
 from migrate.model import HolderKind
 from migrate.plan.plan import Plan
-from migrate.show.table import at_most, wrapped
+from migrate.show.lines import at_most, wrapped
 from migrate.text import Colour, many, name, paint, some
 
 SHOWN = 200

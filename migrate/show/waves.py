@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from migrate.apply.waves import GroupStanding, Wave, WaveSum, group_locations, of_flows, wave_sum
 from migrate.clock import iso
 from migrate.plan.plan import Plan
-from migrate.show.table import columns, layout, names, tally, wrapped
+from migrate.show.lines import names, tally, wrapped
+from migrate.show.table import columns, layout
 from migrate.text import Colour, many, name, safe
 
 NAMED = 20
