@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from migrate.apply.assess import Assessment, Fate
 from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
-from migrate.apply.row_results import RowStatus
+from migrate.apply.row_results import RowResult, RowStatus
 from migrate.checks.registry import TOPICS_VISIBLE
 from migrate.commit_table import offsets_at
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
@@ -16,16 +16,20 @@ from migrate.plan.attention import failback_text
 from migrate.plan.plan import UNDO, Plan
 from migrate.row_table import GroupRows
 from migrate.show.lines import at_most, names, number, tally, wrapped
-from migrate.show.table import columns, layout
+from migrate.show.table import INDENT, Column, Table
 from migrate.text import Colour, both_names, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
 NAMED = 20
 
-COLUMNS = (
-    *columns("GROUP", "TOPIC:PARTITION", right=False),
-    *columns("PRIOR-OFFSET", "NEW-OFFSET", "COMMITTED"),
-    *columns("RESULT", right=False),
+# A row of the plan, and what became of it.
+COLUMNS: tuple[Column[tuple[Row, RowResult]], ...] = (
+    Column("GROUP", lambda pair: both_names(pair[0].group, pair[0].group_on_target)),
+    Column("TOPIC:PARTITION", lambda pair: f"{name(pair[0].target_topic)}:{pair[0].partition}"),
+    Column("PRIOR-OFFSET", lambda pair: pair[0].target_prior, right=True),
+    Column("NEW-OFFSET", lambda pair: pair[0].target_offset, right=True),
+    Column("COMMITTED", lambda pair: pair[1].seen_offset, right=True),
+    Column("RESULT", lambda pair: pair[1].status),
 )
 _BAD = (RowStatus.FAILED, RowStatus.UNKNOWN)
 
@@ -209,21 +213,19 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     keys = {row.key for row in shown}
     planned = {row.key: row for row in result.assessment.plan.rows if row.key in keys} if keys else {}
     if shown:
-        lines = [
-            [
-                both_names(own.group, own.group_on_target), f"{name(own.target_topic)}:{own.partition}",
-                number(own.target_prior), number(own.target_offset), number(row.seen_offset), str(row.status),
-            ]
-            for row in shown for own in (planned[row.key],)
-        ]  # fmt: skip
-        page = layout(COLUMNS, lines, 10_000)
-        yield from page.headings
-        for row, line in zip(shown, lines, strict=True):
-            yield paint(page.line(line), Colour.RED, colour and row.status in _BAD)
+        table = Table(COLUMNS, [(planned[row.key], row) for row in shown], width)
+        if table.fits:
+            yield from table.lines(colour, _shade)
+        else:
+            yield from Table(COLUMNS[1:], table.rows, width, INDENT).lines(colour, _shade, above=COLUMNS[0].value)
         yield ""
     for row in shown:
         if row.error and row.status in _BAD:
             yield from wrapped(f"{safe(planned[row.key].subject)}: {safe(row.error)}", width, "  ", "    ")
+
+
+def _shade(pair: tuple[Row, RowResult]) -> Colour | None:
+    return Colour.RED if pair[1].status in _BAD else None
 
 
 def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Iterator[str]:

@@ -9,16 +9,14 @@ from typing import Any
 from migrate.clock import iso
 from migrate.show.lines import number, wrapped
 from migrate.show.offsets_export import counted_lines, missing_lines
-from migrate.show.table import Layout, columns, layout
+from migrate.show.table import INDENT, UNSEEN, Column, Table, field
 from migrate.survey.commit_history import HistoryRequest, ToldHistory
 from migrate.survey.offsets_export import NOT_ITS_PARTITION, OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from migrate.text import Colour, bytes_text, duration_text, many, name, paint, safe
+from migrate.text import bytes_text, duration_text, many, name, safe
 
-UNSEEN = "?"
-_PLACE = columns("GROUP", "TOPIC", right=False) + columns("PARTITION")
-_TIME = columns("TIME", right=False)
-_NUMBERS = columns("OFFSET", "COMMITS", "RECORDS/S", "END-AT-TIME", "LAG")
+TIME = field("time", "TIME", iso)
+PLACE = (field("group", "GROUP", name), field("topic", "TOPIC", name), field("partition", "PARTITION", right=True))
 _WORDS = {
     OUTSIDE_TIME: "outside --since and --until",
     OTHER_KIND: "of groups themselves, which are no commits",
@@ -55,14 +53,14 @@ def history_table(rows: Sequence[Any], told: ToldHistory, request: HistoryReques
         return
     ordered = sorted(rows, key=lambda row: (row.group, row.topic, row.partition, row.time))
     yield ""
-    wide = layout((*_TIME, *_PLACE, *_NUMBERS), [_wide(row, told) for row in ordered], width)
-    if wide.width <= width:
-        yield from (paint(heading, Colour.DIM, colour) for heading in wide.headings)
-        for row in ordered:
-            yield wide.line(_wide(row, told))
+    numbers = _numbers(told)
+    table = Table((TIME, *PLACE, *numbers), ordered, width)
+    if table.fits:
+        yield from table.lines(colour)
     else:
-        narrow = layout((*_TIME, *_NUMBERS), [[_time(row), *_numbers(row, told)] for row in ordered], width)
-        yield from _narrow(ordered, narrow, told, colour)
+        yield from Table((TIME, *numbers), ordered, width, INDENT).lines(
+            colour, above=lambda row: f"{name(row.group)}  {name(row.topic)}-{row.partition}"
+        )
     if told.rows > len(rows):
         older = many(told.rows - len(rows), "row")
         yield f"and {older} of earlier times: --rows, or --format csv or parquet, which have all"
@@ -85,27 +83,12 @@ def history_summary(told: ToldHistory, pin: OffsetsPin, out: str) -> Iterator[st
     yield from missing_lines(told.counted, pin)
 
 
-def _narrow(rows: Sequence[Any], shape: Layout, told: ToldHistory, colour: bool) -> Iterator[str]:
-    yield from (paint(f"  {heading}", Colour.DIM, colour) for heading in shape.headings)
-    above = None
-    for row in rows:
-        place = (row.group, row.topic, row.partition)
-        if place != above:
-            yield paint(f"{name(row.group)}  {name(row.topic)}-{row.partition}", Colour.BOLD, colour)
-        above = place
-        yield "  " + shape.line([_time(row), *_numbers(row, told)])
-
-
-def _wide(row: Any, told: ToldHistory) -> list[str]:
-    return [_time(row), name(row.group), name(row.topic), str(row.partition), *_numbers(row, told)]
-
-
-def _time(row: Any) -> str:
-    return iso(row.time)
-
-
-def _numbers(row: Any, told: ToldHistory) -> list[str]:
+def _numbers(told: ToldHistory) -> tuple[Column[Any], ...]:
     none = UNSEEN if told.with_lag else "-"
-    rate = "-" if row.records_per_s is None else f"{row.records_per_s:.1f}"
-    lag = none if row.lag is None else f"~{row.lag}"
-    return [str(row.offset), str(row.commits), rate, number(row.end_at_time, none), lag]
+    return (
+        field("offset", "OFFSET", right=True),
+        field("commits", "COMMITS", right=True),
+        field("records_per_s", "RECORDS/S", lambda rate: "-" if rate is None else f"{rate:.1f}", right=True),
+        field("end_at_time", "END-AT-TIME", lambda end: number(end, none), right=True),
+        field("lag", "LAG", lambda lag: none if lag is None else f"~{lag}", right=True),
+    )

@@ -12,9 +12,9 @@ from migrate.checks import registry as checks
 from migrate.clock import iso
 from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss
 from migrate.show.csv_cells import csv_line, harmless
+from migrate.show.layout import Layout, columns, layout
 from migrate.show.lines import aligned, at_most, names, number, wrapped
 from migrate.show.streamed_json import document_lines, fields_of
-from migrate.show.table import Layout, columns, layout
 from migrate.text import Colour, both_names, many, name, paint, safe
 
 MISSING_ON_TARGET = checks.MISSING_ON_TARGET.name

@@ -6,7 +6,7 @@ from io import StringIO
 
 from migrate.text import FORMULA_STARTS, safe
 
-Value = str | int | None
+Value = str | int | float | None
 _LINE_END = "\r\n"
 
 

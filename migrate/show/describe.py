@@ -15,10 +15,10 @@ from migrate.inventory.describe import DescribedGroup, PartitionLine
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
 from migrate.show.csv_cells import csv_line, harmless
+from migrate.show.layout import Layout, columns, layout
 from migrate.show.lines import headed, wrapped
 from migrate.show.listing import INDENT, NOT_VISIBLE, SHOWN, UNSEEN, head_of, unread_lines
 from migrate.show.streamed_json import document_lines
-from migrate.show.table import Layout, columns, layout
 from migrate.text import Colour, many, name, paint, safe, some
 
 FIELDS = (

@@ -15,8 +15,8 @@ from migrate.model import Decision, Grade, Method, Row, between, may_skip, rewin
 from migrate.plan.plan import AS_OF_SETTING, Plan, PlannedActivity
 from migrate.plan.totals import group_totals
 from migrate.row_table import GroupRows, PlanRows
+from migrate.show.layout import Column, Layout, layout
 from migrate.show.lines import headed, number, tally, wrapped
-from migrate.show.table import Column, Layout, layout
 from migrate.survey.group_facts import pace_text
 from migrate.text import Colour, both_names, cells, duration_text, many, name, paint, safe
 

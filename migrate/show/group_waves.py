@@ -7,10 +7,16 @@ from migrate.inventory.read import ClusterGroups
 from migrate.model import Side
 from migrate.show.lines import at_most, names, wrapped
 from migrate.show.listing import unread_lines
-from migrate.show.table import columns, layout
+from migrate.show.table import Column, Table
 from migrate.text import Colour, many, name, paint, safe, shell_word, some
 
-COLUMNS = (*columns("WAVE", "GROUPS", "PARTS", "TOPICS"), *columns("FILE", right=False))
+COLUMNS: tuple[Column[tuple[int, Sequence[WavePart], str]], ...] = (
+    Column("WAVE", lambda wave: wave[0], right=True),
+    Column("GROUPS", lambda wave: sum(len(part.groups) for part in wave[1]), right=True),
+    Column("PARTS", lambda wave: len(wave[1]), right=True),
+    Column("TOPICS", lambda wave: len({topic for part in wave[1] for topic in part.topics}), right=True),
+    Column("FILE", lambda wave: wave[2], name),
+)
 SHOWN = 20
 NAMED = 10
 SPLIT = (
@@ -28,13 +34,8 @@ def wave_report(
     yield paint(title, Colour.BOLD, colour)
     if waves.waves:
         yield ""
-        rows = [
-            _row(number, parts, file) for number, (parts, file) in enumerate(zip(waves.waves, files, strict=True), 1)
-        ]
-        laid = layout(COLUMNS, rows, width)
-        for heading in laid.headings:
-            yield paint(heading, Colour.DIM, colour)
-        yield from map(laid.line, rows)
+        rows = [(number, *wave) for number, wave in enumerate(zip(waves.waves, files, strict=True), 1)]
+        yield from Table(COLUMNS, rows, width).lines(colour)
     for oversized in waves.oversized:
         yield ""
         yield from _oversized(oversized, width, colour)
@@ -51,15 +52,9 @@ def wave_report(
         yield f"  mm2-migrate plan --groups-file {shell_word(files[0])} --out wave1.plan"
 
 
-def _row(number: int, parts: Sequence[WavePart], file: str) -> list[str]:
-    topics = {topic for part in parts for topic in part.topics}
-    counts = (number, sum(len(part.groups) for part in parts), len(parts), len(topics))
-    return [*map(str, counts), name(file)]
-
-
 def _oversized(oversized: OversizedPart, width: int, colour: bool) -> Iterator[str]:
     count = len(oversized.part.groups)
-    head = f"Wave {oversized.wave} is larger than it should be: its {count} groups go together"
+    head = f"Wave {oversized.wave} is larger than it should be: its {many(count, 'group')} go together"
     yield from wrapped(head + (", held together by these topics:" if oversized.hubs else "."), width,
                        colour=Colour.YELLOW if colour else None)  # fmt: skip
     yield from at_most([_hub(hub) for hub in oversized.hubs], SHOWN, width)

@@ -15,9 +15,9 @@ from migrate.inventory.listing import GroupNotice, GroupSummary, Inventory
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
 from migrate.show.csv_cells import csv_line, harmless
+from migrate.show.layout import Layout, columns, layout
 from migrate.show.lines import aligned, at_most, number, tally, wrapped
 from migrate.show.streamed_json import document_lines
-from migrate.show.table import Layout, columns, layout
 from migrate.survey.expiry import span
 from migrate.survey.group_facts import BrokerSettings
 from migrate.text import Colour, duration_text, many, name, paint, safe, some

@@ -6,8 +6,8 @@ from itertools import groupby
 
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow
+from migrate.show.layout import columns, layout
 from migrate.show.lines import number, wrapped
-from migrate.show.table import columns, layout
 from migrate.survey.mm2_offsets import PartitionStores, Stores
 from migrate.text import Colour, capital, many, name, paint, safe
 

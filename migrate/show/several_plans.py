@@ -5,13 +5,8 @@ from dataclasses import dataclass
 
 from migrate.errors import EXIT_DONE, EXIT_REFUSED
 from migrate.show.lines import wrapped
-from migrate.show.table import columns, layout
-from migrate.text import Colour, many, name, paint, safe, shell_word
-
-_COLUMNS = columns("FLOW", "FINGERPRINT", "PLAN", "VERDICT", right=False)
-_NO_PLAN = "-"
-# A verdict is never cut: where it does not fit beside its plan, it stands below.
-_INDENT = "  "
+from migrate.show.table import INDENT, Column, Table
+from migrate.text import Colour, many, name, safe, shell_word
 
 
 @dataclass(frozen=True)
@@ -28,23 +23,23 @@ class MadePlan:
     fingerprint: str = ""
 
 
+COLUMNS: tuple[Column[MadePlan], ...] = (
+    Column("FLOW", lambda made: made.flow),
+    Column("FINGERPRINT", lambda made: made.fingerprint),
+    Column("PLAN", lambda made: made.path, lambda path: name(path) if path else "-"),
+    Column("VERDICT", lambda made: made.verdict),
+)
+
+
 def made_lines(made: Sequence[MadePlan], width: int, colour: bool) -> Iterator[str]:
     """Yield a line for each flow, and how to go on."""
-    rows = [
-        (safe(m.flow), m.fingerprint or _NO_PLAN, name(m.path) if m.path else _NO_PLAN, safe(m.verdict)) for m in made
-    ]
-    page = layout(_COLUMNS, rows, width)
-    beside = page.width <= width
-    if not beside:
-        page = layout(_COLUMNS[:3], [row[:3] for row in rows], width)
-    yield from page.headings
-    for each, row in zip(made, rows, strict=True):
-        shade = _colour_of(each)
-        if beside:
-            yield paint(page.line(row), shade, colour)
-        else:
-            yield page.line(row[:3])
-            yield from wrapped(row[3], width, _INDENT, colour=shade if colour else None)
+    table = Table(COLUMNS, made, width)
+    if table.fits:
+        yield from table.lines(colour, _colour_of)
+    else:
+        yield from Table(COLUMNS[:-1], made, width).lines(
+            colour, below=lambda m: wrapped(safe(m.verdict), width, INDENT, colour=_colour_of(m) if colour else None)
+        )
     yield ""
     written = [each for each in made if each.path]
     failed = len(made) - len(written)

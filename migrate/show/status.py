@@ -10,9 +10,9 @@ from migrate.plan.attention import findings_of
 from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
 from migrate.plan.watch import CopyProgress, Sight
+from migrate.show.layout import Layout, columns, layout
 from migrate.show.lines import aligned, at_most, number, wrapped
 from migrate.show.plan_table import LABELS, Page, attention_lines
-from migrate.show.table import Layout, columns, layout
 from migrate.survey.drain import Lag
 from migrate.survey.group_facts import TOO_MANY_RECORDS, cadence_text
 from migrate.survey.offsets_topic import GroupRecord

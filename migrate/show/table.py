@@ -1,88 +1,152 @@
-"""Columns of text: sized to their content, and never cut."""
+"""A table in every form: columns of text for people, CSV for spreadsheets, plain values for JSON. Pure.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+What a cluster did not let us see is a `Failure`: "?" in text, "not-visible" in CSV, null in JSON, and never a number.
+"""
 
-from migrate.text import cells
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
-# Rows that are measured together: a million need not be held at once.
-AT_ONCE = 1000
+from migrate.model import Failure
+from migrate.show.csv_cells import csv_line, harmless
+from migrate.show.lines import wrapped
+from migrate.text import Colour, cells, paint, safe
+
+INDENT = "  "
+UNSEEN, NOT_VISIBLE = "?", "not-visible"
+
+R = TypeVar("R")
+
+
+def shown(value: Any) -> str:
+    """Return a value as text: "?" for what is not visible, "-" for nothing."""
+    return UNSEEN if isinstance(value, Failure) else "-" if value is None else safe(str(value)) or "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its heading, its least width in terminal columns, and whether its values are right-aligned."""
+class Column(Generic[R]):
+    """A column of a table whose rows are of type R.
 
-    heading: str
-    width: int = 0
-    right: bool = True
+    `heading` is its name in text, None where text does not have it; `key` that in CSV and JSON, "" where these do not
+    have it. `text` makes the cell of a value in text.
+    """
+
+    heading: str | None
+    value: Callable[[R], Any]
+    text: Callable[[Any], str] = shown
+    right: bool = False
+    key: str = ""
 
 
-def columns(*headings: str, right: bool = True) -> tuple[Column, ...]:
-    """Return columns that are as wide as their values, all aligned alike."""
-    return tuple(Column(heading, right=right) for heading in headings)
+def field(
+    name: str, heading: str | None = None, text: Callable[[Any], str] = shown, right: bool = False
+) -> Column[Any]:
+    """Return the column of a row's attribute, whose name is that in CSV and JSON."""
+    return Column(heading, attrgetter(name), text, right, name)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Columns wide enough for their values and headings, and the headings in lines. `gap` is the blanks between."""
+@dataclass(frozen=True)
+class Table(Generic[R]):
+    """Columns and rows; and for text how wide the page is, what lines begin with, the blanks between columns."""
 
-    columns: tuple[Column, ...]
-    headings: tuple[str, ...]
-    gap: int
-    _pattern: str = field(init=False, repr=False, compare=False)
+    columns: Sequence[Column[R]]
+    rows: Sequence[R]
+    width: int = 80
+    indent: str = ""
+    gap: int = 2
 
-    def __post_init__(self) -> None:
-        pattern = (" " * self.gap).join(f"%{'' if c.right else '-'}{c.width}s" for c in self.columns)
-        object.__setattr__(self, "_pattern", pattern)
+    def csv(self) -> Iterator[str]:
+        """Yield a heading and a line for each row; nothing is an empty cell, a list its items with blanks between."""
+        columns = [column for column in self.columns if column.key]
+        yield csv_line(column.key for column in columns)
+        for row in self.rows:
+            yield csv_line(_csv_cell(column.value(row)) for column in columns)
+
+    def documents(self) -> Iterator[dict[str, Any]]:
+        """Yield the values of each row by their keys; None is nothing, and what is not visible."""
+        columns = [column for column in self.columns if column.key]
+        for row in self.rows:
+            values = {column.key: column.value(row) for column in columns}
+            yield {key: None if isinstance(value, Failure) else value for key, value in values.items()}
 
     @property
-    def width(self) -> int:
-        """The width of columns and gaps."""
-        return sum(c.width for c in self.columns) + self.gap * (len(self.columns) - 1)
+    def fits(self) -> bool:
+        """True if no line is wider than the page."""
+        return self._total(self._layout[0]) <= self.width
 
-    def line(self, values: Sequence[str]) -> str:
-        """Return one line of values under their columns, without blanks at its end."""
-        text = self._pattern % tuple(values)
-        if text.isascii():
-            return text.rstrip()
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings on one line, or two where the page is narrow: LOG-END-OFFSET becomes LOG-END- above OFFSET."""
+        return self._layout[1]
+
+    def line(self, row: R) -> str:
+        """Return a row as one line, without blanks at its end."""
+        return self._joined(self._cells(row), self._layout[0])
+
+    def lines(
+        self,
+        colour: bool,
+        shade: Callable[[R], Colour | None] = lambda _: None,
+        above: Callable[[R], str] = lambda _: "",
+        below: Callable[[R], Iterable[str]] = lambda _: (),
+    ) -> Iterator[str]:
+        """Yield the headings and the rows, those in the colour of `shade`.
+
+        What `above` says of a row is printed where it is another than of the row before; `below` follows every row.
+        """
+        yield from (paint(heading, Colour.DIM, colour) for heading in self.headings)
+        title = ""
+        for row in self.rows:
+            if (other := above(row)) != title:
+                title = other
+                yield from wrapped(title, self.width, "", self.indent * 2, Colour.BOLD if colour else None)
+            tone = shade(row)
+            yield paint(self.line(row), tone, True) if colour and tone else self.line(row)
+            yield from below(row)
+
+    @cached_property
+    def _text_columns(self) -> Sequence[Column[R]]:
+        return [column for column in self.columns if column.heading is not None]
+
+    def _cells(self, row: R) -> list[str]:
+        return [column.text(column.value(row)) for column in self._text_columns]
+
+    @cached_property
+    def _layout(self) -> tuple[Sequence[int], tuple[str, ...]]:
+        """The width of each column and the headings, which are broken if that alone makes lines fit."""
+        widest = [0] * len(self._text_columns)
+        for row in self.rows:
+            widest = list(map(max, widest, map(cells, self._cells(row))))
+        names = [column.heading or "" for column in self._text_columns]
+        for lines in ([names], list(zip(*map(_broken, names), strict=True))):
+            widths = [max(width, *map(cells, words)) for width, *words in zip(widest, *lines, strict=True)]
+            if self._total(widths) <= self.width:
+                break
+        return widths, tuple(heading for line in lines if (heading := self._joined(line, widths)))
+
+    def _total(self, widths: Sequence[int]) -> int:
+        return len(self.indent) + sum(widths) + self.gap * (len(widths) - 1)
+
+    def _joined(self, texts: Sequence[str], widths: Sequence[int]) -> str:
         padded = []
-        for column, value in zip(self.columns, values, strict=True):
-            blanks = " " * (column.width - cells(value))
-            padded.append(blanks + value if column.right else value + blanks)
-        return (" " * self.gap).join(padded).rstrip()
+        for column, text, width in zip(self._text_columns, texts, widths, strict=True):
+            blanks = " " * (width - cells(text))
+            padded.append(blanks + text if column.right else text + blanks)
+        return (self.indent + (" " * self.gap).join(padded)).rstrip()
 
 
-def layout(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, gap: int = 2) -> Layout:
-    """Return the columns, each as wide as its widest value, with headings on one line if that keeps within `width`.
-
-    Otherwise headings are broken before their last word (LOG-END-OFFSET becomes LOG-END- above OFFSET).
-    """
-    widths = [column.width for column in columns]
-    waiting = iter(rows)
-    while batch := list(islice(waiting, AT_ONCE)):
-        widths = [max(w, _widest(texts)) for w, texts in zip(widths, zip(*batch, strict=True), strict=True)]
-    wide = [Column(column.heading, w, column.right) for column, w in zip(columns, widths, strict=True)]
-    one_line = _with_headings(wide, [[c.heading] for c in wide], gap)
-    return one_line if one_line.width <= width else _with_headings(wide, [_broken(c.heading) for c in wide], gap)
-
-
-def _with_headings(columns: Sequence[Column], words: Sequence[Sequence[str]], gap: int) -> Layout:
-    deep = max(len(w) for w in words)
-    stacked = [[""] * (deep - len(w)) + list(w) for w in words]
-    wide = tuple(
-        Column(c.heading, max(c.width, *map(cells, w)), c.right) for c, w in zip(columns, stacked, strict=True)
-    )
-    bare = Layout(wide, (), gap)
-    return replace(bare, headings=tuple(map(bare.line, zip(*stacked, strict=True))))
-
-
-def _widest(texts: Sequence[str]) -> int:
-    # Column by column and mostly without a call of ours: to describe ten thousand groups took half as long again.
-    return max(map(len if all(map(str.isascii, texts)) else cells, texts))
-
-
-def _broken(heading: str) -> list[str]:
+def _broken(heading: str) -> tuple[str, str]:
     before, hyphen, last = heading.rpartition("-")
-    return [before + hyphen, last] if hyphen else [last]
+    return before + hyphen, last
+
+
+def _csv_cell(value: Any) -> str | int | float | None:
+    if isinstance(value, Failure):
+        return NOT_VISIBLE
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, int | float):
+        return value
+    return harmless(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))

@@ -17,9 +17,9 @@ from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
+from migrate.show.layout import Column, Layout, columns, layout
 from migrate.show.lines import at_most, names, tally, wrapped
 from migrate.show.streamed_json import document_lines, fields_of
-from migrate.show.table import Column, Layout, columns, layout
 from migrate.show.verify_positions import position_document, unread_document
 from migrate.text import Colour, both_names, cells, many, name, paint, safe
 

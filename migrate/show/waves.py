@@ -8,13 +8,25 @@ from migrate.apply.waves import GroupStanding, Wave, WaveSum, group_locations, o
 from migrate.clock import iso
 from migrate.plan.plan import Plan
 from migrate.show.lines import names, tally, wrapped
-from migrate.show.table import columns, layout
+from migrate.show.table import INDENT, Column, Table
 from migrate.text import Colour, many, name, safe
 
 NAMED = 20
-COLUMNS = (
-    *columns("PLAN", "FINGERPRINT", "FLOW", right=False),
-    *columns("GROUPS", "MOVED", "UNCERTAIN", "UNDONE", "LEFT", "AS-IT-IS", "OFFSETS"),
+
+
+def _counted(standing: GroupStanding) -> Column[WaveSum]:
+    return Column(standing.upper(), lambda wave: wave.counts()[standing], right=True)
+
+
+PLAN: tuple[Column[WaveSum], ...] = (
+    Column("PLAN", lambda counted: counted.wave.path, name),
+    Column("FINGERPRINT", lambda counted: counted.wave.plan.short_fingerprint),
+    Column("FLOW", lambda counted: _arrow(counted.wave.plan)),
+)
+COUNTS: tuple[Column[WaveSum], ...] = (
+    Column("GROUPS", lambda counted: len(counted.groups), right=True),
+    *map(_counted, GroupStanding),
+    Column("OFFSETS", lambda counted: counted.offsets, right=True),
 )
 
 
@@ -31,11 +43,11 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         shade = Colour.RED if counts[GroupStanding.UNCERTAIN] else good
         yield from wrapped(head, width, "", "  ", shade if colour else None)
     yield ""
-    rows = [_cells(counted) for counted in sums]
-    page = layout(COLUMNS, rows, width)
-    yield from page.headings
-    for row in rows:
-        yield page.line(row)
+    table = Table((*PLAN, *COUNTS), sums, width)
+    if table.fits:
+        yield from table.lines(colour)
+    else:
+        yield from Table(COUNTS, sums, width, INDENT).lines(colour, above=_plan)
     yield ""
     yield from wrapped(
         "A group that is in several plans counts once in the sum. What the journals tell is what was written; "
@@ -90,16 +102,8 @@ def _counts(standings: Iterable[GroupStanding]) -> dict[str, int]:
     return {str(s): counted[s] for s in GroupStanding}
 
 
-def _cells(counted: WaveSum) -> list[str]:
-    counts = counted.counts()
-    return [
-        name(counted.wave.path),
-        counted.wave.plan.short_fingerprint,
-        safe(_arrow(counted.wave.plan)),
-        str(len(counted.groups)),
-        *(str(counts[s]) for s in GroupStanding),
-        str(counted.offsets),
-    ]
+def _plan(counted: WaveSum) -> str:
+    return "  ".join(column.text(column.value(counted)) for column in PLAN)
 
 
 def _arrow(plan: Plan) -> str:

@@ -58,8 +58,8 @@ TELLING_HISTORY = (
         "history-lag-shown-as-certain",
         "A lag is marked as the estimate that it is.",
         "migrate/show/commit_history.py",
-        'none if row.lag is None else f"~{row.lag}"',
-        'none if row.lag is None else f"{row.lag}"',
+        'none if lag is None else f"~{lag}"',
+        'none if lag is None else f"{lag}"',
         ("tests/unit/show/test_commit_history.py",),
     ),
     Mutant(

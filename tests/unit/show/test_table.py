@@ -1,40 +1,92 @@
-"""Columns of text: aligned, and never cut."""
+"""A table in its three forms: the same values, aligned in text, and what is not visible is never a number."""
 
-import pytest
+import csv
+from io import StringIO
+from typing import NamedTuple
 
-from migrate.show.table import AT_ONCE, Column, columns, layout
-from migrate.text import cells
+from hypothesis import given
+from hypothesis import strategies as st
 
-COLUMNS = [Column("TOPIC", 6, right=False), Column("LOG-END-OFFSET", 4), Column("LAG", 3)]
+from migrate.model import Failure
+from migrate.show.table import INDENT, Column, Table, field
+from migrate.text import Colour, cells
 
-
-def test_headings_stand_on_one_line_where_there_is_room():
-    wide = layout(COLUMNS, [], 80)
-    assert wide.headings == ("TOPIC   LOG-END-OFFSET  LAG",)
-    assert wide.line(["orders", "1234", "12"]) == "orders            1234   12"
-
-
-def test_headings_are_broken_at_their_last_hyphen_where_there_is_not():
-    narrow = layout(COLUMNS, [], 24)
-    assert narrow.headings == ("        LOG-END-", "TOPIC     OFFSET  LAG")
-    assert narrow.width == 21
+UNSEEN = Failure("DENIED", "not authorized")
 
 
-def test_columns_grow_with_their_values_and_not_with_the_page():
-    assert layout([Column("LAG")], [["1"], ["123456789012"]], 80).width == 12
+class Lag(NamedTuple):
+    topic: str
+    end: int | Failure
+    lag: int | None = None
+    tags: tuple[str, ...] = ()
+    is_done: bool = False
 
 
-def test_wide_characters_are_aligned_by_the_columns_they_take():
-    laid = layout([Column("TOPIC", right=False), Column("LAG")], [["orders", "123"], ["注文", "1"]], 80)
-    assert laid.line(["注文", "1"]) == "注文      1"
-    assert cells(laid.line(["注文", "1"])) == cells(laid.line(["orders", "1"]))
+END = field("end", "LOG-END-OFFSET", right=True)
+COLUMNS = (
+    field("topic", "TOPIC"), END, field("lag", "LAG", right=True), field("tags"), field("is_done"),
+    Column("TOPIC-AND-LAG", lambda row: f"{row.topic}:{row.lag}"),
+)  # fmt: skip
+ROWS = (Lag("orders", 1234, 12, ("a", "b"), True), Lag("注文", UNSEEN))
+topics = st.text("abc注é", min_size=1, max_size=12)
+rows = st.lists(st.builds(Lag, topics, st.integers(-9, 10**9), st.none() | st.integers(0, 9)), min_size=1, max_size=20)
 
 
-def test_a_column_is_as_wide_as_its_widest_value_however_many_rows_are_above_it():
-    rows = ([text] for text in ["a"] * (2 * AT_ONCE) + ["注文 of late"])
-    assert layout(columns("X"), rows, 80).width == cells("注文 of late")
+def test_text_has_a_question_mark_for_what_is_not_visible_and_a_hyphen_for_nothing():
+    heading, first, second = Table(COLUMNS, ROWS, 80).lines(colour=False)
+    assert heading.split() == ["TOPIC", "LOG-END-OFFSET", "LAG", "TOPIC-AND-LAG"]
+    assert first.split() == ["orders", "1234", "12", "orders:12"] and second.split()[1:3] == ["?", "-"]
 
 
-def test_a_row_that_lacks_a_value_is_refused():
-    with pytest.raises(ValueError):
-        layout(columns("X", "Y"), [["a", "b"], ["a"]], 80)
+def test_csv_has_a_word_for_what_is_not_visible_an_empty_cell_for_nothing_and_lists_in_one_cell():
+    found = list(csv.DictReader(StringIO("\r\n".join(Table(COLUMNS, ROWS).csv()))))
+    assert found == [
+        {"topic": "orders", "end": "1234", "lag": "12", "tags": "a b", "is_done": "true"},
+        {"topic": "注文", "end": "not-visible", "lag": "", "tags": "", "is_done": "false"},
+    ]
+
+
+def test_json_has_the_values_by_the_names_of_csv_and_null_for_what_is_not_visible():
+    assert list(Table(COLUMNS, ROWS).documents()) == [
+        {"topic": "orders", "end": 1234, "lag": 12, "tags": ("a", "b"), "is_done": True},
+        {"topic": "注文", "end": None, "lag": None, "tags": (), "is_done": False},
+    ]
+
+
+def test_no_name_is_run_by_a_spreadsheet_or_obeyed_by_a_terminal():
+    table = Table(COLUMNS, [Lag("=1\x1b[2J", -5)])
+    _, line = table.csv()
+    assert line.startswith("'=1\\x1b[2J,-5,")
+    assert not any("\x1b" in text for text in table.lines(colour=False))
+
+
+def test_headings_are_broken_at_their_last_hyphen_only_where_that_makes_the_lines_fit():
+    assert Table(COLUMNS[:3], ROWS, 27).headings == ("TOPIC   LOG-END-OFFSET  LAG",)
+    assert Table(COLUMNS[:3], ROWS, 26).headings == ("        LOG-END-", "TOPIC     OFFSET  LAG")
+
+
+@given(rows, st.integers(10, 60))
+def test_a_table_fits_exactly_where_no_line_is_wider_than_the_page(found, width):
+    table = Table(COLUMNS[:3], found, width, INDENT)
+    assert table.fits == all(cells(line) <= width for line in table.lines(colour=False))
+
+
+@given(rows)
+def test_values_stand_under_their_heading_whatever_columns_their_letters_take(found):
+    ends = {cells(line) for line in Table((COLUMNS[0], END), found, 80).lines(colour=False)}
+    assert len(ends) == 1
+
+
+def test_what_rows_have_in_common_is_printed_once_above_them_and_what_is_said_of_one_below_it():
+    found = [Lag("a", 1), Lag("a", 2), Lag("b", 3)]
+    lines = Table((END,), found, 80, INDENT).lines(
+        False, above=lambda row: row.topic, below=lambda row: [f"    two of {row.topic}"] * (row.end == 2)
+    )
+    assert [line.strip() for line in lines] == ["LOG-END-OFFSET", "a", "1", "2", "two of a", "b", "3"]
+
+
+def test_a_row_has_the_colour_that_it_deserves_and_none_where_there_is_no_colour():
+    table = Table((END,), ROWS, 80)
+    shaded = table.lines(True, lambda row: Colour.RED if row.end is UNSEEN else None)
+    assert [line.startswith("\x1b[1;31m") for line in shaded] == [False, False, True]
+    assert not any("\x1b" in line for line in table.lines(False, lambda _: Colour.RED))
