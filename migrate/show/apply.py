@@ -217,7 +217,7 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
         if table.fits:
             yield from table.lines(colour, _shade)
         else:
-            yield from Table(COLUMNS[1:], table.rows, width, INDENT).lines(colour, _shade, above=COLUMNS[0].value)
+            yield from Table(COLUMNS[1:], table.rows, width, INDENT).lines(colour, _shade, above=COLUMNS[0].cell)
         yield ""
     for row in shown:
         if row.error and row.status in _BAD:

@@ -6,31 +6,46 @@ first; JSON and CSV have all rows.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from migrate.checks import registry as checks
 from migrate.clock import iso
 from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss
-from migrate.show.csv_cells import csv_line, harmless
-from migrate.show.layout import Layout, columns, layout
-from migrate.show.lines import aligned, at_most, names, number, wrapped
+from migrate.show.lines import aligned, at_most, names, wrapped
 from migrate.show.streamed_json import document_lines, fields_of
+from migrate.show.table import INDENT, Column, Table, field
 from migrate.text import Colour, both_names, many, name, paint, safe
 
 MISSING_ON_TARGET = checks.MISSING_ON_TARGET.name
 LOSING_THOUGH_EQUAL = (MISSING_ON_TARGET, NOT_ALL_COMPARED)
-FIELDS = (
-    "group", "source_topic", "target_topic", "partition", "source_committed", "target_committed", "translated",
-    "difference", "difference_is_records", "verdict", "grade", "loss", "rereads_at_most", "source_moved_to", "reason",
-    "sentence", "target_group",
-)  # fmt: skip
 ROWS_SHOWN = 200
 NAMED = 20
-INDENT = "  "
-NUMBERS = columns("SOURCE-COMMITTED", "TRANSLATED", "TARGET-COMMITTED", "DIFFERENCE")
-WORDS = columns("VERDICT", "GRADE", right=False)
-WIDE = (*columns("GROUP", "TOPIC", right=False), *columns("PARTITION"), *NUMBERS, *WORDS)
-NARROW = (*NUMBERS, *WORDS)
+
+
+def _difference(row: ComparedRow) -> str | None:
+    if row.difference is None:
+        return None
+    return f"{row.difference:+d} {'records' if row.difference_is_records else 'offsets'}"
+
+
+PLACE: tuple[Column[ComparedRow], ...] = (
+    Column("GROUP", lambda row: both_names(row.group, row.group_on_target)),
+    field("group"),
+    field("source_topic", "TOPIC", name),
+    field("target_topic"),
+    field("partition", "PARTITION", right=True),
+)
+FINDING: tuple[Column[ComparedRow], ...] = (
+    field("source_committed", "SOURCE-COMMITTED", right=True),
+    Column("TRANSLATED", lambda row: row.translated, right=True),
+    field("target_committed", "TARGET-COMMITTED", right=True),
+    field("translated"),
+    Column("DIFFERENCE", _difference, right=True),
+    *map(field, ("difference", "difference_is_records")),
+    field("verdict", "VERDICT"),
+    field("grade", "GRADE"),
+    *map(field, ("loss", "rereads_at_most", "source_moved_to", "reason", "sentence", "target_group")),
+)
+COLUMNS = (*PLACE, *FINDING)
 MEANINGS = {
     CompareVerdict.AHEAD: "the target commit is past records that the group is owed",
     CompareVerdict.UNDECIDED: "whether the target commit passes over records is not known",
@@ -103,10 +118,8 @@ def verdict_text(comparison: GroupComparison, within: int) -> tuple[str, Colour]
 
 
 def comparison_csv(comparison: GroupComparison) -> Iterator[str]:
-    """Yield a heading and a line for each row; what there is none of is an empty cell."""
-    yield csv_line(FIELDS)
-    for row in comparison.rows:
-        yield csv_line(harmless(_cell(getattr(row, field))) for field in FIELDS)
+    """Return a heading and a line for each row; what there is none of is an empty cell."""
+    return Table(COLUMNS, comparison.rows).csv()
 
 
 def comparison_document(comparison: GroupComparison, view: CompareView) -> Iterator[str]:
@@ -126,8 +139,8 @@ def comparison_document(comparison: GroupComparison, view: CompareView) -> Itera
             for c in comparison.premises
         ],
     }
-    rows = (fields_of(row, *FIELDS) | {"beyond": not row.is_within(view.within)} for row in comparison.rows)
-    yield from document_lines(head, {"rows": rows})
+    beyond: Column[ComparedRow] = Column(None, lambda row: not row.is_within(view.within), key="beyond")
+    yield from document_lines(head, {"rows": Table((*COLUMNS, beyond), comparison.rows).documents()})
 
 
 def premise_texts(comparison: GroupComparison) -> list[str]:
@@ -176,48 +189,24 @@ def _rows(comparison: GroupComparison, width: int, colour: bool) -> Iterator[str
     if not shown:
         return
     yield ""
-    wide = layout(WIDE, map(_wide, shown), width)
-    is_wide = wide.width <= width
-    table = wide if is_wide else layout(NARROW, map(_narrow, shown), width - len(INDENT))
-    indent = "" if is_wide else INDENT
-    for heading in table.headings:
-        yield paint(indent + heading, Colour.DIM, colour)
-    for row in shown:
-        yield from _row(row, table, is_wide, width, colour)
+
+    def sentence(row: ComparedRow) -> Iterator[str]:
+        if row.verdict is not CompareVerdict.BEHIND or row.reason not in ("", "not-proven"):
+            lost = "LOST? " if row.loss is Loss.LIKELY else ""
+            yield from wrapped(lost + safe(row.sentence), width, INDENT * 2, INDENT * 3)
+
+    table = Table(COLUMNS, shown, width)
+    if table.fits:
+        yield from table.lines(colour, _shade, below=sentence)
+    else:
+        yield from Table(FINDING, shown, width, INDENT).lines(colour, _shade, _place, sentence)
     if len(unequal) > len(shown):
         yield f"and {len(unequal) - len(shown)} more; --format json and csv have every row"
 
 
-def _row(row: ComparedRow, table: Layout, is_wide: bool, width: int, colour: bool) -> Iterator[str]:
-    """Yield a row, on a narrow page below its name; and its sentence, where the columns do not say it."""
-    shade = SHADES.get(row.verdict, Colour.YELLOW) if colour else None
-    if not is_wide:
-        yield f"{both_names(row.group, row.group_on_target)}  {name(row.source_topic)}:{row.partition}"
-    line = table.line(_wide(row)) if is_wide else INDENT + table.line(_narrow(row))
-    yield paint(line, shade, True) if shade else line
-    if row.verdict is not CompareVerdict.BEHIND or row.reason not in ("", "not-proven"):
-        lost = "LOST? " if row.loss is Loss.LIKELY else ""
-        yield from wrapped(lost + safe(row.sentence), width, INDENT * 2, INDENT * 3)
+def _place(row: ComparedRow) -> str:
+    return f"{both_names(row.group, row.group_on_target)}  {name(row.source_topic)}:{row.partition}"
 
 
-def _wide(row: ComparedRow) -> list[str]:
-    return [both_names(row.group, row.group_on_target), name(row.source_topic), str(row.partition), *_narrow(row)]
-
-
-def _narrow(row: ComparedRow) -> list[str]:
-    return [
-        number(row.source_committed), number(row.translated), number(row.target_committed),
-        _difference(row), str(row.verdict), str(row.grade or "-"),
-    ]  # fmt: skip
-
-
-def _difference(row: ComparedRow) -> str:
-    if row.difference is None:
-        return "-"
-    return f"{row.difference:+d} {'records' if row.difference_is_records else 'offsets'}"
-
-
-def _cell(value: Any) -> str | int:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, int) else "" if value is None else str(value)
+def _shade(row: ComparedRow) -> Colour | None:
+    return SHADES.get(row.verdict, Colour.YELLOW)

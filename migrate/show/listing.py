@@ -5,44 +5,24 @@ never 0.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from migrate.clock import iso, minute
-from migrate.described_group import Coordinator
-from migrate.inventory.activity import DAY_MS, GroupActivity
+from migrate.inventory.activity import DAY_MS
 from migrate.inventory.listing import GroupNotice, GroupSummary, Inventory
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
-from migrate.show.csv_cells import csv_line, harmless
-from migrate.show.layout import Layout, columns, layout
-from migrate.show.lines import aligned, at_most, number, tally, wrapped
+from migrate.show.lines import aligned, at_most, tally, wrapped
 from migrate.show.streamed_json import document_lines
+from migrate.show.table import INDENT, UNSEEN, Column, Table, field, shown
 from migrate.survey.expiry import span
 from migrate.survey.group_facts import BrokerSettings
 from migrate.text import Colour, duration_text, many, name, paint, safe, some
 
-UNSEEN, NOT_VISIBLE = "?", "not-visible"
 LABELS = 11
-INDENT = "  "
 SHOWN = 20
-FIELDS = (
-    "group", "kind", "protocol_type", "state", "members", "assignor", "coordinator", "topics", "partitions_committed",
-    "partitions_of_its_topics", "lag", "lag_partitions_unknown", "attention",
-)  # fmt: skip
-ACTIVITY_FIELDS = (
-    "last_commit_ms", "empty_since_ms", "expires_ms", "seconds_between_commits", "records_between_commits",
-)  # fmt: skip
-WIDE = (
-    *columns("GROUP", "KIND", "PROTOCOL", "STATE", right=False),
-    *columns("MEMBERS", "TOPICS", "COMMITTED", "LAG"),
-    *columns("ASSIGNOR", "COORDINATOR", "ATTENTION", right=False),
-)
-ACTIVITY = (*columns("LAST-COMMIT", "EVERY", right=True), *columns("EXPIRES", right=False))
-NARROW = (
-    *columns("GROUP", "KIND", "STATE", right=False),
-    *columns("MEMBERS", "TOPICS", "COMMITTED", "LAG"),
-)
 ACTIVITY_LEGEND = (
     "LAST-COMMIT is how long ago, EVERY the median between commits on a partition, EXPIRES when the first offset goes "
     "if nobody comes back."
@@ -52,6 +32,46 @@ LEGEND = (
     "COMMITTED counts the partitions with a commit, of all partitions of the group's topics. LAG is the log end less "
     "the committed offset, added up; + marks a sum that lacks partitions whose lag is not known. ? is not known."
 )
+
+
+def _committed(group: GroupSummary) -> str:
+    committed, of_all = group.partitions_committed, group.partitions_of_its_topics
+    return shown(committed) if isinstance(of_all, Failure) else f"{shown(committed)}/{of_all}"
+
+
+def _lag(group: GroupSummary) -> int | Failure | None:
+    lag = group.lag
+    if isinstance(lag, Failure):
+        return lag
+    return Failure("NOT_VISIBLE", "; ".join(lag.unread)) if lag.records is None and lag.unread else lag.records
+
+
+def _lag_text(group: GroupSummary) -> str:
+    """Return the lag; + marks one that lacks partitions. Nothing committed has no lag, which is not 0."""
+    lag = group.lag
+    if isinstance(lag, Failure) or (lag.records is None and lag.unknown):
+        return UNSEEN
+    return shown(lag.records) + "+" * bool(lag.unknown)
+
+
+GROUP, PROTOCOL = field("group", "GROUP", name), field("protocol_type", "PROTOCOL")
+FACTS: tuple[Column[GroupSummary], ...] = (
+    GROUP,
+    field("kind", "KIND"),
+    PROTOCOL,
+    field("state", "STATE"),
+    field("members", "MEMBERS", right=True),
+    field("assignor"),
+    field("coordinator"),
+    field("topics", "TOPICS", lambda topics: shown(topics if isinstance(topics, Failure) else len(topics)), right=True),
+    Column("COMMITTED", _committed, right=True),
+    field("partitions_committed"),
+    field("partitions_of_its_topics"),
+    Column("LAG", _lag_text, right=True),
+    Column(None, _lag, key="lag"),
+    Column(None, lambda g: g.lag if isinstance(g.lag, Failure) else g.lag.unknown, key="lag_partitions_unknown"),
+)
+ATTENTION = field("attention", "ATTENTION", " ".join)
 
 
 def listing_lines(inventory: Inventory, width: int, colour: bool) -> Iterator[str]:
@@ -68,19 +88,8 @@ def listing_lines(inventory: Inventory, width: int, colour: bool) -> Iterator[st
 
 
 def listing_csv(inventory: Inventory) -> Iterator[str]:
-    """Yield a heading and a line for each group; topics and attention are words with a blank between."""
-    with_records = inventory.read.clocks is not None
-    yield csv_line(FIELDS + ACTIVITY_FIELDS * with_records)
-    for group in inventory.groups:
-        lag = group.lag
-        records, unknown = (lag, lag) if isinstance(lag, Failure) else (_sum(group, ""), lag.unknown)
-        topics = group.topics if isinstance(group.topics, Failure) else " ".join(group.topics)
-        values = (
-            group.group, group.kind, group.protocol_type, group.state, group.members, group.assignor, group.coordinator,
-            topics, group.partitions_committed, group.partitions_of_its_topics, records, unknown,
-            " ".join(group.attention), *(_activity_values(group) if with_records else ()),
-        )  # fmt: skip
-        yield csv_line(harmless(_cell(value)) for value in values)
+    """Return a heading and a line for each group; topics and attention are words with a blank between."""
+    return Table((*FACTS, ATTENTION, *_activity(inventory)), inventory.groups).csv()
 
 
 def listing_document(inventory: Inventory) -> Iterator[str]:
@@ -97,7 +106,9 @@ def listing_document(inventory: Inventory) -> Iterator[str]:
     if inventory.read.clocks is not None:
         totals["not_idle"] = inventory.not_idle
     head = head_of(inventory.read) | {"totals": totals}
-    yield from document_lines(head, {"groups": (_group_document(inventory, group) for group in inventory.groups)})
+    table = Table((*FACTS, *_activity(inventory), ATTENTION), inventory.groups)
+    groups = map(_group_document, table.documents(), inventory.groups)
+    yield from document_lines(head, {"groups": groups})
 
 
 def head_of(read: ClusterGroups) -> dict[str, Any]:
@@ -110,17 +121,6 @@ def head_of(read: ClusterGroups) -> dict[str, Any]:
         "missing": list(read.missing),
         "not_visible": list(read.unseen),
     }
-
-
-def facts_document(group: GroupSummary) -> dict[str, Any]:
-    """Return what a group is and where, without its topics and offsets."""
-    facts = ("kind", "protocol_type", "state", "members", "assignor")
-    document: dict[str, Any] = {"group": group.group} | {fact: _value(getattr(group, fact)) for fact in facts}
-    node = group.coordinator
-    document["coordinator"] = (
-        {"id": node.broker, "host": node.host, "port": node.port} if isinstance(node, Coordinator) else None
-    )
-    return document
 
 
 def unread_lines(
@@ -145,94 +145,76 @@ def unread_lines(
 
 
 def _table(inventory: Inventory, width: int, colour: bool) -> Iterator[str]:
-    time_ms = inventory.read.clocks.now_ms if inventory.read.clocks is not None else None
-    headings = WIDE if time_ms is None else (*WIDE[:-3], *ACTIVITY, *WIDE[-3:])
-    wide = layout(headings, (_wide(group, time_ms) for group in inventory.groups), width)
-    if wide.width <= width:
-        for heading in wide.headings:
-            yield paint(heading, Colour.DIM, colour)
-        for group in inventory.groups:
-            yield paint(wide.line(_wide(group, time_ms)), Colour.YELLOW, colour and _is_unseen(group))
+    groups, activity = inventory.groups, _activity(inventory)
+    wide = Table((*FACTS, *activity, *map(_in_text, ("assignor", "coordinator")), ATTENTION), groups, width)
+    narrow = Table([column for column in FACTS if column is not PROTOCOL], groups, width)
+    if wide.fits:
+        yield from wide.lines(colour, _shade)
         return
-    yield from _narrow_lines(inventory, layout(NARROW, map(_narrow, inventory.groups), width), width, colour)
+
+    def words(group: GroupSummary) -> Iterator[str]:
+        return wrapped(_words(group, activity), width, INDENT, INDENT)
+
+    if narrow.fits:
+        yield from narrow.lines(colour, _shade, below=words)
+    else:  # a name leaves no room beside it
+        table = Table(narrow.columns[1:], groups, width, INDENT)
+        yield from table.lines(colour, _shade, GROUP.cell, words)
 
 
-def _narrow_lines(inventory: Inventory, narrow: Layout, width: int, colour: bool) -> Iterator[str]:
-    """Yield two lines for a group: numbers, then words; a name that leaves no room has a line of its own."""
-    fits = narrow.width <= width
-    if not fits:
-        narrow = layout(NARROW, (["", *_narrow(group)[1:]] for group in inventory.groups), width)
-    for heading in narrow.headings:
-        yield paint(heading, Colour.DIM, colour)
-    for group in inventory.groups:
-        shade = colour and _is_unseen(group)
-        values = _narrow(group)
-        if not fits:
-            yield paint(values[0], Colour.YELLOW, shade)
-            values[0] = ""
-        yield paint(narrow.line(values), Colour.YELLOW, shade)
-        yield from wrapped(_words(group, inventory), width, INDENT, INDENT)
+def _in_text(fact: str) -> Column[GroupSummary]:
+    return Column(fact.upper(), attrgetter(fact))
 
 
-def _narrow(group: GroupSummary) -> list[str]:
-    committed = _text(group.partitions_committed)
-    if not isinstance(group.partitions_of_its_topics, Failure):
-        committed += f"/{group.partitions_of_its_topics}"
-    topics = group.topics if isinstance(group.topics, Failure) else len(group.topics)
-    return [
-        name(group.group), _text(group.kind), _text(group.state), _text(group.members), _text(topics), committed,
-        _sum(group, "+"),
-    ]  # fmt: skip
+def _activity(inventory: Inventory) -> tuple[Column[GroupSummary], ...]:
+    """Return the columns of what the groups' own records say; none where these were not read."""
+    if inventory.read.clocks is None:
+        return ()
+    now_ms = inventory.read.clocks.now_ms
+
+    def column(key: str, heading: str | None = None, text: Callable[[Any], str] = str) -> Column[GroupSummary]:
+        def value(group: GroupSummary) -> Any:
+            return group.activity if isinstance(group.activity, Failure) else getattr(group.activity, key)
+
+        def cell(found: Any) -> str:
+            return text(found) if isinstance(found, int) else shown(found)
+
+        return Column(heading, value, cell, heading == "LAST-COMMIT", key)
+
+    return (
+        column("last_commit_ms", "LAST-COMMIT", lambda ms: duration_text((now_ms - ms) / 1000)),
+        Column("EVERY", _every, right=True),
+        column("empty_since_ms"),
+        column("expires_ms", "EXPIRES", minute),
+        column("seconds_between_commits"),
+        column("records_between_commits"),
+    )
 
 
-def _wide(group: GroupSummary, time_ms: int | None) -> list[str]:
-    values = _narrow(group)
-    words = [_text(group.assignor) or "-", _text(group.coordinator), " ".join(group.attention)]
-    activity = [] if time_ms is None else _activity(group, time_ms)
-    return [*values[:2], _text(group.protocol_type) or "-", *values[2:], *activity, *words]
-
-
-def _activity(group: GroupSummary, time_ms: int) -> list[str]:
-    """Return the words below `ACTIVITY`: how long ago, how often, until when."""
+def _every(group: GroupSummary) -> str | Failure | None:
     found = group.activity
     if isinstance(found, Failure):
-        return [UNSEEN] * len(ACTIVITY)
-    ago = "-" if found.last_commit_ms is None else duration_text((time_ms - found.last_commit_ms) / 1000)
-    every = "-" if found.seconds_between_commits is None else _every(found)
-    expires = "-" if found.expires_ms is None else UNSEEN
-    if isinstance(found.expires_ms, int):
-        expires = minute(found.expires_ms)
-    return [ago, every, expires]
-
-
-def _every(activity: GroupActivity) -> str:
-    seconds = activity.seconds_between_commits or 0
+        return found
+    seconds = found.seconds_between_commits
+    if seconds is None:
+        return None
     length = f"{seconds:g} s" if seconds < 100 else duration_text(seconds)
-    return f"{length}, {many(activity.records_between_commits or 0, 'record')}"
+    return f"{length}, {many(found.records_between_commits or 0, 'record')}"
 
 
-def _words(group: GroupSummary, inventory: Inventory) -> str:
+def _words(group: GroupSummary, activity: Sequence[Column[GroupSummary]]) -> str:
     """Return what has no column on a narrow page."""
     parts = [", ".join(group.attention)]
-    if inventory.read.clocks is not None:
-        ago, every, expires = _activity(group, inventory.read.clocks.now_ms)
+    if activity:
+        ago, every, expires = (column.cell(group) for column in activity if column.heading)
         parts.append("no commit there" if ago == "-" else f"last commit {ago}" + " ago" * (ago != UNSEEN))
         parts += [f"every {every}"] * (every not in ("-", UNSEEN)) + [f"expires {expires}"] * (expires != "-")
     if not isinstance(group.protocol_type, Failure) and group.protocol_type not in ("consumer", group.kind):
         parts.append(f"protocol type {safe(group.protocol_type)}" if group.protocol_type else "never joined")
     if not isinstance(group.assignor, Failure) and group.assignor:
         parts.append(f"assignor {safe(group.assignor)}")
-    parts.append(f"coordinator {_text(group.coordinator)}")
+    parts.append(f"coordinator {shown(group.coordinator)}")
     return "; ".join(part for part in parts if part)
-
-
-def _sum(group: GroupSummary, more: str) -> str:
-    """Return the lag; `more` marks one that lacks partitions. Nothing committed has no lag, which is not 0."""
-    lag = group.lag
-    if isinstance(lag, Failure) or (lag.records is None and lag.unknown):
-        unread = isinstance(lag, Failure) or lag.unread
-        return UNSEEN if more else NOT_VISIBLE if unread else ""
-    return number(lag.records, "-" if more else "") + more * bool(lag.unknown)
 
 
 def _totals(inventory: Inventory) -> Iterator[tuple[str, str]]:
@@ -254,29 +236,10 @@ def _totals(inventory: Inventory) -> Iterator[tuple[str, str]]:
         yield "Left out", f"{tally(inventory.read.filtered)} (by filter)"
 
 
-def _group_document(inventory: Inventory, group: GroupSummary) -> dict[str, Any]:
-    lag = group.lag
-    activity = {}
-    if inventory.read.clocks is not None:
-        activity = dict(zip(ACTIVITY_FIELDS, map(_value, _activity_values(group)), strict=True))
-    return facts_document(group) | {
-        "topics": None if isinstance(group.topics, Failure) else list(group.topics),
-        "partitions_committed": _value(group.partitions_committed),
-        "partitions_of_its_topics": _value(group.partitions_of_its_topics),
-        "lag": None if isinstance(lag, Failure) else lag.records,
-        "lag_partitions_unknown": None if isinstance(lag, Failure) else lag.unknown,
-        **activity,
-        "attention": [str(notice) for notice in group.attention],
-        "not_visible": group.not_visible(),
-    }
-
-
-def _activity_values(group: GroupSummary) -> list[Any]:
-    """Return the values of `ACTIVITY_FIELDS`."""
-    return [
-        group.activity if isinstance(group.activity, Failure) else getattr(group.activity, field)
-        for field in ACTIVITY_FIELDS
-    ]
+def _group_document(document: dict[str, Any], group: GroupSummary) -> dict[str, Any]:
+    node = group.coordinator
+    at = None if isinstance(node, Failure) else {"id": node.broker, "host": node.host, "port": node.port}
+    return document | {"coordinator": at, "not_visible": group.not_visible()}
 
 
 def _idle_times(inventory: Inventory) -> Iterator[tuple[str, str]]:
@@ -296,21 +259,5 @@ def _idle_times(inventory: Inventory) -> Iterator[tuple[str, str]]:
         yield "Left out", f"{many(inventory.not_idle, 'group')} in use, or used since (--idle)"
 
 
-def _is_unseen(group: GroupSummary) -> bool:
-    return GroupNotice.NOT_VISIBLE in group.attention
-
-
-def _value(value: Any) -> Any:
-    return None if isinstance(value, Failure) else value
-
-
-def _cell(value: Any) -> str | int:
-    if isinstance(value, Failure):
-        return NOT_VISIBLE
-    if value is None:
-        return ""
-    return value if isinstance(value, int) else str(value)
-
-
-def _text(value: Any) -> str:
-    return UNSEEN if isinstance(value, Failure) else safe(str(value))
+def _shade(group: GroupSummary) -> Colour | None:
+    return Colour.YELLOW if GroupNotice.NOT_VISIBLE in group.attention else None

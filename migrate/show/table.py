@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from migrate.model import Failure
-from migrate.show.csv_cells import csv_line, harmless
+from migrate.show.csv_cells import Value, csv_line, harmless
 from migrate.show.lines import wrapped
 from migrate.text import Colour, cells, paint, safe
 
@@ -38,6 +38,10 @@ class Column(Generic[R]):
     text: Callable[[Any], str] = shown
     right: bool = False
     key: str = ""
+
+    def cell(self, row: R) -> str:
+        """Return the value of a row as text."""
+        return self.text(self.value(row))
 
 
 def field(
@@ -111,7 +115,7 @@ class Table(Generic[R]):
         return [column for column in self.columns if column.heading is not None]
 
     def _cells(self, row: R) -> list[str]:
-        return [column.text(column.value(row)) for column in self._text_columns]
+        return [column.cell(row) for column in self._text_columns]
 
     @cached_property
     def _layout(self) -> tuple[Sequence[int], tuple[str, ...]]:
@@ -142,11 +146,11 @@ def _broken(heading: str) -> tuple[str, str]:
     return before + hyphen, last
 
 
-def _csv_cell(value: Any) -> str | int | float | None:
+def _csv_cell(value: Any) -> Value:
     if isinstance(value, Failure):
         return NOT_VISIBLE
     if isinstance(value, bool):
         return "true" if value else "false"
-    if value is None or isinstance(value, int | float):
+    if value is None or isinstance(value, (int, float)):
         return value
     return harmless(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))

@@ -103,7 +103,7 @@ def _counts(standings: Iterable[GroupStanding]) -> dict[str, int]:
 
 
 def _plan(counted: WaveSum) -> str:
-    return "  ".join(column.text(column.value(counted)) for column in PLAN)
+    return "  ".join(column.cell(counted) for column in PLAN)
 
 
 def _arrow(plan: Plan) -> str:

@@ -8,9 +8,12 @@ import pytest
 
 from migrate.described_group import ListedGroup
 from migrate.inventory.describe import describe_groups
-from migrate.show.describe import FIELDS, description_csv, description_document, description_lines, lines_beside_csv
+from migrate.show.describe import description_csv, description_document, description_lines, lines_beside_csv
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
+FIELDS = (
+    "group", "topic", "partition", "current_offset", "log_end_offset", "lag", "consumer_id", "host", "client_id",
+)  # fmt: skip
 LONG = "rdkafka-8c3fcd8d-e2e9-4724-848b-1e8995b294dc"
 
 

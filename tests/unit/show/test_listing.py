@@ -9,12 +9,19 @@ import pytest
 from migrate.described_group import ListedGroup
 from migrate.inventory.listing import inventory_of
 from migrate.model import TopicPartition
-from migrate.show.listing import ACTIVITY_FIELDS, FIELDS, listing_csv, listing_document, listing_lines
+from migrate.show.listing import listing_csv, listing_document, listing_lines
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
 from tests.fakes import FakeClock
 from tests.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, group, member, read
 
+FIELDS = (
+    "group", "kind", "protocol_type", "state", "members", "assignor", "coordinator", "topics", "partitions_committed",
+    "partitions_of_its_topics", "lag", "lag_partitions_unknown", "attention",
+)  # fmt: skip
+ACTIVITY_FIELDS = (
+    "last_commit_ms", "empty_since_ms", "expires_ms", "seconds_between_commits", "records_between_commits",
+)  # fmt: skip
 NOW_MS = FakeClock().now_ms()
 EVIL = "evil\x1b[2J,=cmd"
 
