@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from itertools import groupby
 
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow
-from migrate.show.layout import columns, layout
-from migrate.show.lines import number, wrapped
+from migrate.show.lines import wrapped
+from migrate.show.table import INDENT, Column, Table, field, shown
 from migrate.survey.mm2_offsets import PartitionStores, Stores
-from migrate.text import Colour, capital, many, name, paint, safe
+from migrate.text import Colour, both_names, capital, many, name, paint, safe
 
 LEGEND = (
     "POSITION is MM2's own: the last source offset that it has copied; it goes on behind it. LEFT counts the offsets "
@@ -18,8 +17,31 @@ LEGEND = (
     "the newest sync that fits both logs, and of the GROUPS that have a checkpoint the one that has come furthest. "
     "Neither says how far MM2 is."
 )
-COLUMNS = columns("PARTITION", "LOG-START", "LOG-END", "POSITION", "LEFT", "SYNC", "GROUPS", "CHECKPOINT")
-INDENT = "  "
+
+
+def _pair(pair: OffsetPair | None) -> dict[str, int] | None:
+    return None if pair is None else {"source_offset": pair[0], "target_offset": pair[1]}
+
+
+def _pair_text(pair: dict[str, int] | None) -> str:
+    return shown(pair and f"{pair['source_offset']}:{pair['target_offset']}")
+
+
+COLUMNS: tuple[Column[PartitionStores], ...] = (
+    Column("TOPIC", lambda s: both_names(s.source.topic, s.target_topic)),
+    Column(None, lambda s: s.source.topic, key="source_topic"),
+    Column("PARTITION", lambda s: s.source.partition, right=True, key="partition"),
+    field("target_topic"),
+    Column("LOG-START", lambda s: s.source_log and s.source_log.start, right=True, key="source_log_start"),
+    Column("LOG-END", lambda s: s.source_log and s.source_log.end, right=True, key="source_log_end"),
+    Column(None, lambda s: s.target_log and s.target_log.start, key="target_log_start"),
+    Column(None, lambda s: s.target_log and s.target_log.end, key="target_log_end"),
+    Column("POSITION", lambda s: s.last_copied_offset, right=True, key="position"),
+    field("left", "LEFT", right=True),
+    Column("SYNC", lambda s: _pair(s.sync), _pair_text, right=True, key="newest_sync"),
+    Column("GROUPS", lambda s: s.groups, right=True, key="groups_with_checkpoint"),
+    Column("CHECKPOINT", lambda s: _pair(s.furthest), _pair_text, right=True, key="furthest_checkpoint"),
+)
 
 
 def stores_lines(stores: Stores, flow: Flow, width: int, colour: bool) -> Iterator[str]:
@@ -32,15 +54,13 @@ def stores_lines(stores: Stores, flow: Flow, width: int, colour: bool) -> Iterat
     for what, unknown in _unknown(stores):
         shade = Colour.RED if what == "POSITION" else Colour.YELLOW
         yield from wrapped(f"{what}: not known, {safe(unknown)}.", width, "", INDENT, shade if colour else None)
-    laid = layout(COLUMNS, map(_values, stores.partitions), width - len(INDENT))
-    for (source, target), rows in groupby(stores.partitions, key=lambda s: (s.source.topic, s.target_topic)):
+    if stores.partitions:
         yield ""
-        yield name(source) + (f" -> {name(target)}" if target != source else "")
-        for heading in laid.headings:
-            yield paint(INDENT + heading, Colour.DIM, colour)
-        for row in rows:
-            odd = row.left is not None and row.left < 0
-            yield paint(INDENT + laid.line(_values(row)), Colour.RED, colour and odd)
+        table = Table(COLUMNS, stores.partitions, width)
+        if table.fits:
+            yield from table.lines(colour, _shade)
+        else:
+            yield from Table(COLUMNS[1:], stores.partitions, width, INDENT).lines(colour, _shade, COLUMNS[0].cell)
     yield ""
     yield from wrapped(_verdict(stores), width)
 
@@ -52,45 +72,18 @@ def stores_document(stores: Stores, flow: Flow) -> Iterator[str]:
         "target": flow.target.alias,
         "positions_from": stores.positions_from,
         "not_known": {what.lower(): unknown for what, unknown in _unknown(stores)},
-        "partitions": [
-            {
-                "source_topic": s.source.topic,
-                "partition": s.source.partition,
-                "target_topic": s.target_topic,
-                "source_log_start": s.source_log.start if s.source_log else None,
-                "source_log_end": s.source_log.end if s.source_log else None,
-                "target_log_start": s.target_log.start if s.target_log else None,
-                "target_log_end": s.target_log.end if s.target_log else None,
-                "position": s.last_copied_offset,
-                "left": s.left,
-                "newest_sync": _document(s.sync),
-                "groups_with_checkpoint": s.groups,
-                "furthest_checkpoint": _document(s.furthest),
-            }
-            for s in stores.partitions
-        ],
+        "partitions": list(Table(COLUMNS, stores.partitions).documents()),
     }
     yield json.dumps(document, indent=2)
 
 
-def _document(pair: OffsetPair | None) -> dict[str, int] | None:
-    return None if pair is None else {"source_offset": pair[0], "target_offset": pair[1]}
+def _shade(row: PartitionStores) -> Colour | None:
+    return Colour.RED if row.left is not None and row.left < 0 else None
 
 
 def _unknown(stores: Stores) -> list[tuple[str, str]]:
     unknown = (stores.positions_unknown, stores.syncs_unknown, stores.checkpoints_unknown)
     return [(what, why) for what, why in zip(("POSITION", "SYNC", "CHECKPOINT"), unknown, strict=True) if why]
-
-
-def _values(row: PartitionStores) -> list[str]:
-    log = row.source_log
-    start, end = (log.start, log.end) if log else (None, None)
-    numbers = [row.source.partition, start, end, row.last_copied_offset, row.left]
-    return [*map(number, numbers), _pair(row.sync), str(row.groups), _pair(row.furthest)]
-
-
-def _pair(pair: OffsetPair | None) -> str:
-    return "-" if pair is None else f"{pair[0]}:{pair[1]}"
 
 
 def _verdict(stores: Stores) -> str:

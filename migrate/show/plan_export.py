@@ -16,10 +16,11 @@ from migrate.model import Decision, Grade, Row, lag
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
-from migrate.show.csv_cells import Value, csv_line, harmless
+from migrate.show.csv_cells import Value, csv_line
 from migrate.show.lines import wrapped
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
+from migrate.show.table import Column, Table
 from migrate.text import many, name, safe, shell_word
 
 # Fields whose column has their own name.
@@ -32,15 +33,13 @@ MANY_GROUPS = 20
 
 
 def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a heading and a line per row. Absent numbers are empty cells.
+    """Return a heading and a line per row. Absent numbers are empty cells.
 
     Text that a spreadsheet would run as a formula gets a leading apostrophe, and control characters are
     escaped: the exact names are in the JSON forms.
     """
-    columns = _columns(plan.header)
-    yield csv_line(columns)
-    for row in rows:
-        yield csv_line(harmless(value(row)) for value in columns.values())
+    columns = [Column(None, value, key=heading) for heading, value in _columns(plan.header).items()]
+    return Table(columns, rows).csv()
 
 
 def kcg_lines(rows: Iterable[Row]) -> Iterator[str]:

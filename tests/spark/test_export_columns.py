@@ -7,7 +7,7 @@ import json
 import pytest
 
 from migrate.model import LogRange
-from migrate.show.plan_export import harmless
+from migrate.show.csv_cells import harmless
 from migrate.spark import export_columns
 from migrate.spark.consumer_offsets import chosen_and_written
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
