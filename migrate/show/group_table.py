@@ -4,19 +4,17 @@ Two layouts: on a wide page every row names its group and topic (so that `grep` 
 or beside long names, the topic is above its rows and the words behind the numbers wrap.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby, zip_longest
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from migrate.clock import iso
 from migrate.match.protocol import Why
-from migrate.model import Decision, Grade, Method, Row, between, may_skip, rewinds
+from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import AS_OF_SETTING, Plan, PlannedActivity
 from migrate.plan.totals import group_totals
-from migrate.row_table import GroupRows, PlanRows
-from migrate.show.layout import Column, Layout, layout
-from migrate.show.lines import headed, number, tally, wrapped
+from migrate.row_table import GroupRows
+from migrate.show.lines import headed, tally, wrapped
+from migrate.show.table import INDENT, Column, Table, field
 from migrate.survey.group_facts import pace_text
 from migrate.text import Colour, both_names, cells, duration_text, many, name, paint, safe
 
@@ -40,22 +38,23 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
         return
     compared = plan.header.has_checkpoints
     yield from wrapped(LEGEND if compared else LEGEND_WITHOUT_CHECKPOINTS, width)
-    shown, numbers = PlanRows.of(rows), NUMBERS if compared else tuple(f for f in NUMBERS if f is not CHECKPOINT)
+    columns = NUMBERS if compared else tuple(column for column in NUMBERS if column is not CHECKPOINT)
     if AS_OF_SETTING in plan.header.settings:
         yield from wrapped(LIVE_LEGEND, width)
-        numbers = (*NUMBERS[:2], LIVE, *NUMBERS[2:])
-    renamed = any(source != target for source, target in shown.values("source_topic", "target_topic"))
-    fields = _wide_fields(renamed, numbers)
-    wide = _laid_out(fields, shown, width)
-    narrow = None if wide.width <= width else _laid_out(numbers, shown, width - NARROW_TEXT - 4, gap=1)
+        columns = (*columns[:2], LIVE, *columns[2:])
+    is_renamed = any(row.source_topic != row.target_topic for row in rows)
+    wide = Table(_wide_columns(is_renamed, columns), rows, width)
+    # The words stand beside the numbers.
+    narrow = Table(columns, rows, width - NARROW_TEXT - 2, INDENT, gap=1)
     whole, states = plan.groups(), states_told(plan)
-    for group, listed in shown.groups().items():
+    for group, listed in groupby(rows, key=lambda row: row.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
-        if narrow is None:
-            yield from _wide_rows(listed, wide, fields, colour)
+        yield from (paint(heading, Colour.DIM, colour) for heading in (wide if wide.fits else narrow).headings)
+        if wide.fits:
+            yield from (paint(wide.line(row), Colour.RED, colour and _is_grave(row)) for row in listed)
         else:
-            yield from _narrow_rows(listed, narrow, numbers, width, colour)
+            yield from _narrow_rows(listed, narrow, width, colour)
 
 
 def _group_line(group: str, rows: GroupRows, states: str, width: int, colour: bool) -> Iterator[str]:
@@ -103,116 +102,51 @@ def _activity(group: PlannedActivity, made_ms: int) -> Iterator[str]:
     yield pace_text(None if between is None else between / 1000, group.records_between_commits)
 
 
-def _rereads(at_most: int | None, estimate: int | None, grade: Grade | None) -> str:
-    if at_most is not None:
-        return f"{'' if grade is Grade.EXACT else '<='}{at_most}"
-    return "-" if estimate is None else f"~{estimate}"
+def _rereads(row: Row) -> str | None:
+    if row.rereads_at_most is not None:
+        return f"{'' if row.grade is Grade.EXACT else '<='}{row.rereads_at_most}"
+    return None if row.rereads_estimate is None else f"~{row.rereads_estimate}"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A column, the row's fields that it is made of, what is made of them, and how that is written."""
-
-    column: Column
-    of: tuple[str, ...]
-    value: Callable[..., Any] | None = None
-    text: Callable[[Any], str] = number
-
-    def values(self, rows: GroupRows) -> Sequence[Any]:
-        """Return what the column holds, row by row; a single item where all rows agree."""
-        columns: list[Any] = [rows.column(field) for field in self.of]
-        if any(len(column) > 1 for column in columns):
-            columns = [rows.whole(field) for field in self.of]
-        return columns[0] if self.value is None else list(map(self.value, *columns))
-
-    def texts(self, rows: GroupRows) -> Sequence[str]:
-        """Return the column's text for every row."""
-        texts = list(map(self.text, self.values(rows)))
-        return texts if len(texts) == len(rows) else texts * len(rows)
-
-    def widest(self, rows: PlanRows) -> Iterator[str]:
-        """Yield texts among which the widest of the column is: of numbers, only the two ends are written out."""
-        values: set[Any] = set()
-        for of_group in rows.groups().values():
-            found = set(self.values(of_group))
-            values |= _ends(found) if self.text is number else found
-        return map(self.text, values)
-
-
-def _ends(numbers: set[int | None]) -> set[int | None]:
-    some = [n for n in numbers if n is not None]
-    return (numbers & {None}) | ({min(some), max(some)} if some else set())
-
-
-TARGET = Field(Column("TARGET-OFFSET"), ("target_offset",))
-CHECKPOINT = Field(Column("MM2-OFFSET"), ("checkpoint_target_offset",))
-NUMBERS: tuple[Field, ...] = (
-    Field(Column("PARTITION"), ("partition",)),
-    Field(Column("CURRENT-OFFSET"), ("source_committed",)),
-    Field(Column("LOG-END-OFFSET"), ("source_log_end",)),
-    Field(Column("LAG"), ("source_committed", "source_log_end"), between),
+TARGET = field("target_offset", "TARGET-OFFSET", right=True)
+CHECKPOINT = field("checkpoint_target_offset", "MM2-OFFSET", right=True)
+LIVE = field("live_source_offset", "LIVE-OFFSET", right=True)
+NUMBERS: tuple[Column[Row], ...] = (
+    field("partition", "PARTITION", right=True),
+    field("source_committed", "CURRENT-OFFSET", right=True),
+    field("source_log_end", "LOG-END-OFFSET", right=True),
+    Column("LAG", lag, right=True),
     TARGET,
     CHECKPOINT,
-    Field(Column("RE-READS"), ("rereads_at_most", "rereads_estimate", "grade"), _rereads, str),
+    Column("RE-READS", _rereads, right=True),
 )
 
 
-LIVE = Field(Column("LIVE-OFFSET"), ("live_source_offset",))
-
-
-def _wide_fields(renamed: bool, numbers: Sequence[Field]) -> tuple[Field, ...]:
+def _wide_columns(is_renamed: bool, numbers: Sequence[Column[Row]]) -> tuple[Column[Row], ...]:
     ours = numbers.index(TARGET)
-    target_topic = Field(Column("TARGET-TOPIC", right=False), ("target_topic",), text=name)
     return (
-        Field(Column("GROUP", right=False), ("group",), text=name),
-        Field(Column("TOPIC", right=False), ("source_topic",), text=name),
+        field("group", "GROUP", name),
+        field("source_topic", "TOPIC", name),
         *numbers[:ours],
-        *[target_topic] * renamed,
-        Field(Column("PRIOR-OFFSET"), ("target_prior",)),
+        *[field("target_topic", "TARGET-TOPIC", name)] * is_renamed,
+        field("target_prior", "PRIOR-OFFSET", right=True),
         *numbers[ours:],
-        Field(Column("DECISION", right=False), ("decision",), text=str),
-        Field(Column("METHOD", len("checkpoint"), right=False), ("method",), text=_word),
-        Field(Column("GRADE", len("estimated"), right=False), ("grade",), text=_word),
-        Field(Column("REASON", right=False), ("reason",), text=safe),
+        *(field(key, key.upper()) for key in ("decision", "method", "grade", "reason")),
     )
 
 
-def _word(word: Method | Grade | None) -> str:
-    return str(word or "-")
-
-
-def _laid_out(fields: Sequence[Field], rows: PlanRows, width: int, gap: int = 2) -> Layout:
-    texts = zip_longest(*(field.widest(rows) for field in fields), fillvalue="")
-    return layout([field.column for field in fields], texts, width, gap)
-
-
-def _lines(rows: GroupRows, laid_out: Layout, fields: Sequence[Field]) -> Iterator[str]:
-    return map(laid_out.line, zip(*(field.texts(rows) for field in fields), strict=True))
-
-
-def _wide_rows(rows: GroupRows, wide: Layout, fields: Sequence[Field], colour: bool) -> Iterator[str]:
-    for heading in wide.headings:
-        yield paint(heading, Colour.DIM, colour)
-    lines = _lines(rows, wide, fields)
-    yield from map(_painted, lines, rows) if colour else lines
-
-
-def _narrow_rows(rows: GroupRows, narrow: Layout, numbers: Sequence[Field], width: int, colour: bool) -> Iterator[str]:
-    room = width - 2 - narrow.width - 2
-    for heading in narrow.headings:
-        yield paint(f"  {heading}", Colour.DIM, colour)
-    lines = _lines(rows, narrow, numbers)
+def _narrow_rows(rows: Iterable[Row], narrow: Table[Row], width: int, colour: bool) -> Iterator[str]:
     for (source, target), listed in groupby(rows, key=lambda r: (r.source_topic, r.target_topic)):
-        yield f"  {name(source)}" + (f" -> {name(target)}" if target != source else "")
-        for row, line in zip(listed, lines, strict=False):
-            for text in _beside(f"  {line}  ", _words(row), room, width):
-                yield _painted(text, row) if colour else text
+        yield INDENT + both_names(source, target)
+        for row in listed:
+            for text in _beside(f"{narrow.line(row)}  ", _words(row), narrow.fits, width):
+                yield paint(text, Colour.RED, colour and _is_grave(row))
 
 
-def _beside(numbers: str, text: str, room: int, width: int) -> Iterator[str]:
+def _beside(numbers: str, text: str, has_room: bool, width: int) -> Iterator[str]:
     """Yield the words beside the numbers, on two lines at most; else the decision there and the rest below."""
     lines = list(wrapped(text, width, numbers, " " * cells(numbers)))
-    if room >= NARROW_TEXT and len(lines) <= 2 and all(cells(line) <= width for line in lines):
+    if has_room and len(lines) <= 2 and all(cells(line) <= width for line in lines):
         yield from lines
         return
     decision, _, rest = text.partition(" ")
@@ -230,5 +164,5 @@ def _words(row: Row) -> str:
     return text if row.target_prior is None else f"{text}, was {row.target_prior}"
 
 
-def _painted(text: str, row: Row) -> str:
-    return paint(text, Colour.RED, row.decision is Decision.BLOCK or may_skip(row) or rewinds(row))
+def _is_grave(row: Row) -> bool:
+    return row.decision is Decision.BLOCK or may_skip(row) or rewinds(row)
