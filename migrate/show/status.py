@@ -1,6 +1,6 @@
 """A status as one screen of text: verdict, how far MM2 is topic by topic, who is alive, what is missing. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from migrate.clock import CLOCKS_APART_MS, minute
@@ -10,16 +10,15 @@ from migrate.plan.attention import findings_of
 from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
 from migrate.plan.watch import CopyProgress, Sight
-from migrate.show.layout import Layout, columns, layout
 from migrate.show.lines import aligned, at_most, number, wrapped
 from migrate.show.plan_table import LABELS, Page, attention_lines
+from migrate.show.table import INDENT, UNSEEN, Column, Table
 from migrate.survey.drain import Lag
 from migrate.survey.group_facts import TOO_MANY_RECORDS, cadence_text
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import rate_text
 from migrate.text import Colour, both_names, duration_text, many, name, paint, safe
 
-_Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
 TOPICS_SHOWN = 40
 GROUPS_SHOWN = 20
@@ -29,11 +28,7 @@ _WHY_NO_ESTIMATE = {
     Pace.STALLED: "nothing is being copied",
     Pace.GROWING: "producers are faster than MM2",
 }
-_COLUMNS = (
-    *columns("TOPIC", right=False),
-    *columns("PART", "SOURCE-END", "COPIED", "LAG", "WAITING", "WRITTEN"),
-    *columns("", right=False),
-)
+TOPIC: Column[TopicStatus] = Column("TOPIC", lambda t: f"{name(t.source_topic)} -> {name(t.target_topic)}")
 
 
 def status_lines(
@@ -217,61 +212,57 @@ def _topics(status: Status, page: Page, progress: Mapping[str, CopyProgress]) ->
     # What is not done comes first, the furthest behind on top: a screen has an end.
     ordered = sorted(status.topics, key=lambda t: (bool(t.drained), -(t.lag.records or 0), t.source_topic))
     shown, rest = ordered[:TOPICS_SHOWN], ordered[TOPICS_SHOWN:]
-    bars = [(topic, progress.get(topic.source_topic)) for topic in shown]
-    headings, blocks = _table([_row(topic, status) for topic in shown], bars, page.width)
-    for heading in headings:
-        yield paint(heading, Colour.DIM, page.colour)
-    for topic, lines in zip(shown, blocks, strict=True):
-        for line in lines:
-            yield paint(line, Colour.YELLOW, page.colour and not topic.drained)
+    yield from _table(shown, status, page, progress)
     if rest:
         yield f"and {many(len(rest), 'topic')} more, {sum(1 for t in rest if t.drained)} of them copied in full"
 
 
 def _table(
-    rows: Sequence[Sequence[str]], bars: Sequence[tuple[TopicStatus, CopyProgress | None]], width: int
-) -> _Table:
-    """Return the headings and the lines of each topic, in the widest of four forms that keeps within the width.
+    topics: Sequence[TopicStatus], status: Status, page: Page, progress: Mapping[str, CopyProgress]
+) -> Iterator[str]:
+    """Yield the topics in the widest of five forms that keeps within the page: a bar that breaks is none.
 
-    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below:
-    a bar that breaks is none.
+    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below.
     """
-    long, short = (
-        [[*row, _bar(*bar, length)] for row, bar in zip(rows, bars, strict=True)]
-        for length in (BAR_WIDTH, SHORT_BAR_WIDTH)
+    numbers = _numbers(status)
+    bars = [_bar_column(progress, length) for length in (BAR_WIDTH, SHORT_BAR_WIDTH)]
+    for bar in bars:
+        table = Table((TOPIC, *numbers, bar), topics, page.width)
+        if table.fits:
+            return table.lines(page.colour, _shade)
+    for bar in bars:
+        table = Table((*numbers, bar), topics, page.width, INDENT)
+        if table.fits:
+            return table.lines(page.colour, _shade, TOPIC.cell)
+    table = Table(numbers, topics, page.width, INDENT)
+    return table.lines(page.colour, _shade, TOPIC.cell, lambda topic: [INDENT + bars[-1].cell(topic)])
+
+
+def _numbers(status: Status) -> tuple[Column[TopicStatus], ...]:
+    def waiting(topic: TopicStatus) -> str:
+        since = topic.lag.waiting_since
+        return duration_text((status.time_ms - since) / 1000) if since else "-" if topic.drained else UNSEEN
+
+    return (
+        Column("PART", lambda topic: len(topic.partitions), right=True),
+        Column("SOURCE-END", lambda topic: number(topic.source_end, UNSEEN), right=True),
+        Column("COPIED", lambda topic: number(topic.copied, UNSEEN), right=True),
+        Column("LAG", lambda topic: _lag(topic.lag), right=True),
+        Column("WAITING", waiting, right=True),
+        Column("WRITTEN", _written, right=True),
     )
-    for barred in (long, short):
-        laid = layout(_COLUMNS, barred, width)
-        if laid.width <= width:
-            return laid.headings, [[laid.line(row)] for row in barred]
-    for barred in (long, short):
-        laid = layout(_COLUMNS[1:], [row[1:] for row in barred], width - 2)
-        if laid.width <= width - 2:
-            return _below_names(laid, [[row[0], laid.line(row[1:])] for row in barred])
-    laid = layout(_COLUMNS[1:-1], [row[1:] for row in rows], width - 2)
-    return _below_names(laid, [[row[0], laid.line(row[1:-1]), row[-1]] for row in short])
 
 
-def _below_names(laid: Layout, lines: Iterable[Sequence[str]]) -> _Table:
-    headings = ("TOPIC", *(f"  {heading}" for heading in laid.headings))
-    return headings, [[topic, *(f"  {text}" for text in below)] for topic, *below in lines]
+def _bar_column(progress: Mapping[str, CopyProgress], length: int) -> Column[TopicStatus]:
+    return Column("", lambda topic: _bar(topic, progress.get(topic.source_topic), length))
 
 
-def _row(topic: TopicStatus, status: Status) -> list[str]:
-    since = topic.lag.waiting_since
-    return [
-        f"{name(topic.source_topic)} -> {name(topic.target_topic)}",
-        str(len(topic.partitions)),
-        number(topic.source_end, "?"),
-        number(topic.copied, "?"),
-        _lag(topic.lag),
-        duration_text((status.time_ms - since) / 1000) if since else "-" if topic.drained else "?",
-        _written(topic),
-    ]
+def _shade(topic: TopicStatus) -> Colour | None:
+    return None if topic.drained else Colour.YELLOW
 
 
 def _lag(lag: Lag) -> str:
-    return "?" if lag.records is None else f"{'' if lag.is_counted else '~'}{lag.records}"
+    return UNSEEN if lag.records is None else f"{'' if lag.is_counted else '~'}{lag.records}"
 
 
 def _records(lag: Lag) -> str:
@@ -283,10 +274,10 @@ def _records(lag: Lag) -> str:
 def _written(topic: TopicStatus) -> str:
     written = topic.written
     if written is None:
-        return "?"
+        return UNSEEN
     if written.offsets:
         return rate_text(written.per_second).removeprefix("about ")
-    return "no" if written.tells else "?"
+    return "no" if written.tells else UNSEEN
 
 
 def _bar(topic: TopicStatus, progress: CopyProgress | None, length: int) -> str:
