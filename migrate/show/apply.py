@@ -16,7 +16,7 @@ from migrate.plan.attention import failback_text
 from migrate.plan.plan import UNDO, Plan
 from migrate.row_table import GroupRows
 from migrate.show.lines import at_most, names, number, tally, wrapped
-from migrate.show.table import INDENT, Column, Table
+from migrate.show.table import Column, Table
 from migrate.text import Colour, both_names, many, name, paint, safe, shell_word
 
 ROWS_SHOWN = 200
@@ -213,11 +213,8 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     keys = {row.key for row in shown}
     planned = {row.key: row for row in result.assessment.plan.rows if row.key in keys} if keys else {}
     if shown:
-        table = Table(COLUMNS, [(planned[row.key], row) for row in shown], width)
-        if table.fits:
-            yield from table.lines(colour, _shade)
-        else:
-            yield from Table(COLUMNS[1:], table.rows, width, INDENT).lines(colour, _shade, above=COLUMNS[0].cell)
+        table = Table(COLUMNS, [(planned[row.key], row) for row in shown], width, narrow=COLUMNS[1:])
+        yield from table.lines(colour, _shade, above=COLUMNS[0].cell)
         yield ""
     for row in shown:
         if row.error and row.status in _BAD:

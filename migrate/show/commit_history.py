@@ -9,7 +9,7 @@ from typing import Any
 from migrate.clock import iso
 from migrate.show.lines import number, wrapped
 from migrate.show.offsets_export import counted_lines, missing_lines
-from migrate.show.table import INDENT, UNSEEN, Column, Table, field
+from migrate.show.table import UNSEEN, Column, Table, field
 from migrate.survey.commit_history import HistoryRequest, ToldHistory
 from migrate.survey.offsets_export import NOT_ITS_PARTITION, OTHER_KIND, OUTSIDE_TIME, TOMBSTONE_UNASKED, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
@@ -54,13 +54,8 @@ def history_table(rows: Sequence[Any], told: ToldHistory, request: HistoryReques
     ordered = sorted(rows, key=lambda row: (row.group, row.topic, row.partition, row.time))
     yield ""
     numbers = _numbers(told)
-    table = Table((TIME, *PLACE, *numbers), ordered, width)
-    if table.fits:
-        yield from table.lines(colour)
-    else:
-        yield from Table((TIME, *numbers), ordered, width, INDENT).lines(
-            colour, above=lambda row: f"{name(row.group)}  {name(row.topic)}-{row.partition}"
-        )
+    table = Table((TIME, *PLACE, *numbers), ordered, width, narrow=(TIME, *numbers))
+    yield from table.lines(colour, above=lambda row: f"{name(row.group)}  {name(row.topic)}-{row.partition}")
     if told.rows > len(rows):
         older = many(told.rows - len(rows), "row")
         yield f"and {older} of earlier times: --rows, or --format csv or parquet, which have all"

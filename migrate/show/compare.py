@@ -195,11 +195,7 @@ def _rows(comparison: GroupComparison, width: int, colour: bool) -> Iterator[str
             lost = "LOST? " if row.loss is Loss.LIKELY else ""
             yield from wrapped(lost + safe(row.sentence), width, INDENT * 2, INDENT * 3)
 
-    table = Table(COLUMNS, shown, width)
-    if table.fits:
-        yield from table.lines(colour, _shade, below=sentence)
-    else:
-        yield from Table(FINDING, shown, width, INDENT).lines(colour, _shade, _place, sentence)
+    yield from Table(COLUMNS, shown, width, narrow=FINDING).lines(colour, _shade, _place, sentence)
     if len(unequal) > len(shown):
         yield f"and {len(unequal) - len(shown)} more; --format json and csv have every row"
 

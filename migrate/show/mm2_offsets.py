@@ -56,11 +56,8 @@ def stores_lines(stores: Stores, flow: Flow, width: int, colour: bool) -> Iterat
         yield from wrapped(f"{what}: not known, {safe(unknown)}.", width, "", INDENT, shade if colour else None)
     if stores.partitions:
         yield ""
-        table = Table(COLUMNS, stores.partitions, width)
-        if table.fits:
-            yield from table.lines(colour, _shade)
-        else:
-            yield from Table(COLUMNS[1:], stores.partitions, width, INDENT).lines(colour, _shade, COLUMNS[0].cell)
+        table = Table(COLUMNS, stores.partitions, width, narrow=COLUMNS[1:])
+        yield from table.lines(colour, _shade, COLUMNS[0].cell)
     yield ""
     yield from wrapped(_verdict(stores), width)
 

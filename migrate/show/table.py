@@ -10,12 +10,12 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from migrate.model import Failure
-from migrate.show.csv_cells import Value, csv_line, harmless
+from migrate.show.csv_cells import csv_cell, csv_line
 from migrate.show.lines import wrapped
 from migrate.text import Colour, cells, paint, safe
 
 INDENT = "  "
-UNSEEN, NOT_VISIBLE = "?", "not-visible"
+UNSEEN = "?"
 
 R = TypeVar("R")
 
@@ -53,20 +53,24 @@ def field(
 
 @dataclass(frozen=True)
 class Table(Generic[R]):
-    """Columns and rows; and for text how wide the page is, what lines begin with, the blanks between columns."""
+    """Columns and rows; and for text how wide the page is, what lines begin with, the blanks between columns.
+
+    `narrow` are the columns of a page that is too narrow for all of them.
+    """
 
     columns: Sequence[Column[R]]
     rows: Sequence[R]
     width: int = 80
     indent: str = ""
     gap: int = 2
+    narrow: Sequence[Column[R]] = ()
 
     def csv(self) -> Iterator[str]:
         """Yield a heading and a line for each row; nothing is an empty cell, a list its items with blanks between."""
         columns = [column for column in self.columns if column.key]
         yield csv_line(column.key for column in columns)
         for row in self.rows:
-            yield csv_line(_csv_cell(column.value(row)) for column in columns)
+            yield csv_line(csv_cell(column.value(row)) for column in columns)
 
     def documents(self) -> Iterator[dict[str, Any]]:
         """Yield the values of each row by their keys; None is nothing, and what is not visible."""
@@ -96,14 +100,17 @@ class Table(Generic[R]):
         above: Callable[[R], str] = lambda _: "",
         below: Callable[[R], Iterable[str]] = lambda _: (),
     ) -> Iterator[str]:
-        """Yield the headings and the rows, those in the colour of `shade`.
+        """Yield the headings and the rows, those in the colour of `shade`; `below` follows every row.
 
-        What `above` says of a row is printed where it is another than of the row before; `below` follows every row.
+        What `above` says of a row is printed where it is another than of the row before: what `narrow` leaves out.
         """
+        if self.narrow and not self.fits:
+            yield from Table(self.narrow, self.rows, self.width, INDENT).lines(colour, shade, above, below)
+            return
         yield from (paint(heading, Colour.DIM, colour) for heading in self.headings)
         title = ""
         for row in self.rows:
-            if (other := above(row)) != title:
+            if not self.narrow and (other := above(row)) != title:
                 title = other
                 yield from wrapped(title, self.width, "", self.indent * 2, Colour.BOLD if colour else None)
             tone = shade(row)
@@ -144,13 +151,3 @@ class Table(Generic[R]):
 def _broken(heading: str) -> tuple[str, str]:
     before, hyphen, last = heading.rpartition("-")
     return before + hyphen, last
-
-
-def _csv_cell(value: Any) -> Value:
-    if isinstance(value, Failure):
-        return NOT_VISIBLE
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value is None or isinstance(value, (int, float)):
-        return value
-    return harmless(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))

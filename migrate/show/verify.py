@@ -5,7 +5,7 @@ The verdict comes first, then what is not as planned, what moved on, what was no
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.proof_logs import Next
@@ -17,11 +17,11 @@ from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
-from migrate.show.layout import Column, Layout, columns, layout
 from migrate.show.lines import at_most, names, tally, wrapped
 from migrate.show.streamed_json import document_lines, fields_of
+from migrate.show.table import Column, Table
 from migrate.show.verify_positions import position_document, unread_document
-from migrate.text import Colour, both_names, cells, many, name, paint, safe
+from migrate.text import Colour, both_names, many, name, paint, safe
 
 ROWS_SHOWN = 200
 NAMED = 20
@@ -134,7 +134,7 @@ _LEGEND = {
 
 
 def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Iterator[str]:
-    """Yield the rows' next records, side by side where `width` allows, else one above the other."""
+    """Yield the rows' next records: the source's, below it the target's, and the planned one if that is another."""
     total, counts = len(proof.rows), proof.counts()
     if not total:
         yield paint("NO RECORDS TO COMPARE: no row has an offset on both sides", Colour.YELLOW, colour)
@@ -152,25 +152,20 @@ def proof_lines(proof: RecordProof, plan: Plan, width: int, colour: bool) -> Ite
     if proof.left_out:
         yield f"{many(proof.left_out, 'more row')} not looked at, as --limit says."
     yield ""
-    aliases = (name(plan.header.source_alias), name(plan.header.target_alias))
     called = plan.rows.renamed()
-    wide = _wide(proof.rows, aliases, called, width)
-    if wide.width <= width:
-        yield from wide.headings
-    else:
-        yield "Of each row the source's next record, and below it the target's at its committed"
-        yield "offset: offset, time, bytes of key and value, fingerprint."
-        if any(row.planned is not None for row in proof.rows):
-            yield "Where another offset was planned, a third line has the record there."
-    for row in proof.rows:
-        lines = (
-            map(wide.line, _lines(row, called)) if wide.width <= width else _one_above_the_other(row, aliases, called)
-        )
-        for line in lines:
-            yield paint(line, Colour.RED, colour and row.verdict in FAILED)
-        if row.verdict not in _GOOD:
-            differing = f"They differ in {', '.join(row.differing)}. " if row.differing else ""
-            yield from wrapped(f"{differing}{safe(row.sentence)}", width, "    ", "      ")
+    place: tuple[Column[_Record], ...] = (
+        Column("GROUP", lambda r: _both_names(r.proof.row.group, called)),
+        Column("TOPIC:PARTITION", lambda r: f"{name(r.proof.row.source_topic)}:{r.proof.row.partition}"),
+    )
+
+    def sentence(r: _Record) -> Iterator[str]:
+        if r.is_last and r.proof.verdict not in _GOOD:
+            differing = f"They differ in {', '.join(r.proof.differing)}. " if r.proof.differing else ""
+            yield from wrapped(f"{differing}{safe(r.proof.sentence)}", width, "    ", "      ")
+
+    records = [record for row in proof.rows for record in _records(row, plan)]
+    table = Table((*place, *RECORD), records, width, narrow=RECORD)
+    yield from table.lines(colour, _shade, lambda r: "  ".join(column.cell(r) for column in place), sentence)
 
 
 def verify_document(
@@ -266,38 +261,52 @@ def _time(record: NextRecord) -> str | None:
     return iso(record.timestamp) if record.timestamp >= 0 and is_date(record.timestamp) else None
 
 
-def _wide(proofs: Iterable[RowProof], aliases: tuple[str, str], called: Mapping[str, str], width: int) -> Layout:
-    headings = (("OFFSET", True), ("TIME", False), ("BYTES", True), ("FINGERPRINT", False))
-    sides = [Column(f"{alias}-{heading}", right=right) for alias in aliases for heading, right in headings]
-    fields = [*columns("GROUP", "TOPIC:PARTITION", right=False), *sides, Column("RECORDS", right=False)]
-    return layout(fields, (line for proof in proofs for line in _lines(proof, called)), width)
+class _Record(NamedTuple):
+    """What was found at one offset of a row, on which cluster, and the word for it: the verdict, or `PLANNED`."""
+
+    proof: RowProof
+    cluster: str
+    found: Next | Failure
+    word: str = ""
+
+    @property
+    def record(self) -> NextRecord | None:
+        return None if isinstance(self.found, Failure) else self.found.record
+
+    @property
+    def is_last(self) -> bool:
+        return self.word == (self.proof.verdict if self.proof.planned is None else PLANNED)
 
 
-def _lines(proof: RowProof, called: Mapping[str, str]) -> Iterator[list[str]]:
-    """Yield a row's cells, and those of the line below it: the planned offset, where that is not the committed one."""
-    row = proof.row
-    place = [_both_names(row.group, called), f"{name(row.source_topic)}:{row.partition}"]
-    yield [*place, *_record(proof, proof.source), *_record(proof, proof.target), str(proof.verdict)]
+def _records(proof: RowProof, plan: Plan) -> Iterator[_Record]:
+    """Yield the source's next record and the target's, then that at the planned offset where another is committed."""
+    yield _Record(proof, plan.header.source_alias, proof.source)
+    yield _Record(proof, plan.header.target_alias, proof.target, proof.verdict)
     if proof.planned is not None:
-        yield [*[""] * 6, *_record(proof, proof.planned), PLANNED]
+        yield _Record(proof, plan.header.target_alias, proof.planned, PLANNED)
 
 
-def _record(proof: RowProof, answer: Next | Failure) -> tuple[str, str, str, str]:
-    if isinstance(answer, Failure):
-        return "-", safe(answer.code), "-", "-"
-    if (record := answer.record) is None:
-        return str(answer.offset), "end of log", "-", "-"
-    return str(record.offset), _time(record) or "no time", str(record.size), record.fingerprint(proof.parts)
+def _offset(r: _Record) -> int | None:
+    if isinstance(r.found, Failure):
+        return None
+    return r.found.offset if r.record is None else r.record.offset
 
 
-def _one_above_the_other(proof: RowProof, aliases: tuple[str, str], called: Mapping[str, str]) -> Iterator[str]:
-    row = proof.row
-    yield f"{_both_names(row.group, called)}  {name(row.source_topic)}:{row.partition}  {proof.verdict}"
-    widest = max(map(cells, aliases))
-    sides = [(aliases[0], proof.source, ""), (aliases[1], proof.target, "")]
-    if proof.planned is not None:
-        sides.append((aliases[1], proof.planned, f"  {PLANNED}"))
-    for alias, answer, end in sides:
-        offset, time, size, fingerprint = _record(proof, answer)
-        blanks = " " * (widest - cells(alias))
-        yield f"  {alias}{blanks}  {offset:>12}  {time:<24}  {size:>9}  {fingerprint}{end}"
+def _when(r: _Record) -> str:
+    if isinstance(r.found, Failure):
+        return r.found.code
+    return "end of log" if r.record is None else _time(r.record) or "no time"
+
+
+RECORD: tuple[Column[_Record], ...] = (
+    Column("CLUSTER", lambda r: r.cluster, name),
+    Column("OFFSET", _offset, right=True),
+    Column("TIME", _when),
+    Column("BYTES", lambda r: r.record and r.record.size, right=True),
+    Column("FINGERPRINT", lambda r: r.record and r.record.fingerprint(r.proof.parts)),
+    Column("RECORDS", lambda r: r.word, str),
+)
+
+
+def _shade(r: _Record) -> Colour | None:
+    return Colour.RED if r.proof.verdict in FAILED else None

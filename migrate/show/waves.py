@@ -8,7 +8,7 @@ from migrate.apply.waves import GroupStanding, Wave, WaveSum, group_locations, o
 from migrate.clock import iso
 from migrate.plan.plan import Plan
 from migrate.show.lines import names, tally, wrapped
-from migrate.show.table import INDENT, Column, Table
+from migrate.show.table import Column, Table
 from migrate.text import Colour, many, name, safe
 
 NAMED = 20
@@ -43,11 +43,7 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         shade = Colour.RED if counts[GroupStanding.UNCERTAIN] else good
         yield from wrapped(head, width, "", "  ", shade if colour else None)
     yield ""
-    table = Table((*PLAN, *COUNTS), sums, width)
-    if table.fits:
-        yield from table.lines(colour)
-    else:
-        yield from Table(COUNTS, sums, width, INDENT).lines(colour, above=_plan)
+    yield from Table((*PLAN, *COUNTS), sums, width, narrow=COUNTS).lines(colour, above=_plan)
     yield ""
     yield from wrapped(
         "A group that is in several plans counts once in the sum. What the journals tell is what was written; "

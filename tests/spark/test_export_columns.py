@@ -7,7 +7,7 @@ import json
 import pytest
 
 from migrate.model import LogRange
-from migrate.show.csv_cells import harmless
+from migrate.show.csv_cells import csv_cell
 from migrate.spark import export_columns
 from migrate.spark.consumer_offsets import chosen_and_written
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
@@ -45,7 +45,7 @@ def forms(spark, kinds):
 
 def in_csv(value):
     """As other CSV of ours has it."""
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(harmless(value))
+    return "" if value is None else str(csv_cell(value))
 
 
 @pytest.mark.parametrize("kinds", list(ExportKinds))
