@@ -85,7 +85,7 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:  # noqa: PLR0911 - one 
         if result.executed:
             since = f"; {moved} {'has' if moved == 1 else 'have'} moved on since an earlier run" if moved else ""
             written = counts[RowStatus.SET] + counts[RowStatus.REMOVED] + counts[RowStatus.ALREADY]
-            text = f"{written} offsets are as planned, read back{since}"
+            text = f"{many(written, 'offset')} {_be(written)} as planned, read back{since}"
             if assessment.source_unseen:
                 return f"{done}, SOURCE NOT SEEN: {text}", Colour.YELLOW
             return f"{done}: {text}", Colour.GREEN
@@ -96,7 +96,8 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:  # noqa: PLR0911 - one 
             since = f"; {moved_on} moved on since: verify says whether consumers did that"
             return f"NOTHING LEFT TO DO{since if moved else ': every offset is as planned'}", Colour.GREEN
         pending = sum(len(g.pending) for g in assessment.writable)
-        return f"DRY RUN: {pending} offsets of {len(assessment.writable)} groups would be {doing}", Colour.GREEN
+        pending_of = f"{many(pending, 'offset')} of {many(len(assessment.writable), 'group')}"
+        return f"DRY RUN: {pending_of} would be {doing}", Colour.GREEN
     if not result.executed and not assessment.is_clean:
         if result.exit_code == EXIT_PARTLY:
             if assessment.writable:
@@ -124,7 +125,7 @@ def _fates(assessment: Assessment) -> str:
     words = {
         Fate.WRITE: "to write", Fate.DONE: "done already", Fate.NOTHING: "with nothing to write",
         Fate.BLOCKED: "blocked in the plan", Fate.DRIFTED: "changed since the plan",
-        Fate.NOT_UNDOABLE: "in need of a client that is not there",
+        Fate.NOT_UNDOABLE: "in need of Kafka's Java client, which is not available",
     }  # fmt: skip
     return ", ".join(f"{counted[fate]} {word}" for fate, word in words.items() if fate in counted) or "none"
 
@@ -177,7 +178,8 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             moves.append(f"{_place(row)}: {_way_back(row, now, result.assessment.plan.header.set_by)}")
     if not moves:
         return
-    sums = [f"{again} records are read again"] * bool(again) + [f"{skipped} ARE SKIPPED"] * bool(skipped)
+    sums = [f"{many(again, 'record')} {_be(again)} read again"] * bool(again)
+    sums += [f"{skipped} {_be(skipped).upper()} SKIPPED"] * bool(skipped)
     title = f"Moved since, and restored all the same: {', '.join(sums) or 'see below'}"
     yield from wrapped(paint(title, Colour.RED if skipped else Colour.YELLOW, colour), width, "", "  ")
     yield from at_most(moves, NAMED, width)
@@ -219,6 +221,10 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     for row in shown:
         if row.error and row.status in _BAD:
             yield from wrapped(f"{safe(planned[row.key].subject)}: {safe(row.error)}", width, "  ", "    ")
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _shade(pair: tuple[Row, RowResult]) -> Colour | None:
@@ -270,7 +276,7 @@ def elsewhere_lines(elsewhere: Elsewhere, width: int, colour: bool) -> Iterator[
         groups = len({row.group for row in elsewhere.rows})
         verdict = (
             f"NOT ALL OF IT: {many(len(elsewhere.rows), 'offset')} of {many(groups, 'group')} "
-            f"{'is' if len(elsewhere.rows) == 1 else 'are'} as planned, and this journal did not write "
+            f"{_be(len(elsewhere.rows))} as planned, and this journal did not write "
             f"{'it' if len(elsewhere.rows) == 1 else 'them'}"
         )
         yield from wrapped(paint(verdict, Colour.YELLOW, colour), width, "", "  ")

@@ -175,8 +175,9 @@ def doubts(comparison: GroupComparison, view: CompareView) -> list[str]:
         )
     if view.unread_syncs:
         texts.append(
-            f"Of the offset-syncs topic {view.unread_syncs} records at its beginning were not read: what they would "
-            "place stands at the target's log start."
+            f"Of the offset-syncs topic {many(view.unread_syncs, 'record')} at its beginning "
+            f"{'was' if view.unread_syncs == 1 else 'were'} not read: what would be placed by them is placed at the "
+            "target's log start."
         )
     return texts
 

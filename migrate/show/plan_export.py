@@ -87,9 +87,9 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
     brokers = shell_word(plan.header.flow.get("target_bootstrap") or "HOST:PORT")
     base = f"kafka-consumer-groups --bootstrap-server {brokers} --reset-offsets --from-file {file}"
     advice = (
-        f"{len(setting)} rows of {len(groups)} groups. This way drops commit metadata ({lost} of the rows have "
-        "some), keeps no prior state to roll back to, clamps offsets that lie outside the log, and exits 0 even "
-        "when it fails: read what it prints. A group that does not exist on the target yet is taken only if "
+        f"{many(len(setting), 'row')} of {many(len(groups), 'group')}. This way drops commit metadata ({lost} of the "
+        "rows have some), keeps no prior state to roll back to, clamps offsets that lie outside the log, and exits 0 "
+        "even when it fails: read what it prints. A group that does not exist on the target yet is taken only if "
         f"--group names it. With the file saved as {file} (and --command-config FILE if the cluster asks for a "
         "login):"
     )

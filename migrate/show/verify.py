@@ -74,11 +74,13 @@ def verdict(verification: Verification) -> tuple[str, Colour]:
     total, rest = len(verification.findings), _rest(verification)
     if verification.spent:
         equal = verification.counts()[Standing.EQUAL]
-        return f"ROLLED BACK: this plan is spent, and {equal} of {total} offsets are as it says", Colour.RED
+        verb = "is" if equal == 1 else "are"
+        return f"ROLLED BACK: this plan is spent, and {equal} of {many(total, 'offset')} {verb} as it says", Colour.RED
     if verification.bad:
         tail = f"; and {rest}" if rest else ""
-        return f"NOT AS PLANNED: {len(verification.bad)} of {total} offsets{tail}", Colour.RED
-    text = f"VERIFIED: {total} offsets of {len({f.group for f in verification.findings})} groups"
+        return f"NOT AS PLANNED: {len(verification.bad)} of {many(total, 'offset')}{tail}", Colour.RED
+    groups = many(len({f.group for f in verification.findings}), "group")
+    text = f"VERIFIED: {many(total, 'offset')} of {groups}"
     if rest:
         return f"{text}, BUT {rest}" if total else f"NOTHING VERIFIED: {rest}", Colour.YELLOW
     return (text, Colour.GREEN) if total else ("NOTHING TO VERIFY: the plan sets no offset", Colour.YELLOW)

@@ -92,7 +92,7 @@ def test_a_group_that_apply_refused_because_somebody_moved_it_ahead_is_not_verif
     ground.move(moved, 95)
     ground.commands.execute(NAME).expect(3)
     told = ground.verify(1)
-    assert "NOT AS PLANNED: 1 of 1 offsets" in told
+    assert "NOT AS PLANNED: 1 of 1 offset" in told
     assert f"{moved} {COPY}:0: is at 95, 35 beyond the planned 60" in told and "no members" in told
 
 
@@ -108,7 +108,7 @@ def test_a_finding_outranks_what_was_left_out_and_the_journal_is_told_beside_it(
     ground.verify(1, "--consumers-ran")
     with member(ground.cluster.bootstrap, moved, COPY):
         ground.verify(1)
-    assert "VERIFIED: 1 offsets of 1 groups" in ground.verify(0, "--group", fine)
+    assert "VERIFIED: 1 offset of 1 group" in ground.verify(0, "--group", fine)
     # The journal speaks under the name that the plan was applied by, too.
     (ground.commands.folder / NAME).rename(ground.commands.folder / "renamed.plan")
     assert "the journal tells of no write to it" in ground.verify(1, "--consumers-ran", name="renamed.plan")
@@ -165,7 +165,7 @@ def test_a_block_that_has_no_row_keeps_a_plan_from_being_verified_whole(ground: 
     ground.plan(made_row(fine, TOPIC, 0, 60, None), checks=(block, waived))
     ground.commands.execute(NAME, "--allow-partial")
     told = ground.verify(4)
-    assert "VERIFIED: 1 offsets of 1 groups, BUT 1 block of the plan is open" in told
+    assert "VERIFIED: 1 offset of 1 group, BUT 1 block of the plan is open" in told
     assert "named-groups-exist biling: no such group" in told and "old" not in told
 
 

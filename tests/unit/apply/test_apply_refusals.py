@@ -156,7 +156,7 @@ def test_what_has_moved_on_since_it_was_read_back_is_not_said_to_be_as_planned(t
     assert scene.apply().exit_code == 4
     scene.target.offsets["a"][P0] = Commit(95)
     result = scene.apply()
-    assert text(result).startswith("APPLIED: 1 offsets are as planned, read back; 1 has moved on since")
+    assert text(result).startswith("APPLIED: 1 offset is as planned, read back; 1 has moved on since")
     result = scene.apply()
     assert text(result).startswith("NOTHING LEFT TO DO; 1 offset moved on since") and result.exit_code == 0
 

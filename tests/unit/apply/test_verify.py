@@ -156,7 +156,7 @@ def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reas
         ("b", WhyNotWritten.BLOCKED), ("s", WhyNotWritten.SKIPPED),
     ]  # fmt: skip
     told = text(found, made)
-    assert told.startswith("VERIFIED: 1 offsets of 1 groups, BUT 2 rows of 2 groups were not written")
+    assert told.startswith("VERIFIED: 1 offset of 1 group, BUT 2 rows of 2 groups were not written")
     assert "1 equal, 1 blocked, 1 skipped" in told
     assert "b: 1 row blocked in the plan: target-group-empty" in told
     assert "s: 1 row skipped, as the plan says: not-replicated" in told
@@ -200,7 +200,7 @@ def test_one_outranks_four() -> None:
     made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="x"))
     found = held(made, 95, EMPTY_NOW)
     assert found.exit_code == 1
-    assert text(found, made).startswith("NOT AS PLANNED: 1 of 1 offsets; and 1 row of 1 group was not written")
+    assert text(found, made).startswith("NOT AS PLANNED: 1 of 1 offset; and 1 row of 1 group was not written")
     assert (joint_exit_code(4, 1), joint_exit_code(0, 4), joint_exit_code(0, 0)) == (1, 4, 0)
 
 

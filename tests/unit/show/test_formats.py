@@ -464,7 +464,7 @@ def test_a_group_that_kafkas_tool_would_cut_in_two_is_left_out_of_the_kcg_form_a
     plan = make_plan([make_row("a\nb"), make_row("c")])
     assert text(plan, "kcg").strip() == "c,A.orders,0,650"
     assert r"LEFT OUT: a\nb: that tool cannot read a line feed" in companion(plan)
-    assert "1 rows of 1 groups" in companion(plan)
+    assert "1 row of 1 group" in companion(plan)
     assert "the file is empty" in companion(make_plan([make_row("a\nb")]))
 
 

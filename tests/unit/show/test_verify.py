@@ -16,7 +16,7 @@ LEFT_OUT = NotWritten(("h", "orders", 0), PLACE, WhyNotWritten.BLOCKED, "drained
 
 
 def test_only_what_is_whole_is_verified_without_a_but():
-    assert verdict(Verification((EQUAL,)))[0] == "VERIFIED: 1 offsets of 1 groups"
+    assert verdict(Verification((EQUAL,)))[0] == "VERIFIED: 1 offset of 1 group"
     assert verdict(Verification((EQUAL,), not_written=(LEFT_OUT,)))[0].endswith("BUT 1 row of 1 group was not written")
     assert verdict(Verification((), not_written=(LEFT_OUT,)))[0].startswith("NOTHING VERIFIED: 1 row")
     assert verdict(Verification(()))[0].startswith("NOTHING TO VERIFY")
