@@ -6,7 +6,6 @@ never 0.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from migrate.clock import iso, minute
@@ -70,6 +69,11 @@ FACTS: tuple[Column[GroupSummary], ...] = (
     Column("LAG", _lag_text, right=True),
     Column(None, _lag, key="lag"),
     Column(None, lambda g: g.lag if isinstance(g.lag, Failure) else g.lag.unknown, key="lag_partitions_unknown"),
+)
+# In text these are further to the right than in CSV and JSON.
+BROKER: tuple[Column[GroupSummary], ...] = (
+    Column("ASSIGNOR", lambda group: group.assignor),
+    Column("COORDINATOR", lambda group: group.coordinator),
 )
 ATTENTION = field("attention", "ATTENTION", " ".join)
 
@@ -146,7 +150,7 @@ def unread_lines(
 
 def _table(inventory: Inventory, width: int, colour: bool) -> Iterator[str]:
     groups, activity = inventory.groups, _activity(inventory)
-    wide = Table((*FACTS, *activity, *map(_in_text, ("assignor", "coordinator")), ATTENTION), groups, width)
+    wide = Table((*FACTS, *activity, *BROKER, ATTENTION), groups, width)
     narrow = Table([column for column in FACTS if column is not PROTOCOL], groups, width)
     if wide.fits:
         yield from wide.lines(colour, _shade)
@@ -160,10 +164,6 @@ def _table(inventory: Inventory, width: int, colour: bool) -> Iterator[str]:
     else:  # a name leaves no room beside it
         table = Table(narrow.columns[1:], groups, width, INDENT)
         yield from table.lines(colour, _shade, GROUP.cell, words)
-
-
-def _in_text(fact: str) -> Column[GroupSummary]:
-    return Column(fact.upper(), attrgetter(fact))
 
 
 def _activity(inventory: Inventory) -> tuple[Column[GroupSummary], ...]:
