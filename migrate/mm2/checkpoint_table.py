@@ -6,10 +6,13 @@ One table for each group and topic; a checkpoint is made when it is asked for.
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import NamedTuple, TypeVar, overload
 
+from migrate.match.protocol import OffsetPair
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
+from migrate.model import TopicPartition
 
 T = TypeVar("T")
 
@@ -92,6 +95,17 @@ class CheckpointTable(Mapping[CheckpointKey, CheckpointRecord]):
         places = [columns.at.get(partition) for partition in partitions]
         return _items(columns.source_offsets, places), _items(columns.target_offsets, places)
 
+    def offsets_at(self, group: str, copies: Iterable[TopicPartition]) -> list[OffsetPair | None]:
+        """Return the source and the target offset of a group's checkpoint on each partition; None where it has none."""
+        return [pair for topic, run in groupby(copies, attrgetter("topic")) for pair in self._pairs(group, topic, run)]
+
+    def _pairs(self, group: str, topic: str, copies: Iterable[TopicPartition]) -> Iterable[OffsetPair | None]:
+        columns = self._topics.get((group, topic))
+        if columns is None:
+            return (None for _ in copies)
+        found = (columns.at.get(copy.partition) for copy in copies)
+        return (None if at is None else (columns.source_offsets[at], columns.target_offsets[at]) for at in found)
+
     def __getitem__(self, key: CheckpointKey) -> CheckpointRecord:
         record = self.get(key)
         if record is None:
@@ -130,6 +144,16 @@ def checkpoint_offsets(
         return latest.offsets(group, target_topic, partitions)
     found = [latest.get(CheckpointKey(group, target_topic, partition)) for partition in partitions]
     return [each and each.source_offset for each in found], [each and each.target_offset for each in found]
+
+
+def checkpoints_at(
+    latest: Mapping[CheckpointKey, CheckpointRecord], group: str, copies: Sequence[TopicPartition]
+) -> list[OffsetPair | None]:
+    """Return the source and the target offset of a group's checkpoint on each partition; None where it has none."""
+    if isinstance(latest, CheckpointTable):
+        return latest.offsets_at(group, copies)
+    found = [latest.get(CheckpointKey(group, *copy)) for copy in copies]
+    return [each and (each.source_offset, each.target_offset) for each in found]
 
 
 def newest_ms(latest: Mapping[CheckpointKey, CheckpointRecord]) -> int | None:

@@ -4,7 +4,7 @@ What is asked refers to the tables of a survey as they are; `Undecided.of_groups
 which is what travels where another process decides. No settings of a cluster are in it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import groupby
@@ -12,31 +12,18 @@ from typing import Protocol
 
 from migrate.commit_table import CommitTable, GroupCommits, partitions_of_keys
 from migrate.match.place_table import PlaceTable
+from migrate.match.protocol import OffsetPair
 from migrate.mm2.chain import NO_WINDOW, Window
-from migrate.mm2.checkpoint_table import of_topics
+from migrate.mm2.checkpoint_table import checkpoints_at, of_topics
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Commit, Commits, GroupPartition, Row, TopicPartition
-from migrate.plan.rows import build_row, uncommitted_row
-from migrate.plan.translate import PartitionFacts, RowFacts
+from migrate.plan.rows import build_row
+from migrate.plan.translate import PartitionFacts, RowFacts, Rules
 from migrate.plan.usual_rows import CaseNames, Commonplace, usual_rows
 from migrate.row_table import GroupRows, Known
 from migrate.survey.names import refuse_doubled_places
-from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest, Survey, copy_of, window_questions
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What holds for every row of a plan. `syncs_read` is False where no offset sync could be read.
-
-    With `by_timestamp` no sync was asked for, whatever was read.
-    """
-
-    policies: Policies
-    source_down: bool
-    syncs_read: bool
-    by_timestamp: bool
 
 
 @dataclass(frozen=True)
@@ -153,41 +140,34 @@ def deciding_by_columns(asked: Undecided, known: Known) -> Callable[[GroupCase],
 
 def rows_by_rules(asked: Undecided, case: GroupCase, known: Known) -> GroupRows:
     """Return a group's rows, each by the rules: what all others are held to."""
-    return GroupRows.of_rows((_row(asked, case, *item) for item in case.commits.items()), known)
+    return GroupRows.of_rows(_rows(asked, case), known)
 
 
-def _row(asked: Undecided, case: GroupCase, source: TopicPartition, commit: Commit | None) -> Row:
-    rules, shared = asked.rules, asked.partitions[source]
-    facts = RowFacts(
-        key=GroupPartition(case.group, *source),
-        target_topic=shared.target.topic,
-        commit=commit,
-        source_log=shared.source_log,
-        target_log=shared.target_log,
-        target_partitions=shared.target_partitions,
-        not_replicated=shared.not_replicated,
-        prior=case.priors.get(shared.target),
-        around=NO_WINDOW if commit is None else shared.window_at(commit.offset),
-        checkpoint=_checkpoint(asked, case, shared.target),
-        syncs_read=rules.syncs_read,
-        by_timestamp=rules.by_timestamp,
-        answer=shared.places.get(commit.offset) if commit else None,
-        equality=shared.equality,
-        target_group=case.target_group,
-    )
-    if case.live is not None:
-        now = case.live.get(source)
-        facts = facts._replace(
-            live_source_offset=None if now is None else now.offset, missing_then=case.missing.get(source, "")
+def _rows(asked: Undecided, case: GroupCase) -> Iterator[Row]:
+    shared = [asked.partitions[source] for source in case.commits]
+    checkpoints = _checkpoints(asked, case, [facts.target for facts in shared])
+    for (source, commit), of_partition, checkpoint in zip(case.commits.items(), shared, checkpoints, strict=True):
+        live = None if case.live is None else case.live.get(source)
+        facts = RowFacts(
+            group=case.group,
+            source=source,
+            shared=of_partition,
+            commit=commit,
+            answer=None if commit is None else of_partition.places.get(commit.offset),
+            around=NO_WINDOW if commit is None else of_partition.window_at(commit.offset),
+            prior=case.priors.get(of_partition.target),
+            checkpoint=checkpoint,
+            live_source_offset=None if live is None else live.offset,
+            missing_then=case.missing.get(source, ""),
+            target_group=case.target_group,
         )
-    if commit is None and not rules.source_down and not facts.missing_then:
-        return uncommitted_row(facts, rules.policies)
-    return build_row(facts, rules.policies, rules.source_down)
+        yield build_row(facts, asked.rules)
 
 
-def _checkpoint(asked: Undecided, case: GroupCase, target: TopicPartition) -> CheckpointRecord | None:
-    found = (asked.checkpoints.get(CheckpointKey(name, *target)) for name in case.checkpointed_as)
-    return next((record for record in found if record is not None), None)
+def _checkpoints(asked: Undecided, case: GroupCase, copies: Sequence[TopicPartition]) -> Iterable[OffsetPair | None]:
+    """Return what MM2's checkpoints say of each place, under the first of the group's names that has one."""
+    by_name = (checkpoints_at(asked.checkpoints, name, copies) for name in case.checkpointed_as)
+    return (next(filter(None, found), None) for found in zip(*by_name, strict=True))
 
 
 def undecided(request: PlanRequest, survey: Survey) -> Undecided:

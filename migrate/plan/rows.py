@@ -21,37 +21,42 @@ from migrate.model import (
     Method,
     Row,
 )
-from migrate.plan.translate import Nowhere, Place, RowFacts, not_visible, place, sync_pair
+from migrate.plan.translate import Nowhere, Place, RowFacts, Rules, not_visible, place, sync_pair
 from migrate.row_table import GroupRows, Known, PlanRows
 from migrate.survey.policies import PARTITION_MISSING, Policies, Rewind, Untranslatable
 
 METADATA_CARRIED = "metadata-carried"
+_NO_PAIR = (None, None)
 _LOG_ENDS = {Untranslatable.EARLIEST: LOG_EARLIEST, Untranslatable.LATEST: LOG_LATEST}
 
 
-def build_row(facts: RowFacts, policies: Policies, source_down: bool) -> Row:
-    """Return the row for one commit, before the checks on its group, topic and clusters are laid over it."""
-    placed = place(facts, source_down)
+def build_row(facts: RowFacts, rules: Rules) -> Row:
+    """Return the row for one commit, before the checks on its group, topic and clusters are laid over it.
+
+    Without a commit, while the source is up, it is that of a partition for `--uncommitted earliest`.
+    """
+    if facts.commit is None and not rules.source_down and not facts.missing_then:
+        placed = _never_committed(facts.shared.target_log)
+    else:
+        placed = place(facts, rules)
     if isinstance(placed, Nowhere):
-        return _untranslatable(facts, placed, policies)
-    return _decide(facts, placed, policies)
+        return _untranslatable(facts, placed, rules.policies)
+    return _decide(facts, placed, rules.policies)
 
 
-def uncommitted_row(facts: RowFacts, policies: Policies) -> Row:
-    """Return the row of a partition that the group never committed, for `--uncommitted earliest`."""
-    if isinstance(facts.target_log, Failure):
-        return _untranslatable(facts, not_visible("target", facts.target_log), policies)
-    if facts.target_log is None:
-        return _untranslatable(facts, Nowhere(PARTITION_MISSING, "The target has no such partition."), policies)
-    placed = Place(
-        facts.target_log.start,
+def _never_committed(target_log: LogRange | Failure | None) -> Place | Nowhere:
+    if isinstance(target_log, Failure):
+        return not_visible("target", target_log)
+    if target_log is None:
+        return Nowhere(PARTITION_MISSING, "The target has no such partition.")
+    return Place(
+        target_log.start,
         Method.EXPLICIT,
         None,
         "never-committed",
         "The group never committed this partition; --uncommitted earliest sets it to the target's log start.",
         LOG_START,
     )
-    return _decide(facts, placed, policies)
 
 
 def _untranslatable(facts: RowFacts, nowhere: Nowhere, policies: Policies) -> Row:
@@ -59,9 +64,9 @@ def _untranslatable(facts: RowFacts, nowhere: Nowhere, policies: Policies) -> Ro
     if choice is Untranslatable.SKIP:
         sentence = f"{nowhere.sentence} Left alone, as --untranslatable says."
         return _row(facts, Decision.SKIP, None, nowhere.reason, sentence)
-    if choice is Untranslatable.BLOCK or not isinstance(facts.target_log, LogRange):
+    if choice is Untranslatable.BLOCK or not isinstance(facts.shared.target_log, LogRange):
         return _row(facts, Decision.BLOCK, None, nowhere.reason, nowhere.sentence)
-    offset = facts.target_log.start if choice is Untranslatable.EARLIEST else facts.target_log.end
+    offset = facts.shared.target_log.start if choice is Untranslatable.EARLIEST else facts.shared.target_log.end
     sentence = f"{nowhere.sentence} Set to the target's {choice} offset, as --untranslatable says."
     placed = Place(offset, Method.EXPLICIT, None, nowhere.reason, sentence, _LOG_ENDS[choice])
     return _decide(facts, placed, policies)
@@ -69,8 +74,8 @@ def _untranslatable(facts: RowFacts, nowhere: Nowhere, policies: Policies) -> Ro
 
 def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
     """Lay the prior target offset over a place: already there, ahead, behind, or new."""
-    assert isinstance(facts.target_log, LogRange)
-    log = facts.target_log
+    assert isinstance(facts.shared.target_log, LogRange)
+    log = facts.shared.target_log
     if not log.start <= placed.target_offset <= log.end:
         sentence = f"Offset {placed.target_offset} lies outside the target's log [{log.start}, {log.end}]."
         return _row(facts, Decision.BLOCK, placed, "inside-target-log", sentence)
@@ -111,9 +116,9 @@ def _carried(facts: RowFacts, placed: Place | None) -> str:
 
 
 def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str, sentence: str) -> Row:
-    source_log = facts.source_log if isinstance(facts.source_log, LogRange) else None
-    target_log = facts.target_log if isinstance(facts.target_log, LogRange) else None
-    committed = facts.commit.offset if facts.commit else None
+    shared, commit, prior = facts.shared, facts.commit, facts.prior
+    source_log = shared.source_log if isinstance(shared.source_log, LogRange) else None
+    target_log = shared.target_log if isinstance(shared.target_log, LogRange) else None
     chosen = placed is not None and placed.method is Method.EXPLICIT
     if placed is None or chosen:
         lower, upper = sync_pair(facts.around.lower), sync_pair(facts.around.upper)
@@ -123,19 +128,22 @@ def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str,
     if placed and chosen and target_log:
         # No law bounds it: all that the group will read from there on.
         estimate = target_log.end - placed.target_offset
+    checkpoint_source, checkpoint_target = facts.checkpoint or _NO_PAIR
+    lower_source, lower_target = lower or _NO_PAIR
+    upper_source, upper_target = upper or _NO_PAIR
     return Row(
-        group=facts.key.group,
-        source_topic=facts.key.topic,
-        target_topic=facts.target_topic,
-        partition=facts.key.partition,
-        source_committed=committed,
-        source_metadata=facts.commit.metadata if facts.commit else "",
+        group=facts.group,
+        source_topic=facts.source.topic,
+        target_topic=shared.target.topic,
+        partition=facts.source.partition,
+        source_committed=commit.offset if commit else None,
+        source_metadata=commit.metadata if commit else "",
         source_log_start=source_log.start if source_log else None,
         source_log_end=source_log.end if source_log else None,
         target_log_start=target_log.start if target_log else None,
         target_log_end=target_log.end if target_log else None,
-        target_prior=facts.prior.offset if facts.prior else None,
-        target_prior_metadata=facts.prior.metadata if facts.prior else "",
+        target_prior=prior.offset if prior else None,
+        target_prior_metadata=prior.metadata if prior else "",
         decision=decision,
         target_offset=placed.target_offset if placed else None,
         method=placed.method if placed else None,
@@ -145,13 +153,13 @@ def _row(facts: RowFacts, decision: Decision, placed: Place | None, reason: str,
         reason=reason,
         sentence=sentence,
         lower_kind=placed.lower_kind if placed else "",
-        lower_source_offset=lower[0] if lower else None,
-        lower_target_offset=lower[1] if lower else None,
-        upper_source_offset=upper[0] if upper else None,
-        upper_target_offset=upper[1] if upper else None,
-        checkpoint_source_offset=facts.checkpoint.source_offset if facts.checkpoint else None,
-        checkpoint_target_offset=facts.checkpoint.target_offset if facts.checkpoint else None,
-        equality=str(facts.equality or "") if placed and placed.why else "",
+        lower_source_offset=lower_source,
+        lower_target_offset=lower_target,
+        upper_source_offset=upper_source,
+        upper_target_offset=upper_target,
+        checkpoint_source_offset=checkpoint_source,
+        checkpoint_target_offset=checkpoint_target,
+        equality=str(shared.equality or "") if placed and placed.why else "",
         why=placed.why if placed else "",
         missing_on_target=placed.missing if placed else None,
         target_metadata=_carried(facts, placed),

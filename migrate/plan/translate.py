@@ -14,14 +14,12 @@ from migrate.match.equality import Equality
 from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import Matched, OffsetPair, Unmatched, Why, WhyUnmatched
 from migrate.mm2.chain import Window, lower_end, rereads_estimate
-from migrate.mm2.topics import CheckpointRecord
 from migrate.model import (
     LOG_START,
     PROVEN_SYNC,
     Commit,
     Failure,
     Grade,
-    GroupPartition,
     LogRange,
     Method,
     OffsetSync,
@@ -36,52 +34,35 @@ from migrate.survey.policies import (
     PARTITION_MISSING,
     SOURCE_TOPIC_MISSING,
     TOPIC_MISSING,
+    Policies,
 )
 from migrate.text import capital, many
 
 TRANSLATED = "translated"
 
 
-class RowFacts(NamedTuple):
-    """All that is known of one committed offset. A tuple, as a place is: a plan makes as many as it has rows.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds for every row of a plan. `syncs_read` is False where no offset sync could be read.
 
-    `commit` is None for a partition the group never committed. `source_log` is None while the source is
-    down, or where its topic is gone; a `Failure` where the cluster did not report it. `target_partitions` is
-    None where the target has no such topic. `not_replicated` is "" or says why MM2 does not copy the topic.
-    `checkpoint` is a number to compare with, and the last resort when the source is gone.
-    `answer` is what comparing the records gave, None where nothing was compared; `equality` is what their
-    topic's records had to agree in, None where that is not known. In a plan of commits as of an earlier time,
-    `live_source_offset` is what is committed now, and `missing_then` why there is no commit of then, as a code of
-    `UNTRANSLATABLE_REASONS`, "" where there is one. `target_group` is as in a row. With `by_timestamp` no sync was
-    asked for.
+    With `by_timestamp` no sync was asked for, whatever was read.
     """
 
-    key: GroupPartition
-    target_topic: str
-    commit: Commit | None
-    source_log: LogRange | Failure | None
-    target_log: LogRange | Failure | None
-    target_partitions: int | None
-    not_replicated: str
-    prior: Commit | None
-    around: Window
-    checkpoint: CheckpointRecord | None
-    # False where no offset syncs could be read at all: then, with the source down, only the checkpoint says where.
+    policies: Policies
+    source_down: bool = False
     syncs_read: bool = True
     by_timestamp: bool = False
-    answer: Matched | Unmatched | None = None
-    equality: Equality | None = None
-    live_source_offset: int | None = None
-    missing_then: str = ""
-    target_group: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PartitionFacts:
     """What the rows of one partition share: thousands of groups may read it.
 
-    `window_at` gives the window around a committed offset that no records place, `NO_WINDOW` where none was asked for.
-    The other fields are those of `RowFacts`.
+    `target` is its copy. `source_log` is None while the source is down, or where its topic is gone; a `Failure` where
+    the cluster did not report it. `target_partitions` is None where the target has no such topic. `not_replicated` is
+    "" or says why MM2 does not copy the topic. `places` is what comparing the records gave for each committed offset
+    that was compared; `window_at` gives the window around one that no records place, `NO_WINDOW` where none was asked
+    for. `equality` is what the topic's records had to agree in, None where that is not known.
     """
 
     target: TopicPartition
@@ -92,6 +73,30 @@ class PartitionFacts:
     places: PlaceTable
     window_at: Callable[[int], Window]
     equality: Equality | None
+
+
+class RowFacts(NamedTuple):
+    """All that is known of one committed offset. A tuple, as a place is: a plan makes as many as it has rows.
+
+    `shared` is what is known of its partition. `commit` is None for a partition the group never committed. `answer` is
+    what comparing the records gave, None where nothing was compared; `around` the window of syncs, `NO_WINDOW` where
+    none was asked for. `checkpoint` is MM2's newest, its source and target offset: a number to compare with, and the
+    last resort when the source is gone. In a plan of commits as of an earlier time, `live_source_offset` is what is
+    committed now, and `missing_then` why there is no commit of then, as a code of `UNTRANSLATABLE_REASONS`, "" where
+    there is one. `target_group` is as in a row.
+    """
+
+    group: str
+    source: TopicPartition
+    shared: PartitionFacts
+    commit: Commit | None
+    answer: Matched | Unmatched | None
+    around: Window
+    prior: Commit | None
+    checkpoint: OffsetPair | None
+    live_source_offset: int | None = None
+    missing_then: str = ""
+    target_group: str = ""
 
 
 class Place(NamedTuple):
@@ -131,43 +136,42 @@ _MISSING_THEN = {
 }
 
 
-def place(facts: RowFacts, source_down: bool) -> Place | Nowhere:  # noqa: PLR0911 - the laws in their order
+def place(facts: RowFacts, rules: Rules) -> Place | Nowhere:  # noqa: PLR0911 - the laws in their order
     """Return where the commit belongs on the target, or why no law says."""
-    key = facts.key
+    shared, source = facts.shared, facts.source
     if facts.missing_then:
         return Nowhere(facts.missing_then, _MISSING_THEN[facts.missing_then])
-    if facts.not_replicated:
-        return Nowhere(NOT_REPLICATED, facts.not_replicated)
-    if facts.target_partitions is None:
-        return Nowhere(TOPIC_MISSING, f"The target has no topic {facts.target_topic}.")
-    if key.partition >= facts.target_partitions:
+    if shared.not_replicated:
+        return Nowhere(NOT_REPLICATED, shared.not_replicated)
+    if shared.target_partitions is None:
+        return Nowhere(TOPIC_MISSING, f"The target has no topic {shared.target.topic}.")
+    if source.partition >= shared.target_partitions:
         return Nowhere(
             PARTITION_MISSING,
-            f"The target's {facts.target_topic} has {facts.target_partitions} partitions: "
-            f"there is no partition {key.partition}.",
+            f"The target's {shared.target.topic} has {shared.target_partitions} partitions: "
+            f"there is no partition {source.partition}.",
         )
-    if not isinstance(facts.target_log, LogRange):
-        return not_visible("target", facts.target_log)
-    if source_down:
-        return _without_source(facts, facts.target_log)
-    if isinstance(facts.source_log, Failure):
-        return not_visible("source", facts.source_log)
-    if facts.source_log is None:
-        return Nowhere(SOURCE_TOPIC_MISSING, f"The source no longer has {key.topic}-{key.partition}.")
-    if facts.commit is None:
-        return Nowhere(NO_CHECKPOINT, "There is no committed offset.")
-    if facts.commit.offset > facts.source_log.end:
+    if not isinstance(shared.target_log, LogRange):
+        return not_visible("target", shared.target_log)
+    if rules.source_down:
+        return _without_source(facts, rules, shared.target_log)
+    if isinstance(shared.source_log, Failure):
+        return not_visible("source", shared.source_log)
+    if shared.source_log is None:
+        return Nowhere(SOURCE_TOPIC_MISSING, f"The source no longer has {source}.")
+    assert facts.commit is not None, "only with the source down is a place without a commit translated"
+    if facts.commit.offset > shared.source_log.end:
         return Nowhere(
             BEYOND_LOG_END,
             f"The group's committed offset {facts.commit.offset} lies beyond the source's end "
-            f"{facts.source_log.end} (last stable offset): the topic was re-created or truncated, "
+            f"{shared.source_log.end} (last stable offset): the topic was re-created or truncated, "
             "or a transaction is open.",
         )
     if isinstance(facts.answer, Matched):
-        return _by_records(facts.answer, facts.commit.offset, facts.target_log)
+        return _by_records(facts.answer, facts.commit.offset, shared.target_log)
     if isinstance(facts.answer, Unmatched):
-        return _by_guarded_window(facts, facts.answer, facts.commit.offset, facts.target_log)
-    return _by_window(facts, facts.around, facts.commit.offset, facts.target_log)
+        return _by_guarded_window(facts, rules, facts.answer, facts.commit.offset, shared.target_log)
+    return _by_window(facts, rules, facts.around, facts.commit.offset, shared.target_log)
 
 
 def not_visible(side: str, why: Failure | None) -> Nowhere:
@@ -251,12 +255,12 @@ _WHY = {
 }
 
 
-def _by_window(facts: RowFacts, around: Window, source_committed: int, target_log: LogRange) -> Place:
+def _by_window(facts: RowFacts, rules: Rules, around: Window, source_committed: int, target_log: LogRange) -> Place:
     """Place a row at its window's lower end (Law 2), without a guard."""
     target_offset = lower_end(around, source_committed, target_log)
     if around.lower is None:
-        none = "no sync lies at or below the committed offset" if facts.syncs_read else "there is no offset sync"
-        if facts.by_timestamp:
+        none = "no sync lies at or below the committed offset" if rules.syncs_read else "there is no offset sync"
+        if rules.by_timestamp:
             none = "no sync counts with --by timestamp"
         kind, why = LOG_START, f"{none}: the target's log start"
     elif around.lower.target_offset < target_log.start:
@@ -270,7 +274,7 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
             f"{around.lower.target_offset}: the offset after it"
         )
     method = Method.SYNC if around.lower and target_offset == around.lower.target_offset else Method.WINDOW
-    source_log = facts.source_log if isinstance(facts.source_log, LogRange) else None
+    source_log = facts.shared.source_log if isinstance(facts.shared.source_log, LogRange) else None
     return Place(
         target_offset,
         method,
@@ -284,14 +288,16 @@ def _by_window(facts: RowFacts, around: Window, source_committed: int, target_lo
     )
 
 
-def _by_guarded_window(facts: RowFacts, answer: Unmatched, source_committed: int, target_log: LogRange) -> Place:
+def _by_guarded_window(
+    facts: RowFacts, rules: Rules, answer: Unmatched, source_committed: int, target_log: LogRange
+) -> Place:
     """Place a row that records could not place: the smaller of the window's lower end and the guard (Law 2)."""
     around = facts.around
     if answer.lower is not None:
         around = Window(OffsetSync(0, *answer.lower), around.upper)
     elif answer.refuted:
         around = Window(None, around.upper)
-    placed = _by_window(facts, around, source_committed, target_log)
+    placed = _by_window(facts, rules, around, source_committed, target_log)
     if answer.refuted:
         placed = placed._replace(sentence="The nearest sync names two records that differ: the target's log start.")
     if answer.lower is not None and placed.lower_kind == "sync":
@@ -327,38 +333,37 @@ def why_text(why: str) -> str:
     return next((text for code, text in _WHY.items() if code == why), "") or f"{_UNMATCHED.get(why, NOT_COMPARED)}."
 
 
-def _without_source(facts: RowFacts, target_log: LogRange) -> Place | Nowhere:
+def _without_source(facts: RowFacts, rules: Rules, target_log: LogRange) -> Place | Nowhere:
     """Place a row from the target alone (docs/translation.md, "Source gone"): the smaller of two hints."""
-    hint = facts.checkpoint
-    if hint is None:
+    if facts.checkpoint is None:
         return Nowhere(NO_CHECKPOINT, "The source is down, and MM2 left no checkpoint for this partition.")
-    if facts.syncs_read:
+    hint_source, hint_target = facts.checkpoint
+    if rules.syncs_read:
         # An empty chain speaks too: MM2 wrote syncs, and later ones contradict all that this checkpoint rests on.
-        by_window = lower_end(facts.around, hint.source_offset, target_log)
-        if by_window < hint.target_offset:
-            placed = _by_window(facts, facts.around, hint.source_offset, target_log)
+        by_window = lower_end(facts.around, hint_source, target_log)
+        if by_window < hint_target:
+            placed = _by_window(facts, rules, facts.around, hint_source, target_log)
             sentence = f"Source down; {placed.sentence[:1].lower()}{placed.sentence[1:]}"
             return placed._replace(reason="source-down", sentence=sentence)
-    if not target_log.start <= hint.target_offset <= target_log.end:
+    if not target_log.start <= hint_target <= target_log.end:
         return Nowhere(
             "inside-target-log",
-            f"MM2's checkpoint says {hint.target_offset}, outside the target's log "
-            f"[{target_log.start}, {target_log.end}].",
+            f"MM2's checkpoint says {hint_target}, outside the target's log [{target_log.start}, {target_log.end}].",
             always_blocks=True,
         )
     committed = facts.commit.offset if facts.commit else None
     return Place(
-        hint.target_offset,
+        hint_target,
         Method.CHECKPOINT,
         Grade.ESTIMATED,
         "source-down",
-        f"Source down; MM2's newest checkpoint (source {hint.source_offset}) says {hint.target_offset}.",
+        f"Source down; MM2's newest checkpoint (source {hint_source}) says {hint_target}.",
         "checkpoint",
         sync_pair(facts.around.lower),
         sync_pair(facts.around.upper),
         rereads_estimate=None
         if committed is None
-        else rereads_estimate(facts.around, committed, hint.target_offset, None, target_log),
+        else rereads_estimate(facts.around, committed, hint_target, None, target_log),
     )
 
 

@@ -8,19 +8,18 @@ from migrate.mm2.chain import Window
 from migrate.model import (
     Commit,
     Decision,
-    GroupPartition,
     GroupState,
     LogRange,
     OffsetSync,
     TopicPartition,
 )
-from migrate.plan.rows import build_row, with_blocks
-from migrate.plan.translate import RowFacts
+from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
+from tests.unit.rowfacts import row_of
 
 
 def shape(wanted="checkpoint", found=True, named=False, **counts):
@@ -75,11 +74,12 @@ def facts(**changes):
 
 
 def row(group="g", topic="t", partition=0, policies=None, **changes):
-    known = RowFacts(
-        GroupPartition(group, topic, partition), f"A.{topic}", Commit(50), LogRange(0, 100), LogRange(0, 100), 2,
-        "", None, Window(OffsetSync(0, 40, 40), None), None,
-    )  # fmt: skip
-    return build_row(known._replace(**changes), policies or Policies(), False)
+    known = {
+        "commit": Commit(50), "source_log": LogRange(0, 100), "target_log": LogRange(0, 100), "target_partitions": 2,
+        "around": Window(OffsetSync(0, 40, 40), None), "checkpoint": None, "equality": None,
+    }  # fmt: skip
+    places = {"source": TopicPartition(topic, partition), "target": TopicPartition(f"A.{topic}", partition)}
+    return row_of(policies, group=group, **places, **known | changes)
 
 
 ROWS = PlanRows.of((row("g", "t"), row("h", "u")))

@@ -3,8 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.mm2.checkpoint_table import CheckpointTable, WrittenCheckpoints, checkpoint_offsets, of_topics
+from migrate.mm2.checkpoint_table import (
+    CheckpointTable,
+    WrittenCheckpoints,
+    checkpoint_offsets,
+    checkpoints_at,
+    of_topics,
+)
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
+from migrate.model import TopicPartition
 
 OFFSETS = st.integers(0, 2**63 - 1)
 # Partition, whether it is a tombstone, the offsets, the timestamp, metadata.
@@ -40,6 +47,11 @@ def test_the_newest_of_each_key_counts_and_a_tombstone_takes_it_away(written, ra
             sources, targets = checkpoint_offsets(latest, *place, [5, 0, 3])
             assert sources == [record and record.source_offset for record in found]
             assert targets == [record and record.target_offset for record in found]
+        copies = [TopicPartition(topic, n) for topic in ("A.orders", "A.bills") for n in (5, 0, 3)]
+        found = [plain.get(CheckpointKey("g", *copy)) for copy in copies]
+        assert checkpoints_at(latest, "g", copies) == [
+            record and (record.source_offset, record.target_offset) for record in found
+        ]
 
 
 def test_what_nobody_wrote_about_is_not_there() -> None:

@@ -4,16 +4,12 @@ import pytest
 
 from migrate.match.protocol import Matched, Why
 from migrate.mm2.chain import Window
-from migrate.mm2.topics import CheckpointRecord
-from migrate.model import Commit, Decision, Failure, Grade, GroupPartition, LogRange, Method, OffsetSync
-from migrate.plan.rows import build_row, uncommitted_row, with_blocks
+from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync, TopicPartition
+from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies, Rewind, Untranslatable
-from tests.unit.rowfacts import ABOVE, FACTS
-
-
-def row(policies: Policies | None = None, source_down: bool = False, **changes):
-    return build_row(FACTS._replace(**changes), policies or Policies(), source_down)
+from tests.unit.rowfacts import ABOVE
+from tests.unit.rowfacts import row_of as row
 
 
 def test_a_commit_between_two_syncs_is_set_behind_the_lower_one_and_graded_estimated():
@@ -48,7 +44,7 @@ def test_a_commit_behind_the_sources_retention_is_still_owed_what_the_target_has
     ("changes", "reason"),
     [
         ({"target_partitions": None, "target_log": None}, "target-topic-missing"),
-        ({"key": GroupPartition("g", "t", 3), "target_log": None}, "target-partition-missing"),
+        ({"source": TopicPartition("t", 3), "target_log": None}, "target-partition-missing"),
         ({"not_replicated": "MM2's filter does not take t."}, "topic-not-replicated"),
         ({"commit": Commit(1001)}, "commit-beyond-log-end"),
         ({"source_log": None}, "source-topic-missing"),
@@ -147,8 +143,7 @@ def test_an_offset_below_the_targets_log_is_set_as_any_that_lies_behind():
 
 
 def test_a_partition_that_was_never_committed_is_held_to_the_targets_log_too():
-    facts = FACTS._replace(commit=None, prior=Commit(4100))
-    made = uncommitted_row(facts, Policies(rewind=Rewind.KEEP))
+    made = row(Policies(rewind=Rewind.KEEP), commit=None, prior=Commit(4100))
     assert (made.decision, made.reason) == (Decision.BLOCK, "inside-target-log")
 
 
@@ -172,7 +167,7 @@ def test_an_offset_that_a_reviewer_chose_carries_no_metadata():
 
 
 def test_with_the_source_down_the_smaller_of_window_and_checkpoint_is_taken():
-    by_window = row(source_down=True, source_log=None, checkpoint=CheckpointRecord(150, 140, "", 1, 1))
+    by_window = row(source_down=True, source_log=None, checkpoint=(150, 140))
     assert (by_window.target_offset, by_window.method) == (111, Method.WINDOW)
     by_checkpoint = row(source_down=True, source_log=None)
     assert (by_checkpoint.target_offset, by_checkpoint.method) == (105, Method.CHECKPOINT)
@@ -203,13 +198,13 @@ def test_with_the_source_down_and_no_checkpoint_the_row_is_untranslatable():
 
 
 def test_an_uncommitted_partition_is_set_to_the_target_log_start():
-    made = uncommitted_row(FACTS._replace(commit=None, target_log=LogRange(4, 9)), Policies())
+    made = row(commit=None, target_log=LogRange(4, 9))
     assert (made.decision, made.target_offset, made.method) == (Decision.SET, 4, Method.EXPLICIT)
 
 
 def test_a_log_that_could_not_be_read_is_never_taken_for_a_missing_partition():
-    facts = FACTS._replace(commit=None, target_log=Failure("LEADER_NOT_AVAILABLE", "no leader"))
-    made = uncommitted_row(facts, Policies(untranslatable=Untranslatable.SKIP))
+    unread = Failure("LEADER_NOT_AVAILABLE", "no leader")
+    made = row(Policies(untranslatable=Untranslatable.SKIP), commit=None, target_log=unread)
     assert (made.decision, made.reason) == (Decision.BLOCK, "log-not-visible")
 
 
@@ -221,9 +216,9 @@ def test_an_offset_chosen_by_a_reviewer_counts_all_that_will_be_read_from_there(
 def test_one_blocked_row_blocks_its_whole_group_and_no_other():
     rows = [
         row(),
-        row(key=GroupPartition("g", "t", 1), target_partitions=1, target_log=None),
-        row(key=GroupPartition("g", "u", 0), target_topic="A.u"),
-        row(key=GroupPartition("other", "t", 0)),
+        row(source=TopicPartition("t", 1), target_partitions=1, target_log=None),
+        row(source=TopicPartition("u", 0), target=TopicPartition("A.u", 0)),
+        row(group="other"),
     ]
     laid = {r.key: r for r in with_blocks(PlanRows.of(rows), {})}
     assert laid["g", "t", 0].decision is Decision.BLOCK and laid["g", "t", 0].reason == "group-blocked"

@@ -5,22 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.match.comparison import Limits
-from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.mm2.chain import Window
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
-from migrate.plan.rows import build_row
-from migrate.plan.translate import Place, place
+from migrate.plan.translate import Place, Rules, place
 from migrate.survey.policies import Policies, Rewind
 from tests.fakes import FakeComparer
 from tests.unit.planscene import planned, world
-from tests.unit.rowfacts import FACTS
+from tests.unit.rowfacts import facts_with, row_of
 
 BOUNDED = [why for why in Why if why is not Why.PROVEN]
 
 
 def placed(answer, **changes) -> Place:
-    found = place(FACTS._replace(answer=answer, equality=Equality.ALL, **changes), False)
+    found = place(facts_with(answer=answer, **changes), Rules(Policies()))
     assert isinstance(found, Place)
     return found
 
@@ -128,17 +126,15 @@ def test_a_proven_sync_below_takes_the_place_of_the_nearest_unproven_one():
 
 
 def test_a_matched_row_is_subject_to_the_same_policies_as_any_other():
-    ahead = build_row(FACTS._replace(answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(), False)
+    ahead = row_of(answer=Matched(160, Why.PROVEN, 0), prior=Commit(170))
     assert (ahead.decision, ahead.reason, ahead.why, ahead.grade) == (
         Decision.BLOCK, "rewind", "proven", Grade.EXACT,
     )  # fmt: skip
-    kept = build_row(
-        FACTS._replace(answer=Matched(160, Why.PROVEN, 0), prior=Commit(170)), Policies(rewind=Rewind.KEEP), False
-    )
+    kept = row_of(Policies(rewind=Rewind.KEEP), answer=Matched(160, Why.PROVEN, 0), prior=Commit(170))
     assert (kept.decision, kept.reason) == (Decision.KEEP, "ahead-kept")
 
 
 def test_what_no_law_translates_stays_so_whatever_was_compared():
     answer = Matched(160, Why.PROVEN, 0)
-    row = build_row(FACTS._replace(answer=answer, source_log=Failure("X", "y")), Policies(), False)
+    row = row_of(answer=answer, source_log=Failure("X", "y"))
     assert (row.reason, row.why, row.missing_on_target, row.equality) == ("log-not-visible", "", None, "")
