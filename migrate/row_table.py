@@ -145,11 +145,6 @@ class GroupRows(_MadeRows):
             for name, column in zip(ROW_FIELDS, self._columns, strict=True)
         )
 
-    def shared(self, known: Known) -> "GroupRows":
-        """Return the same rows, with what `known` holds already in place of what is equal to it."""
-        named = zip(ROW_FIELDS, self._columns, strict=True)
-        return self._with(column if name in _CODES else _known(column, known) for name, column in named)
-
     def _with(self, columns: Iterable[Sequence[Any]]) -> "GroupRows":
         rows = GroupRows.__new__(GroupRows)
         rows._columns, rows._count = tuple(columns), self._count

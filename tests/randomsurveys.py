@@ -45,8 +45,7 @@ from migrate.survey.survey import (
 )
 from migrate.survey.topic_commits import with_missing
 
-PASSWORD = "hidden-from-everybody"
-PROPERTIES = {"bootstrap.servers": "x:1", "sasl.jaas.config": f'x.PlainLoginModule required password="{PASSWORD}";'}
+PROPERTIES = {"bootstrap.servers": "x:1"}
 FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")
 TOPICS = ("orders", "orders-1", "名前", "__consumer_offsets")
 LENGTH = 1_000

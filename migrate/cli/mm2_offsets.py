@@ -18,8 +18,8 @@ def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[lis
     if not flow.by_mm2:
         raise UsageError("--replicator any: there is no MM2 whose positions could be shown.", "Omit the option.")
     filters = Filters.from_options(topics=options["topics"], exclude_topics=options["exclude_topics"])
-    with plan_edges(flow, options["source_down"], progress, options) as edges:
-        stores = read_stores(flow, edges.clusters, filters, Timer(SystemClock(), progress))
+    with plan_edges(flow, options["source_down"], progress, options) as clusters:
+        stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
     if options["form"] == "json":
         lines = list(stores_document(stores, flow))
     else:

@@ -227,8 +227,8 @@ def _failed(name: str, error: MigrateError) -> MadePlan:
 def _made(asked: _Asked, edges_of: EdgesOf, progress: LineProgress) -> MadePlan:
     name, request = asked.flow.name, asked.request
     try:
-        with edges_of(request.flow, request.source_down, asked.options) as edges:
-            plan = made_plan(request, edges, asked.out, progress)
+        with edges_of(request.flow, request.source_down, asked.options) as clusters:
+            plan = made_plan(request, clusters, asked.out, progress)
     except MigrateError as error:
         return _failed(name, error)
     text, _ = verdict(plan, totals(plan))

@@ -6,14 +6,15 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from migrate.cli.plan_wiring import PlanEdges, PlanFlow, edges_over, plan_wishes
+from migrate.cli.plan_wiring import PlanFlow, edges_over, plan_wishes
 from migrate.cli.wiring import parse_spark_conf
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.spark.background import LentSpark, background_spark
 from migrate.survey.source_memory import SourceMemory
+from migrate.survey.survey import Clusters
 
-EdgesOf = Callable[[Flow, bool, Mapping[str, Any]], AbstractContextManager[PlanEdges]]
+EdgesOf = Callable[[Flow, bool, Mapping[str, Any]], AbstractContextManager[Clusters]]
 """Gives what one of several plans reads through: of its flow, whether the source is down, and its options."""
 
 
@@ -31,17 +32,15 @@ def edges_of_several_plans(
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
 
         @contextmanager
-        def edges_of(flow: Flow, source_down: bool, of_plan: Mapping[str, Any]) -> Iterator[PlanEdges]:
+        def edges_of(flow: Flow, source_down: bool, of_plan: Mapping[str, Any]) -> Iterator[Clusters]:
             asked = PlanFlow.of(flow, source_down, of_plan)
             with closing(asked):
-                edges = edges_over(asked, LentSpark(spark), wishes, progress, of_plan)
-                reader = edges.clusters.source_commits
+                clusters = edges_over(asked, LentSpark(spark), wishes, progress, of_plan)
+                reader = clusters.source_commits
                 if reader is None:
-                    yield edges
+                    yield clusters
                     return
                 memory = memories[frozenset(flow.source.properties.items())]
-                yield replace(
-                    edges, clusters=replace(edges.clusters, memory=memory, source_commits=memory.reader(reader))
-                )
+                yield replace(clusters, memory=memory, source_commits=memory.reader(reader))
 
         yield edges_of

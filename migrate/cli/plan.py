@@ -9,7 +9,7 @@ from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of, limits_of
-from migrate.cli.plan_wiring import PlanEdges, plan_edges
+from migrate.cli.plan_wiring import plan_edges
 from migrate.cli.position_options import positions_of
 from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
@@ -20,7 +20,7 @@ from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.ports import Progress
 from migrate.survey.names import with_names
 from migrate.survey.policies import CommitsFrom, Policies
-from migrate.survey.survey import PlanRequest
+from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import many
 
@@ -32,8 +32,8 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
     """
     refuse_out(out)
     request = request_of(flow, policies, options)
-    with plan_edges(request.flow, request.source_down, progress, options) as edges:
-        return made_plan(request, edges, out, progress)
+    with plan_edges(request.flow, request.source_down, progress, options) as clusters:
+        return made_plan(request, clusters, out, progress)
 
 
 def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> PlanRequest:
@@ -77,13 +77,13 @@ def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> Pl
     )
 
 
-def made_plan(request: PlanRequest, edges: PlanEdges, out: Path, progress: Progress) -> Plan:
+def made_plan(request: PlanRequest, clusters: Clusters, out: Path, progress: Progress) -> Plan:
     """Read what a plan needs, decide its rows, and write it."""
-    clock, request = SystemClock(), with_names(request, edges.clusters)
-    survey = take_survey(request, edges.clusters, clock, progress)
+    clock, request = SystemClock(), with_names(request, clusters)
+    survey = take_survey(request, clusters, clock, progress)
     held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
     progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
-    plan = plan_of(request, survey, clock.now_ms(), edges.decider)
+    plan = plan_of(request, survey, clock.now_ms())
     progress.step(f"writing {out}")
     # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
     write_plan(plan, out)

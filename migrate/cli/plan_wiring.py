@@ -17,10 +17,8 @@ from migrate.mm2.flow import Flow
 from migrate.mm2.secrets import secret_values
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
-from migrate.plan.decide import HERE, RowDecider
 from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.background import BackgroundSpark, LentSpark, SparkPurpose, Wishes, background_spark
-from migrate.spark.decider import SparkDecider
 from migrate.spark.java_client import JavaClient
 from migrate.survey.mm2_topics import pinned_log
 from migrate.survey.offsets_export import pin_offsets_topic
@@ -32,16 +30,8 @@ from migrate.survey.survey import Clusters
 MOST_FOR_SMALL = 500_000
 
 
-@dataclass(frozen=True)
-class PlanEdges:
-    """What `plan` reads through, and what decides its rows."""
-
-    clusters: Clusters
-    decider: RowDecider
-
-
 @contextmanager
-def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]) -> Iterator[PlanEdges]:
+def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]) -> Iterator[Clusters]:
     """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end.
 
     `options` are those of the command: `request_timeout`, `master`, `spark_conf` and what else `plan` has of sources.
@@ -90,7 +80,7 @@ def edges_over(
     wishes: Wishes,
     progress: Progress,
     options: Mapping[str, Any],
-) -> PlanEdges:
+) -> Clusters:
     """Return what a plan reads through; a Spark that has not started yet is told how much there is to read."""
     flow, source, target = asked.flow, asked.source, asked.target
     reads_topic = bool(options.get("commits_as_of")) or options.get("commits_from") == CommitsFrom.CONSUMER_OFFSETS
@@ -100,18 +90,14 @@ def edges_over(
         is_small = _is_small(flow, source, target) and not (reads_topic and _has_long_offsets_topic(source))
         wishes.settle(SparkPurpose(is_small, compares))
 
-    def decides_here(why: str) -> None:
-        progress.step(f"deciding rows on this machine, since Spark's tasks did not ({why})")
-
-    decider = SparkDecider(spark, spark.end, decides_here)
-    clusters = replace(_plan_clusters(flow, *asked.sides, source, target, spark, decider), begin=begin)
+    clusters = replace(_plan_clusters(flow, *asked.sides, source, target, spark), begin=begin)
     if reads_topic:
         from migrate.spark.topic_commits import SparkTopicCommits
 
         clusters = replace(clusters, offsets_topic=SparkTopicCommits(spark, asked.sides[0].java))
     if options.get("position_files") or options.get("spark_checkpoints"):
         clusters = replace(clusters, held_positions=HolderReader(spark))
-    return PlanEdges(clusters, decider)
+    return clusters
 
 
 def _is_small(flow: Flow, source: ClusterAdmin | None, target: ClusterAdmin) -> bool:
@@ -138,7 +124,7 @@ def _has_long_offsets_topic(source: ClusterAdmin | None) -> bool:
 
 def _plan_clusters(
     flow: Flow, source: Endpoint, target: Endpoint, source_admin: ClusterAdmin | None, target_admin: ClusterAdmin,
-    spark: BackgroundSpark | LentSpark, decider: SparkDecider,
+    spark: BackgroundSpark | LentSpark,
 ) -> Clusters:  # fmt: skip
     from migrate.kafka.record_reader import RecordReader
     from migrate.spark.comparer import SparkComparer
@@ -153,17 +139,12 @@ def _plan_clusters(
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
         return SparkComparer(spark, lambda: mirror.chains, readers)
 
-    def records_read(rows: int) -> None:
-        if not decider.takes(rows):
-            spark.end_session()
-
     def all_read() -> None:
         for reader in (source_commits, target_commits, positions):
             if reader is not None:
                 with suppress(Exception):  # a JVM that is gone has nothing to close, and we have all its answers
                     reader.close()
-        if not decider.is_awaited:
-            spark.end()
+        spark.end()
 
     deadline = target.deadline_seconds
     source_down = source_admin is None
@@ -188,7 +169,7 @@ def _plan_clusters(
         target_groups=target.group_facts(),
         commits_ready=spark.machine,
         records_ready=spark,
-        records_read=records_read,
+        records_read=spark.end_session,
         all_read=all_read,
     )
 
@@ -197,14 +178,12 @@ def _plan_clusters(
 class CompareEdges:
     """What `groups compare` looks through; `records` reads the target's log, and is None where none are to be read.
 
-    `unread_syncs` tells how many offset syncs at the beginning of a long topic were left unread. `decider` decides the
-    rows.
+    `unread_syncs` tells how many offset syncs at the beginning of a long topic were left unread.
     """
 
     clusters: Clusters
     records: LogReader | None
     unread_syncs: Callable[[], int]
-    decider: RowDecider = HERE
 
 
 @contextmanager
@@ -219,7 +198,7 @@ def compare_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping
         return
     target = endpoints(flow, options["request_timeout"])[1]
     with (
-        plan_edges(flow, False, progress, options) as edges,
+        plan_edges(flow, False, progress, options) as clusters,
         closing(RecordReader(target.kafka, target.deadline_seconds, flow.target_isolation_level)) as records,
     ):
-        yield CompareEdges(edges.clusters, records, lambda: 0, edges.decider)
+        yield CompareEdges(clusters, records, lambda: 0)

@@ -23,7 +23,6 @@ from migrate.inventory.only_on_target import committed_after, only_on_target
 from migrate.match.protocol import Why
 from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope, lag
 from migrate.plan.build import judged
-from migrate.plan.decide import HERE, RowDecider
 from migrate.row_table import PlanRows
 from migrate.survey.other_log import OtherLog, OtherTopic
 from migrate.survey.policies import Policies, Rewind
@@ -63,13 +62,11 @@ class TranslatedCommits:
                 yield Stretch(row.target_partition, start, end)
 
 
-def translated_commits(
-    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider = HERE
-) -> TranslatedCommits:
-    """Translate every commit of a survey, with policies that choose nothing; with any `decider` the same way."""
+def translated_commits(request: PlanRequest, survey: Survey, now_ms: int) -> TranslatedCommits:
+    """Translate every commit of a survey, with policies that choose nothing."""
     # With another choice, a commit further on the target would block the translation that it is compared with.
     policies = Policies(rewind=Rewind.SET)
-    return TranslatedCommits(*judged(replace(request, policies=policies), survey, now_ms, decider))
+    return TranslatedCommits(*judged(replace(request, policies=policies), survey, now_ms))
 
 
 def comparison_of(

@@ -5,9 +5,7 @@ A dictionary of them takes several times the memory, and each of its values is p
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import repeat
-from operator import itemgetter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar, overload
 
 from migrate.match.protocol import Matched, Unmatched, Why
@@ -65,20 +63,6 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
         """What the records place."""
         return self._matched
 
-    def of_commits(self, committed: Collection[int]) -> "PlaceTable":
-        """Return the places of these committed offsets alone; of those that have none, nothing."""
-        mine, wanted = self._matched, sorted(committed)
-        places = list(map(bisect_left, repeat(mine.committed), wanted))
-        found = [
-            at
-            for at, offset in zip(places, wanted, strict=True)
-            if at < len(mine.committed) and mine.committed[at] == offset
-        ]
-        part = PlaceTable({offset: self._unmatched[offset] for offset in wanted if offset in self._unmatched})
-        if found:
-            part._matched = MatchedColumns(*map(array, _TYPES, (_items(column, found) for column in mine)))
-        return part
-
     def whys(self) -> set[Why]:
         """Return why the matched ones are where they are."""
         return {WHYS[code] for code in set(self._matched.codes)}
@@ -129,8 +113,3 @@ def is_matched(places: Mapping[int, Matched | Unmatched], committed: int) -> boo
 def _numbers(place: Matched) -> tuple[int, ...]:
     lower, upper = place.lower or _NO_PAIR, place.upper or _NO_PAIR
     return (place.target_offset, place.rereads_at_most, place.missing_on_target, *lower, *upper)
-
-
-def _items(column: Sequence[int], places: Sequence[int]) -> Sequence[int]:
-    # One place alone gives no tuple.
-    return itemgetter(*places)(column) if len(places) > 1 else (column[places[0]],)

@@ -78,13 +78,6 @@ class CheckpointTable(Mapping[CheckpointKey, CheckpointRecord]):
             columns.timestamps[at],
         )
 
-    def of_topics(self, topics: Iterable[tuple[str, str]]) -> "CheckpointTable":
-        """Return the checkpoints of these groups with these topics (the target's names) alone; nothing is copied."""
-        part = CheckpointTable(())
-        part._topics = {place: self._topics[place] for place in topics if place in self._topics}
-        part._count = sum(len(columns.at) for columns in part._topics.values())
-        return part
-
     def offsets(
         self, group: str, target_topic: str, partitions: Sequence[int]
     ) -> tuple[Sequence[int | None], Sequence[int | None]]:
@@ -124,16 +117,6 @@ def topics_with_checkpoints(latest: Mapping[CheckpointKey, CheckpointRecord]) ->
     if isinstance(latest, CheckpointTable):
         return latest.topics()
     return {(key.group, key.target_topic) for key in latest}
-
-
-def of_topics(
-    latest: Mapping[CheckpointKey, CheckpointRecord], topics: Iterable[tuple[str, str]]
-) -> CheckpointTable | Mapping[CheckpointKey, CheckpointRecord]:
-    """Return the checkpoints of these groups with these topics (the target's names) alone."""
-    if isinstance(latest, CheckpointTable):
-        return latest.of_topics(topics)
-    wanted = set(topics)
-    return {key: record for key, record in latest.items() if (key.group, key.target_topic) in wanted}
 
 
 def checkpoint_offsets(

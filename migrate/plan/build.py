@@ -15,7 +15,7 @@ from migrate.errors import UsageError
 from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
-from migrate.plan.decide import HERE, RowDecider, decide, undecided, undecided_positions
+from migrate.plan.decide import decide, undecided, undecided_positions
 from migrate.plan.header import flow_names, pinned_ranges, planned_activity, planned_states, reading_cost
 from migrate.plan.held import (
     counts_of_copies,
@@ -38,13 +38,10 @@ from migrate.survey.streams import Application, application, applications_of, in
 from migrate.survey.survey import ClusterSurvey, Mm2Records, PlanRequest, Survey, copy_of
 
 
-def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider = HERE) -> Plan:
-    """Translate every commit of the survey, run the checks, and lay their blocks over the rows.
-
-    The rows are the same with any `decider`.
-    """
+def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
+    """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
     flow = request.flow
-    facts, rows, of_groups = judged(request, survey, now_ms, decider)
+    facts, rows, of_groups = judged(request, survey, now_ms)
     held, of_holders = _judged_positions(request, survey, facts, of_groups)
     results = (*of_groups, *of_holders)
     keys = survey.keys
@@ -97,12 +94,10 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecid
     )
 
 
-def judged(
-    request: PlanRequest, survey: Survey, now_ms: int, decider: RowDecider = HERE
-) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
+def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
     """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
     # Each group is a table as soon as it is decided: a million rows need not be there at once.
-    rows = PlanRows(decider.decide(undecided(request, survey)))
+    rows = PlanRows(decide(undecided(request, survey)))
     facts = _check_facts(request, survey, now_ms)
     return facts, rows, checklist.run(facts, rows, request.policies)
 

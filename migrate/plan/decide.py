@@ -1,20 +1,15 @@
-"""What the rows of a plan are decided by, group by group, and the port through which others may decide. Pure.
-
-What is asked refers to the tables of a survey as they are; `Undecided.of_groups` takes the part that some groups need,
-which is what travels where another process decides. No settings of a cluster are in it.
-"""
+"""What the rows of a plan are decided by, group by group. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby
-from typing import Protocol
 
 from migrate.commit_table import CommitTable, GroupCommits, partitions_of_keys
 from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.chain import NO_WINDOW, Window
-from migrate.mm2.checkpoint_table import checkpoints_at, of_topics
+from migrate.mm2.checkpoint_table import checkpoints_at
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Commit, Commits, GroupPartition, Row, TopicPartition
@@ -62,59 +57,6 @@ class Undecided:
     partitions: Mapping[TopicPartition, PartitionFacts]
     checkpoints: Mapping[CheckpointKey, CheckpointRecord]
     groups: Iterable[GroupCase]
-
-    def of_groups(self, cases: tuple[GroupCase, ...]) -> "Undecided":
-        """Return what these groups need, and no more."""
-        committed: dict[TopicPartition, set[int]] = {}
-        topics: set[tuple[str, str]] = set()
-        for case in cases:
-            for place, offset in _offsets(case.commits):
-                committed.setdefault(place, set()).update(() if offset is None else (offset,))
-            copies = {place.topic: self.partitions[place].target.topic for place in case.commits}
-            topics.update((name, copy) for copy in copies.values() for name in case.checkpointed_as)
-        parts = {
-            place: replace(
-                facts,
-                places=facts.places.of_commits(offsets),
-                window_at=_held({at: window for at in offsets if (window := facts.window_at(at)) is not NO_WINDOW}),
-            )
-            for place, offsets in committed.items()
-            for facts in [self.partitions[place]]
-        }
-        return Undecided(self.rules, parts, of_topics(self.checkpoints, topics), cases)
-
-
-def _offsets(commits: Mapping[TopicPartition, Commit | None]) -> Iterable[tuple[TopicPartition, int | None]]:
-    if isinstance(commits, CommitTable):
-        return zip(commits.partitions, commits.offsets, strict=True)
-    return ((place, None if commit is None else commit.offset) for place, commit in commits.items())
-
-
-def _held(windows: Mapping[int, Window]) -> Callable[[int], Window]:
-    """Return what gives a window that is held; it travels."""
-    return partial(_window_of, windows)
-
-
-def _window_of(windows: Mapping[int, Window], committed: int) -> Window:
-    return windows.get(committed, NO_WINDOW)
-
-
-class RowDecider(Protocol):
-    """Decides the rows of many groups."""
-
-    def decide(self, asked: Undecided) -> Iterable[GroupRows]:
-        """Return each group's rows, in their order, as `decide` does."""
-
-
-class DecidedHere:
-    """Decides in this process."""
-
-    def decide(self, asked: Undecided) -> Iterable[GroupRows]:
-        """Return each group's rows."""
-        return decide(asked)
-
-
-HERE = DecidedHere()
 
 
 def decide(asked: Undecided) -> Iterator[GroupRows]:
@@ -232,7 +174,7 @@ def _facts_of_partitions(flow: Flow, survey: Survey) -> Callable[[TopicPartition
     def window_at(source: TopicPartition) -> Callable[[int], Window]:
         # Where records place every commit no window was asked for.
         if not windows:
-            return _held({})
+            return lambda committed: NO_WINDOW
         place = GroupPartition("", *source)
 
         def of_commit(committed: int) -> Window:

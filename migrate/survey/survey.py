@@ -83,8 +83,8 @@ class Clusters:
     `memory` has what an earlier plan of the same run has read of the source; None where the run makes one plan.
     `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
     there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
-    `records_read` is called after the last record was read, and positions a second time, with the number of rows that
-    are to be decided, `all_read` after everything was read. None where nothing takes long.
+    `records_read` is called after the last record was read, and positions a second time, `all_read` after everything
+    was read. None where nothing takes long.
     `target_names` are those that the target's edges put in place of the source's (`named`).
     """
 
@@ -104,7 +104,7 @@ class Clusters:
     begin: Callable[[], None] | None = None
     commits_ready: Callable[[], object] | None = None
     records_ready: Callable[[], object] | None = None
-    records_read: Callable[[int], None] | None = None
+    records_read: Callable[[], None] | None = None
     all_read: Callable[[], None] | None = None
     target_names: TargetNames = TargetNames()
 
@@ -127,10 +127,10 @@ class Clusters:
             self.source.topic_ids(wanted) if self.memory is None else self.memory.topic_ids(self.source, topics, wanted)
         )
 
-    def say_records_read(self, rows: int) -> None:
+    def say_records_read(self) -> None:
         """Call `records_read`, where there is one."""
         if self.records_read is not None:
-            self.records_read(rows)
+            self.records_read()
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     mm2, comparison, copy_ends = _read_records(by, first, pinned)
     # What reads positions a second time needs it still.
     if not request.positions:
-        clusters.say_records_read(len(pinned.keys))
+        clusters.say_records_read()
     hosted = hosted_ahead(clusters)
     source, target, group_facts = first.source, first.target, GroupFacts()
     growth: Mapping[TopicPartition, Growth | Failure] = {}
@@ -142,7 +142,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
     held = look_again(pinned.held, request, clusters, by.timer)
     if request.positions:
-        clusters.say_records_read(len(pinned.keys))
+        clusters.say_records_read()
     source, target = with_hidden(clusters, source, target, hosted, by.timer)
     if clusters.all_read is not None:
         clusters.all_read()

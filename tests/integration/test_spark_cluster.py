@@ -20,12 +20,7 @@ import pyspark
 import pytest
 
 import migrate
-from migrate.plan.decide import decide, undecided
-from migrate.row_table import PlanRows
-from migrate.spark.decider import SparkDecider, decided_in_tasks
-from migrate.spark.executors import refuse_lacking
 from migrate.spark.jars import connector_jars
-from migrate.spark.session import spark_session, stop_session
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import AnyLab
 from tests.integration.scene import Scene
@@ -33,7 +28,6 @@ from tests.lab.jars import java_executable
 from tests.lab.ports import HOST, free_ports
 from tests.lab.process import GuardedProcess
 from tests.lab.waiting import wait_until
-from tests.randomsurveys import random_survey
 from tests.seeds import new_seed
 
 pytestmark = pytest.mark.long
@@ -195,26 +189,6 @@ def test_an_executor_that_is_killed_in_mid_comparison_changes_nothing(
         assert "reading MM2's checkpoints" not in told.read_text().partition("] comparing")[2]
         here.judge(running.result())
     assert others
-
-
-def test_rows_that_a_cluster_decides_are_those_of_this_machine_also_where_an_executor_is_killed(
-    standalone: Standalone,
-) -> None:
-    request, survey = random_survey(1, "no-match", groups=2_000)
-    here = PlanRows(decide(undecided(request, survey)))
-    spark = spark_session(standalone.url, settings(standalone))
-    try:
-        refuse_lacking(spark)
-        decider = SparkDecider(lambda: spark, lambda: None, pytest.fail, least_rows=1)
-        assert decider.takes(len(here)), "it is not this machine's own"
-        rows = decided_in_tasks(spark, undecided(request, survey), pytest.fail, rows_per_part=200)
-        first = next(rows)
-        killed, *others = standalone.executors()
-        os.kill(killed, signal.SIGKILL)
-        there = PlanRows([first, *rows])
-    finally:
-        stop_session(spark)
-    assert here == there and others
 
 
 def test_executors_without_confluent_kafka_are_named_before_anything_is_read(

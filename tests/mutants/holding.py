@@ -143,11 +143,11 @@ HOLDING = (
         ("tests/unit/show/test_positions.py",),
     ),
     Mutant(
-        "large-plans-with-positions-decided-by-the-driver",
-        "A plan with positions says how many rows are to be decided too, so that a cluster can take them.",
+        "spark-ended-before-positions-are-read-again",
+        "Spark is not ended before positions are read a second time, which it may be needed for.",
         "migrate/survey/take.py",
-        "    if request.positions:\n        clusters.say_records_read(len(pinned.keys))\n",
-        "",
+        "    if not request.positions:\n        clusters.say_records_read()\n",
+        "    clusters.say_records_read()\n",
         ("tests/unit/plan/test_build.py",),
     ),
     Mutant(

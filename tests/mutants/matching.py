@@ -96,22 +96,6 @@ TABLES = (
         ("tests/unit/plan/test_usual_rows.py",),
     ),
     Mutant(
-        "windows-left-behind",
-        "Groups that are decided elsewhere have the syncs around their commits with them.",
-        "migrate/plan/decide.py",
-        "window_at=_held({at: window for at in offsets if (window := facts.window_at(at)) is not NO_WINDOW})",
-        "window_at=_held({})",
-        ("tests/unit/plan/test_decide.py",),
-    ),
-    Mutant(
-        "spark-ended-under-its-tasks",
-        "Spark lasts until its tasks have decided the rows.",
-        "migrate/cli/plan_wiring.py",
-        "        if not decider.takes(rows):\n            spark.end_session()\n",
-        "        spark.end_session()\n",
-        ("tests/unit/cli/test_wiring.py",),
-    ),
-    Mutant(
         "read-ranges-not-joined",
         "What was read in parts is known as a whole.",
         "migrate/match/partial_log.py",

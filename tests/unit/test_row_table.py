@@ -1,6 +1,5 @@
 """Rows as columns: nothing is lost on the way there and back, and a table that does not fit gives no rows."""
 
-import pickle
 from collections import Counter
 
 import pytest
@@ -55,16 +54,6 @@ def test_replaced_columns_stand_in_every_row_and_all_else_stays():
     replaced = GroupRows.of_rows(rows).replaced(columns, {})
     changes = {"decision": Decision.REMOVE, "target_offset": None}
     assert list(replaced) == [r._replace(target_prior=prior, **changes) for r, prior in zip(rows, (5, 6), strict=True)]
-
-
-@given(some_rows())
-def test_what_is_shared_changes_no_row_and_equal_columns_are_held_once(rows):
-    known: dict = {}
-    tables = list(PlanRows.of(rows).groups().values())
-    once, again = ([pickle.loads(pickle.dumps(table)).shared(known) for table in tables] for _ in range(2))
-    for table, *shared in zip(tables, once, again, strict=True):
-        assert all(list(each) == list(table) and each.document() == table.document() for each in shared)
-        assert shared[0].column("partition") is shared[1].column("partition")
 
 
 @pytest.mark.parametrize("columns", [{"target_prior": [1, 2, 3]}, {"target_prior": []}, {"target_priors": [1]}])

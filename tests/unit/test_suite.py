@@ -24,7 +24,7 @@ def test_every_test_file_is_in_exactly_one_lane_of_the_long_run() -> None:
 
 
 def test_a_quick_run_leaves_out_the_folders_that_need_a_jvm_or_a_browser() -> None:
-    files = ("spark/test_decider.py", "integration/test_exact.py", "browser/test_report.py")
+    files = ("spark/test_syncs.py", "integration/test_exact.py", "browser/test_report.py")
     ran = run_pytest("-m", "not spark and not kafka and not browser", *(f"tests/{file}" for file in files))
     assert ran.returncode == NO_TEST_RAN, ran.stdout
 

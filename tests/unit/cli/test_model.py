@@ -10,9 +10,7 @@ from migrate.cli import model as command
 from migrate.cli.main import cli
 from migrate.cli.main import plan as plan_command
 from migrate.cli.model import ModelFlow, read_model
-from migrate.cli.plan_wiring import PlanEdges
 from migrate.errors import ClusterError, ConfigError, Refused
-from migrate.plan.decide import HERE
 from migrate.plan.file import read_plan
 from migrate.survey.survey import Clusters
 from tests.unit.planscene import world
@@ -48,7 +46,7 @@ def clusters(monkeypatch):
         if flow.target.alias == "X":
             raise ClusterError("X did not answer.", "Check it.")
         source, target, mirror = world()
-        yield PlanEdges(Clusters(source, target, source, target, mirror), HERE)
+        yield Clusters(source, target, source, target, mirror)
 
     monkeypatch.setattr(command, "edges_of_several_plans", lambda *_: nullcontext(edges))
     return asked

@@ -5,10 +5,8 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from migrate.cli import plan as command
-from migrate.cli.plan_wiring import PlanEdges
 from migrate.errors import Refused, UsageError
 from migrate.mm2.config_file import client_flow
-from migrate.plan.decide import DecidedHere
 from migrate.plan.file import read_plan
 from migrate.survey.policies import Policies, Untranslatable
 from migrate.survey.survey import Clusters
@@ -30,9 +28,7 @@ def flows(monkeypatch):
     source, target, mirror = world()
     asked = []
     clusters = Clusters(source, target, source, target, mirror)
-    monkeypatch.setattr(
-        command, "plan_edges", lambda flow, *_: asked.append(flow) or nullcontext(PlanEdges(clusters, DecidedHere()))
-    )
+    monkeypatch.setattr(command, "plan_edges", lambda flow, *_: asked.append(flow) or nullcontext(clusters))
     monkeypatch.setattr(command, "SystemClock", FakeClock)
     return asked
 
@@ -53,7 +49,7 @@ def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
     @contextmanager
     def slow_to_end(flow, *_):
         source, target, mirror = world()
-        yield PlanEdges(Clusters(source, target, source, target, mirror), DecidedHere())
+        yield Clusters(source, target, source, target, mirror)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "plan_edges", slow_to_end)

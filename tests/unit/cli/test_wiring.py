@@ -46,15 +46,13 @@ def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
     for name in ("client_settings", "java_settings"):
         resolve = getattr(wiring, name)
         monkeypatch.setattr(wiring, name, lambda of, n=name, r=resolve: resolved.append((n, of.side)) or r(of))
-    with plan_wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as edges:
-        clusters = edges.clusters
+    with plan_wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as clusters:
         assert clusters.source is not None and clusters.comparer is not None
     assert sorted(resolved) == [(name, side) for name in ("client_settings", "java_settings") for side in Side]
 
 
 def test_a_source_that_is_down_needs_no_settings_that_librdkafka_can_use():
-    with plan_wiring.plan_edges(flow(JAVA_ALONE), True, NoProgress(), OPTIONS) as edges:
-        clusters = edges.clusters
+    with plan_wiring.plan_edges(flow(JAVA_ALONE), True, NoProgress(), OPTIONS) as clusters:
         assert (clusters.source, clusters.source_commits, clusters.comparer, clusters.source_groups) == (None,) * 4
         assert set(clusters.hosted) == {Side.TARGET}
     with (
@@ -75,8 +73,8 @@ def test_what_is_plugged_in_shows_no_secret():
     end, _ = wiring.endpoints(flow(SECRET), 5.0)
     assert PASSWORD in end.kafka.config.values() and PASSWORD in end.java.secrets
     assert PASSWORD not in repr((end, end.kafka, end.java))
-    with plan_wiring.plan_edges(flow(SECRET, SECRET), False, NoProgress(), OPTIONS) as edges:
-        assert PASSWORD not in repr(edges)
+    with plan_wiring.plan_edges(flow(SECRET, SECRET), False, NoProgress(), OPTIONS) as clusters:
+        assert PASSWORD not in repr(clusters)
 
 
 @pytest.mark.parametrize("looking", [False, True])
@@ -143,14 +141,10 @@ def test_a_long_offsets_topic_or_one_that_is_not_told_is_much_to_read():
 
 
 class SparkThere:
-    """A Spark on a cluster, which keeps what was ended."""
+    """A Spark that keeps what was ended."""
 
-    def __init__(self, master):
-        self.session = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
+    def __init__(self):
         self.ended = []
-
-    def __call__(self):
-        return self.session
 
     def machine(self):
         pytest.fail("nobody reads commits")
@@ -162,16 +156,11 @@ class SparkThere:
         self.ended.append("all")
 
 
-@pytest.mark.parametrize(
-    ("master", "rows", "ended"),
-    [("spark://there:7077", 10**6, []), ("spark://there:7077", 10, ["session", "all"]),
-     ("local[*]", 10**6, ["session", "all"])],
-)  # fmt: skip
-def test_spark_ends_once_all_is_read_but_not_before_its_tasks_have_decided(master, rows, ended, monkeypatch):
-    spark = SparkThere(master)
+def test_spark_ends_once_the_last_record_is_read_and_its_jvm_once_everything_is(monkeypatch):
+    spark = SparkThere()
     monkeypatch.setattr(plan_wiring, "background_spark", lambda *_: nullcontext(spark))
-    with plan_wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as edges:
-        edges.clusters.records_read(rows)
-        edges.clusters.all_read()
-        assert spark.ended == ended
-        assert edges.decider.is_awaited == (not ended)
+    with plan_wiring.plan_edges(flow(), False, NoProgress(), OPTIONS) as clusters:
+        clusters.records_read()
+        assert spark.ended == ["session"]
+        clusters.all_read()
+    assert spark.ended == ["session", "all"]

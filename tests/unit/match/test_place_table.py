@@ -21,12 +21,3 @@ def test_a_table_holds_what_the_dictionary_held(places: dict[int, Matched | Unma
     assert pickle.loads(pickle.dumps(table)) == places
     assert table.get(asked) == places.get(asked) and (asked in table) == (asked in places)
     assert is_matched(table, asked) == is_matched(places, asked) == isinstance(places.get(asked), Matched)
-
-
-@given(st.dictionaries(st.integers(0, 50), MATCHED | UNMATCHED), st.sets(st.integers(0, 60)))
-def test_a_part_of_a_table_holds_what_is_asked_for_and_no_more(
-    places: dict[int, Matched | Unmatched], asked: set[int]
-) -> None:
-    part = PlaceTable.of(places).of_commits(asked)
-    assert part == {offset: place for offset, place in places.items() if offset in asked}
-    assert pickle.loads(pickle.dumps(part)) == part

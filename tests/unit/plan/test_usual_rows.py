@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.plan.decide import DecidedHere, Undecided, rows_by_rules, undecided
+from migrate.plan.decide import Undecided, decide, rows_by_rules, undecided
 from migrate.plan.usual_rows import CaseNames, Commonplace, usual_rows
 from tests.randomsurveys import KINDS, random_survey
 
@@ -48,5 +48,5 @@ def test_no_row_is_taken_for_usual_where_the_rules_ask_for_more(kind):
     for seed in range(20):
         asked = undecided(*random_survey(seed, kind))
         cases = list(asked.groups)
-        decided = DecidedHere().decide(Undecided(asked.rules, asked.partitions, asked.checkpoints, cases))
+        decided = decide(Undecided(asked.rules, asked.partitions, asked.checkpoints, cases))
         assert [list(rows) for rows in decided] == [list(rows_by_rules(asked, case, {})) for case in cases]
