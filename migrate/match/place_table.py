@@ -11,18 +11,18 @@ from typing import NamedTuple, TypeVar, overload
 from migrate.match.protocol import Matched, Unmatched, Why
 
 T = TypeVar("T")
-WHYS = tuple(Why)
-_CODES = {why: code for code, why in enumerate(WHYS)}
+_WHYS = tuple(Why)
+_CODES = {why: code for code, why in enumerate(_WHYS)}
 # In a packed column alone, for a pair that is not there: offsets are never negative.
-NO_OFFSET = -1
-_NO_PAIR = (NO_OFFSET, NO_OFFSET)
+_NO_OFFSET = -1
+_NO_PAIR = (_NO_OFFSET, _NO_OFFSET)
 
 
 class MatchedColumns(NamedTuple):
     """What records have placed: item n of a column is of the n-th smallest of `committed`, which are distinct.
 
-    `codes` are indices of `WHYS`. The offsets of a sync that is not there are `NO_OFFSET`. The other columns are those
-    of `Matched`.
+    `codes` are indices of `Why`, in its order. The offsets of a sync that is not there are -1. The other columns are
+    those of `Matched`.
     """
 
     committed: Sequence[int]
@@ -65,7 +65,7 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
 
     def whys(self) -> set[Why]:
         """Return why the matched ones are where they are."""
-        return {WHYS[code] for code in set(self._matched.codes)}
+        return {_WHYS[code] for code in set(self._matched.codes)}
 
     def is_matched(self, committed: int) -> bool:
         """True if the records place this committed offset."""
@@ -83,9 +83,9 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
         at = bisect_left(offsets, committed)
         if at == len(offsets) or offsets[at] != committed:
             return self._unmatched.get(committed, default)
-        below = None if lower[at] == NO_OFFSET else (lower[at], lower_target[at])
-        above = None if upper[at] == NO_OFFSET else (upper[at], upper_target[at])
-        return Matched(targets[at], WHYS[codes[at]], rereads[at], missing[at], below, above)
+        below = None if lower[at] == _NO_OFFSET else (lower[at], lower_target[at])
+        above = None if upper[at] == _NO_OFFSET else (upper[at], upper_target[at])
+        return Matched(targets[at], _WHYS[codes[at]], rereads[at], missing[at], below, above)
 
     def __getitem__(self, committed: int) -> Matched | Unmatched:
         place = self.get(committed)

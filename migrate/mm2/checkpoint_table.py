@@ -78,16 +78,6 @@ class CheckpointTable(Mapping[CheckpointKey, CheckpointRecord]):
             columns.timestamps[at],
         )
 
-    def offsets(
-        self, group: str, target_topic: str, partitions: Sequence[int]
-    ) -> tuple[Sequence[int | None], Sequence[int | None]]:
-        """Return the source and the target offset of a group's checkpoint on each partition; None where it has none."""
-        columns = self._topics.get((group, target_topic))
-        if columns is None:
-            return [None] * len(partitions), [None] * len(partitions)
-        places = [columns.at.get(partition) for partition in partitions]
-        return _items(columns.source_offsets, places), _items(columns.target_offsets, places)
-
     def offsets_at(self, group: str, copies: Iterable[TopicPartition]) -> list[OffsetPair | None]:
         """Return the source and the target offset of a group's checkpoint on each partition; None where it has none."""
         return [pair for topic, run in groupby(copies, attrgetter("topic")) for pair in self._pairs(group, topic, run)]
@@ -117,16 +107,6 @@ def topics_with_checkpoints(latest: Mapping[CheckpointKey, CheckpointRecord]) ->
     if isinstance(latest, CheckpointTable):
         return latest.topics()
     return {(key.group, key.target_topic) for key in latest}
-
-
-def checkpoint_offsets(
-    latest: Mapping[CheckpointKey, CheckpointRecord], group: str, target_topic: str, partitions: Sequence[int]
-) -> tuple[Sequence[int | None], Sequence[int | None]]:
-    """Return the source and the target offset of a group's checkpoint on each partition; None where it has none."""
-    if isinstance(latest, CheckpointTable):
-        return latest.offsets(group, target_topic, partitions)
-    found = [latest.get(CheckpointKey(group, target_topic, partition)) for partition in partitions]
-    return [each and each.source_offset for each in found], [each and each.target_offset for each in found]
 
 
 def checkpoints_at(
@@ -160,7 +140,3 @@ def _columns(written: WrittenCheckpoints) -> _Columns:
     sources, targets, positions, times = (array("q", [each[place] for place in kept.values()]) for each in numbers)
     metadata = tuple(written.metadata[place] for place in kept.values()) if any(written.metadata) else ()
     return _Columns(_places(tuple(kept)), sources, targets, positions, times, metadata)
-
-
-def _items(column: Sequence[int], places: Sequence[int | None]) -> list[int | None]:
-    return [None if place is None else column[place] for place in places]

@@ -15,7 +15,7 @@ from migrate.errors import UsageError
 from migrate.mm2.checkpoint_table import newest_ms, topics_with_checkpoints
 from migrate.mm2.flow import Cluster, Flow
 from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side, TopicPartition
-from migrate.plan.decide import decide, undecided, undecided_positions
+from migrate.plan.decide import decide, decide_positions
 from migrate.plan.header import flow_names, pinned_ranges, planned_activity, planned_states, reading_cost
 from migrate.plan.held import (
     counts_of_copies,
@@ -96,8 +96,7 @@ def plan_of(request: PlanRequest, survey: Survey, now_ms: int) -> Plan:
 
 def judged(request: PlanRequest, survey: Survey, now_ms: int) -> tuple[CheckFacts, PlanRows, tuple[CheckResult, ...]]:
     """Return the facts for the checks, the rows before blocks are laid over them, and what the checks say."""
-    # Each group is a table as soon as it is decided: a million rows need not be there at once.
-    rows = PlanRows(decide(undecided(request, survey)))
+    rows = PlanRows(decide(request, survey))
     facts = _check_facts(request, survey, now_ms)
     return facts, rows, checklist.run(facts, rows, request.policies)
 
@@ -107,9 +106,7 @@ def _judged_positions(
 ) -> tuple[PlanRows, tuple[CheckResult, ...]]:
     """Return the positions before blocks are laid over them, and what the checks say beside what they say of groups."""
     held = survey.held
-    translated, ends = (
-        chain.from_iterable(decide(undecided_positions(request, survey, offsets))) for offsets in held.every
-    )
+    translated, ends = (chain.from_iterable(decide_positions(request, survey, offsets)) for offsets in held.every)
     rows = PlanRows.of(position_row(row, held) for row in translated)
     own = facts_of_positions(facts, request.flow, survey)
     results = checklist.run_on_positions(own, rows, request.policies, of_groups)

@@ -1,24 +1,25 @@
-"""What the rows of a plan are decided by, group by group. Pure."""
+"""From a survey to its rows: what is known of each commit is gathered, group by group, and decided. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
 
-from migrate.commit_table import CommitTable, GroupCommits, partitions_of_keys
+from migrate.commit_table import GroupCommits
 from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.chain import NO_WINDOW, Window
 from migrate.mm2.checkpoint_table import checkpoints_at
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Commit, Commits, GroupPartition, Row, TopicPartition
+from migrate.model import Commit, Commits, GroupPartition, TopicPartition
 from migrate.plan.rows import build_row
 from migrate.plan.translate import PartitionFacts, RowFacts, Rules
-from migrate.plan.usual_rows import CaseNames, Commonplace, usual_rows
 from migrate.row_table import GroupRows, Known
 from migrate.survey.names import refuse_doubled_places
 from migrate.survey.survey import PlanRequest, Survey, copy_of, window_questions
+
+Checkpoints = Mapping[CheckpointKey, CheckpointRecord]
 
 
 @dataclass(frozen=True)
@@ -46,51 +47,46 @@ class GroupCase:
         return (self.group, self.target_group) if self.target_group and not self.shares_name else (self.group,)
 
 
-@dataclass(frozen=True)
-class Undecided:
-    """Groups in the plan's order, and all that decides on their rows.
+def decide(request: PlanRequest, survey: Survey) -> Iterator[GroupRows]:
+    """Yield the rows of each group of a survey, in the plan's order; of groups that have any.
 
-    `partitions` are by the source's names. `groups` may be walked through once.
+    Raises `UsageError` where two commits of a group would be one on the target.
     """
-
-    rules: Rules
-    partitions: Mapping[TopicPartition, PartitionFacts]
-    checkpoints: Mapping[CheckpointKey, CheckpointRecord]
-    groups: Iterable[GroupCase]
+    refuse_doubled_places(request, survey.keys, "group")
+    return _decided(request, survey, survey.mm2.checkpoints.latest, _cases(survey))
 
 
-def decide(asked: Undecided) -> Iterator[GroupRows]:
-    """Yield each group's rows; of groups that have any."""
+def decide_positions(request: PlanRequest, survey: Survey, held: GroupCommits) -> Iterator[GroupRows]:
+    """Yield the rows of each holder of positions outside Kafka, as of a group that is nowhere on the target.
+
+    Raises `UsageError` as `decide` does.
+    """
+    refuse_doubled_places(request, held, "holder")
+    # What a group of a holder's name has, commits or checkpoints, is not the holder's.
+    cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
+    return _decided(request, survey, {}, cases)
+
+
+def _decided(
+    request: PlanRequest, survey: Survey, checkpoints: Checkpoints, cases: Iterable[GroupCase]
+) -> Iterator[GroupRows]:
+    syncs_read = survey.mm2.syncs.counts.get("offset-sync", 0) > 0
+    rules = Rules(request.policies, request.source_down, syncs_read, request.limits.by_timestamp)
+    shared_by = cache(_facts_of_partitions(request.flow, survey))
     known: Known = {}
-    by_columns = deciding_by_columns(asked, known)
-    for case in asked.groups:
-        yield by_columns(case) or rows_by_rules(asked, case, known)
+    # Each group is a table as soon as it is decided: a million rows need not be there at once.
+    for case in cases:
+        yield GroupRows.of_rows((build_row(facts, rules) for facts in _facts(case, shared_by, checkpoints)), known)
 
 
-def deciding_by_columns(asked: Undecided, known: Known) -> Callable[[GroupCase], GroupRows | None]:
-    """Return what gives the rows of a group of which all is usual; None where the rules have to look at each row."""
-    commonplace, source_down = Commonplace(asked.partitions, asked.checkpoints), asked.rules.source_down
-
-    def rows(case: GroupCase) -> GroupRows | None:
-        if source_down or case.live is not None:
-            return None
-        called = CaseNames(case.group, case.target_group, case.checkpointed_as)
-        return usual_rows(called, case.commits, case.priors, commonplace, known)
-
-    return rows
-
-
-def rows_by_rules(asked: Undecided, case: GroupCase, known: Known) -> GroupRows:
-    """Return a group's rows, each by the rules: what all others are held to."""
-    return GroupRows.of_rows(_rows(asked, case), known)
-
-
-def _rows(asked: Undecided, case: GroupCase) -> Iterator[Row]:
-    shared = [asked.partitions[source] for source in case.commits]
-    checkpoints = _checkpoints(asked, case, [facts.target for facts in shared])
-    for (source, commit), of_partition, checkpoint in zip(case.commits.items(), shared, checkpoints, strict=True):
+def _facts(
+    case: GroupCase, shared_by: Callable[[TopicPartition], PartitionFacts], checkpoints: Checkpoints
+) -> Iterator[RowFacts]:
+    shared = [shared_by(source) for source in case.commits]
+    pairs = _checkpointed(checkpoints, case.checkpointed_as, [of_partition.target for of_partition in shared])
+    for (source, commit), of_partition, checkpoint in zip(case.commits.items(), shared, pairs, strict=True):
         live = None if case.live is None else case.live.get(source)
-        facts = RowFacts(
+        yield RowFacts(
             group=case.group,
             source=source,
             shared=of_partition,
@@ -103,41 +99,14 @@ def _rows(asked: Undecided, case: GroupCase) -> Iterator[Row]:
             missing_then=case.missing.get(source, ""),
             target_group=case.target_group,
         )
-        yield build_row(facts, asked.rules)
 
 
-def _checkpoints(asked: Undecided, case: GroupCase, copies: Sequence[TopicPartition]) -> Iterable[OffsetPair | None]:
-    """Return what MM2's checkpoints say of each place, under the first of the group's names that has one."""
-    by_name = (checkpoints_at(asked.checkpoints, name, copies) for name in case.checkpointed_as)
+def _checkpointed(
+    checkpoints: Checkpoints, names: Iterable[str], copies: Sequence[TopicPartition]
+) -> Iterable[OffsetPair | None]:
+    """Return what MM2's checkpoints say of each place, under the first of a group's names that has one."""
+    by_name = (checkpoints_at(checkpoints, name, copies) for name in names)
     return (next(filter(None, found), None) for found in zip(*by_name, strict=True))
-
-
-def undecided(request: PlanRequest, survey: Survey) -> Undecided:
-    """Return all groups of a survey, and what decides on their rows."""
-    refuse_doubled_places(request, survey.keys, "group")
-    checkpoints = survey.mm2.checkpoints.latest
-    return _undecided(request, survey, partitions_of_keys(survey.keys), checkpoints, _cases(survey))
-
-
-def undecided_positions(request: PlanRequest, survey: Survey, held: GroupCommits) -> Undecided:
-    """Return the holders of positions outside Kafka, each as a group that is nowhere on the target."""
-    refuse_doubled_places(request, held, "holder")
-    # What a group of a holder's name has, commits or checkpoints, is not the holder's.
-    cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
-    return _undecided(request, survey, held.partitions(), {}, cases)
-
-
-def _undecided(
-    request: PlanRequest,
-    survey: Survey,
-    partitions: Iterable[TopicPartition],
-    checkpoints: Mapping[CheckpointKey, CheckpointRecord],
-    cases: Iterable[GroupCase],
-) -> Undecided:
-    syncs_read = survey.mm2.syncs.counts.get("offset-sync", 0) > 0
-    rules = Rules(request.policies, request.source_down, syncs_read, request.limits.by_timestamp)
-    facts_of = _facts_of_partitions(request.flow, survey)
-    return Undecided(rules, {place: facts_of(place) for place in partitions}, checkpoints, cases)
 
 
 def _cases(survey: Survey) -> Iterator[GroupCase]:
@@ -158,12 +127,7 @@ def _commits_by_group(
     if isinstance(keys, GroupCommits):
         return keys.groups().items()
     by_group = groupby(keys.items(), lambda item: item[0].group)
-    return ((group, _table({key.source_partition: commit for key, commit in items})) for group, items in by_group)
-
-
-def _table(commits: dict[TopicPartition, Commit | None]) -> Mapping[TopicPartition, Commit | None]:
-    made = {place: commit for place, commit in commits.items() if commit is not None}
-    return CommitTable.of(made) if len(made) == len(commits) else commits
+    return ((group, {key.source_partition: commit for key, commit in items}) for group, items in by_group)
 
 
 def _facts_of_partitions(flow: Flow, survey: Survey) -> Callable[[TopicPartition], PartitionFacts]:

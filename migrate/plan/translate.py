@@ -194,19 +194,15 @@ def _by_records(answer: Matched, source_committed: int, target_log: LogRange) ->
         method,
         Grade.EXACT if answer.exact else Grade.BOUNDED,
         str(answer.why),
-        matched_sentence(answer.why, answer.exact, answer.rereads_at_most, answer.missing_on_target),
+        _matched_sentence(answer.why, answer.exact, answer.rereads_at_most, answer.missing_on_target),
         PROVEN_SYNC if answer.lower else LOG_START,
         answer.lower,
         answer.upper,
         rereads_at_most=answer.rereads_at_most,
-        missing=known_missing(answer.why, answer.missing_on_target),
+        # Where not all was read, none was looked for.
+        missing=None if answer.why is Why.NOT_ALL_READ else answer.missing_on_target,
         why=str(answer.why),
     )
-
-
-def known_missing(why: Why, missing: int) -> int | None:
-    """Return how many owed records have no copy; None where not all were read, so that none was looked for."""
-    return None if why is Why.NOT_ALL_READ else missing
 
 
 def _by_timestamp(answer: Matched) -> Place:
@@ -216,7 +212,7 @@ def _by_timestamp(answer: Matched) -> Place:
         Method.TIMESTAMP,
         Grade.BOUNDED,
         str(answer.why),
-        matched_sentence(answer.why, False, answer.rereads_at_most, 0),
+        _matched_sentence(answer.why, False, answer.rereads_at_most, 0),
         "timestamp",
         rereads_at_most=answer.rereads_at_most,
         why=str(answer.why),
@@ -224,7 +220,7 @@ def _by_timestamp(answer: Matched) -> Place:
 
 
 @lru_cache(maxsize=4096)
-def matched_sentence(why: Why, is_exact: bool, rereads_at_most: int, missing: int) -> str:
+def _matched_sentence(why: Why, is_exact: bool, rereads_at_most: int, missing: int) -> str:
     """Return what is said of a commit that the records place."""
     parts, are = [_WHY[why]], "is" if rereads_at_most == 1 else "are"
     if missing:

@@ -63,8 +63,8 @@ COMPARING = (
         "unread-records-counted-as-there",
         "Where not all was read, nobody knows whether a record is missing.",
         "migrate/plan/translate.py",
-        "    return None if why is Why.NOT_ALL_READ else missing\n",
-        "    return missing\n",
+        "missing=None if answer.why is Why.NOT_ALL_READ else answer.missing_on_target,",
+        "missing=answer.missing_on_target,",
         ("tests/unit/plan/test_translate.py", "tests/unit/checks/test_topics.py"),
     ),
     Mutant(

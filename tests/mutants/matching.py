@@ -80,22 +80,6 @@ TABLES = (
         ("tests/unit/test_row_table.py",),
     ),
     Mutant(
-        "group-that-is-there-taken-for-usual",
-        "Of a group that is at its place already the rules say so: it is not set.",
-        "migrate/plan/usual_rows.py",
-        "p.offset < t for p, t",
-        "p.offset <= t for p, t",
-        ("tests/unit/plan/test_usual_rows.py",),
-    ),
-    Mutant(
-        "commit-beyond-the-end-taken-for-usual",
-        "A commit beyond the source's end is never placed, whatever records say.",
-        "migrate/plan/usual_rows.py",
-        "        and all(map(le, offsets, application.source_ends))\n",
-        "",
-        ("tests/unit/plan/test_usual_rows.py",),
-    ),
-    Mutant(
         "read-ranges-not-joined",
         "What was read in parts is known as a whole.",
         "migrate/match/partial_log.py",
@@ -547,8 +531,8 @@ MATCHING = (
         "commit-at-zero-has-no-row",
         "Every commit becomes exactly one row.",
         "migrate/plan/decide.py",
-        "        yield build_row(facts, asked.rules)\n",
-        "        if commit is None or commit.offset:\n            yield build_row(facts, asked.rules)\n",
+        "for facts in _facts(case, shared_by, checkpoints)), known)",
+        "for facts in _facts(case, shared_by, checkpoints) if facts.commit is None or facts.commit.offset), known)",
         ("tests/unit/plan/test_build.py::test_a_commit_at_offset_0_is_a_commit",),
     ),
     Mutant(

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from migrate.mm2.checkpoint_table import (
     CheckpointTable,
     WrittenCheckpoints,
-    checkpoint_offsets,
     checkpoints_at,
 )
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
@@ -36,11 +35,6 @@ def test_the_newest_of_each_key_counts_and_a_tombstone_takes_it_away(written, ra
     table = CheckpointTable(WrittenCheckpoints(*place, *map(list, each)) for place, each in columns)
     assert table == plain and len(table) == len(plain) and set(table) == set(plain)
     for latest in (table, plain):
-        for place in by_topic:
-            found = [plain.get(CheckpointKey(*place, partition)) for partition in (5, 0, 3)]
-            sources, targets = checkpoint_offsets(latest, *place, [5, 0, 3])
-            assert sources == [record and record.source_offset for record in found]
-            assert targets == [record and record.target_offset for record in found]
         copies = [TopicPartition(topic, n) for topic in ("A.orders", "A.bills") for n in (5, 0, 3)]
         found = [plain.get(CheckpointKey("g", *copy)) for copy in copies]
         assert checkpoints_at(latest, "g", copies) == [

@@ -9,23 +9,20 @@ from migrate.errors import UsageError
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.other_names import MappedNames
 from migrate.model import Commit, LogRange, TopicPartition
-from migrate.plan.decide import decide, rows_by_rules, undecided, undecided_positions
+from migrate.plan.decide import decide, decide_positions
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies, parse_untranslatable
 from tests.randomsurveys import KINDS, random_survey
 from tests.unit.planscene import planned, planned_flow, world
 
-NOW = 1_800_000_000_000
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_are_those_of_the_rules_in_the_order_of_their_places(kind):
+def test_every_commit_becomes_one_row_in_the_order_of_their_places(kind):
     for seed in range(10):
         request, survey = random_survey(seed, kind)
-        rows = PlanRows(decide(undecided(request, survey)))
-        asked = undecided(request, survey)
-        assert list(rows) == [row for case in asked.groups for row in rows_by_rules(asked, case, {})]
+        rows = PlanRows(decide(request, survey))
         assert [(r.group, r.source_topic, r.partition) for r in rows] == [tuple(key) for key in survey.keys]
+        assert [r.source_committed for r in rows] == [c and c.offset for c in survey.keys.values()]
 
 
 def test_a_group_that_would_get_two_offsets_for_one_place_has_no_plan_and_neither_has_a_holder():
@@ -42,4 +39,4 @@ def test_a_group_that_would_get_two_offsets_for_one_place_has_no_plan_and_neithe
     request, survey = random_survey(1, KINDS[0])
     held = GroupCommits({"job": {TopicPartition("t", 0): Commit(1), TopicPartition("u", 0): Commit(1)}})
     with pytest.raises(UsageError, match="holder job has offsets on t and u, which would both be x on B"):
-        undecided_positions(replace(request, flow=shared, policies=chosen), survey, held)
+        decide_positions(replace(request, flow=shared, policies=chosen), survey, held)
