@@ -28,13 +28,11 @@ from migrate.apply.not_written import (
     left_out,
     noted,
 )
-from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
-from migrate.model import UNACKNOWLEDGED, CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
+from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
 from migrate.ports import ClusterAdmin, Progress
 from migrate.progress import in_batches
-from migrate.row_table import GroupRows
 from migrate.text import many
 
 
@@ -217,47 +215,19 @@ def compare(
     known = known or Known()
     findings: list[VerifyFinding] = []
     unwritten: list[NotWritten] = []
-    for of_group in plan.groups().values() if rows is None else [rows]:
-        equal = _all_equal(of_group, commits, known) if isinstance(of_group, GroupRows) else None
-        findings += equal or ()
-        for row in of_group if equal is None else ():
-            planned_out = by_plan(row)
-            if planned_out is not None:
-                unwritten.append(planned_out)
-                continue
-            answer = commits.get(row.group, {})
-            finding = _finding(plan, row, answer, known)
-            if _was_left_out(row, finding, answer, known.journal):
-                unwritten.append(left_out(row, finding.seen))
-            else:
-                findings.append(finding)
+    for row in plan.rows if rows is None else rows:
+        planned_out = by_plan(row)
+        if planned_out is not None:
+            unwritten.append(planned_out)
+            continue
+        answer = commits.get(row.group, {})
+        finding = _finding(plan, row, answer, known)
+        if _was_left_out(row, finding, answer, known.journal):
+            unwritten.append(left_out(row, finding.seen))
+        else:
+            findings.append(finding)
     blocks = blocks_without_rows(plan) if rows is None else ()
     return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, known.journal.is_spent)
-
-
-def _all_equal(rows: GroupRows, answers: Mapping[str, Commits | Failure], known: Known) -> list[VerifyFinding] | None:
-    """Return the findings where every row of a group is set and stands just as planned; None for any other group.
-
-    What mostly holds, told without a look at each row; the rules for the others are `_finding`'s.
-    """
-    commits, journal = answers.get(rows.group, {}), known.journal
-    if isinstance(commits, Failure) or has_metadata(commits) or set(rows.column("target_metadata")) != {""}:
-        return None
-    if set(rows.column("decision")) != {Decision.SET} or UNACKNOWLEDGED in rows.column("reason"):
-        return None
-    trace = journal.applied.get(rows.group)
-    if trace is not None and not trace.read_back:
-        return None
-    partitions, planned = rows.target_partitions(), list(rows.whole("target_offset"))
-    if None in planned or offsets_at(commits, partitions) != planned:
-        return None
-    word = noted(rows[0], journal)
-    return [
-        VerifyFinding(key, partition, offset, offset, Standing.EQUAL, "as planned", word)
-        for key, partition, offset in zip(
-            rows.values("group", "source_topic", "partition"), partitions, planned, strict=True
-        )
-    ]
 
 
 def _was_left_out(row: Row, finding: VerifyFinding, commits: Commits | Failure, journal: JournalState) -> bool:
@@ -265,11 +235,11 @@ def _was_left_out(row: Row, finding: VerifyFinding, commits: Commits | Failure, 
 
     One that has moved since is a finding, and so is one beyond its planned offset: starting there skips records.
     """
+    if finding.standing not in _AS_BEFORE or finding.journal is not Noted.NO_WRITE or row.group in journal.applied:
+        return False
     commit = None if isinstance(commits, Failure) else commits.get(row.target_partition)
     metadata = row.target_prior_metadata if commit is None else commit.metadata
-    is_before = (finding.seen, metadata) == (row.target_prior, row.target_prior_metadata)
-    untouched = finding.standing in _AS_BEFORE and is_before
-    return untouched and finding.journal is Noted.NO_WRITE and row.group not in journal.applied
+    return (finding.seen, metadata) == (row.target_prior, row.target_prior_metadata)
 
 
 def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> VerifyFinding:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import pytest
@@ -293,23 +292,3 @@ def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answe
     known = Known(JournalState(applied=applied, events=len(applied)))
     found = compare(undo, {"g": {place: Commit(10)}}, known=known)
     assert found.exit_code == exit_code
-
-
-WHAT_IS_THERE: list[Commits | Failure] = [
-    {P0: Commit(60), P1: Commit(61)}, {P0: Commit(60)}, {P0: Commit(60, "m"), P1: Commit(61)},
-    {P0: Commit(60), P1: Commit(70)}, {}, Failure("X", "y"),
-]  # fmt: skip
-WHAT_THE_JOURNAL_SAYS = [JournalState(), journal(), journal(UNKNOWN, None), journal(FAILED, False), journal(applied={})]
-SECOND_ROWS: list[dict[str, Any]] = [
-    {}, {"offset": None, "decision": Decision.REMOVE}, {"target_metadata": "m"}, {"reason": UNACKNOWLEDGED},
-    {"decision": Decision.KEEP, "target_prior": 61}, {"decision": Decision.SKIP},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("commits", "told", "changes"), [*product(WHAT_IS_THERE, WHAT_THE_JOURNAL_SAYS, SECOND_ROWS)])
-def test_a_whole_group_is_judged_as_its_rows_are_one_by_one(
-    commits: Commits | Failure, told: JournalState, changes: dict[str, Any]
-) -> None:
-    made, known = plan(row("g"), row("g", partition=1, **{"offset": 61, **changes})), Known(told)
-    whole, each = (compare(made, {"g": commits}, rows, known) for rows in (None, tuple(made.rows)))
-    assert (whole.findings, whole.not_written) == (each.findings, each.not_written)
