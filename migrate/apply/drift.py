@@ -121,8 +121,12 @@ def committed(row: Row, commits: Commits) -> int | None:
 
 
 def is_committed_as_planned(row: Row, commits: Commits) -> bool:
-    """True if just what the row plans is committed: offset and metadata (not the leader epoch), or nothing."""
-    commit = commits.get(row.target_partition)
+    """True if what is committed for a row is just what it plans."""
+    return is_as_planned(row, commits.get(row.target_partition))
+
+
+def is_as_planned(row: Row, commit: Commit | None) -> bool:
+    """True if a commit is just what the row plans: offset and metadata (not the leader epoch), or None for nothing."""
     if commit is None or row.target_offset is None:
         return commit is None and row.target_offset is None
     return commit.offset == row.target_offset and commit.metadata == row.target_metadata

@@ -2,15 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import partial
-from itertools import repeat
 from typing import NamedTuple
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
 from migrate.apply.attempt import Answer
-from migrate.apply.drift import committed, is_committed_as_planned, is_kept, offset_text
+from migrate.apply.drift import committed, is_as_planned, is_committed_as_planned, is_kept, offset_text
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
-from migrate.commit_table import has_metadata, offsets_at
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.row_table import GroupRows
 
@@ -75,11 +72,11 @@ def group_results(
     `proceed` is False where other groups are refused, so that this one was not written.
     """
     rows, commits = assessment.plan.groups()[group.group], assessment.target_commits.get(group.group, {})
-    if (done := _all_written(group, rows, answers or {}, after)) is not None:
-        return done
-    pending = {row.key for row in group.pending}
+    pending = set(GroupRows.of(group.pending).target_partitions()) if group.pending else ()
 
     def result(row: Row) -> RowResult:
+        if answers is not None and row.target_partition in pending:
+            return _judge(row, answers.get(row.target_partition), after)
         now = committed(row, commits)
         if row.decision is Decision.SKIP:
             return RowResult(row.key, row.target_partition, RowStatus.SKIPPED, "", now)
@@ -88,43 +85,13 @@ def group_results(
             return RowResult(row.key, row.target_partition, RowStatus.LEFT_OUT, error, now)
         if row.decision is Decision.KEEP:
             return _judge_untouched(row, RowStatus.KEPT, now, after)
-        if row.key not in pending:
-            status = RowStatus.ALREADY if is_committed_as_planned(row, commits) else RowStatus.MOVED_ON
-            return _judge_untouched(row, status, now, after)
-        if answers is None:
+        if row.target_partition in pending:
             error = "" if proceed else "not written: other groups are refused"
             return RowResult(row.key, row.target_partition, RowStatus.PLANNED, error, now)
-        return _judge(row, answers.get(row.target_partition), after)
+        status = RowStatus.ALREADY if is_committed_as_planned(row, commits) else RowStatus.MOVED_ON
+        return _judge_untouched(row, status, now, after)
 
     return map(result, rows)
-
-
-def _all_written(
-    group: GroupAssessment,
-    rows: GroupRows,
-    answers: Mapping[TopicPartition, Answer],
-    after: Commits | Failure | None,
-) -> Iterable[RowResult] | None:
-    """Return the results where every row of a group was set, or removed, and read back so; None for any other group.
-
-    What mostly holds, told without a look at each row; the rules for the others are `_judge`'s.
-    """
-    words, decisions = set(answers.values()), set(rows.column("decision"))
-    is_set = words == {SET} and decisions == {Decision.SET}
-    if group.pending is not rows or len(answers) != len(rows) or isinstance(after, Failure) or after is None:
-        return None
-    if not is_set and (words != {REMOVED} or decisions != {Decision.REMOVE}):
-        return None
-    partitions, planned = rows.target_partitions(), list(rows.whole("target_offset"))
-    if has_metadata(after) or set(rows.column("target_metadata")) != {""}:
-        return None
-    if offsets_at(after, partitions) != planned or answers.keys() != set(partitions):
-        return None
-    status = RowStatus.SET if is_set else RowStatus.REMOVED
-    keys, count = rows.values("group", "source_topic", "partition"), len(rows)
-    columns = (keys, partitions, repeat(status, count), repeat("", count), planned, repeat(True, count))
-    # What `RowResult._make` does, without a call of Python's own for each row.
-    return map(partial(tuple.__new__, RowResult), zip(*columns, strict=True))
 
 
 def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: Commits | Failure | None) -> RowResult:
@@ -182,20 +149,23 @@ def _judge(row: Row, answer: Answer | None, commits: Commits | Failure | None) -
         if status is RowStatus.UNKNOWN:
             error = f"{trouble or 'written'}, but it could not be read back: {commits or 'not asked'}"
     else:
-        now = committed(row, commits)
-        is_as_planned = is_committed_as_planned(row, commits)
-        status = what_became(row, word, is_as_planned)
-        where = "no offset" if now is None else str(now)
-        if now is not None and now == row.target_offset:
-            where += " with other metadata"
-        if row.needs_acknowledgement and trouble:
+        commit = commits.get(row.target_partition)
+        now, as_planned = None if commit is None else commit.offset, is_as_planned(row, commit)
+        status = what_became(row, word, as_planned)
+        if as_planned and not (row.needs_acknowledgement and trouble):
+            error = ""
+        elif row.needs_acknowledgement and trouble:
             why = f"read back {offset_text(now)}, which does not prove it: an earlier write may still become visible"
             error = f"{trouble}; {why}. Run the same command again"
-        elif is_as_planned:
-            error = ""
         elif not trouble:
-            planned = offset_text(row.target_offset)
-            error = f"written, but read back {where} instead of {planned}: something else commits to this group"
+            where = f"{_where(row, now)} instead of {offset_text(row.target_offset)}"
+            error = f"written, but read back {where}: something else commits to this group"
         elif word == UNKNOWN:
-            error = f"{trouble}; read back {where}: run the same command again"
+            error = f"{trouble}; read back {_where(row, now)}: run the same command again"
     return RowResult(row.key, row.target_partition, status, error, now, isinstance(answer, str))
+
+
+def _where(row: Row, now: int | None) -> str:
+    if now is None:
+        return "no offset"
+    return f"{now} with other metadata" if now == row.target_offset else str(now)

@@ -1,16 +1,11 @@
 """What became of a row, by the cluster's answer and by what was read back; whole runs are in `test_engine.py`."""
 
-from collections.abc import Sequence
-from itertools import product
-from typing import Any
-
 import pytest
 
-from migrate.apply.assess import Assessment, Fate, GroupAssessment
-from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN, JournalState
-from migrate.apply.row_results import RowResult, RowStatus, results_of, what_became
-from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, Row, TopicPartition
-from tests.unit.plans import plan, row
+from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
+from migrate.apply.row_results import RowStatus, what_became
+from migrate.model import UNACKNOWLEDGED, Decision, TopicPartition
+from tests.unit.plans import row
 
 P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
 
@@ -52,35 +47,3 @@ def test_no_reading_proves_a_row_that_needs_an_acknowledgement(is_as_planned: bo
     needing = row("g", reason=UNACKNOWLEDGED)
     assert what_became(needing, UNKNOWN, is_as_planned) is RowStatus.UNKNOWN
     assert what_became(needing, SET, True) is RowStatus.SET
-
-
-LOST = Failure("X", "y", outcome_unknown=True)
-AFTERWARDS: list[Commits | Failure | None] = [
-    {P0: Commit(60), P1: Commit(61)}, {P0: Commit(60)}, {P0: Commit(60), P1: Commit(61, "m")},
-    {P0: Commit(60), P1: Commit(62)}, {}, Failure("X", "y"), None,
-]  # fmt: skip
-SECOND_ANSWERS = (SET, REMOVED, Failure("X", "y"), LOST, None)
-SECOND_ROWS: list[dict[str, Any]] = [
-    {}, {"target_metadata": "m"}, {"reason": UNACKNOWLEDGED}, {"offset": None, "decision": Decision.REMOVE},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("removes", [False, True], ids=["set", "removed"])
-@pytest.mark.parametrize(("after", "answer", "changes"), [*product(AFTERWARDS, SECOND_ANSWERS, SECOND_ROWS)])
-def test_a_whole_group_is_judged_as_its_rows_are_one_by_one(
-    after: Commits | Failure | None, answer: str | Failure | None, changes: dict[str, Any], removes: bool
-) -> None:
-    bare: dict[str, Any] = {"offset": None, "decision": Decision.REMOVE} if removes else {}
-    made = plan(row("g", **bare), row("g", partition=1, **{"offset": 61, **bare, **changes}))
-    rows = made.groups()["g"]
-    answers = {P0: REMOVED if removes else SET} | ({} if answer is None else {P1: answer})
-    back = {} if after is None else {"g": after}
-
-    def results(pending: Sequence[Row]) -> tuple[RowResult, ...]:
-        assessment = Assessment(
-            made, (GroupAssessment("g", Fate.WRITE, (), pending),), (), (), {"g": {}}, JournalState()
-        )
-        return results_of(assessment, {"g": answers}, back, True)
-
-    # Only rows that are the plan's own table are judged as a whole.
-    assert results(rows) == results(tuple(rows))
