@@ -131,25 +131,6 @@ class GroupRows(_MadeRows):
         """Return the partition of every row on the target."""
         return partitions_of(tuple(self.column("target_topic")), tuple(self.column("partition")))
 
-    def replaced(self, columns: Mapping[str, Sequence[Any]], known: Known) -> "GroupRows":
-        """Return these rows with other columns, of an item for each row or of a single one.
-
-        Raises ValueError for a column of another length, or that no row has.
-        """
-        # Rows beyond a shorter column would have the first one's item.
-        if columns.keys() - _PLACES.keys() or any(len(column) not in (1, len(self)) for column in columns.values()):
-            raise ValueError(f"columns that do not fit {len(self)} rows: {sorted(columns)}")
-        # What stays as it is, is packed already.
-        return self._with(
-            _compact(name, columns[name], known) if name in columns else column
-            for name, column in zip(ROW_FIELDS, self._columns, strict=True)
-        )
-
-    def _with(self, columns: Iterable[Sequence[Any]]) -> "GroupRows":
-        rows = GroupRows.__new__(GroupRows)
-        rows._columns, rows._count = tuple(columns), self._count
-        return rows
-
     def document(self) -> dict[str, Any]:
         """Return the table as plain values."""
         mine = zip(ROW_FIELDS, self._columns, strict=True)

@@ -10,16 +10,15 @@ carries a reason of its own (`UNACKNOWLEDGED`), and is written whatever the targ
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from migrate.apply.drift import to_write
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.errors import Refused
 from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
 from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, REFUSE_MOVED, SHORT_DIGITS, UNDO, Plan, canonical
-from migrate.row_table import GroupRows, Known, PlanRows
+from migrate.row_table import PlanRows
 
 
 def undo_plan(
@@ -37,13 +36,13 @@ def undo_plan(
     later plan's or a consumer's.
     """
     done = groups_restored(restored)
-    known: Known = {}
-    tables = (
-        _undo_table(to_write(of_group), trace, state.prior.get(group), known)
+    rows = PlanRows.of(
+        _undone(row, trace, state.prior.get(group))
         for group, of_group in plan.groups().items()
         if group not in done and (trace := state.applied.get(group)) is not None
+        for row in to_write(of_group)
+        if trace.is_written(row.target_partition)
     )
-    rows = PlanRows(table for table in tables if table is not None)
     topics = {topic for of_group in rows.groups().values() for topic in of_group.column("target_topic")}
     header = replace(
         plan.header,
@@ -117,27 +116,8 @@ def digest_of(state: JournalState, undo: str = "") -> str:
     return hashlib.sha256(canonical({"applied": applied, "rolled_back": back, "spends": spends})).hexdigest()
 
 
-# What a row says of its translation, as the fields that a row need not have: an undo translates nothing. Its group is
-# called on the target what the plan called it.
-_NO_TRANSLATION: Mapping[str, Any] = {k: v for k, v in Row._field_defaults.items() if k != "target_group"}
-
-
-def _undo_table(rows: Sequence[Row], trace: GroupTrace, prior: Commits | None, known: Known) -> GroupRows | None:
-    """Return the undo of what was, or may have been, written of a group's rows to write; None if that is nothing."""
-    if isinstance(rows, GroupRows) and prior is not None and not trace.has_doubts:
-        partitions = rows.target_partitions()
-        if trace.written().issuperset(partitions) and prior.keys().isdisjoint(partitions):
-            # A group that was new to the target, and was written whole: told without a look at each row.
-            columns: dict[str, Sequence[Any]] = {n: (v,) for n, v in _undone(rows[0], trace, prior).items()}
-            columns["target_prior"] = [trace.planned[partition] for partition in partitions]
-            columns["target_prior_metadata"] = rows.column("target_metadata")
-            return rows.replaced(columns, known)
-    undone = [row._replace(**_undone(row, trace, prior)) for row in rows if trace.is_written(row.target_partition)]
-    return GroupRows.of_rows(undone, known) if undone else None
-
-
-def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> dict[str, Any]:
-    """Return the fields in which the undo of a row differs from it."""
+def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
+    """Return the row that takes another one back; `prior` are its group's commits before, None where nobody knows."""
     partition = row.target_partition
     certain, before = trace.is_certain(partition), None
     if prior is None:
@@ -150,22 +130,31 @@ def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> dict[str, Any
         sentence = f"Back to {before.offset}, which was committed before the apply"
         sentence += ", with its metadata." if before.metadata else "."
         decision, (reason, sentence) = Decision.SET, _reason(certain, "was-there", sentence)
-    changes: dict[str, Any] = {
-        **_NO_TRANSLATION,
-        "target_prior": trace.planned[partition],
-        "target_prior_metadata": row.target_metadata,
-        "decision": decision,
-        "target_offset": None if before is None else before.offset,
-        "method": None,
-        "grade": None,
-        "rereads_at_most": None,
-        "rereads_estimate": None,
-        "reason": reason,
-        "sentence": sentence,
-    }
-    if before is not None:
-        changes["target_metadata"] = before.metadata
-    return changes
+    # An undo translates nothing: the fields that say how a row was translated are not there.
+    return Row(
+        group=row.group,
+        source_topic=row.source_topic,
+        target_topic=row.target_topic,
+        partition=row.partition,
+        source_committed=row.source_committed,
+        source_metadata=row.source_metadata,
+        source_log_start=row.source_log_start,
+        source_log_end=row.source_log_end,
+        target_log_start=row.target_log_start,
+        target_log_end=row.target_log_end,
+        target_prior=trace.planned[partition],
+        target_prior_metadata=row.target_metadata,
+        decision=decision,
+        target_offset=None if before is None else before.offset,
+        method=None,
+        grade=None,
+        rereads_at_most=None,
+        rereads_estimate=None,
+        reason=reason,
+        sentence=sentence,
+        target_metadata="" if before is None else before.metadata,
+        target_group=row.target_group,
+    )
 
 
 def _reason(certain: bool, reason: str, sentence: str) -> tuple[str, str]:

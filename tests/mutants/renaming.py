@@ -71,8 +71,8 @@ RENAMING = (
         "an-undo-forgets-the-name",
         "An undo plan restores the group that was written.",
         "migrate/apply/undo.py",
-        ' if k != "target_group"}',
-        "}",
+        "        target_group=row.target_group,\n",
+        "",
         ("tests/unit/apply/test_renamed_groups.py",),
     ),
     Mutant(

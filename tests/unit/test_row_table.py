@@ -48,20 +48,6 @@ def test_two_plans_have_one_fingerprint_only_if_their_rows_are_the_same(one, oth
     )
 
 
-def test_replaced_columns_stand_in_every_row_and_all_else_stays():
-    rows = [make_row(partition=0), make_row(partition=1, target_offset=7)]
-    columns = {"decision": (Decision.REMOVE,), "target_prior": [5, 6], "target_offset": (None,)}
-    replaced = GroupRows.of_rows(rows).replaced(columns, {})
-    changes = {"decision": Decision.REMOVE, "target_offset": None}
-    assert list(replaced) == [r._replace(target_prior=prior, **changes) for r, prior in zip(rows, (5, 6), strict=True)]
-
-
-@pytest.mark.parametrize("columns", [{"target_prior": [1, 2, 3]}, {"target_prior": []}, {"target_priors": [1]}])
-def test_a_column_that_does_not_fit_the_rows_replaces_none(columns):
-    with pytest.raises(ValueError, match="do not fit 2 rows"):
-        GroupRows.of_rows([make_row(partition=0), make_row(partition=1)]).replaced(columns, {})
-
-
 def test_a_column_whose_rows_agree_is_stored_once_but_partition_says_how_many_rows_there_are():
     rows = [make_row(topic=topic, partition=0, source_committed=n) for n, topic in enumerate(("bills", "orders"))]
     (table,) = tables_of(rows)
