@@ -123,6 +123,14 @@ class GroupRows(_MadeRows):
         """Yield some fields of every row."""
         return zip(*map(self.whole, names), strict=True)
 
+    def where(self, name: str, holds: Callable[[Any], bool]) -> Sequence[Row]:
+        """Return the rows of which a field is as asked, in their order; this table where all are."""
+        column = self.column(name)
+        places = [place for place, item in enumerate(column) if holds(item)]
+        if len(places) == len(column):
+            return self
+        return [self[place] for place in places]
+
     def source_partitions(self) -> Sequence[TopicPartition]:
         """Return the partition of every row on the source."""
         return partitions_of(tuple(self.column("source_topic")), tuple(self.column("partition")))
@@ -195,12 +203,7 @@ class PlanRows(_MadeRows):
 
     def where(self, name: str, holds: Callable[[Any], bool]) -> Iterator[Row]:
         """Yield the rows of which a field is as asked, in their order; no other row is made."""
-        for table in self._by_group.values():
-            column = table.column(name)
-            if len(column) < len(table):
-                yield from table if holds(column[0]) else ()
-            else:
-                yield from (table[place] for place, item in enumerate(column) if holds(item))
+        return chain.from_iterable(table.where(name, holds) for table in self._by_group.values())
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

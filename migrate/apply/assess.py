@@ -158,13 +158,13 @@ def assess(
     return Assessment(plan, proven, refusals, notes, commits, journal, open_blocks, source_unseen)
 
 
-def _needs_source(rows: Collection[Row], world: World, group: str, trace: GroupTrace | None) -> bool:
+def _needs_source(rows: GroupRows, world: World, group: str, trace: GroupTrace | None) -> bool:
     commits = world.target.commits.get(group)
     return commits is None or isinstance(commits, Failure) or needs_comparison(rows, commits, trace)
 
 
 def _lost_source(
-    plan: Plan, held: Mapping[str, Collection[Row]], world: World, traces: Mapping[str, GroupTrace], lost: str
+    plan: Plan, held: Mapping[str, GroupRows], world: World, traces: Mapping[str, GroupTrace], lost: str
 ) -> Iterable[str]:
     """Yield why nothing may be written without the source, if some group still needs to be compared with it."""
     needing = [group for group, rows in held.items() if _needs_source(rows, world, group, traces.get(group))]
@@ -196,7 +196,7 @@ def _sync_not_seen(plan: Plan) -> str:
 
 
 def _with_expiry(
-    world: World, held: Mapping[str, Collection[Row]], traces: Mapping[str, GroupTrace], watch: ExpiryWatch
+    world: World, held: Mapping[str, GroupRows], traces: Mapping[str, GroupTrace], watch: ExpiryWatch
 ) -> tuple[World, tuple[str, ...]]:
     """Add the groups whose offsets would soon be gone, and the note by when the first consumers must be back."""
     pending, setting = {}, set()
@@ -225,9 +225,7 @@ def _with_expiry(
     return replace(world, expiring=soon), tuple(notes)
 
 
-def _assess_group(
-    plan: Plan, group: str, rows: Collection[Row], world: World, trace: GroupTrace | None
-) -> GroupAssessment:
+def _assess_group(plan: Plan, group: str, rows: GroupRows, world: World, trace: GroupTrace | None) -> GroupAssessment:
     drifts = (*hidden(group, rows, world, trace), *group_drift(plan, group, rows, world, trace))
     if drifts:
         has_moved_on = any(drift.what == TARGET_OFFSET for drift in drifts)

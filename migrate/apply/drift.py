@@ -87,31 +87,21 @@ class Drift:
 
 
 _WRITTEN = frozenset({Decision.SET, Decision.REMOVE})
+_HELD = _WRITTEN | {Decision.KEEP}
 TARGET_OFFSET = "target committed offset"
 
 
-def to_write(rows: Collection[Row]) -> Sequence[Row]:
+def to_write(rows: GroupRows) -> Sequence[Row]:
     """Return the rows of a group that change the target."""
-    return _decided(rows, _WRITTEN)
+    return rows.where("decision", _WRITTEN.__contains__)
 
 
-def compared(rows: Collection[Row]) -> Sequence[Row]:
+def compared(rows: GroupRows) -> Sequence[Row]:
     """Return the rows of a group that a plan holds on the target: what it sets, removes, or found there and keeps.
 
     The group's move rests on their facts; a skipped row is the reviewer's own choice.
     """
-    return _decided(rows, _WRITTEN | {Decision.KEEP})
-
-
-def _decided(rows: Collection[Row], decisions: frozenset[Decision]) -> Sequence[Row]:
-    if isinstance(rows, GroupRows):
-        # Mostly all rows of a group are decided alike: then no row is made to find that out.
-        found = set(rows.column("decision"))
-        if found <= decisions:
-            return rows
-        if found.isdisjoint(decisions):
-            return ()
-    return [row for row in rows if row.decision in decisions]
+    return rows.where("decision", _HELD.__contains__)
 
 
 def committed(row: Row, commits: Commits) -> int | None:
@@ -152,7 +142,7 @@ def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
     return now is not None and row.target_offset is not None and now >= row.target_offset
 
 
-def pending_rows(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> Sequence[Row]:
+def pending_rows(rows: GroupRows, commits: Commits, trace: GroupTrace | None) -> Sequence[Row]:
     """Return the rows of a group that are still to be written."""
     writes = to_write(rows)
     if trace is None and isinstance(writes, GroupRows):
@@ -181,7 +171,7 @@ def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
 
 
 def group_drift(
-    plan: Plan, group: str, rows: Collection[Row], world: World, trace: GroupTrace | None = None
+    plan: Plan, group: str, rows: GroupRows, world: World, trace: GroupTrace | None = None
 ) -> tuple[Drift, ...]:
     """Return what differs for one group; of one whose rows are all done, only what was to be kept.
 
@@ -198,7 +188,7 @@ def group_drift(
         # Where nothing is written a consumer harms nothing: what it commits shows.
         drifts = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *drifts]
     if plan.header.kind != UNDO:
-        topics = set(GroupRows.of(rows).column("source_topic"))
+        topics = set(rows.column("source_topic"))
         grows = frozenset(topic for topic in topics if plan.accepted(PRODUCERS_STOPPED.name, topic))
         drifts += _logs(Side.TARGET, rows, world.target.ranges, grows)
         if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY.name, group):
@@ -214,7 +204,7 @@ def group_drift(
     return tuple(drifts)
 
 
-def needs_comparison(rows: Collection[Row], commits: Commits, trace: GroupTrace | None) -> bool:
+def needs_comparison(rows: GroupRows, commits: Commits, trace: GroupTrace | None) -> bool:
     """True if the group's move is still to come, or nobody has confirmed yet that all of it may stay as it is."""
     if to_write(rows):
         return bool(pending_rows(rows, commits, trace))
@@ -247,7 +237,7 @@ def _group_state(group: str, side: Side, state: GroupState | Failure) -> Iterato
         yield Drift(group, what, "stopped (Empty, or absent)", seen)
 
 
-def _topic_ids(header: Header, rows: Collection[Row], world: World) -> Iterator[Drift]:
+def _topic_ids(header: Header, rows: GroupRows, world: World) -> Iterator[Drift]:
     held = compared(rows)
     if not held:
         return
@@ -265,9 +255,7 @@ def _topic_ids(header: Header, rows: Collection[Row], world: World) -> Iterator[
                 yield Drift(topic, f"{side} topic id", expected, seen)
 
 
-def _target_offsets(
-    header: Header, rows: Collection[Row], commits: Commits, trace: GroupTrace | None
-) -> Iterator[Drift]:
+def _target_offsets(header: Header, rows: GroupRows, commits: Commits, trace: GroupTrace | None) -> Iterator[Drift]:
     undo = header.kind == UNDO
     restore = undo and header.settings.get(MOVED_SETTING) == RESTORE_MOVED
     held = compared(rows)
@@ -333,7 +321,7 @@ def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> s
 
 
 def _logs(
-    side: Side, rows: Collection[Row], ranges: Mapping[TopicPartition, LogRange | Failure], grows: Collection[str]
+    side: Side, rows: GroupRows, ranges: Mapping[TopicPartition, LogRange | Failure], grows: Collection[str]
 ) -> Iterator[Drift]:
     """Yield what differs of the logs of one side; those of `grows`, source topics, may have grown."""
     on_target, held = side is Side.TARGET, compared(rows)
@@ -364,7 +352,7 @@ def _logs(
 
 
 def _source(
-    group: str, rows: Collection[Row], source: SideWorld, grows: Collection[str], every_topic: bool, is_as_of: bool
+    group: str, rows: GroupRows, source: SideWorld, grows: Collection[str], every_topic: bool, is_as_of: bool
 ) -> Iterator[Drift]:
     yield from _group_state(group, Side.SOURCE, source.states.get(group, _NOT_READ))
     commits = source.commits.get(group, _NOT_READ)
@@ -376,7 +364,7 @@ def _source(
 
 
 def _source_commits(
-    group: str, rows: Collection[Row], commits: Commits, every_topic: bool, is_as_of: bool
+    group: str, rows: GroupRows, commits: Commits, every_topic: bool, is_as_of: bool
 ) -> Iterator[Drift]:
     what, held = "source committed offset", compared(rows)
     if held and not is_as_of and _all_stand_at(held, Side.SOURCE, "source_committed", "source_metadata", commits):
@@ -389,10 +377,9 @@ def _source_commits(
         metadata = "" if is_as_of else _other_metadata(row.source_metadata, commit)
         if now != planned or metadata:
             yield Drift(row.subject, what, offset_text(planned), offset_text(now) + metadata)
-    table = GroupRows.of(rows)
-    topics = set(table.column("source_topic"))
+    topics = set(rows.column("source_topic"))
     # A new commit has no row: its partition would fall to auto.offset.reset.
-    for partition in sorted(set(commits).difference(table.source_partitions())):
+    for partition in sorted(set(commits).difference(rows.source_partitions())):
         if every_topic or partition.topic in topics:
             subject = f"{group}/{partition.topic}/{partition.partition}"
             yield Drift(subject, what, "none", str(commits[partition].offset))

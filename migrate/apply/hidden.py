@@ -3,21 +3,22 @@
 They leave them out of their answer without a word, and the topics out of every listing.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from migrate.apply.drift import Drift, World, committed, to_write
 from migrate.apply.history import REMOVED, GroupTrace
 from migrate.model import Commits, Decision, Failure, Row
+from migrate.row_table import GroupRows
 
 
-def seem_gone(rows: Collection[Row], commits: Commits | Failure) -> Sequence[Row]:
+def seem_gone(rows: GroupRows, commits: Commits | Failure) -> Sequence[Row]:
     """Return the rows to remove that have nothing committed any more, as far as the target shows."""
     if isinstance(commits, Failure):
         return ()
     return [row for row in to_write(rows) if row.decision is Decision.REMOVE and committed(row, commits) is None]
 
 
-def hidden(group: str, rows: Collection[Row], world: World, trace: GroupTrace | None) -> Iterator[Drift]:
+def hidden(group: str, rows: GroupRows, world: World, trace: GroupTrace | None) -> Iterator[Drift]:
     """Yield the topics of a group's offsets to be removed that the target does not show.
 
     `trace` is what earlier runs of the same command did: what one of them removed and read back needs no topic.

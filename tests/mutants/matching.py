@@ -75,8 +75,8 @@ TABLES = (
         "one-row-of-many-found",
         "A check sees every row that it is about.",
         "migrate/row_table.py",
-        "                yield from table if holds(column[0]) else ()\n",
-        "                yield from table[:1] if holds(column[0]) else ()\n",
+        "        if len(places) == len(column):\n            return self\n",
+        "        if len(places) == len(column):\n            return self[:1]\n",
         ("tests/unit/test_row_table.py",),
     ),
     Mutant(

@@ -587,8 +587,8 @@ WRITING = (
         "kept-rows-not-compared",
         "A row that the plan keeps must hold what it held.",
         "migrate/apply/drift.py",
-        "    return _decided(rows, _WRITTEN | {Decision.KEEP})\n",
-        "    return _decided(rows, _WRITTEN)\n",
+        "_HELD = _WRITTEN | {Decision.KEEP}\n",
+        "_HELD = _WRITTEN\n",
         ("tests/unit/apply/test_drift.py::test_a_kept_row_that_moved_refuses_its_group",),
     ),
     Mutant(

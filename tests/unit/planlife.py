@@ -307,7 +307,8 @@ class Life:
                 self.first[by][group] = met if ran.trouble.is_meddled else ran.before.get(group, {})
         claims = (self.brought_back if ran.restores else self.stood)[by]
         status = {r.key: r.status for r in ran.result.rows} if ran.result else {}
-        for row in to_write(ran.plan.rows) if ran.execute else ():
+        written = (row for of_group in ran.plan.groups().values() for row in to_write(of_group))
+        for row in written if ran.execute else ():
             # A run that was killed may have noted in the journal what it read back.
             read = is_committed_as_planned(row, ran.seen(row.group) or {}) and ran.seen_after_writing(row.group)
             if status.get(row.key) in DONE if status else read:

@@ -130,7 +130,7 @@ def drifts(accepted, source_end=1000, target_end=960):
         side("cluster-id-of-A", place, source_end, {place: Commit(700)}),
         {},
     )
-    return [d.what for d in group_drift(plan, "billing", plan.rows, now)]
+    return [d.what for d in group_drift(plan, "billing", plan.groups()["billing"], now)]
 
 
 def test_apply_refuses_what_was_written_since_the_plan_unless_the_writer_was_accepted_there():
