@@ -49,6 +49,7 @@ PROPERTIES = {"bootstrap.servers": "x:1"}
 FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")
 TOPICS = ("orders", "orders-1", "名前", "__consumer_offsets")
 LENGTH = 1_000
+TAKEN_AT_MS = 1_785_553_200_000  # 2026-08-01 03:00 UTC
 # What a plan can be: each takes other ways through the rules.
 KINDS = ("usual", "mixed", "failback", "source-down", "as-of", "uncommitted", "no-match")
 
@@ -96,6 +97,8 @@ class _Maker:
         answers = {} if self.kind in ("no-match", "source-down") else self._answers(keys, logs)
         renamed = {group: f"{group}-eu" for group in commits if self.naming.random() < 0.3}
         survey = Survey(
+            request=request,
+            taken_at_ms=TAKEN_AT_MS,
             source=ClusterSurvey(ClusterFacts("id-a", 1, True), source_topics, frozenset(commits)),
             target=ClusterSurvey(ClusterFacts("id-b", 1, True), target_topics, frozenset(commits)),
             selected=selected,

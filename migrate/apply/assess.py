@@ -26,7 +26,8 @@ from migrate.apply.hidden import hidden, seem_gone
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
-from migrate.checks.registry import GROUP_SYNC, PENDING_TRANSACTIONS
+from migrate.checks.groups import pending_transactions
+from migrate.checks.mm2 import group_sync
 from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Row, TopicPartition
@@ -177,7 +178,7 @@ def _lost_source(
 
 def _sync_not_seen(plan: Plan) -> str:
     """Return the note of an apply that cannot look at MM2's group sync: what the plan saw is all there is."""
-    results = [result for result in plan.header.checks if result.check == GROUP_SYNC.name]
+    results = [result for result in plan.header.checks if result.check == group_sync.name]
     then = results[0].seen if results else "the plan did not look either"
     if len(results) > 1:
         then = f"{many(len(results), 'group')} were named"
@@ -368,7 +369,7 @@ def _read_source(
     plan: Plan, held: Mapping[str, GroupRows], source: ClusterAdmin, cluster_id: str
 ) -> tuple[SideWorld, Mapping[str, str]]:
     """Return the source as it is now, and its topics' ids."""
-    pending = {group for group in held if plan.accepted(PENDING_TRANSACTIONS.name, group)}
+    pending = {group for group in held if plan.accepted(pending_transactions.name, group)}
     stable = [group for group in held if group not in pending]
     # In batches, as on the target: a client that dies over one asks only that one again.
     commits = in_batches(stable, source.commits, QuietProgress())

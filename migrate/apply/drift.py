@@ -22,7 +22,9 @@ from dataclasses import dataclass, field
 from operator import eq
 
 from migrate.apply.history import REMOVED, GroupTrace
-from migrate.checks.registry import GROUP_SYNC, OFFSETS_EXPIRY, PRODUCERS_STOPPED, SOURCE_GROUP_STOPPED
+from migrate.checks.groups import offsets_expiry, source_group_stopped
+from migrate.checks.mm2 import group_sync
+from migrate.checks.topics import producers_stopped
 from migrate.commit_table import has_metadata, offsets_at
 from migrate.model import (
     UNREAD_METADATA,
@@ -189,14 +191,14 @@ def group_drift(
         drifts = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *drifts]
     if plan.header.kind != UNDO:
         topics = set(rows.column("source_topic"))
-        grows = frozenset(topic for topic in topics if plan.accepted(PRODUCERS_STOPPED.name, topic))
+        grows = frozenset(topic for topic in topics if plan.accepted(producers_stopped.name, topic))
         drifts += _logs(Side.TARGET, rows, world.target.ranges, grows)
-        if group in world.expiring and not plan.accepted(OFFSETS_EXPIRY.name, group):
-            drifts.append(Drift(group, OFFSETS_EXPIRY.name, EXPIRY_EXPECTED, world.expiring[group]))
-        if group in world.synced and not plan.accepted(GROUP_SYNC.name, group):
+        if group in world.expiring and not plan.accepted(offsets_expiry.name, group):
+            drifts.append(Drift(group, offsets_expiry.name, EXPIRY_EXPECTED, world.expiring[group]))
+        if group in world.synced and not plan.accepted(group_sync.name, group):
             expected, seen = "sync.group.offsets.enabled=false", "true: MM2 may set the group back (KAFKA-19794)"
-            drifts.append(Drift(group, GROUP_SYNC.name, expected, seen))
-        if world.source is not None and not plan.accepted(SOURCE_GROUP_STOPPED.name, group):
+            drifts.append(Drift(group, group_sync.name, expected, seen))
+        if world.source is not None and not plan.accepted(source_group_stopped.name, group):
             # Where the plan filters topics, a commit on another topic may be what it filtered.
             every_topic = not any(map(plan.header.settings.get, ("topic", "exclude-topic")))
             source = _source(group, rows, world.source, grows, every_topic, AS_OF_SETTING in plan.header.settings)

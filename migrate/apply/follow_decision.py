@@ -14,9 +14,8 @@ from enum import StrEnum
 
 from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites, same
 from migrate.apply.history import SET
-from migrate.checks.check import CheckFacts, is_without_members
+from migrate.checks.check import is_without_members
 from migrate.checks.groups import offsets_expiry
-from migrate.checks.registry import OFFSETS_EXPIRY
 from migrate.model import (
     GROUP_BLOCKED,
     UNACKNOWLEDGED,
@@ -36,7 +35,7 @@ from migrate.model import (
 from migrate.row_table import PlanRows
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupRecord
-from migrate.survey.policies import Policies
+from migrate.survey.survey import Survey
 from migrate.text import capital
 
 
@@ -331,9 +330,7 @@ def without_rows(results: Collection[CheckResult], rows: PlanRows) -> dict[str, 
     return {r.subject: Refusal(r.check, f"{capital(r.seen)}; expected {r.expected}.") for r in blocks}
 
 
-def kept_by_a_write(
-    facts: CheckFacts, rows: PlanRows, results: Iterable[CheckResult], policies: Policies
-) -> frozenset[str]:
+def kept_by_a_write(survey: Survey, rows: PlanRows, results: Iterable[CheckResult]) -> frozenset[str]:
     """Return the groups that `offsets-expiry` blocks, and would not if all their rows were written now.
 
     A plan leaves rows that stand right as they are. Here their block would forbid the very write that keeps them, where
@@ -344,11 +341,11 @@ def kept_by_a_write(
     written = PlanRows.of(
         row._replace(decision=Decision.SET) if row.decision is Decision.KEEP else row for row in of_blocked
     )
-    return blocked - _expiring(offsets_expiry.judge(facts, written, policies)) if blocked else blocked
+    return blocked - _expiring(offsets_expiry.judge(survey, written)) if blocked else blocked
 
 
 def _expiring(results: Iterable[CheckResult]) -> frozenset[str]:
-    return frozenset(r.subject for r in results if r.check == OFFSETS_EXPIRY.name and r.counts_as is Level.BLOCK)
+    return frozenset(r.subject for r in results if r.check == offsets_expiry.name and r.counts_as is Level.BLOCK)
 
 
 def refuse(sight: GroupSight, reason: str, sentence: str) -> Refusal:

@@ -149,8 +149,7 @@ class Follower:
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
         survey, not_seen = self._survey()
         sights, refused = sights_of(
-            self._choices.request, survey, self._memory, self._own_clocks, self._clock.now_ms(),
-            self._choices.moving_groups, self._edges.source_topic_ids,
+            survey, self._memory, self._own_clocks, self._choices.moving_groups, self._edges.source_topic_ids,
         )  # fmt: skip
         refused |= not_seen
         allowed = Allowed.by(survey.group_facts.target_settings, self._choices.grades)

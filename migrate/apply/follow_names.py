@@ -23,12 +23,13 @@ def survey_of_the_others(
     """Return what `take` saw of the groups that can be looked at, and the refusals of the others.
 
     The others are left out of what is asked for: all that would share one name on the target, for which of them is
-    meant nobody knows, and each whose commits a cluster does not show.
+    meant nobody knows, and each whose commits a cluster does not show. The survey's request is that which was given:
+    a group that was left out still has its name.
     """
-    refused: dict[str, Refusal] = {}
+    given, refused = request, dict[str, Refusal]()
     while True:
         try:
-            return take(request), refused
+            return replace(take(request), request=given), refused
         except (NoNameOfItsOwn, CommitsNotVisible) as error:
             others = _refusals(error)
             if refused.keys() >= others.keys():

@@ -17,17 +17,17 @@ from migrate.apply.follow_decision import (
 from migrate.apply.follow_memory import FollowMemory
 from migrate.apply.follow_names import sharing_with_written
 from migrate.checks import checklist
-from migrate.checks.registry import OFFSETS_EXPIRY
-from migrate.plan.build import judged
+from migrate.checks.groups import offsets_expiry
+from migrate.plan.build import checked
 from migrate.plan.rows import with_blocks
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.survey import PlanRequest, Survey
+from migrate.survey.survey import Survey
 
 AskIds = Callable[[Collection[str]], Mapping[str, str]]
 
 
 def sights_of(
-    request: PlanRequest, survey: Survey, memory: FollowMemory, clocks: Mapping[str, int], now_ms: int,
+    survey: Survey, memory: FollowMemory, clocks: Mapping[str, int],
     moving_groups: Collection[re.Pattern[str]], source_ids: AskIds,
 ) -> tuple[list[GroupSight], dict[str, Refusal]]:  # fmt: skip
     """Return what was seen of each group, and the refusals of those that have no row, or no name of their own.
@@ -35,11 +35,11 @@ def sights_of(
     `moving_groups` are those whose commits may move without a member; `source_ids` asks the source for topic ids again.
     """
     facts = survey.group_facts
-    asked, rows, found = judged(request, survey, now_ms)
-    expiring = kept_by_a_write(asked, rows, found, request.policies)
-    results = [r for r in found if r.check != OFFSETS_EXPIRY.name or r.subject not in expiring]
+    rows, found = checked(survey)
+    expiring = kept_by_a_write(survey, rows, found)
+    results = [r for r in found if r.check != offsets_expiry.name or r.subject not in expiring]
     laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
-    sharing = sharing_with_written(request.group_map, laid.groups().keys(), memory)
+    sharing = sharing_with_written(survey.request.group_map, laid.groups().keys(), memory)
     told = {topic: survey.source.topic_ids.get(topic, "") for topic in laid.tally("source_topic")}
     others = other_topics(told, source_ids)
     sights = []

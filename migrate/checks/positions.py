@@ -2,35 +2,45 @@
 
 from collections.abc import Iterable
 
-from migrate.checks import registry as checks
-from migrate.checks.check import CheckFacts, judges
-from migrate.model import CheckResult, Decision, Grade, Level
+from migrate.checks.check import check
+from migrate.commit_table import CommitTable
+from migrate.model import CheckResult, Commits, Decision, Grade, HolderKind, Level, Scope
 from migrate.row_table import PlanRows
-from migrate.survey.policies import Policies
+from migrate.survey.positions import HeldPositions, partitions_without
+from migrate.survey.survey import Survey
 from migrate.text import many, some
 
 
-@judges(checks.SPARK_BATCH_OPEN)
-def spark_batch_open(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+def _queries(held: HeldPositions) -> frozenset[str]:
+    """Return the holders that are Spark queries."""
+    return frozenset(holder for holder, kind in held.kinds.items() if kind is HolderKind.SPARK_CHECKPOINT)
+
+
+@check("spark-batch-open", Scope.HOLDER, can_be_accepted=True)
+def spark_batch_open(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block Spark queries that have begun a batch and not finished it: part of it may be written already."""
-    for holder, batch in sorted(facts.positions.open_batches.items()):
-        yield checks.SPARK_BATCH_OPEN.blocks(
+    unfinished = {
+        read.holder: (read.open_batch, read.batch)
+        for read in survey.held.reads
+        if read.open_batch is not None and read.batch is not None
+    }
+    for holder, (begun, finished) in sorted(unfinished.items()):
+        yield spark_batch_open.blocks(
             holder, "a query that was stopped between two batches",
-            f"batch {batch.begun} was begun and not finished: its rows stand where batch {batch.finished} ended",
-            f"Start the query once more on {facts.source.alias}, let it finish that batch, stop it and plan again; or "
-            "waive with --accept spark-batch-open:HOLDER and start it with a new checkpoint: what that batch has "
-            "already written is written twice, unless the sink undoes it.",
+            f"batch {begun} was begun and not finished: its rows stand where batch {finished} ended",
+            f"Start the query once more on {survey.flow.source.alias}, let it finish that batch, stop it and plan "
+            "again; or waive with --accept spark-batch-open:HOLDER and start it with a new checkpoint: what that batch "
+            "has already written is written twice, unless the sink undoes it.",
         )  # fmt: skip
-    fine = facts.positions.of_spark - facts.positions.open_batches.keys()
-    if fine:
-        yield checks.SPARK_BATCH_OPEN.passes(many(len(fine), "query"), "the last batch begun finished", "it is")
+    if fine := _queries(survey.held) - unfinished.keys():
+        yield spark_batch_open.passes(many(len(fine), "query"), "the last batch begun finished", "it is")
 
 
-@judges(checks.STATE_WOULD_COUNT_TWICE)
-def state_would_count_twice(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("state-would-count-twice", Scope.HOLDER, can_be_accepted=True, needs_records=True)
+def state_would_count_twice(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block holders that keep a state and may read a record twice: sums and counts would take it twice."""
-    fine = 0
-    for holder in sorted(facts.positions.stateful & rows.groups().keys()):
+    expected, fine = "exact positions with nothing read twice", 0
+    for holder in sorted(survey.held.stateful & rows.groups().keys()):
         table = rows.groups()[holder]
         facts_of_rows = table.values("decision", "grade", "rereads_at_most", "source_topic", "partition")
         inexact = [
@@ -41,83 +51,108 @@ def state_would_count_twice(facts: CheckFacts, rows: PlanRows, policies: Policie
         if not inexact:
             fine += 1
             continue
-        yield checks.STATE_WOULD_COUNT_TWICE.blocks(
-            holder, "exact positions with nothing read twice, for a holder that keeps a state",
+        yield state_would_count_twice.blocks(
+            holder, f"{expected}, for a holder that keeps a state",
             f"{many(len(inexact), 'position')} may read records twice: {some(inexact, 5)}",
             "Build the state anew from the beginning of the topics, or waive with --accept "
             "state-would-count-twice:HOLDER if what it counts may be too high.",
         )  # fmt: skip
     if fine:
-        yield checks.STATE_WOULD_COUNT_TWICE.passes(
-            many(fine, "holder"), "exact positions with nothing read twice", "they are"
-        )
+        yield state_would_count_twice.passes(many(fine, "holder"), expected, "they are")
 
 
-@judges(checks.SINK_REMEMBERS_BATCHES)
-def sink_remembers_batches(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("sink-remembers-batches", Scope.HOLDER, can_be_accepted=True)
+def sink_remembers_batches(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block queries whose sink knows batch numbers: a new checkpoint begins at batch 0, and the sink drops those."""
+    sinks = survey.held.sinks
     expected = "a sink that takes batches by numbers it has had before"
     way_out = (
         "Continue with a new output folder, or with `positions --format spark-checkpoint`, which goes on with the "
         "batch number"
     )
-    for holder, remembers in sorted(facts.positions.sinks.items()):
+    for holder, remembers in sorted(sinks.items()):
         if remembers:
-            yield checks.SINK_REMEMBERS_BATCHES.blocks(
+            yield sink_remembers_batches.blocks(
                 holder, expected,
                 "it keeps Spark's log of batches (_spark_metadata): the first batches of a new checkpoint would be "
                 "dropped in silence",
                 f"{way_out}; then waive with --accept sink-remembers-batches:HOLDER.",
             )  # fmt: skip
-    for holder in sorted(facts.positions.of_spark - facts.positions.sinks.keys()):
-        yield checks.SINK_REMEMBERS_BATCHES.unseen(
+    for holder in sorted(_queries(survey.held) - sinks.keys()):
+        yield sink_remembers_batches.unseen(
             Level.WARN, holder, expected,
             "where the query writes to was not given: a file sink, or a foreachBatch that skips batch numbers which it "
             "has had, drops the first batches of a new checkpoint in silence",
             f"Name the folder with --sink HOLDER=URL. {way_out}.",
         )  # fmt: skip
-    fine = sum(not remembers for remembers in facts.positions.sinks.values())
+    fine = sum(not remembers for remembers in sinks.values())
     if fine:
-        yield checks.SINK_REMEMBERS_BATCHES.passes(
+        yield sink_remembers_batches.passes(
             many(fine, "holder"), expected, "no log of batches in the folder that was named"
         )
 
 
-@judges(checks.POSITION_MOVES)
-def position_moves(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("position-moves", Scope.HOLDER, can_be_accepted=True)
+def position_moves(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block holders whose position was another at the second look: they still run."""
-    expected = "the same position at two looks"
-    for holder, seen in sorted(facts.positions.moved.items()):
-        yield checks.POSITION_MOVES.blocks(
+    expected, moved = "the same position at two looks", _moved(survey.held)
+    for holder, seen in sorted(moved.items()):
+        yield position_moves.blocks(
             holder, expected, seen, "Stop the job and plan again; or waive with --accept position-moves:HOLDER."
         )
-    fine = rows.groups().keys() - facts.positions.moved.keys()
-    if queries := fine & facts.positions.of_spark:
-        yield checks.POSITION_MOVES.passes(many(len(queries), "query"), expected, "it is")
-    if jobs := fine - facts.positions.of_spark:
-        yield checks.POSITION_MOVES.unseen(
+    fine, of_spark = rows.groups().keys() - moved.keys(), _queries(survey.held)
+    if queries := fine & of_spark:
+        yield position_moves.passes(many(len(queries), "query"), expected, "it is")
+    if jobs := fine - of_spark:
+        yield position_moves.unseen(
             Level.PASS, many(len(jobs), "holder"), expected,
             "the file was the same; whether the job itself still runs cannot be seen",
             "Stop each job before its positions are exported.",
         )  # fmt: skip
 
 
-@judges(checks.POSITIONS_DIFFER)
-def positions_differ(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+def _moved(held: HeldPositions) -> dict[str, str]:
+    """Return, by holder, where a second look found something else, or why there was none."""
+    moved: dict[str, str] = {}
+    for read in held.reads:
+        if read.origin in held.moved:
+            why = f"a second look failed: {held.unread}" if held.unread else "it had changed at a second look"
+            moved |= dict.fromkeys((position.holder for position in read.positions), f"{read.origin}: {why}")
+    return moved
+
+
+@check("positions-differ", Scope.HOLDER, can_be_accepted=True)
+def positions_differ(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block holders whose name a group has that committed something else: one of the two is not where the job is."""
-    for holder, places in sorted(facts.positions.differing.items()):
-        yield checks.POSITIONS_DIFFER.blocks(
-            holder, "the same positions as the commits of the group of that name", some(places, 5),
-            "A job that keeps a state goes on from its own position (Flink: its savepoint). Find out which of the two "
-            "counts, then waive with --accept positions-differ:HOLDER, or give the holder another name.",
-        )  # fmt: skip
+    selected = survey.selected
+    # Filters choose which groups move; what a holder is compared with is there all the same.
+    live = selected.unfiltered if selected.as_of is None else selected.live
+    for holder, table in sorted(survey.held.commits.groups().items()):
+        commits = live.get(holder)
+        if commits is not None and (places := _differences(table, commits)):
+            yield positions_differ.blocks(
+                holder, "the same positions as the commits of the group of that name", some(places, 5),
+                "A job that keeps a state goes on from its own position (Flink: its savepoint). Find out which of the "
+                "two counts, then waive with --accept positions-differ:HOLDER, or give the holder another name.",
+            )  # fmt: skip
 
 
-@judges(checks.HOLDER_PARTITIONS)
-def holder_partitions(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+def _differences(positions: CommitTable, commits: Commits) -> list[str]:
+    places = []
+    for place, position in positions.items():
+        commit = commits.get(place)
+        if commit is None or commit.offset != position.offset:
+            has = "nothing" if commit is None else str(commit.offset)
+            places.append(f"{place}: {position.offset}, the group has {has}")
+    return places
+
+
+@check("holder-partitions", Scope.HOLDER)
+def holder_partitions(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name partitions of a holder's topics that it has no position for."""
-    for holder, places in sorted(facts.positions.missing.items()):
-        yield checks.HOLDER_PARTITIONS.warns(
+    missing = partitions_without(survey.held.commits, survey.source.topics)
+    for holder, places in sorted(missing.items()):
+        yield holder_partitions.warns(
             holder, "a position on every partition of its topics", f"none on {some(places, 5)}",
             "Spark reads a partition that it does not know from its beginning; another reader starts where its own "
             "settings say.",

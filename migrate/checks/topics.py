@@ -1,19 +1,31 @@
-"""Checks on the records of the plan's topics: copied in full, none missing, and timestamps that can be trusted."""
+"""Checks on the plan's topics: there, copied in full, no record missing, and timestamps that can be trusted."""
 
 from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
-from migrate.checks import registry as checks
-from migrate.checks.check import CheckFacts, judges
+from migrate.checks.check import check
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why, WhyUnmatched
-from migrate.model import PROVEN_SYNC, CheckResult, Failure, Grade, Level, Method, Row, TopicPartition, between, lag
+from migrate.model import (
+    PROVEN_SYNC,
+    CheckResult,
+    Decision,
+    Failure,
+    Grade,
+    Level,
+    LogRange,
+    Method,
+    Row,
+    Scope,
+    TopicPartition,
+    between,
+    lag,
+)
 from migrate.row_table import PlanRows
-from migrate.survey.drain import Drained
-from migrate.survey.policies import Policies
+from migrate.survey.drain import Drained, drains
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
-from migrate.survey.survey import CopyEnd
+from migrate.survey.survey import CopyEnd, Survey, copy_of
 from migrate.text import many, safe, some
 
 NOT_JUDGED = Drained(None, "its logs were not told")
@@ -33,43 +45,100 @@ def _by_topic(rows: PlanRows) -> list[tuple[str, list[TopicPartition]]]:
     return [(topic, list(partitions)) for topic, partitions in groupby(placed, key=lambda partition: partition.topic)]
 
 
-@judges(checks.NOT_DRAINED)
-def not_drained(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("target-topic-exists", Scope.TOPIC)
+def target_topic_exists(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+    """Block topics of the plan that the target lacks.
+
+    No waiver covers it: its rows have no place, and `--untranslatable` decides on these.
+    """
+    flow = survey.flow
+    blocked = {topic for decision, topic in rows.values("decision", "source_topic") if decision is Decision.BLOCK}
+    for topic in sorted(blocked):
+        copy = flow.policy.target_topic(topic)
+        if not copy or copy in survey.target.topics:  # without a copy of anything there, its rows say so
+            continue
+        # What is missing on the way back is the original, which MM2 does not make.
+        why = flow.why_perhaps_not_replicated(topic) if flow.by_mm2 and not flow.failback else ""
+        todo = (
+            "Check MM2's topics filter and the replication policy. Or leave the topic out: --exclude-topic, or "
+            "--untranslatable target-topic-missing=skip to set what the groups have elsewhere."
+        )
+        yield target_topic_exists.blocks(
+            topic, f"topic {copy} on {flow.target.alias}", "there is no such topic", f"{why} {todo}" if why else todo
+        )
+
+
+@check("target-partitions", Scope.TOPIC, can_be_accepted=True)
+def target_partitions(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+    """Block topics of the plan that the target has with fewer partitions."""
+    source, fine, unknown = survey.flow.source.alias, 0, []
+    for topic in sorted(rows.tally("source_topic")):
+        copy = survey.flow.policy.target_topic(topic)
+        on_source, on_target = survey.source.topics.get(topic), survey.target.topics.get(copy)
+        if not copy or on_target is None:
+            continue
+        if on_source is None:
+            unknown.append(topic)
+        elif on_target < on_source:
+            yield target_partitions.blocks(
+                topic, f"{on_source} partitions on {copy}", f"it has {on_target}",
+                "MM2 adds partitions at its next topic refresh: wait for it, or leave the topic out.",
+            )  # fmt: skip
+        elif on_target > on_source:
+            yield target_partitions.warns(
+                topic, f"{on_source} partitions on {copy}", f"it has {on_target}",
+                "Records with keys that local producers write there go to other partitions than before.",
+            )  # fmt: skip
+        else:
+            fine += 1
+    if unknown:
+        yield target_partitions.on_cluster.unseen(
+            Level.WARN, source, "as many partitions on both sides",
+            f"how many {source} has is not known of {some(unknown)}",
+            "Partitions that the target lacks have no row here. Find out how many there were.",
+        )  # fmt: skip
+    if fine:
+        yield target_partitions.passes(f"{fine} topics", "as many partitions", "they have")
+
+
+@check("not-drained", Scope.TOPIC, can_be_accepted=True)
+def not_drained(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block topics that MM2 has not copied in full: their rows hold only if MM2 goes on.
 
     Nothing is copied the way that a failback goes; there `unread_on_target_only` is what matters.
     """
-    if facts.source_down or facts.failback:
+    if survey.request.source_down or survey.flow.failback:
         return
+    judged, by_mm2, positions_unknown = drains(survey), survey.flow.by_mm2, survey.mm2.positions.unknown
     expected = "every record up to the source's end copied"
-    who = "MM2" if facts.mm2.copies else "the replicator"
+    who = "MM2" if by_mm2 else "the replicator"
     todo = (
         f"Stop the producers and let {who} copy the rest, then plan again; or waive with --accept not-drained:TOPIC if "
         f"{who} goes on."
     )
     fine = 0
     for topic, partitions in _by_topic(rows):
-        drains = [(p.partition, facts.topics.drains.get(p, NOT_JUDGED)) for p in partitions]
-        waiting = [f"partition {partition}: {drain.seen}" for partition, drain in drains if not drain.verdict]
+        verdicts = [(p.partition, judged.get(p, NOT_JUDGED)) for p in partitions]
+        waiting = [f"partition {partition}: {drain.seen}" for partition, drain in verdicts if not drain.verdict]
         seen = some(waiting, 5, "; ")
         if not waiting:
             fine += 1
-        elif any(drain.verdict is False for _, drain in drains):
-            yield checks.NOT_DRAINED.blocks(topic, expected, seen, todo)
+        elif any(drain.verdict is False for _, drain in verdicts):
+            yield not_drained.blocks(topic, expected, seen, todo)
         else:
-            unknown = f" ({facts.mm2.positions_unknown})" if facts.mm2.positions_unknown and facts.mm2.copies else ""
-            yield checks.NOT_DRAINED.unseen(Level.BLOCK, topic, expected, seen + unknown, todo)
+            unknown = f" ({positions_unknown})" if positions_unknown and by_mm2 else ""
+            yield not_drained.unseen(Level.BLOCK, topic, expected, seen + unknown, todo)
     if fine:
-        yield checks.NOT_DRAINED.passes(many(fine, "topic"), expected, "they are")
+        yield not_drained.passes(many(fine, "topic"), expected, "they are")
 
 
-@judges(checks.TARGET_RECREATED)
-def target_recreated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("target-recreated", Scope.TOPIC, can_be_accepted=True, of_mm2=True)
+def target_recreated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block topics that lack on the target what MM2 says of them, or a group is owed: created anew since, or cut.
 
     Only where no records were compared: those that were show what is missing.
     """
-    topics, ends = rows.tally("source_topic"), facts.topics.copy_ends
+    topics, ends = rows.tally("source_topic"), survey.copy_ends
     told = {partition: saying for partition, end in ends.items() if (saying := _sync_beyond(end))}
     seen_of = {partition for partition, end in ends.items() if end.newest_sync is not None}
     fields = ("source_topic", "partition", "checkpoint_target_offset", "missing_on_target")
@@ -81,36 +150,36 @@ def target_recreated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> I
         if end is not None and row.missing_on_target is None and (saying := _checkpoint_beyond(row, end)):
             told.setdefault(row.source_partition, saying)
     # On the way back the copies are the source, and may hold what MM2 wrote twice before it.
-    for row in rows.where("upper_target_offset", lambda offset: offset == 0 and not facts.failback):
+    for row in rows.where("upper_target_offset", lambda offset: offset == 0 and not survey.flow.failback):
         if row.source_partition in ends and row.missing_on_target is None and (saying := _begins_beyond(row)):
             told.setdefault(row.source_partition, saying)
-    target, fine = facts.target.alias, 0
+    target, fine = survey.flow.target.alias, 0
     expected = f"topics on {target} that hold what MM2's syncs and checkpoints say"
     for topic, same in groupby(sorted(seen_of), key=lambda partition: partition.topic):
         if topic not in topics:
             continue
         partitions = list(same)
-        copy = facts.topics.partitions.get(topic, (None, topic, None))[1]
+        copy = survey.flow.policy.target_topic(topic)
         dark = [f"partition {p.partition}: {e}" for p in partitions if isinstance(e := ends[p].target_end, Failure)]
         cut = [p for p in partitions if p in told]
         beyond = [f"partition {p.partition} of {safe(copy)} {told[p]}" for p in cut]
         if beyond:
-            yield checks.TARGET_RECREATED.blocks(
+            yield target_recreated.blocks(
                 topic, expected, some(beyond, 5, "; "),
                 f"{safe(copy)} was created anew on {target}, or cut, or MM2 began late: records may be missing. "
                 "Let records be compared, or waive with --accept target-recreated:TOPIC if all of it is there again.",
             )  # fmt: skip
         elif dark:
-            yield checks.TARGET_RECREATED.unseen(
+            yield target_recreated.unseen(
                 Level.BLOCK, topic, expected, some(dark, 5, "; "), "Grant DESCRIBE on the topic, or try again."
             )
         else:
             fine += 1
     if fine:
-        yield checks.TARGET_RECREATED.passes(many(fine, "topic"), expected, "they do")
+        yield target_recreated.passes(many(fine, "topic"), expected, "they do")
     untold = {p.topic for p in ends.keys() - seen_of} & topics.keys()
     if untold:
-        yield checks.TARGET_RECREATED.on_cluster.unseen(
+        yield target_recreated.on_cluster.unseen(
             Level.PASS, target, expected,
             f"of {many(len(untold), 'topic')} no sync or checkpoint was seen that could tell, and not all commits were "
             "compared", "",
@@ -151,13 +220,13 @@ def _begins_beyond(row: Row) -> str:
     return f"begins with the source's record at {first}, beyond the commit of {safe(row.group)} at {committed}"
 
 
-@judges(checks.PRODUCERS_STOPPED)
-def producers_stopped(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("producers-stopped", Scope.TOPIC, can_be_accepted=True)
+def producers_stopped(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block topics whose log ends move: what is written from now on is not in the plan, and MM2 is never done."""
-    if facts.source_down:
+    if survey.request.source_down:
         return
-    topics = _by_topic(rows)
-    read = {p: facts.topics.growth.get(p, NOT_READ_AGAIN) for _, partitions in topics for p in partitions}
+    topics, source = _by_topic(rows), survey.flow.source.alias
+    read = {p: survey.growth.get(p, NOT_READ_AGAIN) for _, partitions in topics for p in partitions}
     apart = min((growth.seconds for growth in read.values() if isinstance(growth, Growth)), default=0.0)
     expected = f"no record written to it for {apart:.0f} s"
     todo = (
@@ -172,46 +241,46 @@ def producers_stopped(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
             where = some((str(p) for p in moved), 5)
             rate = f", {rate_text(per_second)}" if per_second > 0 else ""
             seen = f"{many(offsets, 'offset')} in {apart:.0f} s{rate}, on {many(len(moved), 'partition')} ({where})"
-            yield checks.PRODUCERS_STOPPED.blocks(topic, expected, seen, todo)
+            yield producers_stopped.blocks(topic, expected, seen, todo)
         elif failed:
             seen = some((f"partition {p}: {failure.message}" for p, failure in failed.items()), 5, "; ")
-            yield checks.PRODUCERS_STOPPED.unseen(Level.BLOCK, topic, expected, seen, todo)
+            yield producers_stopped.unseen(Level.BLOCK, topic, expected, seen, todo)
         else:
             fine += 1
     if fine and any(isinstance(growth, Growth) and not growth.tells for growth in read.values()):
-        yield checks.PRODUCERS_STOPPED.on_cluster.unseen(
-            Level.BLOCK, facts.source.alias, f"two readings of the log ends, at least {LEAST_SECONDS:.0f} s apart",
+        yield producers_stopped.on_cluster.unseen(
+            Level.BLOCK, source, f"two readings of the log ends, at least {LEAST_SECONDS:.0f} s apart",
             "they were read twice at about the same time: whether anybody writes is not known",
-            f"Set --settle to some seconds, or waive with --accept {checks.PRODUCERS_STOPPED}:{facts.source.alias}.",
+            f"Set --settle to some seconds, or waive with --accept {producers_stopped}:{source}.",
         )  # fmt: skip
     elif fine:
-        yield checks.PRODUCERS_STOPPED.passes(many(fine, "topic"), expected, "none was")
+        yield producers_stopped.passes(many(fine, "topic"), expected, "none was")
 
 
 # Rows of which nobody has looked for a copy of each owed record.
 UNREAD = frozenset({str(Why.NOT_ALL_READ), str(Why.LEAST_TIMESTAMP)})
 
 
-@judges(checks.MISSING_ON_TARGET)
-def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("missing-on-target", Scope.ROW, can_be_accepted=True, needs_records=True)
+def missing_on_target(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows that are owed records of which the target has no copy: no offset can bring them."""
-    if facts.failback:
+    if survey.flow.failback:
         return
     expected = "a copy on the target of every record that the group is owed"
     compared = len(rows) - rows.tally("missing_on_target")[None]
     loses = "MM2 loses records when a source topic is re-created, and its transforms may drop some."
-    if not facts.mm2.copies:
+    if not survey.flow.by_mm2:
         loses = "The replicator has left some out, or lost them."
     lacking = 0
     for row in rows.where("missing_on_target", bool):
         missing, lacking = row.missing_on_target or 0, lacking + 1
-        yield checks.MISSING_ON_TARGET.blocks(
+        yield missing_on_target.blocks(
             row.subject, expected, f"{many(missing, 'owed record')} {'has none' if missing == 1 else 'have none'}",
             f"{loses} Let the "
             "group read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
         )  # fmt: skip
     if compared and not lacking:
-        yield checks.MISSING_ON_TARGET.passes(many(compared, "row"), expected, "none is missing")
+        yield missing_on_target.passes(many(compared, "row"), expected, "none is missing")
     # What is owed nothing lacks nothing.
     unread = Counter(row.why for row in rows.where("why", UNREAD.__contains__) if lag(row) != 0)
     fields = ("missing_on_target", "target_offset", "method", "why", "source_committed", "source_log_end")
@@ -223,23 +292,23 @@ def missing_on_target(facts: CheckFacts, rows: PlanRows, policies: Policies) -> 
     )
     if unread:
         whys = ", ".join(f"{count} {why}" for why, count in sorted(unread.items()))
-        yield checks.MISSING_ON_TARGET.on_cluster.unseen(
-            Level.WARN, facts.target.alias, expected,
+        yield missing_on_target.on_cluster.unseen(
+            Level.WARN, survey.flow.target.alias, expected,
             f"not all that is owed was compared of {many(unread.total(), 'row')}: {whys}",
             "Let more be read (--match-limit, --max-fetch; not --by timestamp), or let these groups read on the source "
             "first.",
         )  # fmt: skip
 
 
-@judges(checks.UNREAD_ON_TARGET_ONLY)
-def unread_on_target_only(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("unread-on-target-only", Scope.ROW, can_be_accepted=True, needs_records=True)
+def unread_on_target_only(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows of a failback whose group would leave records unread that are on MM2's target only.
 
     Where records were not compared nobody knows whether there are any, unless the group has read all.
     """
-    if not facts.failback:
+    if not survey.flow.failback:
         return
-    left, kept = facts.source.alias, facts.target.alias
+    left, kept = survey.flow.source.alias, survey.flow.target.alias
     expected = f"every record that the group has not read on {left} also on {kept}"
     todo = (
         f"Producers have written to {left}. Let the group read on there to the end first, or waive with --accept "
@@ -252,22 +321,22 @@ def unread_on_target_only(facts: CheckFacts, rows: PlanRows, policies: Policies)
         unread = lag(row)
         if row.missing_on_target:
             seen = f"{many(row.missing_on_target, 'unread record')} on {left} only"
-            yield checks.UNREAD_ON_TARGET_ONLY.blocks(row.subject, expected, seen, todo)
+            yield unread_on_target_only.blocks(row.subject, expected, seen, todo)
         elif (row.missing_on_target is None or row.why == Why.NOT_ALL_READ) and (unread is None or unread > 0):
             count = "nobody knows how many unread records"
             if unread is not None:
                 count = f"up to {many(unread, 'unread record')}"
             seen = f"{count} on {left}, and they were not all compared"
-            yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
+            yield unread_on_target_only.unseen(Level.BLOCK, row.subject, expected, seen, todo)
         elif _only_looks_alike(row) and unread:
             seen = (
                 f"some of {many(unread, 'unread record')} on {left} look like others, and no timestamp tells them apart"
             )
-            yield checks.UNREAD_ON_TARGET_ONLY.unseen(Level.BLOCK, row.subject, expected, seen, todo)
+            yield unread_on_target_only.unseen(Level.BLOCK, row.subject, expected, seen, todo)
         else:
             fine += 1
     if fine:
-        yield checks.UNREAD_ON_TARGET_ONLY.passes(many(fine, "row"), expected, "it is")
+        yield unread_on_target_only.passes(many(fine, "row"), expected, "it is")
 
 
 def _only_looks_alike(row: Row) -> bool:
@@ -275,29 +344,37 @@ def _only_looks_alike(row: Row) -> bool:
     return row.why == Why.LOOK_ALIKES and bool(row.equality) and not Equality(row.equality).keeps_time
 
 
-@judges(checks.TARGET_TOPIC_DEDICATED)
-def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("target-topic-dedicated", Scope.TOPIC)
+def target_topic_dedicated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name target topics that hold records of somebody else: producers write there already, or MM2 alters records.
 
     An MM2 that reads uncommitted copies aborted records as well: what these explain is listed, and no warning.
     """
-    source, target = facts.source.alias, facts.target.alias
-    unread = sorted(facts.topics.unread_tails & rows.tally("source_topic").keys())
+    if survey.flow.failback:
+        return
+    source, target, topics = survey.flow.source.alias, survey.flow.target.alias, rows.tally("source_topic")
+    unread = sorted(_unread_tails(survey) & topics.keys())
     if unread:
-        yield checks.TARGET_TOPIC_DEDICATED.on_cluster.unseen(
+        yield target_topic_dedicated.on_cluster.unseen(
             Level.WARN, target, "only copies of the source in the topics that groups move to",
             f"what is near the ends of {many(len(unread), 'topic')} was not compared: {some(map(safe, unread), 5)}",
             "Let them be compared (no --no-match, not --by timestamp), or make sure that nobody else writes there.",
         )  # fmt: skip
-    for topic, (count, perhaps_copies) in sorted(facts.topics.foreign_records.items()):
-        copy = facts.topics.partitions.get(topic, (None, topic, None))[1]
+    foreign, perhaps = Counter[str](), Counter[str]()
+    for partition, answer in survey.answers.items():
+        foreign[partition.topic] += answer.tail.foreign
+        perhaps[partition.topic] += answer.tail.perhaps_copies
+    for topic, count in sorted(foreign.items()):
+        if not count or topic not in topics:
+            continue
+        perhaps_copies, copy = perhaps[topic], survey.flow.policy.target_topic(topic)
         expected = f"only copies of the source in {safe(copy)}"
         equal = "equals" if count == 1 else "equal"
         where = f"near the end of {safe(copy)} on {target}"
         seen = f"{many(count, 'record')} {where} {equal} none that was read of {source}"
         todo = f"Consumers will read these, too. Find out who writes to {safe(copy)} on {target}."
         if not perhaps_copies:
-            yield checks.TARGET_TOPIC_DEDICATED.warns(topic, expected, f"{seen}: somebody else writes there", todo)
+            yield target_topic_dedicated.warns(topic, expected, f"{seen}: somebody else writes there", todo)
             continue
         seen += (
             f"; up to {perhaps_copies} may be copies of records that {source} does not show (aborted or compacted "
@@ -305,31 +382,45 @@ def dedicated(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable
         )
         explained = count == perhaps_copies
         level = Level.PASS if explained else Level.WARN
-        yield checks.TARGET_TOPIC_DEDICATED.unseen(level, topic, expected, seen, "" if explained else todo)
+        yield target_topic_dedicated.unseen(level, topic, expected, seen, "" if explained else todo)
 
 
-@judges(checks.SYNC_UNGUARDED)
-def sync_unguarded(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+def _unread_tails(survey: Survey) -> set[str]:
+    """Return the source's topics with records on both sides whose ends no comparing has judged."""
+    unread: set[str] = set()
+    for source, log in survey.logs.source.items():
+        copy, answer = survey.logs.target.get(copy_of(survey.flow, source)), survey.answers.get(source)
+        if answer is None:
+            is_known = survey.comparison is not None  # it has no commit that could be placed
+        else:
+            is_known = answer.tail.uncopied is not None or answer.tail.foreign > 0
+        if not is_known and all(isinstance(each, LogRange) and each.start < each.end for each in (log, copy)):
+            unread.add(source.topic)
+    return unread
+
+
+@check("sync-unguarded", Scope.ROW, can_be_accepted=True, needs_records=True)
+def sync_unguarded(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows at a sync that is not proven, where no record could be read that guards it (Law 2)."""
     for row in rows.where("why", lambda why: why == WhyUnmatched.NOT_READABLE):
         if row.lower_kind == "sync" and row.grade is Grade.ESTIMATED:
-            yield checks.SYNC_UNGUARDED.blocks(
+            yield sync_unguarded.blocks(
                 row.subject, "a proven sync, or a timestamp beside it", safe(row.sentence),
                 "Plan again; grant READ on the topic on both clusters if that is refused; or waive with --accept "
                 "sync-unguarded:GROUP/TOPIC/PARTITION, if MM2's syncs are known to be of these logs.",
             )  # fmt: skip
 
 
-@judges(checks.TIMESTAMPS_NOT_KEPT)
-def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("timestamps-not-kept", Scope.ROW, can_be_accepted=True, needs_records=True)
+def timestamps_not_kept(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows that rest on unproven syncs while no timestamp can guard them (Law 2 under LogAppendTime).
 
     Or, with `--by timestamp`, on nothing at all (Law 2b).
     """
     for row in rows.where("grade", lambda grade: grade is Grade.ESTIMATED):
         unguarded = row.why and row.lower_kind != PROVEN_SYNC
-        if unguarded and row.why == checks.TIMESTAMPS_NOT_KEPT.name:
-            yield checks.TIMESTAMPS_NOT_KEPT.blocks(
+        if unguarded and row.why == timestamps_not_kept.name:
+            yield timestamps_not_kept.blocks(
                 row.subject, "the source's timestamps on the target",
                 "nothing shows that they are kept: message.timestamp.type is LogAppendTime or may not be read "
                 "(DESCRIBE_CONFIGS), or too few records have one key and one timestamp on both sides",
@@ -337,25 +428,27 @@ def timestamps_not_kept(facts: CheckFacts, rows: PlanRows, policies: Policies) -
                 "timestamps-not-kept:GROUP/TOPIC/PARTITION: the row is where nothing can have been skipped.",
             )  # fmt: skip
         elif unguarded and row.equality and not Equality(row.equality).keeps_time:
-            yield checks.TIMESTAMPS_NOT_KEPT.blocks(
+            yield timestamps_not_kept.blocks(
                 row.subject, "a proven sync, or the source's timestamps on the target",
                 "its records could not be compared, and the target's timestamps are its own (LogAppendTime)",
                 "Raise --match-limit or --max-fetch, or waive with --accept timestamps-not-kept:GROUP/TOPIC/PARTITION.",
             )  # fmt: skip
 
 
-@judges(checks.OPEN_TRANSACTION)
-def open_transaction(facts: CheckFacts, rows: PlanRows, policies: Policies) -> Iterable[CheckResult]:
+@check("open-transaction", Scope.ROW, can_be_accepted=True, needs_records=True)
+def open_transaction(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows that timestamps place while the source has records of which nobody knows the timestamps.
 
     One of these may be older than all that was read, and its copy stand below the row, where it would be skipped.
     """
     for row in rows.where("why", lambda why: why == Why.LEAST_TIMESTAMP):
-        if (row.source_topic, row.partition) in facts.topics.unread_ends and row.target_offset != row.target_log_start:
-            yield checks.OPEN_TRANSACTION.blocks(
+        log = survey.logs.source.get(row.source_partition)
+        is_open = isinstance(log, LogRange) and survey.watermarks.is_open(row.source_partition, log)
+        if is_open and row.target_offset != row.target_log_start:
+            yield open_transaction.blocks(
                 row.subject, "the timestamps of all that the group is owed",
-                f"on {facts.source.alias} the log may reach beyond what could be read (a transaction is open, or "
+                f"on {survey.flow.source.alias} the log may reach beyond what could be read (a transaction is open, or "
                 "producers write): the row may pass over the copies of such records",
                 "End the transaction (kafka-transactions.sh), stop the producers and plan again; or compare records "
-                f"(--by records); or waive with --accept {checks.OPEN_TRANSACTION}:GROUP/TOPIC/PARTITION.",
+                f"(--by records); or waive with --accept {open_transaction}:GROUP/TOPIC/PARTITION.",
             )  # fmt: skip

@@ -26,7 +26,7 @@ from migrate.apply.verify_positions import (
     verify_positions,
 )
 from migrate.apply.write import Interruption
-from migrate.checks.registry import NOT_DRAINED, TARGET_RECREATED
+from migrate.checks.topics import not_drained, target_recreated
 from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
 from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
@@ -300,7 +300,7 @@ def _still_copied(plan: Plan) -> frozenset[str]:
     """
     waiting, anew = (
         {c.subject for c in plan.header.checks if c.check == check.name and c.accepted}
-        for check in (NOT_DRAINED, TARGET_RECREATED)
+        for check in (not_drained, target_recreated)
     )
     return frozenset(waiting - anew)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from migrate.checks.registry import ACCEPTABLE_CHECKS, parse_waiver
+from migrate.checks.checklist import ACCEPTABLE_CHECKS, parse_waiver
 from migrate.cli.console import one_paragraph, say_beside
 from migrate.cli.replicator_options import other_flow, refuse_mixed
 from migrate.cli.seconds import Seconds

@@ -83,7 +83,7 @@ def made_plan(request: PlanRequest, clusters: Clusters, out: Path, progress: Pro
     survey = take_survey(request, clusters, clock, progress)
     held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
     progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
-    plan = plan_of(request, survey, clock.now_ms())
+    plan = plan_of(survey)
     progress.step(f"writing {out}")
     # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
     write_plan(plan, out)

@@ -138,8 +138,7 @@ class Lookout:
             timer = Timer(self.clock, self.progress)
             positions = read_positions(clusters, request.flow, survey.target.topics, timer)
         self.progress.step(f"deciding {many(len(survey.keys), 'row')}")
-        now_ms = self.clock.now_ms()
-        return status_of(request, survey, positions, edges.mirror.news, edges.mirror.sync_pairs, now_ms, down)
+        return status_of(survey, positions, edges.mirror.news, edges.mirror.sync_pairs, down)
 
     def _ask_all(self, clusters: Clusters) -> None:
         for admin in (clusters.source, clusters.target):

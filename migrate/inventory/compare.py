@@ -16,31 +16,31 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from migrate.checks import registry as checks
-from migrate.checks.check import CheckFacts
+from migrate.checks import clusters, group_kinds, group_names, groups, mm2, topics
+from migrate.checks import rows as row_checks
 from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss, Stretch
 from migrate.inventory.only_on_target import committed_after, only_on_target
 from migrate.match.protocol import Why
 from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope, lag
-from migrate.plan.build import judged
+from migrate.plan.build import checked
 from migrate.row_table import PlanRows
-from migrate.survey.other_log import OtherLog, OtherTopic
+from migrate.survey.other_log import OtherLog, OtherTopic, proofs_on_source, proofs_on_target
 from migrate.survey.policies import Policies, Rewind
-from migrate.survey.survey import PlanRequest, Survey
+from migrate.survey.survey import Survey
 from migrate.text import many
 
 # Checks that say whether all commits were seen, and on the right clusters.
 PREMISES = frozenset(
     check.name
     for check in (
-        checks.CLUSTERS_DIFFER, checks.LISTING_COMPLETE, checks.TOPICS_VISIBLE, checks.NAMED_GROUPS_EXIST,
-        checks.CHECKPOINTED_TOPICS_LISTED, checks.CHECKPOINTED_GROUPS_LISTED, checks.MM2_OFFSET_SYNCS_TOPIC,
-        checks.SHARE_GROUP, checks.STREAMS_GROUP, checks.GROUP_UNDER_OLD_NAME,
+        clusters.clusters_differ, clusters.listing_complete, clusters.topics_visible, group_names.named_groups_exist,
+        groups.checkpointed_topics_listed, clusters.checkpointed_groups_listed, mm2.mm2_offset_syncs_topic,
+        group_kinds.share_group, group_kinds.streams_group, group_names.group_under_old_name,
     )
 )  # fmt: skip
 # Checks on rows whose block says that the translation is no translation.
 REFUTING = frozenset(
-    check.name for check in (checks.INSIDE_TARGET_LOG, checks.TIMESTAMPS_NOT_KEPT, checks.SYNC_UNGUARDED)
+    check.name for check in (row_checks.inside_target_log, topics.timestamps_not_kept, topics.sync_unguarded)
 )
 
 
@@ -48,7 +48,6 @@ REFUTING = frozenset(
 class TranslatedCommits:
     """The commits of a survey, translated: rows before any block is laid over them, and what the checks say."""
 
-    facts: CheckFacts
     rows: PlanRows
     results: tuple[CheckResult, ...]
 
@@ -62,40 +61,40 @@ class TranslatedCommits:
                 yield Stretch(row.target_partition, start, end)
 
 
-def translated_commits(request: PlanRequest, survey: Survey, now_ms: int) -> TranslatedCommits:
+def translated_commits(survey: Survey) -> TranslatedCommits:
     """Translate every commit of a survey, with policies that choose nothing."""
     # With another choice, a commit further on the target would block the translation that it is compared with.
-    policies = Policies(rewind=Rewind.SET)
-    return TranslatedCommits(*judged(replace(request, policies=policies), survey, now_ms))
+    request = replace(survey.request, policies=Policies(rewind=Rewind.SET))
+    return TranslatedCommits(*checked(replace(survey, request=request)))
 
 
 def comparison_of(
-    request: PlanRequest, survey: Survey, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
+    survey: Survey, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
 ) -> GroupComparison:
     """Return the verdict on every commit of either side.
 
     `records` tells of some stretches how many records they hold; of the others only offsets are known.
     """
-    facts, results = translated.facts, translated.results
+    results = translated.results
     judge = _Judge(
         survey,
         {r.subject: r for r in results if r.scope is Scope.ROW and r.check in REFUTING and r.counts_as is Level.BLOCK},
-        facts.source.logs.others,
-        facts.target.logs.others,
+        proofs_on_source(survey).others,
+        proofs_on_target(survey).others,
         records,
     )
     rows = [judge.row(row) for row in translated.rows]
-    rows += only_on_target(request, survey)
+    rows += only_on_target(survey)
     groups = {row.group for row in rows}
     premises = tuple(
         result
         for result in results
         if result.check in PREMISES
         and (result.counts_as is not Level.PASS)
-        and not (result.check == checks.NAMED_GROUPS_EXIST.name and result.subject in groups)
+        and not (result.check == group_names.named_groups_exist.name and result.subject in groups)
     )
     rows.sort(key=lambda row: (row.group, row.source_topic, row.partition))
-    flow = request.flow
+    flow = survey.flow
     return GroupComparison(now_ms, flow.source.alias, flow.target.alias, tuple(rows), premises, survey.unstable)
 
 
@@ -145,7 +144,7 @@ class _Judge:
             if key in proofs:
                 proof = proofs[key]
                 return _untranslatable(
-                    checks.COMMIT_OF_ANOTHER_LOG.name,
+                    row_checks.commit_of_another_log.name,
                     f"{proof.sentence(f'Its commit on the {side}')}: it was made on another log.",
                 )
         if row.subject in self.refuted:
@@ -308,7 +307,7 @@ def _remaining_loss(row: Row) -> tuple[Loss, str, str]:
     """
     if row.missing_on_target:
         missing = many(row.missing_on_target, "owed record")
-        return Loss.POSSIBLE, checks.MISSING_ON_TARGET.name, f" {missing} without a copy on the target."
+        return Loss.POSSIBLE, topics.missing_on_target.name, f" {missing} without a copy on the target."
     if row.grade is Grade.ESTIMATED:
         why = " The translation rests on MM2's syncs alone: it loses nothing only while they tell the truth."
         return Loss.POSSIBLE, "not-proven", why

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from migrate.inventory.compared import ComparedRow, CompareVerdict, Loss
 from migrate.model import Commit, Failure, GroupPartition, TopicPartition
 from migrate.survey.groups import NO_ANSWER
-from migrate.survey.survey import PlanRequest, Survey, copy_of
+from migrate.survey.survey import Survey, copy_of
 
 
 def committed_after(survey: Survey, group: str, source: TopicPartition) -> int | None | Failure:
@@ -17,16 +17,16 @@ def committed_after(survey: Survey, group: str, source: TopicPartition) -> int |
     return None if commit is None else commit.offset
 
 
-def only_on_target(request: PlanRequest, survey: Survey) -> Iterator[ComparedRow]:
+def only_on_target(survey: Survey) -> Iterator[ComparedRow]:
     """Yield the commits on copies, inside the filters, that have no commit on the source."""
-    flow = request.flow
+    flow = survey.flow
     originals: dict[str, str | None] = {}
     for group, commits in survey.priors.items():
         for place, commit in commits.items():
             if place.topic not in originals:
-                originals[place.topic] = _original(request, survey, place.topic)
+                originals[place.topic] = _original(survey, place.topic)
             topic = originals[place.topic]
-            if topic is None or request.filters.verdict(group, topic) is not None:
+            if topic is None or survey.request.filters.verdict(group, topic) is not None:
                 continue
             source = TopicPartition(topic, place.partition)
             if GroupPartition(group, *source) in survey.keys or copy_of(flow, source) != place:
@@ -34,9 +34,9 @@ def only_on_target(request: PlanRequest, survey: Survey) -> Iterator[ComparedRow
             yield _on_target_only(survey, group, source, place, commit)
 
 
-def _original(request: PlanRequest, survey: Survey, target_topic: str) -> str | None:
+def _original(survey: Survey, target_topic: str) -> str | None:
     """Return the source topic that a topic of the target is a copy of; None where it is none, or may be its own."""
-    flow = request.flow
+    flow = survey.flow
     topic = flow.policy.source_topic(target_topic)
     if topic is None or flow.why_not_replicated(topic):
         return None

@@ -17,7 +17,7 @@ from migrate.plan.rows import build_row
 from migrate.plan.translate import PartitionFacts, RowFacts, Rules
 from migrate.row_table import GroupRows, Known
 from migrate.survey.names import refuse_doubled_places
-from migrate.survey.survey import PlanRequest, Survey, copy_of, window_questions
+from migrate.survey.survey import Survey, copy_of, window_questions
 
 Checkpoints = Mapping[CheckpointKey, CheckpointRecord]
 
@@ -47,29 +47,28 @@ class GroupCase:
         return (self.group, self.target_group) if self.target_group and not self.shares_name else (self.group,)
 
 
-def decide(request: PlanRequest, survey: Survey) -> Iterator[GroupRows]:
+def decide(survey: Survey) -> Iterator[GroupRows]:
     """Yield the rows of each group of a survey, in the plan's order; of groups that have any.
 
     Raises `UsageError` where two commits of a group would be one on the target.
     """
-    refuse_doubled_places(request, survey.keys, "group")
-    return _decided(request, survey, survey.mm2.checkpoints.latest, _cases(survey))
+    refuse_doubled_places(survey.request, survey.keys, "group")
+    return _decided(survey, survey.mm2.checkpoints.latest, _cases(survey))
 
 
-def decide_positions(request: PlanRequest, survey: Survey, held: GroupCommits) -> Iterator[GroupRows]:
+def decide_positions(survey: Survey, held: GroupCommits) -> Iterator[GroupRows]:
     """Yield the rows of each holder of positions outside Kafka, as of a group that is nowhere on the target.
 
     Raises `UsageError` as `decide` does.
     """
-    refuse_doubled_places(request, held, "holder")
+    refuse_doubled_places(survey.request, held, "holder")
     # What a group of a holder's name has, commits or checkpoints, is not the holder's.
     cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
-    return _decided(request, survey, {}, cases)
+    return _decided(survey, {}, cases)
 
 
-def _decided(
-    request: PlanRequest, survey: Survey, checkpoints: Checkpoints, cases: Iterable[GroupCase]
-) -> Iterator[GroupRows]:
+def _decided(survey: Survey, checkpoints: Checkpoints, cases: Iterable[GroupCase]) -> Iterator[GroupRows]:
+    request = survey.request
     syncs_read = survey.mm2.syncs.counts.get("offset-sync", 0) > 0
     rules = Rules(request.policies, request.source_down, syncs_read, request.limits.by_timestamp)
     shared_by = cache(_facts_of_partitions(request.flow, survey))

@@ -1,16 +1,11 @@
-"""What a plan says of positions outside Kafka: their rows, where they were read, and facts for their checks. Pure."""
+"""What a plan says of positions outside Kafka: their rows, and where they were read. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from migrate.checks.check import CheckFacts, OpenBatch, PositionFacts
-from migrate.commit_table import CommitTable
-from migrate.mm2.flow import Flow
-from migrate.model import Commits, Decision, Grade, HolderKind, Row
+from migrate.model import Decision, Grade, Row
 from migrate.plan.plan import TARGET_PARTITIONS, Plan, PositionOrigin
 from migrate.row_table import PlanRows
-from migrate.survey.other_log import LogProofs
-from migrate.survey.positions import HeldPositions, partitions_without
+from migrate.survey.positions import HeldPositions
 from migrate.survey.survey import Survey
 
 
@@ -72,11 +67,11 @@ def origins(held: HeldPositions) -> tuple[PositionOrigin, ...]:
     )
 
 
-def counts_of_copies(flow: Flow, survey: Survey) -> dict[str, int]:
+def counts_of_copies(survey: Survey) -> dict[str, int]:
     """Return how many partitions each topic has on the target that a holder has positions on, as `Header.counts`."""
     topics = {partition.topic for partition in survey.held.commits.partitions()}
-    counts = partition_counts(flow, survey, sorted(topics)).values()
-    return {f"{TARGET_PARTITIONS}{copy}": count for _, copy, count in counts if count is not None}
+    copies, on_target = map(survey.flow.policy.target_topic, sorted(topics)), survey.target.topics
+    return {f"{TARGET_PARTITIONS}{copy}": on_target[copy] for copy in copies if copy in on_target}
 
 
 def partitions_without_place(plan: Plan, holder: str) -> tuple[tuple[str, int], ...]:
@@ -90,78 +85,3 @@ def partitions_without_place(plan: Plan, holder: str) -> tuple[tuple[str, int], 
     topics = sorted({topic for topic, _, _ in places})
     every = ((topic, p) for topic in topics for p in range(plan.header.counts.get(f"{TARGET_PARTITIONS}{topic}", 0)))
     return tuple(place for place in every if place not in placed)
-
-
-def partition_counts(
-    flow: Flow, survey: Survey, topics: Iterable[str]
-) -> dict[str, tuple[int | None, str, int | None]]:
-    """Return how many partitions topics have on the source, their copies' names, and how many these have."""
-    copies = {topic: flow.policy.target_topic(topic) for topic in topics}
-    on_source, on_target = survey.source.topics, survey.target.topics
-    return {topic: (on_source.get(topic), copy, on_target.get(copy)) for topic, copy in copies.items()}
-
-
-def facts_of_positions(facts: CheckFacts, flow: Flow, survey: Survey) -> CheckFacts:
-    """Return the facts of a plan as the checks of its positions look at them: of their own topics alone."""
-    topics = {partition.topic for partition in survey.held.commits.partitions()}
-    return replace(
-        facts,
-        topics=replace(
-            facts.topics,
-            partitions=partition_counts(flow, survey, topics),
-            foreign_records={t: n for t, n in facts.topics.foreign_records.items() if t in topics},
-        ),
-        # What is proven of a group's commits says nothing of a holder that has its name.
-        source=replace(facts.source, logs=LogProofs()),
-        target=replace(facts.target, logs=LogProofs()),
-        positions=position_facts(survey),
-    )
-
-
-def position_facts(survey: Survey) -> PositionFacts:
-    """Return what the checks of holders look at."""
-    held, open_batches = survey.held, {}
-    for read in held.reads:
-        if read.open_batch is not None and read.batch is not None:
-            open_batches[read.holder] = OpenBatch(read.open_batch, read.batch)
-    return PositionFacts(
-        open_batches=open_batches,
-        moved=_moved(held),
-        sinks=held.sinks,
-        of_spark=frozenset(h for h, kind in held.kinds.items() if kind is HolderKind.SPARK_CHECKPOINT),
-        stateful=held.stateful,
-        differing=_differing(held, survey),
-        missing=partitions_without(held.commits, survey.source.topics),
-    )
-
-
-def _moved(held: HeldPositions) -> dict[str, str]:
-    moved: dict[str, str] = {}
-    for read in held.reads:
-        if read.origin in held.moved:
-            why = f"a second look failed: {held.unread}" if held.unread else "it had changed at a second look"
-            moved |= dict.fromkeys((position.holder for position in read.positions), f"{read.origin}: {why}")
-    return moved
-
-
-def _differing(held: HeldPositions, survey: Survey) -> dict[str, tuple[str, ...]]:
-    """Return, by holder, where the group of its name has committed something else, or nothing."""
-    differing = {}
-    selected = survey.selected
-    # Filters choose which groups move; what a holder is compared with is there all the same.
-    live = selected.unfiltered if selected.as_of is None else selected.live
-    for holder, table in held.commits.groups().items():
-        commits = live.get(holder)
-        if commits is not None and (places := _differences(table, commits)):
-            differing[holder] = places
-    return differing
-
-
-def _differences(positions: CommitTable, commits: Commits) -> tuple[str, ...]:
-    places = []
-    for place, position in positions.items():
-        commit = commits.get(place)
-        if commit is None or commit.offset != position.offset:
-            has = "nothing" if commit is None else str(commit.offset)
-            places.append(f"{place}: {position.offset}, the group has {has}")
-    return tuple(places)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from migrate import __version__
-from migrate.checks.registry import parse_waiver
+from migrate.checks.checklist import parse_waiver
 from migrate.errors import Refused, UsageError
 from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow, RuntimeWord

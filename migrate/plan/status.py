@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from migrate.checks.check import is_without_members
-from migrate.checks.registry import CHECKS
+from migrate.checks.checklist import CHECKS
 from migrate.checks.topics import NOT_JUDGED
 from migrate.commit_table import partitions_of_keys
 from migrate.match.protocol import ChainOf
@@ -17,12 +17,12 @@ from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
-from migrate.plan.build import judged
-from migrate.survey.drain import UNKNOWN, Drained, Lag, lag_of, total
+from migrate.plan.build import checked
+from migrate.survey.drain import UNKNOWN, Drained, Lag, drains, lag_of, total
 from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import Growth
-from migrate.survey.survey import PlanRequest, Survey, copy_of
+from migrate.survey.survey import Survey, copy_of
 
 ONLY_PLAN_TELLS = frozenset(check.name for check in CHECKS if check.needs_records)
 
@@ -166,12 +166,10 @@ NewsOf = Callable[[Side, str], News]
 
 
 def status_of(
-    request: PlanRequest,
     survey: Survey,
     positions: Positions,
     news: NewsOf,
     sync_pairs: ChainOf,
-    now_ms: int,
     source_down: str = "",
 ) -> Status:
     """Return the status of a survey.
@@ -179,12 +177,12 @@ def status_of(
     `positions` are MM2's own (the survey has none while the source is down), `news` how new its topics' newest records
     are, `sync_pairs` its chains.
     """
-    flow = request.flow
-    facts, _, checks = judged(request, survey, now_ms)
-    drains = facts.topics.drains
+    flow = survey.flow
+    _, checks = checked(survey)
+    judged = drains(survey)
     places = sorted(partitions_of_keys(survey.keys))
     replicated = [p for p in places if not flow.why_not_replicated(p.topic)]
-    partitions = [_partition(flow, survey, p, drains, positions, sync_pairs) for p in replicated]
+    partitions = [_partition(flow, survey, p, judged, positions, sync_pairs) for p in replicated]
     topics = tuple(
         TopicStatus(topic, flow.policy.target_topic(topic), tuple(same))
         for topic, same in groupby(partitions, key=lambda p: p.source.topic)
@@ -207,7 +205,7 @@ def status_of(
         if flow.by_mm2
     )
     return Status(
-        time_ms=now_ms,
+        time_ms=survey.taken_at_ms,
         source_alias=flow.source.alias,
         target_alias=flow.target.alias,
         source_down=source_down,
@@ -224,13 +222,13 @@ def _partition(
     flow: Flow,
     survey: Survey,
     source: TopicPartition,
-    drains: Mapping[TopicPartition, Drained],
+    judged: Mapping[TopicPartition, Drained],
     positions: Positions,
     sync_pairs: ChainOf,
 ) -> PartitionStatus:
     target = copy_of(flow, source)
     source_log, target_log = survey.logs.source.get(source), survey.logs.target.get(target)
-    drained, last_copied_offset, lag = drains.get(source, NOT_JUDGED), positions.last_copied_offset.get(source), UNKNOWN
+    drained, last_copied_offset, lag = judged.get(source, NOT_JUDGED), positions.last_copied_offset.get(source), UNKNOWN
     if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
         answer = survey.answers.get(source)
         chain = sync_pairs(source, source_log.end, target_log.end)

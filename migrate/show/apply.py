@@ -8,7 +8,7 @@ from migrate.apply.assess import Assessment, Fate
 from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.row_results import RowResult, RowStatus
-from migrate.checks.registry import TOPICS_VISIBLE
+from migrate.checks.clusters import topics_visible
 from migrate.commit_table import offsets_at
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Decision, Level, Row
@@ -309,7 +309,7 @@ def deleted_whole_lines(
         if {*rows.column("decision")} == {Decision.REMOVE} and (concerned is None or group in concerned)
     ]  # fmt: skip
     alias, checks = undo.header.target_alias, plan.header.checks if plan is not None else ()
-    found = [c for c in checks if c.check == TOPICS_VISIBLE.name and c.subject == alias]
+    found = [c for c in checks if c.check == topics_visible.name and c.subject == alias]
     if not whole or any(check.level is Level.PASS for check in found):
         return
     is_done, is_one = result is not None and result.executed, len(whole) == 1

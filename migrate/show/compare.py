@@ -7,7 +7,7 @@ first; JSON and CSV have all rows.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.checks import registry as checks
+from migrate.checks.topics import missing_on_target
 from migrate.clock import iso
 from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss
 from migrate.show.lines import aligned, at_most, names, wrapped
@@ -15,7 +15,7 @@ from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import INDENT, Column, Table, field
 from migrate.text import Colour, both_names, many, name, paint, safe
 
-MISSING_ON_TARGET = checks.MISSING_ON_TARGET.name
+MISSING_ON_TARGET = missing_on_target.name
 LOSING_THOUGH_EQUAL = (MISSING_ON_TARGET, NOT_ALL_COMPARED)
 ROWS_SHOWN = 200
 NAMED = 20

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from migrate.checks.registry import OFFSETS_EXPIRY
+from migrate.checks.groups import offsets_expiry
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
@@ -169,7 +169,7 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     if plan.header.has_checkpoints:
         yield "MM2 itself", "; ".join(_beside_mm2(t.mm2))
     for check in plan.header.checks:
-        if check.check == OFFSETS_EXPIRY.name and check.level is Level.PASS:
+        if check.check == offsets_expiry.name and check.level is Level.PASS:
             yield "Expiry", f"{safe(check.subject)}: {safe(check.seen)}"
     if t.grades.get(Grade.ESTIMATED):
         yield "Estimated", why_estimated(plan.header)

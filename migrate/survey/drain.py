@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from migrate.match.protocol import OffsetPair, Tail
-from migrate.model import Failure, LogRange
+from migrate.model import Failure, LogRange, TopicPartition
+from migrate.survey.survey import Survey, copy_of
 from migrate.text import many
 
 
@@ -78,6 +79,28 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
             None, f"{position_text} and the log ends at {end}: whether there are records between was not read"
         )
     return Drained(False, f"{position_text} and the last record is {tail.last_record}")
+
+
+def drains(survey: Survey) -> dict[TopicPartition, Drained]:
+    """Judge every source partition of the plan of which both logs are pinned; none where nothing is copied its way."""
+    flow, judged = survey.flow, dict[TopicPartition, Drained]()
+    if survey.request.source_down or flow.failback:
+        return judged
+    for source, source_log in survey.logs.source.items():
+        target = copy_of(flow, source)
+        target_log, answer = survey.logs.target.get(target), survey.answers.get(source)
+        if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
+            facts = DrainFacts(
+                source_log,
+                target_log,
+                survey.watermarks.source.get(source),
+                survey.watermarks.target.get(target),
+                survey.mm2.positions.last_copied_offset.get(source),
+                answer.tail if answer else None,
+                flow.by_mm2,
+            )
+            judged[source] = drained(facts, flow.source.alias, flow.target.alias)
+    return judged
 
 
 @dataclass(frozen=True, slots=True)

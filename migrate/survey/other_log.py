@@ -13,9 +13,10 @@ Nothing else follows: a new log reaches every epoch in time, and a commit need n
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from migrate.commit_table import GroupCommits, has_epochs
+from migrate.commit_table import GroupCommits, has_epochs, partitions_of_keys
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.survey.offsets_topic import CommitTopic
+from migrate.survey.survey import Survey, copy_of
 
 # librdkafka prints ids in plain base64, Kafka in the form for addresses.
 _KAFKA_DIGITS = str.maketrans("+/", "-_")
@@ -101,3 +102,30 @@ def log_proofs(
         elif by_id is False:
             own.add(key)
     return LogProofs(others, frozenset(own))
+
+
+def proofs_on_source(survey: Survey) -> LogProofs:
+    """Return what is proven of the logs that the commits on the source were made on; nothing while it is down."""
+    if survey.request.source_down:
+        return LogProofs()
+    records, as_of = survey.group_facts.source_records, survey.selected.as_of
+    if as_of is not None:
+        # Of an earlier commit the newest records say nothing, not even where its offset is the same.
+        made_on = as_of.made_on
+    else:
+        made_on = {} if isinstance(records, Failure) else {group: record.made_on for group, record in records.items()}
+    return log_proofs(survey.keys, survey.logs.source, made_on, survey.source.topic_ids)
+
+
+def proofs_on_target(survey: Survey) -> LogProofs:
+    """Return the places, by their names on the source, whose commit on the target is of another log than it has now."""
+    if not any(map(has_epochs, survey.priors.values())):
+        return LogProofs()
+    copies = {source: copy_of(survey.flow, source) for source in partitions_of_keys(survey.keys)}
+    committed = ((key, survey.priors.get(key.group, {}).get(copies[key.source_partition])) for key in survey.keys)
+    proofs = (
+        (key, other_log(prior, survey.logs.target.get(copies[key.source_partition])))
+        for key, prior in committed
+        if prior is not None
+    )
+    return LogProofs({key: proof for key, proof in proofs if proof is not None})

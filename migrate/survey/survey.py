@@ -10,7 +10,7 @@ from migrate.match.comparison import Comparison, Limits, RecordComparer
 from migrate.match.protocol import PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks, WorkerReader
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointReading, MirrorReader, SyncReading, WindowQuestion
 from migrate.model import (
@@ -289,6 +289,7 @@ class ClusterSurvey:
 class Survey:
     """All facts of a plan. `keys` are its rows' places, sorted, with the commit or None where nothing is committed.
 
+    `request` is what was asked, `taken_at_ms` when the reading ended, by this machine's clock, in ms since 1970.
     `priors` are the target's commits by group, `unstable` the groups with transactional offsets pending on either side.
     `comparison` is None where no records were compared. `growth` tells how far the source's log ends moved between two
     readings. `connect_topics` are those on the source that are a Connect worker's own, or Debezium's. `timings` are
@@ -301,6 +302,8 @@ class Survey:
     copy.
     """
 
+    request: PlanRequest
+    taken_at_ms: int
     source: ClusterSurvey
     target: ClusterSurvey
     selected: SelectedCommits
@@ -321,6 +324,17 @@ class Survey:
     target_names: TargetNames = TargetNames()
     under_old_names: tuple[str, ...] = ()
     copy_ends: Mapping[TopicPartition, CopyEnd] = field(default_factory=dict)
+
+    @property
+    def flow(self) -> Flow:
+        """The flow that it was asked about."""
+        return self.request.flow
+
+    @property
+    def clusters_read(self) -> tuple[tuple[Cluster, ClusterSurvey], ...]:
+        """The clusters that were asked, with what was read of each: both, or the target alone."""
+        on_target = self.flow.target, self.target
+        return (on_target,) if self.request.source_down else ((self.flow.source, self.source), on_target)
 
     @property
     def answers(self) -> Mapping[TopicPartition, PartitionAnswer]:

@@ -149,6 +149,8 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     timings = dict(by.timer.timings)
     topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.partitions()}
     return Survey(
+        request=request,
+        taken_at_ms=clock.now_ms(),
         source=replace(source, topic_ids={t: i for t, i in sorted(source.topic_ids.items()) if t in topics}),
         target=replace(target, topic_ids=pinned.target_ids),
         selected=first.selected,

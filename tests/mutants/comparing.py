@@ -79,7 +79,7 @@ COMPARING = (
         "one-cluster-compared-with-itself",
         "On one cluster given as both, everything is equal.",
         "migrate/inventory/compare.py",
-        "        checks.CLUSTERS_DIFFER, ",
+        "        clusters.clusters_differ, ",
         "        ",
         ("tests/unit/inventory/test_compare.py",),
     ),

@@ -129,7 +129,7 @@ HOLDING = (
     Mutant(
         "filtered-groups-not-compared-with-holders",
         "Holders are compared with the group of their name, also where filters take that.",
-        "migrate/plan/held.py",
+        "migrate/checks/positions.py",
         "    live = selected.unfiltered if selected.as_of is None else selected.live\n",
         "    live = selected.live\n",
         ("tests/unit/plan/test_held.py",),

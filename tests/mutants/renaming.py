@@ -6,7 +6,7 @@ RENAMING = (
     Mutant(
         "strangers-moved-by-a-new-name",
         "A group on the target that would be moved under a renamed group's name is warned of.",
-        "migrate/checks/groups.py",
+        "migrate/checks/group_names.py",
         "    return [table[n] for n in at]\n",
         "    return []\n",
         ("tests/unit/plan/test_group_map.py",),
@@ -102,7 +102,7 @@ RENAMING = (
     Mutant(
         "another-wave-may-take-the-name",
         "A group that another wave would overwrite on the target is blocked.",
-        "migrate/plan/build.py",
+        "migrate/checks/group_names.py",
         "    if not request.group_map:\n",
         "    if request.group_map:\n",
         ("tests/unit/plan/test_group_map.py",),
@@ -126,9 +126,9 @@ RENAMING = (
     Mutant(
         "checkpoints-of-a-new-name-taken-unasked",
         "With the source down, checkpoints under the new name alone wait for a reviewer.",
-        "migrate/plan/build.py",
-        "        checkpointed_under_new_name=_checkpointed_under_new_name(survey) if down else (),\n",
-        "",
+        "migrate/checks/group_names.py",
+        "    for group in _checkpointed_under_new_name_alone(survey) if survey.request.source_down else ():\n",
+        "    for group in ():\n",
         ("tests/unit/plan/test_group_map.py",),
     ),
     Mutant(

@@ -58,8 +58,8 @@ REPLICATING = (
         "timestamps-behind-an-open-transaction-unknown",
         "No row passes over records whose timestamps an open transaction hides.",
         "migrate/checks/topics.py",
-        "if (row.source_topic, row.partition) in facts.topics.unread_ends and",
-        "if False and",
+        "        if is_open and row.target_offset",
+        "        if False and row.target_offset",
         (
             "tests/unit/checks/test_topics.py::test_beside_an_open_transaction_on_the_source_to_accept_that_it_is_not_"
             "drained_lets_no_row_by_timestamps_pass",
@@ -93,8 +93,8 @@ REPLICATING = (
         "nobody-asked-and-yet-said",
         "Behind another replicator no check on MM2 passes.",
         "migrate/checks/checklist.py",
-        " if facts.mm2.copies else mm2.not_asked(judged.checks, facts)\n",
-        "\n",
+        "    is_asked = survey.flow.by_mm2 or not check.of_mm2\n",
+        "    is_asked = True\n",
         (
             "tests/unit/checks/test_mm2.py"
             "::test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes",

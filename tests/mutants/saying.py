@@ -126,7 +126,7 @@ SAYING = (
     Mutant(
         "names-cut-at-a-nul-are-planned",
         "A group whose name the client would cut off is blocked: apply would write another one.",
-        "migrate/checks/groups.py",
+        "migrate/checks/group_names.py",
         'if any(not each or "\\0" in each for each in (group, called)):',
         "if any(not each for each in (group, called)):",
         ("tests/unit/checks/test_groups.py",),
@@ -375,7 +375,7 @@ SAYING = (
     Mutant(
         "not-visible-passes",
         "A fact that could not be read is no pass.",
-        "migrate/checks/registry.py",
+        "migrate/checks/check.py",
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, counts_as)\n",
         "Level.PASS, self.scope, subject, expected, seen, todo, False, Level.PASS)\n",
         ("tests/unit/checks/test_mm2.py::test_a_state_that_the_worker_does_not_tell_is_not_visible",),
@@ -383,7 +383,7 @@ SAYING = (
     Mutant(
         "not-visible-blocks-nothing",
         "A fact that could not be read counts as its check's block.",
-        "migrate/checks/registry.py",
+        "migrate/checks/check.py",
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, counts_as)\n",
         "Level.NOT_VISIBLE, self.scope, subject, expected, seen, todo, False, Level.WARN)\n",
         (
@@ -394,8 +394,8 @@ SAYING = (
         "hidden-listing-passes",
         "Groups that a cluster may hide from us block the plan.",
         "migrate/checks/clusters.py",
-        "        if side.may_describe:\n            yield checks.LISTING_COMPLETE.passes(",
-        "        if side.may_describe is not False:\n            yield checks.LISTING_COMPLETE.passes(",
+        "        if read.facts.may_describe:\n",
+        "        if read.facts.may_describe is not False:\n",
         (
             "tests/unit/checks/test_clusters.py::test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass",
         ),
@@ -404,8 +404,8 @@ SAYING = (
         "undrained-topic-passes",
         "A topic that MM2 has not copied in full blocks its rows.",
         "migrate/checks/topics.py",
-        "for partition, drain in drains if not drain.verdict]\n",
-        "for partition, drain in drains if drain.verdict is False]\n",
+        "for partition, drain in verdicts if not drain.verdict]\n",
+        "for partition, drain in verdicts if drain.verdict is False]\n",
         (
             "tests/unit/checks/test_topics.py::test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known",
         ),
@@ -422,7 +422,7 @@ SAYING = (
         "copy-that-begins-beyond-a-commit",
         "A copy whose first record lies beyond a commit lacks what the group is owed before that record.",
         "migrate/checks/topics.py",
-        "lambda offset: offset == 0 and not facts.failback)",
+        "lambda offset: offset == 0 and not survey.flow.failback)",
         "lambda offset: False)",
         ("tests/unit/checks/test_target_recreated.py",),
     ),
@@ -733,7 +733,7 @@ SAYING = (
     Mutant(
         "topics-of-unknown-size-not-named",
         "Where a check cannot see, it names what it could not see.",
-        "migrate/checks/clusters.py",
+        "migrate/checks/topics.py",
         "has is not known of {some(unknown)}",
         "has is not known",
         ("tests/unit/checks/test_unseen.py",),

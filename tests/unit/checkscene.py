@@ -1,75 +1,134 @@
-"""Facts for checks, and what checks found of them."""
+"""A survey of a sound cutover, with changes, and what the checks found of it."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from migrate.checks import checklist
-from migrate.checks.check import CheckFacts, ClusterSide, GroupNames, Mm2Facts, TopicFacts, TopicShape
+from migrate.match.comparison import Comparison, FetchEstimate
+from migrate.match.protocol import PartitionAnswer, Tail
 from migrate.mm2.chain import Window
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.flow import Flow
+from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading
 from migrate.model import (
+    ClusterFacts,
     Commit,
     Decision,
+    GroupPartition,
     GroupState,
     LogRange,
     OffsetSync,
+    Side,
     TopicPartition,
 )
 from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
-from migrate.survey.drain import Drained
+from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
+from migrate.survey.survey import (
+    ClusterSurvey,
+    Logs,
+    Mm2Records,
+    Mm2Topic,
+    PlanRequest,
+    SelectedCommits,
+    Survey,
+    Watermarks,
+)
 from tests.unit.rowfacts import row_of
 
+NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
+HOUR = 3_600_000
+WEEK = BrokerSettings(7 * 24 * HOUR, True)
+CLIENT = {"bootstrap.servers": "x:1"}
+FLOW = replace(client_flow(CLIENT, CLIENT, "A", "B"), group_sync=False)
+PLACES = (TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0))
+COPIES = tuple(TopicPartition(f"A.{place.topic}", place.partition) for place in PLACES)
+KEYS = {
+    GroupPartition("g", "t", 0): Commit(50),
+    GroupPartition("g", "t", 1): Commit(50),
+    GroupPartition("h", "u", 0): Commit(50),
+}
 
-def shape(wanted="checkpoint", found=True, named=False, **counts):
-    return TopicShape(
-        "B", f"{wanted}s-topic", wanted, found, named, {k.replace("_", "-"): n for k, n in counts.items()}
+
+def answers(**tails: Tail):
+    """What comparing said of each partition: all copied, but for the tails given as `t0`."""
+    return {p: PartitionAnswer({}, tails.get(f"{p.topic}{p.partition}", Tail(0)), 10, 10) for p in PLACES}
+
+
+def compared(**tails: Tail) -> Comparison:
+    return Comparison(answers(**tails), {}, FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
+
+
+def checkpointed_at(time_ms) -> CheckpointReading:
+    return CheckpointReading(
+        {CheckpointKey("g", "A.t", 0): CheckpointRecord(50, 50, "", 1, time_ms)}, {"checkpoint": 3}
     )
 
 
-NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
-
-
-HOUR = 3_600_000
-
-
-WEEK = BrokerSettings(7 * 24 * HOUR, True)
-
-
-FACTS = CheckFacts(
-    source=ClusterSide("A", "id-a", True, {"g": GroupState("Empty"), "h": GroupState("Empty")}, 15.0),
-    target=ClusterSide("B", "id-b", True, {"g": GroupState("Absent"), "h": GroupState("Empty")}, 15.0),
-    topics=TopicFacts(
-        {"t": (2, "A.t", 2), "u": (1, "A.u", 1)},
-        drains={TopicPartition(topic, partition): Drained(True) for topic in "tu" for partition in (0, 1)},
-        growth={TopicPartition(topic, partition): Growth(0, 15.0) for topic in "tu" for partition in (0, 1)},
+# Groups g on t and h on u, stopped, copied in full to B; g is not there yet, h is.
+SURVEY = Survey(
+    request=PlanRequest(FLOW, Filters(), Policies(), False, 15.0, {}),
+    taken_at_ms=NOW,
+    source=ClusterSurvey(
+        ClusterFacts("id-a", 1, True), {"t": 2, "u": 1}, frozenset("gh"),
+        states={"g": GroupState("Empty"), "h": GroupState("Empty")}, seconds_apart=15.0,
     ),
-    groups=GroupNames(other_kinds={}),
-    mm2=Mm2Facts((shape(checkpoint=3), shape("offset-sync", offset_sync=5)), NOW, synced_groups=frozenset()),
+    target=ClusterSurvey(
+        ClusterFacts("id-b", 1, True), {"A.t": 2, "A.u": 1}, frozenset("h"),
+        states={"g": GroupState("Absent"), "h": GroupState("Empty")}, seconds_apart=15.0,
+    ),
+    selected=SelectedCommits(KEYS, 3, {}, frozenset(), frozenset("gh")),
+    groups=("g", "h"),
+    unstable=frozenset(),
+    priors={},
+    keys=KEYS,
+    logs=Logs(dict.fromkeys(PLACES, LogRange(0, 100)), dict.fromkeys(COPIES, LogRange(0, 100))),
+    watermarks=Watermarks(dict.fromkeys(PLACES, 100), dict.fromkeys(COPIES, 100)),
+    growth=dict.fromkeys(PLACES, Growth(0, 15.0)),
+    mm2=Mm2Records(
+        checkpointed_at(NOW),
+        Mm2Topic(Side.TARGET, FLOW.checkpoints_topic, True, LogRange(0, 3)),
+        SyncReading({}, {"offset-sync": 5}),
+        Mm2Topic(Side.SOURCE, FLOW.offset_syncs_topic, True, LogRange(0, 5)),
+        Positions(),
+    ),
+    comparison=compared(),
     group_facts=GroupFacts({"g": "consumer", "h": "consumer"}, WEEK, {}, NOW),
-    source_down=False,
-    failback=False,
-    now_ms=NOW,
-)
+    connect_topics=(),
+    timings={},
+)  # fmt: skip
+
+# Where a survey keeps what a change names; the first that has a field of that name.
+PARTS = (
+    ((), Survey), (("mm2",), Mm2Records), (("request",), PlanRequest), (("group_facts",), GroupFacts),
+    (("selected",), SelectedCommits), (("request", "flow"), Flow),
+)  # fmt: skip
 
 
-def facts(**changes):
-    """The facts with these fields, whichever of their values has them; those of a side are given by alias."""
-    made = FACTS
+def has(kind: type, name: str) -> bool:
+    return name in {field.name for field in fields(kind)}
+
+
+def with_change(value, path, name, changed):
+    """The value with a field changed, some parts down."""
+    if not path:
+        return replace(value, **{name: changed})
+    first, *rest = path
+    return replace(value, **{first: with_change(getattr(value, first), rest, name, changed)})
+
+
+def surveyed(**changes) -> Survey:
+    """The survey with these fields, whichever of its parts has them; those of a cluster as `source_topics`."""
+    made = SURVEY
     for name, value in changes.items():
         side, _, field = name.partition("_")
-        if hasattr(made, name):
-            made = replace(made, **{name: value})
-        elif side in ("source", "target"):
-            made = replace(made, **{side: replace(getattr(made, side), **{field: value})})
-        elif hasattr(made.source, name):
-            absent = {"seconds_apart": 0.0, "hidden": None}.get(name)
-            source, target = ({name: value.get(alias, absent)} for alias in "AB")
-            made = replace(made, source=replace(made.source, **source), target=replace(made.target, **target))
+        if side in ("source", "target") and has(ClusterSurvey, field):
+            made = with_change(made, (side,), field, value)
         else:
-            (part,) = (part for part in ("topics", "groups", "mm2") if hasattr(getattr(made, part), name))
-            made = replace(made, **{part: replace(getattr(made, part), **{name: value})})
+            made = with_change(made, next(path for path, kind in PARTS if has(kind, name)), name, value)
     return made
 
 
@@ -85,21 +144,15 @@ def row(group="g", topic="t", partition=0, policies=None, **changes):
 ROWS = PlanRows.of((row("g", "t"), row("h", "u")))
 
 
-def found(check, rows=ROWS, policies=None, **changes):
-    results = checklist.run(facts(**changes), PlanRows.of(rows), policies or Policies())
-    return [r for r in results if r.check == check]
+def found(check, rows=ROWS, **changes):
+    return [r for r in checklist.run(surveyed(**changes), PlanRows.of(rows)) if r.check == check]
 
 
 def levels(check, **arguments):
     return {r.subject: r.level for r in found(check, **arguments)}
 
 
-def blocked(rows=ROWS, policies=None, **changes):
+def blocked(rows=ROWS, **changes):
     held = PlanRows.of(rows)
-    results = checklist.run(facts(**changes), held, policies or Policies())
-    laid = with_blocks(held, checklist.blocked_groups(results, held))
+    laid = with_blocks(held, checklist.blocked_groups(checklist.run(surveyed(**changes), held), held))
     return {r.group for r in laid if r.decision is Decision.BLOCK}
-
-
-def asked(**changes):
-    return {"group_facts": replace(FACTS.group_facts, **changes)}

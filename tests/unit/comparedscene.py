@@ -29,8 +29,8 @@ def compared(
     clusters = Clusters(source, target, source, target, mirror, reader)
     clusters = replace(clusters, source_groups=FakeGroupFacts(kinds or {}))
     survey = take_survey(request, clusters, clock, NoProgress())
-    translated = translated_commits(request, survey, clock.now_ms())
-    return comparison_of(request, survey, translated, records or {}, clock.now_ms())
+    translated = translated_commits(survey)
+    return comparison_of(survey, translated, records or {}, clock.now_ms())
 
 
 def rows_of(comparison: GroupComparison) -> dict[tuple[str, str, int], ComparedRow]:

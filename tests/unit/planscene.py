@@ -114,7 +114,7 @@ def planned(
     )  # fmt: skip
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())
-    return plan_of(request, survey, clock.now_ms())
+    return plan_of(survey)
 
 
 def rows_of(plan: Plan) -> dict[tuple[str, str, int], tuple[Decision, int | None, str]]:

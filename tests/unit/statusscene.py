@@ -46,7 +46,7 @@ def looked(
     def sync_pairs(place, source_end, target_end):
         return tuple((s.source_offset, s.target_offset) for s in mirror.history.get((place.topic, place.partition), []))
 
-    return status_of(request, survey, positions, news, sync_pairs, clock.now_ms(), down)
+    return status_of(survey, positions, news, sync_pairs, down)
 
 
 def text(status, width=100, **more):

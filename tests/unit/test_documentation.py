@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click import Group
 
-from migrate.checks.registry import CHECKS, NEVER_ACCEPTABLE
+from migrate.checks.checklist import CHECKS, NEVER_ACCEPTABLE
 from migrate.cli.main import cli
 
 ROOT = Path(__file__).parents[2]

@@ -12,6 +12,7 @@ from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commit, Decision, Failure
 from migrate.plan.mandate import MappedGroup
 from tests.fakes import ALIVE, Crash, Script
+from tests.unit.checkscene import SURVEY
 from tests.unit.followscene import T0, FollowScene
 
 G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
@@ -172,6 +173,20 @@ def test_a_name_that_is_shared_although_it_was_left_out_ends_the_pass(scene):
 
     with pytest.raises(NoNameOfItsOwn):
         survey_of_the_others(request, take)
+
+
+def test_what_was_left_out_is_still_asked_for_where_the_others_are_judged():
+    asked = []
+
+    def take(request):
+        asked.append(request)
+        if len(asked) == 1:
+            raise NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
+        return replace(SURVEY, request=request)
+
+    survey, refused = survey_of_the_others(SURVEY.request, take)
+    assert set(refused) == {"a", "b"} and asked[1].filters.group_verdict("a") == "exclude-group"
+    assert survey.request == SURVEY.request
 
 
 def test_only_those_with_another_name_are_named():

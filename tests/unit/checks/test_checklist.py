@@ -1,28 +1,71 @@
-"""All checks together: a sound cutover, and one judge for each check in the order of the list."""
+"""All checks together: which there are, a sound cutover, waivers by name, and what a block touches."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+from migrate import checks
 from migrate.checks import checklist
-from migrate.checks.checklist import JUDGES
-from migrate.checks.registry import CHECKS
+from migrate.checks.check import Check
+from migrate.checks.checklist import CHECKS, NEVER_ACCEPTABLE, parse_waiver
+from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Scope
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import FACTS, ROWS
+from tests.unit.checkscene import ROWS, SURVEY, surveyed
 
 
 def test_a_sound_cutover_has_no_block_and_says_that_its_rows_are_estimated():
-    results = checklist.run(FACTS, ROWS, Policies())
+    results = checklist.run(SURVEY, ROWS)
     assert not [r for r in results if r.counts_as is Level.BLOCK]
     assert [r.check for r in results if r.level is Level.WARN] == ["estimated-rows"]
 
 
+def test_results_come_in_the_order_of_the_list():
+    names = [check.name for check in CHECKS]
+    told = [names.index(result.check) for result in checklist.run(SURVEY, ROWS)]
+    assert told == sorted(told) and len(set(told)) > 10
+
+
+def test_every_check_that_a_module_has_is_in_the_list_once_and_under_a_name_of_its_own():
+    modules = [import_module(f"migrate.checks.{module.name}") for module in iter_modules(checks.__path__)]
+    written = [value for module in modules for value in vars(module).values() if isinstance(value, Check)]
+    assert len(written) == len(CHECKS) == len({check.name for check in CHECKS})
+    assert {check.name for check in written} == {check.name for check in CHECKS}
+
+
+def test_a_waiver_without_a_subject_covers_every_subject():
+    waiver = parse_waiver("source-group-stopped")
+    assert waiver.covers("source-group-stopped", "g1") and not waiver.covers("re-read-limit", "g1")
+
+
+def test_a_waiver_with_a_subject_covers_only_that_one_even_if_it_holds_colons():
+    waiver = parse_waiver("source-group-stopped:team:orders")
+    assert waiver == Waiver("source-group-stopped", "team:orders")
+    assert not waiver.covers("source-group-stopped", "team")
+
+
+@pytest.mark.parametrize("check", sorted(NEVER_ACCEPTABLE))
+def test_what_protects_the_data_itself_can_never_be_waived(check):
+    with pytest.raises(UsageError, match="never be waived"):
+        parse_waiver(check)
+
+
+def test_a_misspelt_waiver_is_refused_and_told_the_names_that_exist():
+    with pytest.raises(UsageError) as refused:
+        parse_waiver("source-group-stoped")
+    assert "source-group-stopped" in refused.value.todo
+
+
 def test_a_waiver_leaves_what_does_not_block_as_it_is():
     waive_all = Policies(waivers=tuple(Waiver(check.name) for check in CHECKS))
-    assert checklist.run(FACTS, ROWS, waive_all) == checklist.run(FACTS, ROWS, Policies())
+    assert checklist.run(surveyed(policies=waive_all), ROWS) == checklist.run(SURVEY, ROWS)
 
 
-def test_every_check_is_declared_once_and_judged_by_one_function_in_the_order_in_which_they_are_told():
-    judged = [check for each in JUDGES for check in each.checks]
-    assert sorted(judged, key=CHECKS.index) == judged == list(CHECKS)
-    assert len({check.name for check in CHECKS}) == len(CHECKS)
+def test_what_is_asked_of_positions_against_its_scope_is_known_by_name():
+    scopes = {Scope.ROW, Scope.TOPIC, Scope.HOLDER}
+    others = {check.name for check in CHECKS if check.holds_for_positions is not (check.scope in scopes)}
+    assert others == {"estimated-rows", "connect-internal-topics"}
 
 
 def block(check, scope, subject):

@@ -1,90 +1,83 @@
-"""Checks on the two clusters, on MM2's topics, and on the topics of the plan."""
+"""Checks on the two clusters: which they are, and whether they show all groups, commits and topics."""
 
-import pytest
-
-from migrate.checks.check import HiddenTopics, TopicShape
-from migrate.model import Level
+from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord
+from migrate.model import ClusterFacts, Failure, Level, LogRange
+from migrate.survey.filters import Filters
+from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import blocked, found, levels, row, shape
+from migrate.survey.survey import TopicWitness
+from tests.unit.checkscene import NOW, blocked, found, levels
 
 
 def test_one_cluster_on_both_sides_blocks_everything():
-    assert levels("clusters-differ", target_cluster_id="id-a") == {"B": Level.BLOCK}
-    assert blocked(target_cluster_id="id-a") == {"g", "h"}
+    same = {"target_facts": ClusterFacts("id-a", 1, True)}
+    assert levels("clusters-differ", **same) == {"B": Level.BLOCK}
+    assert blocked(**same) == {"g", "h"}
 
 
 def test_a_listing_that_may_be_cut_short_blocks_everything_and_not_knowing_is_no_pass():
-    assert levels("listing-complete", may_describe={"A": False, "B": True}) == {"A": Level.BLOCK, "B": Level.PASS}
-    unsure = found("listing-complete", may_describe={"A": None, "B": True})[0]
+    def may_describe(right):
+        return {"source_facts": ClusterFacts("id-a", 1, right)}
+
+    assert levels("listing-complete", **may_describe(False)) == {"A": Level.BLOCK, "B": Level.PASS}
+    unsure = found("listing-complete", **may_describe(None))[0]
     assert (unsure.level, unsure.counts_as) == (Level.NOT_VISIBLE, Level.BLOCK)
-    assert blocked(may_describe={"A": None, "B": True}) == {"g", "h"}
+    assert blocked(**may_describe(None)) == {"g", "h"}
 
 
-def test_a_missing_mm2_topic_warns_unless_it_was_named():
-    missing = (shape(found=False), shape("offset-sync", offset_sync=1))
-    assert levels("mm2-checkpoints-topic", shapes=missing) == {"checkpoints-topic": Level.WARN}
-    named = (shape(found=False, named=True), shape("offset-sync", offset_sync=1))
-    assert levels("mm2-checkpoints-topic", shapes=named) == {"checkpoints-topic": Level.BLOCK}
-
-
-@pytest.mark.parametrize("exists", [False, True], ids=["missing", "empty"])
-def test_an_mm2_topic_without_records_is_told_with_the_setting_that_lets_mm2_write_none(exists):
-    why = "emit.checkpoints.enabled=false lets MM2 write no checkpoints"
-    silent = (TopicShape("B", "cp", "checkpoint", exists, False, {}, why), shape("offset-sync", offset_sync=1))
-    (told,) = found("mm2-checkpoints-topic", shapes=silent)
-    assert told.level is Level.WARN and told.seen.endswith(why) and "alias" not in told.todo
-
-
-def test_a_missing_mm2_topic_that_was_named_blocks_with_what_to_do_whatever_lets_mm2_write_none():
-    silent = TopicShape("B", "cp", "checkpoint", False, True, {}, "a setting lets MM2 write no checkpoints")
-    (told,) = found("mm2-checkpoints-topic", shapes=(silent, shape("offset-sync", offset_sync=1)))
-    assert told.level is Level.BLOCK and "--checkpoints-topic" in told.todo and "goes on" not in told.todo
-
-
-def test_a_wrong_topic_is_recognised_by_its_records_and_named():
-    wrong = (shape(offset_sync=70, tombstone=2), shape("offset-sync", offset_sync=5))
-    result = found("mm2-checkpoints-topic", shapes=wrong)[0]
-    assert result.level is Level.BLOCK and "70 offset-sync" in result.seen
-    assert "offset syncs" in result.todo and "--checkpoints-topic" in result.todo
-
-
-def test_a_few_foreign_records_are_counted_and_warned_of():
-    mixed = (TopicShape("B", "cp", "checkpoint", True, False, {"checkpoint": 9, "undecodable:bad-length": 1}),)
-    result = found("mm2-checkpoints-topic", shapes=mixed)[0]
-    assert result.level is Level.WARN and "1 undecodable:bad-length" in result.seen
-
-
-def test_a_missing_target_topic_blocks_only_the_groups_on_it():
-    rows = (row("g", "t", target_partitions=None, target_log=None), row("h", "u"))
-    missing = {"t": (2, "A.t", None), "u": (1, "A.u", 1)}
-    assert levels("target-topic-exists", rows=rows, partitions=missing) == {"t": Level.BLOCK}
-    assert blocked(rows=rows, partitions=missing) == {"g"}
-
-
-def test_fewer_partitions_on_the_target_block_and_more_warn():
-    assert levels("target-partitions", partitions={"t": (3, "A.t", 2)})["t"] is Level.BLOCK
-    assert levels("target-partitions", partitions={"t": (2, "A.t", 3)})["t"] is Level.WARN
-    assert blocked(partitions={"t": (3, "A.t", 2), "u": (1, "A.u", 1)}) == {"g"}
+def test_while_the_source_is_down_only_the_targets_listing_is_judged():
+    assert levels("listing-complete", source_down=True) == {"B": Level.PASS}
 
 
 def test_groups_only_mm2_remembers_are_named():
-    (result,) = found("checkpointed-groups-listed", checkpointed_only=("billing", "orders"))
+    latest = {CheckpointKey(g, "A.t", 0): CheckpointRecord(5, 5, "", 1, NOW) for g in ("orders", "g", "billing")}
+    remembered = {"checkpoints": CheckpointReading(latest, {"checkpoint": 3})}
+    (result,) = found("checkpointed-groups-listed", **remembered)
     assert result.level is Level.WARN and result.seen == "2 are not: billing, orders"
+    assert not found("checkpointed-groups-listed", source_down=True, **remembered)
 
 
-def test_topics_that_a_cluster_does_not_show_block_if_the_flow_has_them_and_warn_otherwise():
-    def level(**hidden):
-        (result,) = found("topics-visible", hidden={"A": HiddenTopics(**hidden)})
+def read_of_the_offsets_topic(unlisted=(), undecodable=None, keys=0, open_ends=None):
+    pin = OffsetsPin("A", 50, {0: LogRange(0, 9)}, open_ends or {})
+    return {"witness": TopicWitness(pin, 5, tuple(unlisted), undecodable or {}, keys)}
+
+
+def test_a_group_with_commits_in_the_offsets_topic_that_no_listing_shows_blocks_by_name():
+    unlisted = read_of_the_offsets_topic(["hidden", "sharers"])
+    assert levels("listing-agrees", source_kinds={"sharers": "share"}, **unlisted) == {"hidden": Level.BLOCK}
+    assert levels("listing-agrees", **read_of_the_offsets_topic()) == {"A": Level.PASS}
+    assert not found("listing-agrees"), "nobody read that topic"
+
+
+def test_what_the_offsets_topic_hides_is_never_all_listed():
+    for hidden, level in (({"keys": 2}, Level.BLOCK), ({"open_ends": {3: 77}}, Level.WARN)):
+        (told,) = found("listing-agrees", **read_of_the_offsets_topic(**hidden))
+        assert (told.subject, told.level, told.counts_as) == ("A", Level.NOT_VISIBLE, level)
+
+
+def test_a_commit_that_nobody_can_decode_blocks_its_group_and_no_waiver_helps():
+    lost = read_of_the_offsets_topic(undecodable={"g": ("t-0: bad-length",)})
+    assert levels("commit-undecodable", **lost) == {"g": Level.BLOCK}
+    assert blocked(policies=Policies((Waiver("commit-undecodable"),)), **lost) == {"g"}
+
+
+def test_topics_that_a_cluster_does_not_show_block_if_the_plan_is_about_them_and_warn_otherwise():
+    def hidden(topics, **changes):
+        (result,) = found("topics-visible", source_hidden=topics, **changes)
         return result
 
-    assert level().level is Level.PASS
-    blocked = level(concerned=("orders",), others=("x",))
-    assert blocked.counts_as is Level.BLOCK
-    assert "DESCRIBE, and READ to read their records, on topic orders on A" in blocked.todo
-    assert level(others=("x",)).counts_as is Level.WARN
-    unknown = level(unknown="CLUSTER_AUTHORIZATION_FAILED (no)")
+    infrastructure = frozenset({"__consumer_offsets", "mm2-offset-syncs.C.internal"})
+    assert hidden(frozenset()).level is hidden(infrastructure).level is Level.PASS
+    blocks = hidden(infrastructure | {"orders"})
+    assert blocks.counts_as is Level.BLOCK
+    assert "DESCRIBE, and READ to read their records, on topic orders on A" in blocks.todo
+    assert hidden(frozenset({"orders"}), filters=Filters.from_options(topics=["t"])).counts_as is Level.WARN
+    unknown = hidden(Failure("CLUSTER_AUTHORIZATION_FAILED", "no"))
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
-    waived = found(
-        "topics-visible", hidden={"A": HiddenTopics(("orders",))}, policies=Policies((Waiver("topics-visible"),))
-    )
-    assert waived[0].accepted
+    assert "CLUSTER_AUTHORIZATION_FAILED (no)" in unknown.seen
+    assert hidden(frozenset({"orders"}), policies=Policies((Waiver("topics-visible"),))).accepted
+
+
+def test_where_mm2_keeps_its_own_topics_hidden_ones_of_its_block_whatever_they_are_called():
+    (result,) = found("topics-visible", target_hidden=frozenset({"A.checkpoints.internal"}))
+    assert result.level is Level.BLOCK

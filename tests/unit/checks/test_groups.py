@@ -1,15 +1,19 @@
 """Checks on groups: stopped on both sides, whole, within limits, and what a rollback can restore."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from migrate.mm2.chain import Window
-from migrate.model import Commit, Decision, Failure, GroupState, Level, OffsetSync
+from migrate.mm2.flow import FlowFilter, TopicFilter
+from migrate.mm2.topics import CheckpointReading
+from migrate.model import Commit, Decision, Failure, GroupState, Level, OffsetSync, TopicPartition
+from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import HOUR, NOW, asked, blocked, found, levels, row
+from tests.unit.checkscene import HOUR, NOW, blocked, checkpointed_at, found, levels, row
 
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 
@@ -66,13 +70,13 @@ def test_too_many_rereads_block_their_group_and_can_be_accepted():
 
 
 def test_partitions_never_committed_are_named_with_what_decides_there():
-    result = found("partitions-never-committed", never_committed={"g": ("t-1",)})[0]
-    assert result.level is Level.WARN and result.seen == "none on t-1"
+    (result,) = found("partitions-never-committed", source_topics={"t": 3, "u": 1})
+    assert (result.subject, result.level, result.seen) == ("g", Level.WARN, "none on t-2")
     assert "There auto.offset.reset decides on the target: set it to earliest" in result.todo
 
 
 def test_a_misspelt_group_name_is_a_block_though_it_has_no_row():
-    result = found("named-groups-exist", unknown_names=("ordrs",))[0]
+    (result,) = found("named-groups-exist", filters=Filters.from_options(groups=["ordrs", "g"]))
     assert result.level is Level.BLOCK and result.subject == "ordrs"
 
 
@@ -80,8 +84,26 @@ def test_with_the_source_down_every_group_waits_for_a_reviewer():
     assert blocked(source_down=True) == {"g", "h"}
     policies = Policies(waivers=(Waiver("source-down", "g"),))
     assert blocked(policies=policies, source_down=True) == {"h"}
-    unknown = found("groups-unknown", source_down=True, unknown_when_down=("connect-.*",))[0]
+    own = FlowFilter(((TopicFilter((re.compile(".*"),), (re.compile("connect-.*"),)),),))
+    (unknown,) = found("groups-unknown", source_down=True, group_filter=own)
     assert unknown.level is Level.NOT_VISIBLE and unknown.subject == "connect-.*"
+    assert levels("groups-unknown", source_down=True) == {"groups.exclude": Level.NOT_VISIBLE}
+    assert not found("groups-unknown")
+
+
+def test_a_commit_without_an_offset_is_named_beside_partitions_never_committed():
+    without = {"h": (TopicPartition("u", 0),)}
+    (result,) = found("partitions-never-committed", without_offset=without)
+    assert (result.subject, result.seen) == ("h", "a commit without an offset (-1) on u-0")
+
+
+def test_a_group_that_mm2_checkpointed_on_a_topic_that_the_source_does_not_show_is_blocked():
+    assert levels("checkpointed-topics-listed", source_topics={"u": 1}) == {"g": Level.BLOCK}
+    waived = Policies(waivers=(Waiver("checkpointed-topics-listed", "g"),))
+    assert blocked(source_topics={"u": 1}, policies=waived) == set()
+    for no_block in ({"source_down": True}, {"filters": Filters.from_options(topics=["u"])}):
+        assert not found("checkpointed-topics-listed", source_topics={"u": 1}, **no_block)
+    assert not found("checkpointed-topics-listed")
 
 
 def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write():
@@ -104,7 +126,7 @@ def test_when_offsets_expire_is_a_sentence_with_a_date():
 
 def emptied(hours_ago):
     record = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - hours_ago * HOUR)
-    return asked(target_records={"h": record})
+    return {"target_records": {"h": record}}
 
 
 def test_offsets_that_would_be_gone_within_two_hours_block_and_within_a_day_warn():
@@ -121,13 +143,13 @@ def test_a_clock_of_ours_that_is_behind_promises_no_time_that_the_brokers_do_not
     # Two hours behind: by our clock 165 hours have passed since then, by the brokers' 167.
     long_ago = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - 167 * HOUR)
     just_now = GroupRecord(GroupKind.CLASSIC, "consumer", NOW)
-    silent = {"now_ms": NOW - 2 * HOUR, "newest_checkpoint_ms": None}
-    silent |= asked(target_records={"h": long_ago}, newest_sync_ms=None)
+    silent = {"taken_at_ms": NOW - 2 * HOUR, "checkpoints": CheckpointReading({}, {})}
+    silent |= {"target_records": {"h": long_ago}, "newest_sync_ms": None}
     assert blocked(**silent) == set()
     for seen in (
-        {"newest_checkpoint_ms": NOW},
-        asked(target_records={"h": long_ago}, newest_sync_ms=NOW),
-        asked(target_records={"h": long_ago, "k": just_now}, newest_sync_ms=None),
+        {"checkpoints": checkpointed_at(NOW)},
+        {"newest_sync_ms": NOW},
+        {"target_records": {"h": long_ago, "k": just_now}},
     ):
         assert blocked(**silent | seen) == {"h"}, seen
         (told,) = [r for r in found("offsets-expiry", **silent | seen) if r.subject == "h"]
@@ -135,17 +157,17 @@ def test_a_clock_of_ours_that_is_behind_promises_no_time_that_the_brokers_do_not
 
 
 def test_a_retention_of_an_hour_blocks_new_groups_too():
-    assert blocked(**asked(target_settings=BrokerSettings(HOUR, True))) == {"g", "h"}
+    assert blocked(target_settings=BrokerSettings(HOUR, True)) == {"g", "h"}
 
 
 def test_an_expiry_that_nobody_can_tell_says_what_to_do():
-    unknown = {r.subject: r for r in found("offsets-expiry", **asked(target_records=FORBIDDEN))}["h"]
+    unknown = {r.subject: r for r in found("offsets-expiry", target_records=FORBIDDEN)}["h"]
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
     assert unknown.seen.startswith("unknown") and "start a consumer of the group at once" in unknown.todo
 
 
 def test_a_group_that_is_alive_on_the_target_is_told_once():
-    an_hour = asked(target_settings=BrokerSettings(HOUR, True))
+    an_hour = {"target_settings": BrokerSettings(HOUR, True)}
     alive = an_hour | {"target_states": {"g": GroupState("Stable", 1), "h": GroupState("Empty")}}
     assert levels("offsets-expiry", **an_hour) == {"g": Level.BLOCK, "h": Level.BLOCK}
     assert levels("offsets-expiry", **alive) == {"h": Level.BLOCK}
@@ -153,8 +175,8 @@ def test_a_group_that_is_alive_on_the_target_is_told_once():
 
 
 def test_commits_that_move_without_members_are_named_with_how_far():
-    (moving,) = found("commits-moving", **asked(moving_on_source={"g": ("t-0: 50 to 60",)}))
+    (moving,) = found("commits-moving", moving_on_source={"g": ("t-0: 50 to 60",)})
     assert moving.level is Level.WARN and "t-0: 50 to 60" in moving.seen and "assign()" in moving.todo
-    assert levels("commits-moving", **asked(moving_on_target={"h": ("A.u-0: 5 to 6",)})) == {"h": Level.WARN}
+    assert levels("commits-moving", moving_on_target={"h": ("A.u-0: 5 to 6",)}) == {"h": Level.WARN}
     alive = {"g": GroupState("Stable", 1), "h": GroupState("Empty")}
-    assert not found("commits-moving", source_states=alive, **asked(moving_on_source={"g": ("t-0: 50 to 60",)}))
+    assert not found("commits-moving", source_states=alive, moving_on_source={"g": ("t-0: 50 to 60",)})

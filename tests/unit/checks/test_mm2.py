@@ -1,17 +1,69 @@
-"""Checks on MirrorMaker 2 itself: its tasks, its group sync, its filter, and whether it still emits."""
+"""Checks on MirrorMaker 2: its topics, its tasks, its group sync, its filter, and whether it still emits."""
 
-from dataclasses import replace
+import re
+
+import pytest
 
 from migrate.checks import checklist
-from migrate.checks.check import Mm2Facts
-from migrate.checks.registry import CHECKS
+from migrate.checks.checklist import CHECKS
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
-from migrate.model import Failure, Level
+from migrate.mm2.flow import FlowFilter, Replicator, TopicFilter
+from migrate.mm2.topics import CheckpointReading
+from migrate.model import Failure, Level, Side
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import FACTS, HOUR, NOW, ROWS, asked, blocked, found, levels
+from migrate.survey.renamed import TargetNames
+from migrate.survey.survey import Mm2Topic
+from tests.unit.checkscene import FLOW, HOUR, NOW, ROWS, blocked, checkpointed_at, found, levels, surveyed
 
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
+TOPIC = FLOW.checkpoints_topic
+
+
+def holding(**counts):
+    """MM2's checkpoints topic with so many records of each kind."""
+    return {"checkpoints": CheckpointReading({}, {kind.replace("_", "-"): n for kind, n in counts.items()})}
+
+
+MISSING = {"checkpoints_topic": Mm2Topic(Side.TARGET, TOPIC, False, None)} | holding()
+
+
+def test_a_missing_mm2_topic_warns_unless_it_was_named():
+    assert levels("mm2-checkpoints-topic", **MISSING) == {TOPIC: Level.WARN}
+    assert levels("mm2-checkpoints-topic", named=frozenset({TOPIC}), **MISSING) == {TOPIC: Level.BLOCK}
+
+
+def test_a_topic_that_nobody_looked_for_is_not_visible():
+    nobody = {"syncs_topic": Mm2Topic(Side.SOURCE, FLOW.offset_syncs_topic, None, None), "source_down": True}
+    assert levels("mm2-offset-syncs-topic", **nobody) == {FLOW.offset_syncs_topic: Level.NOT_VISIBLE}
+
+
+@pytest.mark.parametrize("changes", [MISSING, holding()], ids=["missing", "empty"])
+def test_an_mm2_topic_without_records_is_told_with_the_setting_that_lets_mm2_write_none(changes):
+    (told,) = found("mm2-checkpoints-topic", emits_checkpoints=False, **changes)
+    assert told.level is Level.WARN and "emit.checkpoints.enabled" in told.seen and "alias" not in told.todo
+
+
+def test_a_missing_mm2_topic_that_was_named_blocks_with_what_to_do_whatever_lets_mm2_write_none():
+    (told,) = found("mm2-checkpoints-topic", emits_checkpoints=False, named=frozenset({TOPIC}), **MISSING)
+    assert told.level is Level.BLOCK and "--checkpoints-topic" in told.todo and "goes on" not in told.todo
+
+
+def test_a_wrong_topic_is_recognised_by_its_records_and_named():
+    result = found("mm2-checkpoints-topic", **holding(offset_sync=70, tombstone=2))[0]
+    assert result.level is Level.BLOCK and "70 offset-sync" in result.seen
+    assert "offset syncs" in result.todo and "--checkpoints-topic" in result.todo
+
+
+def test_a_few_foreign_records_are_counted_and_warned_of():
+    mixed = CheckpointReading({}, {"checkpoint": 9, "undecodable:bad-length": 1})
+    result = found("mm2-checkpoints-topic", checkpoints=mixed)[0]
+    assert result.level is Level.WARN and "1 undecodable:bad-length" in result.seen
+
+
+def test_on_the_way_back_checkpoints_say_nothing():
+    assert not found("mm2-checkpoints-topic", failback=True, **MISSING)
+    assert levels("mm2-offset-syncs-topic", failback=True) == {FLOW.offset_syncs_topic: Level.PASS}
 
 
 def mm2(role, *states, trace=""):
@@ -82,8 +134,7 @@ def test_without_a_worker_nothing_is_said_of_tasks():
 
 
 def test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes():
-    facts = replace(FACTS, mm2=Mm2Facts((), copies=False))
-    results = {r.check: r for r in checklist.run(facts, ROWS, Policies())}
+    results = {r.check: r for r in checklist.run(surveyed(replicator=Replicator.ANY), ROWS)}
     of_mm2 = [check.name for check in CHECKS if check.of_mm2]
     assert len(of_mm2) == 8
     for name in of_mm2:
@@ -92,35 +143,55 @@ def test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and
     assert [name for name in of_mm2 if results[name].counts_as is Level.WARN] == ["group-sync"]
 
 
+def leaving_out(*names, unless_its_version=False):
+    """MM2's group filter; `unless_its_version` leaves out in one of two readings, between which its version decides."""
+    everything = re.compile(".*")
+    reading = TopicFilter((everything,), tuple(map(re.compile, names)))
+    readings = (reading, TopicFilter((everything,), ())) if unless_its_version else (reading,)
+    return FlowFilter((readings,))
+
+
 def test_groups_that_mm2_leaves_out_are_named():
-    assert levels("mm2-group-filter", left_out_groups=("connect-s3",)) == {"connect-s3": Level.WARN}
+    assert levels("mm2-group-filter", group_filter=leaving_out("h")) == {"h": Level.WARN}
+    assert not found("mm2-group-filter")
 
 
 def test_mm2s_group_sync_blocks_the_groups_that_it_touches_and_unknown_is_no_pass():
-    assert levels("group-sync", synced_groups={"g", "h"}) == {"g": Level.BLOCK, "h": Level.BLOCK}
-    assert blocked(synced_groups={"g"}) == {"g"}
-    assert blocked(synced_groups={"g"}, policies=Policies(waivers=(Waiver("group-sync"),))) == set()
-    unknown = found("group-sync", synced_groups=None)[0]
+    assert levels("group-sync", group_sync=True) == {"g": Level.BLOCK, "h": Level.BLOCK}
+    assert blocked(group_sync=True, sync_filter=leaving_out("h")) == {"g"}
+    assert blocked(group_sync=True, policies=Policies(waivers=(Waiver("group-sync"),))) == set()
+    unknown = found("group-sync", group_sync=None)[0]
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
     assert "checkpoint connector" in unknown.seen, "one may be given that lacks it"
     (passed,) = found("group-sync")
     # The setting itself may be true, where MM2 makes no checkpoints, or takes other groups.
     assert (passed.level, passed.seen) == (Level.PASS, "MM2 sets none of these groups")
+    assert found("group-sync", group_sync=True, sync_filter=leaving_out("g", "h")) == [passed]
+
+
+def test_group_sync_says_where_mm2s_version_decides_and_whose_offsets_it_writes_under_a_new_name():
+    unsure = found("group-sync", group_sync=True, sync_filter=leaving_out("h", unless_its_version=True))
+    assert ["may take" in result.seen for result in unsure] == [False, True]
+    names = {"target_names": TargetNames({"g": "h"}), "group_sync": True}
+    of_g, _ = found("group-sync", **names)
+    assert "MM2 writes that one's offsets to h on B" in of_g.seen
+    (alone,) = found("group-sync", sync_filter=leaving_out("h"), **names)
+    assert alone.seen.endswith("on B under its old name")
 
 
 def test_an_mm2_that_has_not_emitted_for_more_than_an_hour_is_named():
     assert levels("old-offset-syncs") == levels("old-checkpoints") == {"B": Level.PASS}
-    assert levels("old-offset-syncs", **asked(newest_sync_ms=NOW - 3 * HOUR)) == {"B": Level.WARN}
-    assert levels("old-offset-syncs", **asked(newest_sync_ms=FORBIDDEN)) == {"B": Level.NOT_VISIBLE}
-    assert not found("old-offset-syncs", **asked(newest_sync_ms=None))
-    assert not found("old-offset-syncs", source_down=True, **asked(newest_sync_ms=FORBIDDEN))
-    (old,) = found("old-checkpoints", newest_checkpoint_ms=NOW - 25 * HOUR)
+    assert levels("old-offset-syncs", newest_sync_ms=NOW - 3 * HOUR) == {"B": Level.WARN}
+    assert levels("old-offset-syncs", newest_sync_ms=FORBIDDEN) == {"B": Level.NOT_VISIBLE}
+    assert not found("old-offset-syncs", newest_sync_ms=None)
+    assert not found("old-offset-syncs", source_down=True, newest_sync_ms=FORBIDDEN)
+    (old,) = found("old-checkpoints", checkpoints=checkpointed_at(NOW - 25 * HOUR))
     assert old.level is Level.WARN and "2026-07-31 02:00 UTC" in old.seen and "25 hours" in old.seen
 
 
 def test_what_this_machines_clock_has_not_come_to_is_neither_old_nor_new():
-    (ahead,) = found("old-checkpoints", newest_checkpoint_ms=NOW + 2 * HOUR)
+    (ahead,) = found("old-checkpoints", checkpoints=checkpointed_at(NOW + 2 * HOUR))
     assert ahead.level is Level.NOT_VISIBLE and ahead.counts_as is Level.WARN
     assert "of 2026-08-01 05:00 UTC, and by this machine's clock it is 2026-08-01 03:00 UTC" in ahead.seen
-    assert levels("old-offset-syncs", **asked(newest_sync_ms=NOW + HOUR)) == {"B": Level.NOT_VISIBLE}
-    assert levels("old-offset-syncs", **asked(newest_sync_ms=NOW + HOUR // 60)) == {"B": Level.PASS}
+    assert levels("old-offset-syncs", newest_sync_ms=NOW + HOUR) == {"B": Level.NOT_VISIBLE}
+    assert levels("old-offset-syncs", newest_sync_ms=NOW + HOUR // 60) == {"B": Level.PASS}

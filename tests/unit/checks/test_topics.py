@@ -3,56 +3,70 @@
 import pytest
 
 from migrate.checks import checklist
-from migrate.checks.registry import parse_waiver
+from migrate.checks.checklist import parse_waiver
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why, WhyUnmatched
+from migrate.mm2.connect_offsets import Positions
+from migrate.mm2.flow import Replicator
 from migrate.model import Decision, Failure, Level, LogRange, Method, Scope, TopicPartition
 from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
-from migrate.survey.drain import Drained
 from migrate.survey.policies import Policies, Waiver
+from migrate.survey.survey import Logs
 from tests.fakes import FakeComparer
-from tests.unit.checkscene import found, row
+from tests.unit.checkscene import blocked, compared, found, levels, row
 from tests.unit.planscene import planned, rows_of, world
 
-T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+U0 = TopicPartition("u", 0)
 ROWS = (row("g", "t", 0), row("g", "t", 1), row("h", "u", 0))
-YES, NO, WHO_KNOWS = Drained(True), Drained(False, "17 records not copied yet"), Drained(None, "nobody tells")
+WAITING, UNKNOWN = Tail(17), Tail(None)
 
 
-def drains(**changes):
-    results = found("not-drained", ROWS, drains={T0: YES, T1: YES, U0: YES} | changes.pop("drains", {}), **changes)
-    return {r.subject: (r.level, r.counts_as) for r in results}
+def drained(**changes):
+    return {r.subject: (r.level, r.counts_as) for r in found("not-drained", ROWS, **changes)}
+
+
+def test_a_missing_target_topic_blocks_only_the_groups_on_it():
+    rows = (row("g", "t", target_partitions=None, target_log=None), row("h", "u"))
+    assert levels("target-topic-exists", rows=rows, target_topics={"A.u": 1}) == {"t": Level.BLOCK}
+    assert blocked(rows=rows, target_topics={"A.u": 1}) == {"g"}
+
+
+def test_fewer_partitions_on_the_target_block_and_more_warn():
+    assert levels("target-partitions", source_topics={"t": 3, "u": 1})["t"] is Level.BLOCK
+    assert levels("target-partitions", target_topics={"A.t": 3, "A.u": 1})["t"] is Level.WARN
+    assert blocked(source_topics={"t": 3, "u": 1}) == {"g"}
 
 
 def test_topics_that_are_copied_in_full_pass_in_one_line():
-    assert drains() == {"2 topics": (Level.PASS, Level.PASS)}
+    assert drained() == {"2 topics": (Level.PASS, Level.PASS)}
 
 
 def test_one_partition_that_is_not_copied_blocks_its_topic_and_no_other():
-    assert drains(drains={T1: NO}) == {"t": (Level.BLOCK,) * 2, "1 topic": (Level.PASS,) * 2}
+    assert drained(comparison=compared(t1=WAITING)) == {"t": (Level.BLOCK,) * 2, "1 topic": (Level.PASS,) * 2}
 
 
 def test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known():
-    assert drains(drains={T1: WHO_KNOWS})["t"] == (Level.NOT_VISIBLE, Level.BLOCK)
-    result = found("not-drained", ROWS, drains={T0: WHO_KNOWS}, positions_unknown="there is no topic x on B")[0]
+    assert drained(comparison=compared(t1=UNKNOWN))["t"] == (Level.NOT_VISIBLE, Level.BLOCK)
+    no_position = Positions(unknown="there is no topic x on B")
+    result = found("not-drained", ROWS, comparison=compared(t1=UNKNOWN), positions=no_position)[0]
     assert "there is no topic x on B" in result.seen
 
 
 def test_with_the_source_down_nobody_asks():
-    assert drains(source_down=True, drains={T0: NO}) == {}
+    assert drained(source_down=True, comparison=compared(t0=WAITING)) == {}
 
 
 def test_a_partition_that_nobody_judged_is_no_pass():
-    results = found("not-drained", ROWS[:1], drains={})
+    results = found("not-drained", ROWS[:1], logs=Logs({}, {}))
     assert [(r.level, r.counts_as) for r in results] == [(Level.NOT_VISIBLE, Level.BLOCK)]
 
 
 def test_partitions_without_a_translation_do_not_count():
     beyond = row("g", "t", 1, source_log=LogRange(0, 10))
     assert beyond.target_offset is None
-    results = found("not-drained", (ROWS[0], beyond), drains={T0: YES, T1: NO})
+    results = found("not-drained", (ROWS[0], beyond), comparison=compared(t1=WAITING))
     assert [r.level for r in results] == [Level.PASS]
 
 
@@ -211,9 +225,11 @@ def test_where_nobody_tells_whether_a_transaction_is_open_that_counts_as_one_tha
 
 
 def test_behind_another_replicator_it_is_not_mm2_that_has_to_copy_or_has_lost_records():
-    (waiting,) = found("not-drained", ROWS, drains={T0: NO, T1: NO, U0: YES}, copies=False)[:1]
+    others = {"replicator": Replicator.ANY}
+    waiting = found("not-drained", ROWS, comparison=compared(t0=WAITING), **others)[0]
     assert "let the replicator copy the rest" in waiting.todo and "MM2" not in waiting.todo
-    unknown = found("not-drained", ROWS, drains={T0: WHO_KNOWS}, positions_unknown="not asked", copies=False)[0]
+    no_position = Positions(unknown="not asked")
+    unknown = found("not-drained", ROWS, comparison=compared(t0=UNKNOWN), positions=no_position, **others)[0]
     assert "not asked" not in unknown.seen
 
 
@@ -225,7 +241,7 @@ def test_each_of_them_can_be_waived_by_name(check):
 
 
 def test_a_target_topic_that_others_write_to_is_named():
-    (foreign,) = found("target-topic-dedicated", foreign_records={"t": (7, 0)})
+    (foreign,) = found("target-topic-dedicated", comparison=compared(t0=Tail(0, foreign=7)))
     assert foreign.level is Level.WARN and foreign.subject == "t"
     assert foreign.seen.startswith("7 records near the end of A.t on B") and foreign.seen.endswith("writes there")
 
@@ -234,7 +250,9 @@ def test_a_target_topic_that_others_write_to_is_named():
 def test_what_may_be_copies_of_aborted_records_is_nobody_elses_and_more_than_these_explain_is_never_silent(
     perhaps_copies, counts_as
 ):
-    (unclear,) = found("target-topic-dedicated", foreign_records={"t": (7, perhaps_copies)})
+    (unclear,) = found(
+        "target-topic-dedicated", comparison=compared(t0=Tail(0, foreign=7, perhaps_copies=perhaps_copies))
+    )
     assert (unclear.level, unclear.counts_as) == (Level.NOT_VISIBLE, counts_as)
     assert "somebody else" not in unclear.seen and f"up to {perhaps_copies} may be" in unclear.seen
 

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.checks.check import HiddenTopics
 from migrate.checks.rights_check import Health
 from migrate.cli import doctor
 from migrate.cli.wiring import Endpoint
@@ -22,7 +21,7 @@ from migrate.survey.take import take_survey
 from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 from tests.unit.applyscene import Scene
-from tests.unit.checkscene import WEEK, asked, blocked, found, row
+from tests.unit.checkscene import WEEK, blocked, found, row
 from tests.unit.plans import plan
 from tests.unit.plans import row as planned_row
 from tests.unit.planscene import planned, rows_of, world
@@ -43,13 +42,13 @@ def of_plan(made, check):
 
 
 def test_a_source_whose_partitions_are_not_known_is_no_pass():
-    (result,) = found("target-partitions", partitions={"orders": (None, "A.orders", 2)})
+    (result,) = found("target-partitions", rows=(row("g", "t"),), source_topics={})
     assert (result.level, result.counts_as) == UNSEEN_WARN
-    assert result.seen == "how many A has is not known of orders" and "Find out how many there were." in result.todo
+    assert result.seen == "how many A has is not known of t" and "Find out how many there were." in result.todo
 
 
 def test_topics_whose_partitions_are_known_pass_beside_those_that_are_not():
-    told = verdicts("target-partitions", partitions={"t": (None, "A.t", 2), "u": (1, "A.u", 1)})
+    told = verdicts("target-partitions", source_topics={"u": 1})
     assert told == {"A": UNSEEN_WARN, "1 topics": (Level.PASS, Level.PASS)}
 
 
@@ -63,8 +62,7 @@ def looked_for_hidden(told, side=Side.SOURCE, filters=None):
     flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(flow, filters or Filters(), Policies(), False, 15.0, {})
     clusters = Clusters(source, target, source, target, mirror, hosted={side: lambda: told(cluster)})
-    clock = FakeClock()
-    made = plan_of(request, take_survey(request, clusters, clock, NoProgress()), clock.now_ms())
+    made = plan_of(take_survey(request, clusters, FakeClock(), NoProgress()))
     return of_plan(made, "topics-visible")[cluster.alias]
 
 
@@ -101,17 +99,17 @@ def test_a_hidden_topic_blocks_only_where_the_plan_is_about_it(side, hidden, fil
 
 
 def test_connects_own_topics_that_a_cluster_may_hide_are_not_known_to_be_absent():
-    check, unknown = "connect-internal-topics", HiddenTopics(unknown="CLUSTER_AUTHORIZATION_FAILED (no)")
+    check, unknown = "connect-internal-topics", Failure("CLUSTER_AUTHORIZATION_FAILED", "no")
     connects = (ConnectTopic("connect-offsets", Purpose.OFFSETS),)
-    assert verdicts(check, hidden={"A": unknown}) == {"A": UNSEEN_WARN}
-    named = verdicts(check, hidden={"A": unknown}, of_connect=connects)
+    assert verdicts(check, source_hidden=unknown) == {"A": UNSEEN_WARN}
+    named = verdicts(check, source_hidden=unknown, connect_topics=connects)
     assert named == {"A": UNSEEN_WARN, "connect-offsets": (Level.WARN, Level.WARN)}
-    (told,) = found(check, hidden={"A": unknown})
+    (told,) = found(check, source_hidden=unknown)
     assert "CLUSTER_AUTHORIZATION_FAILED" in told.seen and told.todo
     # A source that tells all has none, whatever the target does.
-    for hidden in ({}, {"A": HiddenTopics()}, {"A": HiddenTopics(), "B": unknown}):
-        assert found(check, hidden=hidden) == []
-    assert found(check, hidden={"A": unknown}, source_down=True)[0].seen.startswith("the source is down")
+    for hidden in ({}, {"source_hidden": frozenset()}, {"source_hidden": frozenset(), "target_hidden": unknown}):
+        assert found(check, **hidden) == []
+    assert found(check, source_hidden=unknown, source_down=True)[0].seen.startswith("the source is down")
 
 
 @pytest.mark.parametrize("told", [{}, {Side.SOURCE: REFUSED}], ids=["nobody asked", "refused"])
@@ -187,8 +185,8 @@ def test_two_readings_of_log_ends_at_the_same_time_block_and_can_be_accepted_by_
 def test_looks_that_are_apart_pass_and_groups_that_are_listed_need_none():
     assert verdicts("two-looks") == {"B": (Level.PASS, Level.PASS)}
     there = {"g": GroupState("Empty"), "h": GroupState("Empty")}
-    assert verdicts("two-looks", target_states=there, seconds_apart={}) == {}
-    assert blocked(seconds_apart={"A": 15.0}) == {"g", "h"}
+    assert verdicts("two-looks", target_states=there, source_seconds_apart=0.0, target_seconds_apart=0.0) == {}
+    assert blocked(target_seconds_apart=0.0) == {"g", "h"}
 
 
 def test_listings_are_timed_by_the_clock_and_not_by_the_option():
@@ -254,7 +252,7 @@ def test_on_the_way_back_nobody_knows_whether_another_mm2_sets_offsets():
     properties = {"bootstrap.servers": "x:1"}
     there = replace(client_flow(properties, properties, "A", "B"), group_sync=False)
     assert there.synced(["g"]) == frozenset() and there.reversed().synced(["g"]) is None
-    told = verdicts("group-sync", failback=True, synced_groups=there.reversed().synced(["g"]))
+    told = verdicts("group-sync", failback=True, group_sync=there.reversed().group_sync)
     assert told == {"B": UNSEEN_WARN}
 
 
@@ -283,7 +281,7 @@ def with_checkpoints():
 
 
 def test_a_group_whose_protocol_is_not_known_is_no_classic_one():
-    old = asked(target_settings=BrokerSettings(WEEK.retention_ms, False))
+    old = {"target_settings": BrokerSettings(WEEK.retention_ms, False)}
     for states in ({"h": GroupState("Empty")}, {"g": REFUSED, "h": GroupState("Empty")}):
         assert verdicts("group-protocol", source_states=states, **old) == {"A": UNSEEN_WARN}
     (served,) = found("group-protocol", source_states={"h": GroupState("Empty")})
@@ -292,12 +290,12 @@ def test_a_group_whose_protocol_is_not_known_is_no_classic_one():
 
 def test_a_group_whose_kind_nothing_tells_might_be_a_share_or_a_streams_group():
     for check in ("share-group", "streams-group"):
-        (result,) = found(check, other_kinds={"billing": "unknown"})
+        (result,) = found(check, source_kinds={"billing": "unknown"})
         assert (result.subject, result.level, result.counts_as) == ("billing", *UNSEEN_BLOCK)
         assert "--accept share-group:GROUP --accept streams-group:GROUP" in result.todo
-        (accepted,) = found(check, other_kinds={"billing": "unknown"}, policies=Policies(waivers=(Waiver(check),)))
+        (accepted,) = found(check, source_kinds={"billing": "unknown"}, policies=Policies(waivers=(Waiver(check),)))
         assert accepted.accepted
-    both = found("share-group", other_kinds={"who": "unknown", "sharers": "share"})
+    both = found("share-group", source_kinds={"who": "unknown", "sharers": "share"})
     assert [(r.subject, r.level) for r in both] == [("sharers", Level.BLOCK), ("who", Level.NOT_VISIBLE)]
 
 

@@ -303,5 +303,5 @@ def test_stretches_lie_between_a_commit_and_its_translation_where_both_are_insid
         make_row(group, target_prior=prior, target_offset=offset, target_log_start=10, target_log_end=100)
         for group, (prior, offset) in rows.items()
     )
-    stretches = TranslatedCommits(None, made, ()).stretches()
+    stretches = TranslatedCommits(made, ()).stretches()
     assert [stretch[1:] for stretch in stretches] == [(40, 45), (45, 50)]

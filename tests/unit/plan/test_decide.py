@@ -19,8 +19,8 @@ from tests.unit.planscene import planned, planned_flow, world
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_commit_becomes_one_row_in_the_order_of_their_places(kind):
     for seed in range(10):
-        request, survey = random_survey(seed, kind)
-        rows = PlanRows(decide(request, survey))
+        _, survey = random_survey(seed, kind)
+        rows = PlanRows(decide(survey))
         assert [(r.group, r.source_topic, r.partition) for r in rows] == [tuple(key) for key in survey.keys]
         assert [r.source_committed for r in rows] == [c and c.offset for c in survey.keys.values()]
 
@@ -39,4 +39,4 @@ def test_a_group_that_would_get_two_offsets_for_one_place_has_no_plan_and_neithe
     request, survey = random_survey(1, KINDS[0])
     held = GroupCommits({"job": {TopicPartition("t", 0): Commit(1), TopicPartition("u", 0): Commit(1)}})
     with pytest.raises(UsageError, match="holder job has offsets on t and u, which would both be x on B"):
-        decide_positions(replace(request, flow=shared, policies=chosen), survey, held)
+        decide_positions(replace(survey, request=replace(request, flow=shared, policies=chosen)), held)

@@ -84,7 +84,7 @@ def planned(
     request = PlanRequest(way_there.reversed(), Filters(), policies or Policies(), False, 15.0, {"failback": "yes"})
     clock = FakeClock()
     survey = take_survey(request, Clusters(b, a, b, a, mirror, comparer), clock, NoProgress())
-    return plan_of(request, survey, clock.now_ms())
+    return plan_of(survey)
 
 
 def matched(**places: Matched | Unmatched) -> FakeComparer:

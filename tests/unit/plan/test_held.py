@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks.check import PositionFacts
 from migrate.checks.positions import state_would_count_twice
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Level
@@ -17,7 +16,7 @@ from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.positions import HeldPosition, HeldPositions
 from tests.builders import make_plan, make_position, make_row
-from tests.unit.checkscene import facts
+from tests.unit.checkscene import surveyed
 from tests.unit.heldscene import FakePositions, checkpoint, last, read
 from tests.unit.planscene import checks_of, planned, rows_of, world
 
@@ -220,8 +219,8 @@ def test_a_state_and_a_row_that_is_not_exact_block_together():
 )
 def test_a_state_is_safe_only_where_nothing_can_be_read_twice(position, level):
     rows = PlanRows.of([make_position("query", "t", 0, **position)])
-    stateful = facts(positions=PositionFacts(stateful=frozenset({"query"})))
-    (result,) = state_would_count_twice.judge(stateful, rows, Policies())
+    stateful = surveyed(held=HeldPositions(stateful=frozenset({"query"})))
+    (result,) = state_would_count_twice.judge(stateful, rows)
     assert (result.level, result.subject) == (level, "1 holder" if level is Level.PASS else "query")
 
 

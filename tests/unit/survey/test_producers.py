@@ -16,8 +16,8 @@ LOST = Failure("NOT_LEADER_OR_FOLLOWER", "the leader has moved")
 
 
 def told(**growth):
-    facts = {T0: STILL, T1: STILL, U0: STILL} | {TopicPartition(k[0], int(k[1])): v for k, v in growth.items()}
-    return found("producers-stopped", ROWS, growth=facts)
+    read = {T0: STILL, T1: STILL, U0: STILL} | {TopicPartition(k[0], int(k[1])): v for k, v in growth.items()}
+    return found("producers-stopped", ROWS, growth=read)
 
 
 def verdicts(results):

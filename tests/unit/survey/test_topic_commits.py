@@ -119,7 +119,7 @@ def offsets_topic(source: FakeCluster) -> None:
 def planned(source, target, mirror, topic=None, facts=None, policies=None, **asked) -> Plan:
     clusters = Clusters(source, target, source, target, mirror, source_groups=facts, offsets_topic=topic)
     clock, asked_for = FakeClock(), request(policies=policies or Policies(), **asked)
-    return plan_of(asked_for, take_survey(asked_for, clusters, clock, NoProgress()), clock.now_ms())
+    return plan_of(take_survey(asked_for, clusters, clock, NoProgress()))
 
 
 def from_topic(
