@@ -216,6 +216,8 @@ class Scene:
         }
         if transactional:
             settings["transactional.id"] = f"{self.suffix}-{next(self._numbers)}"
+            # A busy machine takes longer for a command than the minute after which brokers abort by default.
+            settings["transaction.timeout.ms"] = 600_000
         return Producer(settings)
 
     def _send(
