@@ -61,7 +61,7 @@ def known_options(page: str, piece: str) -> set[str]:
     script = re.match(r"scripts/\w+", piece)
     if script:
         return set(OPTION.findall((ROOT / script[0]).read_text()))
-    elsewhere = DEVELOPERS if page == "CONTRIBUTING.md" else KAFKA
+    elsewhere = DEVELOPERS if page in ("CONTRIBUTING.md", "docs/decisions.md") else KAFKA
     return elsewhere | {"--help"} | COMMANDS.get(command_of(piece) or "", ANY)
 
 
