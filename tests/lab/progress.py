@@ -20,7 +20,7 @@ from tests.lab.reading import (
 )
 from tests.lab.waiting import wait_until
 
-DEADLINE_SECONDS = 90.0
+DEADLINE_SECONDS = 180.0
 POLL_SECONDS = 0.2
 
 
