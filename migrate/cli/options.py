@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from migrate.checks.checklist import ACCEPTABLE_CHECKS, parse_waiver
 from migrate.cli.console import one_paragraph, say_beside
 from migrate.cli.replicator_options import other_flow, refuse_mixed
 from migrate.cli.seconds import Seconds
@@ -160,10 +159,20 @@ commits_from_option = option(
 )  # fmt: skip
 
 
+class _Accept(click.Option):
+    """Names the checks only where its help is printed: to know them, all of them are imported."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from migrate.checks.checklist import ACCEPTABLE_CHECKS
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} Checks: {', '.join(ACCEPTABLE_CHECKS)}.")
+
+
 # What a reviewer decides: waivers, and what becomes of rows that no law translates.
 policy_options = together(
-    option("--accept", multiple=True, metavar="CHECK[:SUBJECT]",
-           help=f"Turn that block into a warning. Checks: {', '.join(ACCEPTABLE_CHECKS)}."),
+    option("--accept", multiple=True, metavar="CHECK[:SUBJECT]", cls=_Accept,
+           help="Turn that block into a warning."),
     option("--untranslatable", multiple=True, metavar="[REASON=]block|skip|earliest|latest",
            help="What to do with commits that no rule can translate (default block). "
                 f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}."),
@@ -389,6 +398,8 @@ def _described(given: ClusterOptions) -> "Described":
 
 def resolve_policies(options: dict[str, Any]) -> Policies:
     """Take the options of `policy_options` out of a command's, and return the policies that they choose."""
+    from migrate.checks.checklist import parse_waiver
+
     default, by_reason = parse_untranslatable(options.pop("untranslatable"))
     return Policies(
         waivers=tuple(parse_waiver(text) for text in options.pop("accept")),

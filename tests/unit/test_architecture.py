@@ -123,12 +123,17 @@ def test_no_test_module_is_imported_by_another_what_they_share_lies_in_builders(
 def loaded_by(statement: str) -> set[str]:
     code = f"import sys; {statement}; print(chr(10).join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    return {name.split(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.split())
 
 
 def test_importing_the_package_and_its_command_line_loads_no_heavy_library():
     heavy = {"pyspark", "py4j", "confluent_kafka", "fastavro"}
     assert not loaded_by("import migrate, migrate.cli.main") & heavy
+
+
+def test_the_command_line_loads_no_check_before_one_is_asked_for():
+    """Every command pays at its start for what all of them import."""
+    assert not [name for name in loaded_by("import migrate.cli.main") if name.startswith("migrate.checks.")]
 
 
 def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():
