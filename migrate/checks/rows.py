@@ -168,45 +168,23 @@ def metadata_too_long(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             )  # fmt: skip
 
 
-@check(NOT_REPLICATED, Scope.ROW)
-def topic_not_replicated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-    """Report commits that no law translates: MM2 does not copy the topic, or two topics share its copy."""
-    return _untranslatable(topic_not_replicated, rows)
+def _untranslatable(reason: str) -> Check:
+    """Return the check of commits that no law translates, for a reason of `migrate.survey.policies`."""
+
+    @check(reason, Scope.ROW)
+    def judge(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+        todo = f"Choose --untranslatable {reason}=skip (or another choice), or --exclude-topic."
+        return _blocked_for(judge, rows, "a commit that can be translated", todo)
+
+    return judge
 
 
-@check(PARTITION_MISSING, Scope.ROW)
-def target_partition_missing(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-    """Report commits that no law translates: the partition is not there on the target."""
-    return _untranslatable(target_partition_missing, rows)
-
-
-@check(SOURCE_TOPIC_MISSING, Scope.ROW)
-def source_topic_missing(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-    """Report commits that no law translates: the topic is not there on the source."""
-    return _untranslatable(source_topic_missing, rows)
-
-
-@check(NO_CHECKPOINT, Scope.ROW)
-def source_gone_without_checkpoint(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-    """Report commits that no law translates: the source is down and MM2 has no checkpoint of it."""
-    return _untranslatable(source_gone_without_checkpoint, rows)
-
-
-@check(AS_OF_GONE, Scope.ROW)
-def commit_as_of_gone(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-    """Report commits that no law translates: compaction may have taken the commit of the time that was asked for."""
-    return _untranslatable(commit_as_of_gone, rows)
-
-
-@check(AS_OF_NONE, Scope.ROW)
-def no_commit_as_of(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-    """Report commits that no law translates: there was no commit at the time that was asked for."""
-    return _untranslatable(no_commit_as_of, rows)
-
-
-def _untranslatable(check: Check, rows: PlanRows) -> Iterable[CheckResult]:
-    todo = f"Choose --untranslatable {check}=skip (or another choice), or --exclude-topic."
-    return _blocked_for(check, rows, "a commit that can be translated", todo)
+topic_not_replicated = _untranslatable(NOT_REPLICATED)
+target_partition_missing = _untranslatable(PARTITION_MISSING)
+source_topic_missing = _untranslatable(SOURCE_TOPIC_MISSING)
+source_gone_without_checkpoint = _untranslatable(NO_CHECKPOINT)
+commit_as_of_gone = _untranslatable(AS_OF_GONE)
+no_commit_as_of = _untranslatable(AS_OF_NONE)
 
 
 @check("target-retention", Scope.ROW)
