@@ -26,7 +26,7 @@ class Growth:
         return self.seconds >= LEAST_SECONDS
 
     @property
-    def is_none(self) -> bool:
+    def is_idle(self) -> bool:
         """True if the two readings tell that nothing was written."""
         return self.tells and not self.offsets
 

@@ -368,9 +368,9 @@ def _second_look(
 
 
 def _at_rest(by: _Surveyor, pinned: _Pinned, comparison: Comparison | None) -> Comparison | None:
-    """Return the comparison; copies that have not grown since lack for good what was passed over ("Drained").
+    """Return the comparison, in which a copy that has stopped growing waits no longer for what was passed over.
 
-    Not where MM2's own position is known: it tells where MM2 goes on.
+    Not where MM2's own position is known: that says where MM2 goes on (docs/translation.md, "Drained").
     """
     if comparison is None:
         return None
@@ -378,7 +378,7 @@ def _at_rest(by: _Surveyor, pinned: _Pinned, comparison: Comparison | None) -> C
     sources = {copy_of(by.flow, p): p for p, answer in answers.items() if answer.tail.passed_over and p not in known}
     ends = {copy: end for copy, end in pinned.watermarks.target.items() if copy in sources}
     grown = watch_ends(by.clusters.target, ends, pinned.at, by.timer, "new copies")
-    still = [sources[copy] for copy, growth in grown.items() if isinstance(growth, Growth) and growth.is_none]
+    still = [sources[copy] for copy, growth in grown.items() if isinstance(growth, Growth) and growth.is_idle]
     at_rest = {source: replace(answers[source], tail=answers[source].tail.at_rest()) for source in still}
     return replace(comparison, answers={**answers, **at_rest})
 

@@ -479,7 +479,7 @@ MATCHING = (
         "passed-over-while-the-copy-grows",
         "What was passed over may come while the copy still grows.",
         "migrate/survey/take.py",
-        " if isinstance(growth, Growth) and growth.is_none]",
+        " if isinstance(growth, Growth) and growth.is_idle]",
         "]",
         ("tests/unit/survey/test_take.py",),
     ),
