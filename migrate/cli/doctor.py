@@ -24,7 +24,7 @@ from migrate.cli.group_map import group_map_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
 from migrate.cli.wiring import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.kafka.rights import ConfluentRights
+from migrate.kafka.admin import ConfluentAdmin
 from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
@@ -53,7 +53,7 @@ class ClusterViews:
     `topics` are partition counts by name; `hosted` are all topics that it has, also those that it hides from us.
     """
 
-    clients: dict[Side, ConfluentRights] = field(default_factory=dict)
+    clients: dict[Side, ConfluentAdmin] = field(default_factory=dict)
     topics: dict[Side, Mapping[str, int]] = field(default_factory=dict)
     groups: dict[Side, frozenset[str]] = field(default_factory=dict)
     hosted: dict[Side, frozenset[str] | Failure] = field(default_factory=dict)
@@ -207,7 +207,7 @@ def _jars(conf: dict[str, str]) -> Iterator[Examined]:
 
 
 def _cluster(what: str, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
-    admin = views.clients[side.cluster.side] = ConfluentRights(side.kafka, side.deadline_seconds)
+    admin = views.clients[side.cluster.side] = ConfluentAdmin(side.kafka, side.deadline_seconds)
     facts = admin.facts()
     yield Examined(Health.OK, what, f"cluster {facts.cluster_id}, {many(facts.brokers, 'broker')}")
     if facts.may_describe:
@@ -272,7 +272,7 @@ def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
         yield Examined(Health.OK, OWN_POSITIONS, seen)
 
 
-def _log_of(admin: ConfluentRights, topic: str, what: str) -> Iterator[Examined]:
+def _log_of(admin: ConfluentAdmin, topic: str, what: str) -> Iterator[Examined]:
     log = admin.log_ranges([TopicPartition(topic, 0)]).get(TopicPartition(topic, 0))
     if isinstance(log, LogRange):
         health = Health.OK if log.end > log.start else Health.WARN

@@ -9,8 +9,8 @@ from migrate.apply.exact_admin import ExactAdmin, ExactCommits
 from migrate.apply.follow_engine import FollowEdges
 from migrate.cli.wiring import endpoints, status_edges
 from migrate.clock import Clock
-from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.record_reader import RecordReader
+from migrate.kafka.settings import KafkaReaders
 from migrate.match.here_comparer import HereComparer
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow

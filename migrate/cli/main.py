@@ -50,7 +50,7 @@ from migrate.cli.position_options import position_options, verified_checkpoint_o
 from migrate.cli.seconds import Seconds
 from migrate.cli.utf8 import escape_what_output_lacks, open_standard_streams, take_utf8
 from migrate.errors import EXIT_REFUSED
-from migrate.kafka.core_dumps import forbid_core_dumps
+from migrate.mm2.secrets import forbid_core_dumps
 
 # A plan is millions of objects without a cycle; looking for one after every 700 (Python's default) doubled the time of
 # reading it.

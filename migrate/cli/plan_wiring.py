@@ -11,7 +11,7 @@ from migrate.clock import Clock
 from migrate.errors import MigrateError
 from migrate.holders.reader import HolderReader
 from migrate.kafka.hosted import HostedAdmin
-from migrate.kafka.reader_pair import KafkaReaders, prepare
+from migrate.kafka.settings import KafkaReaders, prepare
 from migrate.match.log_reader import LogReader
 from migrate.mm2.flow import Flow
 from migrate.mm2.secrets import secret_values

@@ -3,13 +3,15 @@
 What is forbidden, missing or slow comes back as a `Failure`: nothing here may end a command.
 """
 
+import struct
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -18,17 +20,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.described_group import ListedGroup
+from migrate.clock import Backoff, SystemClock
+from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
+from migrate.kafka.admin import told_offset
 from migrate.kafka.connection import LONGEST, Connection
-from migrate.kafka.errors import code_of, error_of, failure_of
-from migrate.kafka.group_records import GroupRecords
-from migrate.kafka.old_listing import classic_group
+from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
+from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers
 from migrate.kafka.settings import ClientSettings
-from migrate.model import Failure
+from migrate.model import Failure, TopicPartition
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import TOO_MANY_RECORDS, BrokerSettings
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, logs_of, partition_of, records_of
 
 # A second or two of reading, while a plan waits for its second look anyway.
 MOST_RECORDS = 500_000
@@ -37,6 +40,28 @@ _CLEANUP = "cleanup.policy"
 _TIMESTAMP_TYPE = "message.timestamp.type"
 _RETENTION = "offsets.retention.minutes"
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
+# The offsets topic of a busy cluster may be large, and nothing rests on it alone.
+READ_SECONDS = 60.0
+RANGE = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+# How long a transaction in the offsets topic is waited for, and how often its partition is asked.
+OPEN_SECONDS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 3.0, 0.05, 0.5
+UNTOLD = Failure("NO_ANSWER", f"the end of {OFFSETS_TOPIC} was not told")
+CONSUMER = "consumer"
+_STATES = frozenset({"Empty", "Stable", "PreparingRebalance", "CompletingRebalance"})
+_COUNT, _PARTITION, _SIZE, _VERSION = (struct.Struct(form) for form in (">i", ">i", ">h", ">h"))
+# A consumer without deserializers gives bytes, which the client's types cannot tell.
+_key: Any = Message.key
+_value: Any = Message.value
+_SETTINGS: dict[str, Any] = {
+    **READS_ONLY,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 10,
+    # librdkafka's own default is to wait a second whenever its queue is full.
+    "fetch.queue.backoff.ms": 5,
+    "queued.max.messages.kbytes": 32 << 10,
+    "log_level": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -221,3 +246,212 @@ def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
     # One broker a call: librdkafka refuses two (_CONFLICT), as each of them has to be asked for itself.
     (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, str(broker))], **LONGEST).values()
     return answer
+
+
+def classic_group(group: Any) -> ListedGroup | None:
+    """Return a group as librdkafka's older listing describes it; None where that does not say enough.
+
+    With one request to each broker it lists and describes all of them: ten thousand groups take it a fifth of a second,
+    where describing them one by one, each after its coordinator was looked up, takes many. It describes classic groups
+    alone: one of another protocol shows as "Dead", as one that does not exist.
+    """
+    protocol_type, state = str(group.protocol_type or ""), str(group.state)
+    if group.error is not None or state not in _STATES:
+        return None
+    try:
+        members = tuple(_member(member, protocol_type) for member in group.members)
+    except ValueError:  # an assignor of somebody's own may assign in words of its own
+        return None
+    node = group.broker
+    coordinator = Coordinator(int(node.id), str(node.host), int(node.port))
+    return ListedGroup(
+        "classic", protocol_type, GroupDescription(state, members, str(group.protocol or ""), coordinator)
+    )
+
+
+def assignment_of(raw: bytes) -> tuple[AssignedTopic, ...]:
+    """Return the partitions in a member's assignment (`ConsumerProtocolAssignment`, all versions); none while
+    rebalancing.
+
+    Raises `ValueError` where the bytes are no such thing.
+    """
+    if not raw:
+        return ()
+    topics = []
+    try:
+        (count,) = _COUNT.unpack_from(raw, _VERSION.size)
+        at = _VERSION.size + _COUNT.size
+        for _ in range(count):
+            (size,) = _SIZE.unpack_from(raw, at)
+            at += _SIZE.size
+            if size < 0 or at + size > len(raw):
+                raise ValueError("a topic's name goes beyond the assignment")
+            topic = raw[at : at + size].decode()
+            at += size
+            (partitions,) = _COUNT.unpack_from(raw, at)
+            at += _COUNT.size
+            numbers = struct.unpack_from(f">{max(0, partitions)}i", raw, at)
+            at += _PARTITION.size * len(numbers)
+            topics.append(AssignedTopic(topic, numbers))
+    except struct.error as error:
+        raise ValueError(str(error)) from None
+    return tuple(topics)
+
+
+def _member(member: Any, protocol_type: str) -> GroupMember:
+    assigned = assignment_of(bytes(member.assignment or b"")) if protocol_type == CONSUMER else ()
+    return GroupMember(str(member.id), str(member.client_id), str(member.client_host), assigned)
+
+
+class GroupRecords:
+    """Reads through one connection what the offsets topic holds of groups; one thread at a time may read."""
+
+    def __init__(self, settings: ClientSettings, connection: Connection) -> None:
+        self._config = settings.config
+        self._connection = connection
+        self._turn = Lock()
+
+    def read(
+        self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None = None
+    ) -> Mapping[str, GroupRecord] | Failure:
+        """Read the groups' records; `any_will_do` where older ones say the same: a group's kind never changes.
+
+        `most` refuses, before anything is read, to read more offsets than that.
+        """
+        with self._turn:
+            try:
+                return self._read(groups, with_gaps, any_will_do, most)
+            except ClusterError as error:
+                return Failure("_FAIL", error.problem)
+            except KafkaException as error:
+                return failure_of(error)
+
+    def _read(
+        self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None
+    ) -> Mapping[str, GroupRecord] | Failure:
+        topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            # Not shown without DESCRIBE, and not there before the first group.
+            return Failure("UNKNOWN_TOPIC_OR_PARTITION", f"{OFFSETS_TOPIC} is not shown")
+        if topic.error is not None and not topic.partitions:
+            return failure_of(topic.error)
+        partition = {group: partition_of(group, len(topic.partitions)) for group in groups}
+        hidden = frozenset[int]() if any_will_do else self._hidden(set(partition.values()))
+        if isinstance(hidden, Failure):
+            return hidden
+        refusal = None if most is None else self._too_many({*partition.values()} - hidden, most)
+        if refusal is not None:
+            return refusal
+        logs = logs_of((group for group in groups if partition[group] not in hidden), len(topic.partitions), with_gaps)
+        return read_offsets_topic(self._config, logs, READ_SECONDS) or records_of(logs.values())
+
+    def _hidden(self, partitions: Collection[int]) -> frozenset[int] | Failure:
+        """Return the partitions of the offsets topic in which an open transaction hides newer records from us.
+
+        Commits in transactions are open for moments: these are waited for. Behind one that hangs, what a reader of
+        committed records sees last may be weeks old, and groups that commit every second look idle.
+        """
+        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
+        if not places:
+            return frozenset()
+        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, OPEN_SECONDS)
+        written = self._ends(places, IsolationLevel.READ_UNCOMMITTED)
+        hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
+        while hidden and not isinstance(hidden, Failure) and not backoff.is_over:
+            backoff.pause()
+            hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
+        return hidden
+
+    def _too_many(self, partitions: Collection[int], most: int) -> Failure | None:
+        """Return why these partitions of the offsets topic are not to be read; None where they may be."""
+        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
+        if not places:
+            return None
+        starts, ends = (self._ends(places, IsolationLevel.READ_COMMITTED, spec) for spec in RANGE)
+        return too_many(starts, ends, most)
+
+    def _ends(
+        self, places: Collection[KafkaPartition], level: IsolationLevel, spec: OffsetSpec | None = None
+    ) -> dict[int, int | Failure]:
+        specs = {place: spec or OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+        found = self._connection.collect(lambda client: client.list_offsets(specs, isolation_level=level, **LONGEST))
+        return {place.partition: told_offset(end) for place, end in found.items()}
+
+
+def open_partitions(
+    written: Mapping[int, int | Failure], stable: Mapping[int, int | Failure]
+) -> frozenset[int] | Failure:
+    """Return the partitions whose stable end is below the end written before; a `Failure` if either is not told."""
+    behind = set()
+    for partition, end in written.items():
+        reached = stable.get(partition, UNTOLD)
+        if isinstance(end, Failure):
+            return end
+        if isinstance(reached, Failure):
+            return reached
+        if reached < end:
+            behind.add(partition)
+    return frozenset(behind)
+
+
+def too_many(starts: Mapping[int, int | Failure], ends: Mapping[int, int | Failure], most: int) -> Failure | None:
+    """Return why partitions of the offsets topic are not to be read: more records than `most`, or nobody told."""
+    held = 0
+    for partition, start in starts.items():
+        end = ends.get(partition, UNTOLD)
+        if isinstance(start, Failure):
+            return start
+        if isinstance(end, Failure):
+            return end
+        held += end - start
+    if held <= most:
+        return None
+    return Failure(TOO_MANY_RECORDS, f"up to {held:,} records to read: groups list --records reads them all")
+
+
+def read_offsets_topic(
+    config: Mapping[str, str], logs: Mapping[int, GroupLog], deadline_seconds: float
+) -> Failure | None:
+    """Hand every record of each partition to its log; return why that could not be done in full, None where it was.
+
+    Each is read from its start to the end that was seen first; read_committed, because transactional commits are in
+    transactions.
+    `deadline_seconds` bounds the whole reading: the topic of a busy cluster may be large.
+    """
+    try:
+        consumer = Consumer({**config, **_SETTINGS})
+    except (KafkaException, ValueError, TypeError) as error:
+        return failure_of(error)
+    sinks = {TopicPartition(OFFSETS_TOPIC, partition): _Records(logs[partition]) for partition in sorted(logs)}
+    reading = _WholePass(consumer, sinks, deadline_seconds, poll=(5000, 0.1))
+    try:
+        reading.run()
+    finally:
+        close_consumers([consumer])
+    if reading.error is not None:
+        return failure_of(reading.error, fetching=True)
+    return timed_out(deadline_seconds) if reading.waiting else None
+
+
+class _Records:
+    """The records of one partition, on their way to `log`."""
+
+    def __init__(self, log: GroupLog) -> None:
+        # By number, and not as the beginning: that is looked up, which is tried again only after half a second while no
+        # leader is known. A log that begins later is begun where it does, as `auto.offset.reset` says.
+        self.start = 0
+        self._log = log
+
+    def take(self, messages: Sequence[Message]) -> bool:
+        self._log.take(map(_key, messages), map(_value, messages))
+        return False
+
+
+class _WholePass(ReadPass[_Records]):
+    """A pass that one error ends."""
+
+    error: KafkaError | None = None
+
+    def give_up(self, places: Sequence[TopicPartition], error: KafkaError) -> None:
+        self.error = self.error or error
+        super().give_up([*self.waiting], error)

@@ -17,8 +17,8 @@ from contextlib import suppress
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.kafka.core_dumps import forbid_core_dumps
 from migrate.kafka.frames import ByGroup, receive, send
+from migrate.mm2.secrets import forbid_core_dumps
 
 
 def main(descriptor: int) -> None:

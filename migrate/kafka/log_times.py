@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from migrate.clock import Backoff, SystemClock
-from migrate.kafka.cluster_reader import told_offset
+from migrate.kafka.admin import told_offset
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import is_passing
 from migrate.kafka.settings import ClientSettings

@@ -8,11 +8,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message
 
-from migrate.kafka.closing import close_consumers
 from migrate.kafka.errors import failure_of, refused_settings, timed_out
-from migrate.kafka.read_pass import READS_ONLY, ReadPass, offset_of
+from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers, in_turns, offset_of
 from migrate.kafka.settings import ClientSettings
-from migrate.kafka.turns import in_turns
 from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.model import Failure, TopicPartition
 

@@ -1,6 +1,7 @@
-"""Which values of a client's properties are secret, and text without them."""
+"""Which values of a client's properties are secret, text without them, and no memory of ours on disk."""
 
 import re
+import resource
 from collections.abc import Iterable, Mapping
 
 from migrate.errors import ConfigError
@@ -52,3 +53,19 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
+
+
+# Less than a page, so that none is written. 0 would do where the kernel writes the file itself; where it pipes a dump
+# to a program (systemd-coredump, apport) it heeds no limit but this one (Linux, fs/coredump.c).
+LIMIT_BYTES = 1
+
+
+def forbid_core_dumps() -> None:
+    """Forbid this process and all that it starts to dump core, which would hold the passwords; never raises."""
+    for limit in (LIMIT_BYTES, 0):
+        try:
+            resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+            return
+        except (OSError, ValueError):
+            # Nobody may raise a hard limit, which is 0 already then.
+            continue

@@ -29,7 +29,7 @@ from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import GroupWriter
 from migrate.cli.wiring import Endpoint
 from migrate.clock import SystemClock
-from migrate.kafka.empty_groups import NOT_EMPTY
+from migrate.kafka.admin import NOT_EMPTY
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Failure, Side
 from migrate.plan.companions import journal_path
@@ -58,7 +58,7 @@ from tests.lab.process import java_command
 TOPIC = "orders"
 COPY = "A.orders"
 TOOLS_TOPIC = "filled"
-# As `migrate.kafka.empty_groups` finds out which groups are empty.
+# As `migrate.kafka.admin` finds out which groups are empty.
 LISTINGS: tuple[dict[str, Any], ...] = (
     {"states": {ConsumerGroupState.EMPTY}},
     {"states": NOT_EMPTY},

@@ -22,8 +22,8 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.cli.wiring import DAEMON, endpoints
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
-from migrate.kafka.reader_clients import Reach
-from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.record_reader import Reach
+from migrate.kafka.settings import KafkaReaders
 from migrate.match.comparison import Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.errors import ClusterError
-from migrate.kafka.cluster_reader import ConfluentReader
+from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.hosted import HostedAdmin
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.flow import Cluster as FlowCluster
@@ -201,7 +201,7 @@ def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
     wait_until(lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped")
 
 
-def states(reader: ConfluentReader, groups: Iterable[str]) -> dict[str, str]:
+def states(reader: ConfluentAdmin, groups: Iterable[str]) -> dict[str, str]:
     return {group: getattr(state, "state", "") for group, state in reader.group_states(list(groups)).items()}
 
 
@@ -211,7 +211,7 @@ def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_describ
     topic = broker.topic()
     simple, left, classic, consumer = (f"{group}-{name}" for name in ("simple", "left", "classic", "consumer"))
     broker.admin().alter({simple: offsets(topic, 1)})
-    reader = ConfluentReader(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": broker.bootstrap}))
+    reader = ConfluentAdmin(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": broker.bootstrap}))
     with broker.consumer(left, topic):
         pass
     wait_until(lambda: getattr(reader.group_states([left])[left], "is_stopped", False), 60, f"{left} to be stopped")
@@ -222,7 +222,7 @@ def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_describ
         wait_until(lambda: states(reader, stable) == stable, 60, "both to be stable")
         described = reader.group_states(groups)
         assert [getattr(described[name], "is_stopped", None) for name in groups] == [True, True, False, False, True]
-        monkeypatch.setattr("migrate.kafka.empty_groups.WORTH_LISTING", 1)
+        monkeypatch.setattr("migrate.kafka.admin.WORTH_LISTING", 1)
         asked: list[str] = []
         describe = reader._described
         monkeypatch.setattr(reader, "_described", lambda some, read: asked.extend(some) or describe(some, read))
@@ -255,7 +255,7 @@ def test_over_connections_that_break_again_and_again_the_end_of_every_log_is_tol
     settings = ClientSettings(Side.TARGET, "B", "B", {"bootstrap.servers": broker.cluster.proxied_bootstrap})
     with breaking([broker.cluster.network], BROKEN_EVERY_SECONDS):
         for _ in range(ROUNDS):
-            told = ConfluentReader(settings, 20.0).log_ranges(list(ends))
+            told = ConfluentAdmin(settings, 20.0).log_ranges(list(ends))
             assert {p: answer.end if isinstance(answer, LogRange) else answer for p, answer in told.items()} == ends
 
 

@@ -18,10 +18,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from migrate.kafka import group_facts, offsets_topic
+from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.client_config import client_settings
-from migrate.kafka.cluster_reader import ConfluentReader
 from migrate.kafka.group_facts import ConfluentGroupFacts
-from migrate.kafka.rights import ConfluentRights
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
@@ -163,7 +162,7 @@ def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_
     lines = fence(make_plan([make_row(fenced)], **header), None, ("User:ANONYMOUS", "User:other"))
     add, remove, allow = [shlex.split(line) for line in lines if line.lstrip().startswith("kafka-acls.sh ")]
     settings = client_settings(FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap}))
-    reader = ConfluentReader(settings, CALL_SECONDS)
+    reader = ConfluentAdmin(settings, CALL_SECONDS)
 
     def refused(group: str) -> bool:
         try:
@@ -257,7 +256,7 @@ def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digit
     found = facts.commit_records(["of-twelve"])
     assert not isinstance(found, Failure)
     settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
-    reader = ConfluentReader(settings, CALL_SECONDS)
+    reader = ConfluentAdmin(settings, CALL_SECONDS)
     ids, made_on = reader.topic_ids(topics), found["of-twelve"].made_on
     assert set(ids) == set(topics) and set(made_on) == {Partition(topic, 0) for topic in topics}
     for topic in topics:
@@ -277,7 +276,7 @@ def test_more_records_than_a_plan_should_wait_for_are_not_read(
 
 def test_of_a_group_that_nobody_has_made_yet_brokers_tell_the_rights_all_the_same(cluster: Cluster) -> None:
     settings = client_settings(FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap}))
-    found = ConfluentRights(settings, CALL_SECONDS).rights([READER_GROUP], [])
+    found = ConfluentAdmin(settings, CALL_SECONDS).rights([READER_GROUP], [])
     operations = found.groups[READER_GROUP]
     assert isinstance(operations, frozenset) and "DESCRIBE" in operations
 

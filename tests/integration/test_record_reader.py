@@ -17,8 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from migrate.errors import ClusterError
-from migrate.kafka.reader_clients import SHORT_RUN
-from migrate.kafka.record_reader import RecordReader
+from migrate.kafka.record_reader import SHORT_RUN, RecordReader
 from migrate.kafka.settings import ClientSettings
 from migrate.match.equality import Content, Equality
 from migrate.match.log_reader import GAP, Wanted

@@ -12,7 +12,7 @@ EXPORTING = (
     Mutant(
         "commits-side-by-side-beyond-what-may-be-in-flight",
         "No more requests for commits are in flight than were allowed, over however many connections.",
-        "migrate/kafka/cluster_reader.py",
+        "migrate/kafka/admin.py",
         "            in_flight = len(range(number, self._concurrency, len(used)))\n",
         "            in_flight = self._concurrency\n",
         ("tests/unit/kafka/test_cluster_reader.py",),

@@ -38,7 +38,7 @@ SAYING = (
     Mutant(
         "empty-by-one-brokers-word",
         "A group that another broker lists in any other state is to be described.",
-        "migrate/kafka/empty_groups.py",
+        "migrate/kafka/admin.py",
         "            empty -= {group.group_id for group in listed}\n",
         "            pass\n",
         ("tests/unit/kafka/test_empty_groups.py",),
@@ -134,7 +134,7 @@ SAYING = (
     Mutant(
         "silent-leaders-hide-nothing",
         "An end that nobody told may hide newer commits.",
-        "migrate/kafka/group_records.py",
+        "migrate/kafka/group_facts.py",
         "        if isinstance(end, Failure):\n            return end\n        if isinstance(reached",
         "        if isinstance(end, Failure):\n            continue\n        if isinstance(reached",
         ("tests/unit/kafka/test_group_records.py",),
@@ -222,7 +222,7 @@ SAYING = (
     Mutant(
         "groups-of-another-protocol-dead",
         "A group that the listing of classic groups calls Dead may be one of KIP-848, and alive: it is asked for.",
-        "migrate/kafka/old_listing.py",
+        "migrate/kafka/group_facts.py",
         "    if group.error is not None or state not in _STATES:\n",
         '    if group.error is not None or state not in {*_STATES, "Dead"}:\n',
         ("tests/unit/kafka/test_old_listing.py",),

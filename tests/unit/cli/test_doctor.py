@@ -50,7 +50,7 @@ def clusters(monkeypatch):
     for cluster in (source, target):
         cluster.__class__ = FakeRights
     sides = {Side.SOURCE: source, Side.TARGET: target}
-    monkeypatch.setattr(doctor, "ConfluentRights", lambda settings, _: sides[settings.side])
+    monkeypatch.setattr(doctor, "ConfluentAdmin", lambda settings, _: sides[settings.side])
     monkeypatch.setattr(Endpoint, "group_facts", lambda _: FakeGroupFacts())
     monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(FakeSpark()))
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
@@ -145,7 +145,7 @@ def test_a_cluster_that_does_not_answer_hides_nothing_of_the_other(clusters, pro
             raise ClusterError("source A (x:1) cannot be reached.")
         return clusters[settings.side]
 
-    monkeypatch.setattr(doctor, "ConfluentRights", silent)
+    monkeypatch.setattr(doctor, "ConfluentAdmin", silent)
     said, code = examined(properties)
     assert code == 1 and "FAIL  source A: source A (x:1) cannot be reached." in said
     assert "rights for apply on target B" in said and "MM2's offset-syncs topic" not in said

@@ -2,7 +2,7 @@
 
 import threading
 
-from migrate.kafka.closing import CLOSING_SECONDS, close_consumers
+from migrate.kafka.read_pass import CLOSING_SECONDS, close_consumers
 
 WAIT_SECONDS = 30.0
 

@@ -8,12 +8,12 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.commit_table import without_offset
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
-from migrate.kafka.admin import WORTH_A_WRITER, ConfluentAdmin
-from migrate.kafka.cluster_reader import (
+from migrate.kafka.admin import (
     MAX_IN_FLIGHT,
     SIDE_BY_SIDE,
     WORTH_A_CLIENT,
-    ConfluentReader,
+    WORTH_A_WRITER,
+    ConfluentAdmin,
     _commits,
     _listed_group,
     _PartitionCounts,
@@ -58,7 +58,7 @@ def test_the_partition_counts_of_topics_are_asked_for_once_and_again_for_what_th
     assert kept.covering(places) == kept.covering(places) == {"t": 2} and len(asked) == 1
     counts["u"] = 1
     assert kept.covering([TopicPartition("u", 0)])["u"] == 1 and len(asked) == 2
-    monkeypatch.setattr("migrate.kafka.cluster_reader.COUNTS_SECONDS", -1.0)
+    monkeypatch.setattr("migrate.kafka.admin.COUNTS_SECONDS", -1.0)
     assert kept.covering(places)["t"] == 2 and len(asked) == 3, "what is old is asked for anew"
 
 
@@ -116,7 +116,7 @@ class FakeConnection:
         self.drops += 1
 
 
-def reader_over_fakes(concurrency=100, kind=ConfluentReader):
+def reader_over_fakes(concurrency=100, kind=ConfluentAdmin):
     reader = kind(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=concurrency)
     reader._connections = tuple(FakeConnection() for _ in reader._connections)
     reader._connection = reader._connections[0]

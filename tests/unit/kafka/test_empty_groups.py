@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType
 
 from migrate.errors import ClusterError
-from migrate.kafka.empty_groups import LISTING_SECONDS, WORTH_LISTING, EmptyGroups
+from migrate.kafka.admin import LISTING_SECONDS, WORTH_LISTING, EmptyGroups
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Side
 

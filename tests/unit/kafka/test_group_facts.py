@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from migrate.kafka.connection import Connection
-from migrate.kafka.group_facts import ConfluentGroupFacts
-from migrate.kafka.group_records import GroupRecords
+from migrate.kafka.group_facts import ConfluentGroupFacts, GroupRecords
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
 from migrate.survey.offsets_topic import GroupLog

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from migrate.kafka.cluster_reader import told_offset
-from migrate.kafka.group_records import UNTOLD, open_partitions
+from migrate.kafka.admin import told_offset
+from migrate.kafka.group_facts import UNTOLD, open_partitions
 from migrate.model import Failure
 
 

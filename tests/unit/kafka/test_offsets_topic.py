@@ -1,6 +1,6 @@
 """The offsets topic of one cluster: read whole and in the order of its logs, or a failure."""
 
-from migrate.kafka.offsets_topic import read_offsets_topic
+from migrate.kafka.group_facts import read_offsets_topic
 from migrate.model import Failure
 from tests.mockcluster import FETCH
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, REFUSED, config

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
-from migrate.kafka.old_listing import assignment_of, classic_group
+from migrate.kafka.group_facts import assignment_of, classic_group
 
 assignments = st.lists(
     st.tuples(st.text(min_size=1, max_size=8), st.lists(st.integers(0, 2**31 - 1), max_size=4).map(tuple)), max_size=4

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from migrate.errors import ClusterError
-from migrate.kafka.reader_clients import LONG_RUN, SHORT_RUN, Reach, ReaderClients
+from migrate.kafka.record_reader import LONG_RUN, SHORT_RUN, Reach, ReaderClients
 from tests.unit.logscene import NOWHERE, settings
 
 

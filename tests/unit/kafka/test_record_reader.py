@@ -8,8 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from migrate.errors import ClusterError
-from migrate.kafka.reader_clients import Reach
-from migrate.kafka.record_reader import RecordReader, _doubted
+from migrate.kafka.record_reader import Reach, RecordReader, _doubted
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.protocol import OffsetRange, Unreadable

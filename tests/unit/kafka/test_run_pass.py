@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from migrate.kafka.intake import Contents, RunIntake
-from migrate.kafka.run_pass import HOPELESS_SECONDS, LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
+from migrate.kafka.read_pass import HOPELESS_SECONDS, LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
 from migrate.match.log_reader import runs_of
 from migrate.match.protocol import OffsetRange
 from tests.unit.logscene import PLACES

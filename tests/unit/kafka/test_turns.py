@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.kafka.turns import in_turns
+from migrate.kafka.read_pass import in_turns
 from migrate.progress import batches
 
 

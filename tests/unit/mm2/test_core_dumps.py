@@ -7,7 +7,7 @@ import pytest
 
 FORBID = """
 import resource, sys
-from migrate.kafka.core_dumps import forbid_core_dumps
+from migrate.mm2.secrets import forbid_core_dumps
 if len(sys.argv) > 1:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 forbid_core_dumps()
