@@ -1,6 +1,6 @@
 """What the tool needs of a Kafka cluster and of the person who waits: small protocols, two adapters each.
 
-`migrate.kafka.hosted` is the confluent-kafka adapter, `migrate.spark.java_commits` the Java one (commits only).
+`migrate.kafka.hosted` is the confluent-kafka adapter, `migrate.spark.java_admin` the Java one.
 Every question gets an answer: a call returns one entry for each thing asked about, a `Failure` where the
 cluster gave none; a whole call that could not be made raises `ClusterError`.
 """

@@ -31,9 +31,9 @@ from migrate.ports import Progress
 from migrate.show.lines import headed, wrapped
 from migrate.spark.background import BackgroundSpark, Session, background_spark
 from migrate.spark.executors import refuse_lacking
-from migrate.spark.hosted_topics import hosted_topics
 from migrate.spark.jars import connector_coordinate, connector_jars
 from migrate.spark.java import java_executable, java_version, refuse_java_too_new
+from migrate.spark.java_admin import KafkaJava
 from migrate.spark.java_settings import JAVA_ADDRESSES
 from migrate.survey.connect_topics import read_connect_topics, without_copy
 from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
@@ -146,7 +146,9 @@ def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -
 
 
 def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:
-    topics = views.hosted[side.cluster.side] = hosted_topics(spark.machine, side.java, side.deadline_seconds)
+    topics = views.hosted[side.cluster.side] = KafkaJava(
+        spark.machine, side.java, side.deadline_seconds
+    ).hosted_topics()
     if not isinstance(topics, Failure):
         yield Examined(Health.OK, what, f"reached, with {many(len(topics), 'topic')}")
     elif topics.code == "CLUSTER_AUTHORIZATION_FAILED":

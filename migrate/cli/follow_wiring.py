@@ -17,7 +17,7 @@ from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
 from migrate.ports import ClusterAdmin, Progress
-from migrate.spark.exact_client import JavaExactClient, JavaMachine
+from migrate.spark.java_admin import JavaMachine, KafkaJava
 from migrate.survey.renamed import TargetNames, renamed_admin
 from migrate.survey.survey import Clusters
 
@@ -66,7 +66,7 @@ def follow_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping[
         mirror = RenewedMirror(lambda: ConsumedMm2Topics(flow, on_source, on_target), clock)
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
         comparer = HereComparer(mirror.sync_pairs, readers)
-        exact = {side: JavaExactClient(machine, of.java, deadline) for side, of in
+        exact = {side: KafkaJava(machine.jvm, of.java, deadline, machine.lost) for side, of in
                  ((Side.SOURCE, source), (Side.TARGET, target))}  # fmt: skip
 
         def clusters() -> Clusters:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from migrate.cli.wiring import DAEMON, Endpoint, endpoints, mm2_worker_of, parse_spark_conf, status_edges
@@ -19,7 +18,6 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
 from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.background import BackgroundSpark, LentSpark, SparkPurpose, Wishes, background_spark
-from migrate.spark.java_client import JavaClient
 from migrate.survey.mm2_topics import pinned_log
 from migrate.survey.offsets_export import pin_offsets_topic
 from migrate.survey.policies import CommitsFrom
@@ -128,12 +126,11 @@ def _plan_clusters(
 ) -> Clusters:  # fmt: skip
     from migrate.kafka.record_reader import RecordReader
     from migrate.spark.comparer import SparkComparer
-    from migrate.spark.hosted_topics import hosted_topics
-    from migrate.spark.java_commits import JavaCommitReader
+    from migrate.spark.java_admin import KafkaJava
     from migrate.spark.mm2_topics import SparkMirrorReader
 
-    def commits(of: Endpoint) -> JavaCommitReader:
-        return JavaCommitReader(lambda: JavaClient(spark.machine(), of.java, of.deadline_seconds))
+    def java(of: Endpoint) -> KafkaJava:
+        return KafkaJava(spark.machine, of.java, of.deadline_seconds)
 
     def comparer() -> SparkComparer:
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
@@ -148,7 +145,7 @@ def _plan_clusters(
 
     deadline = target.deadline_seconds
     source_down = source_admin is None
-    source_commits, target_commits = None if source_down else commits(source), commits(target)
+    source_commits, target_commits = None if source_down else java(source), java(target)
     worker = mm2_worker_of(flow, deadline)
     positions = RecordReader(target.kafka, deadline)
     settings = {Side.SOURCE: source.java, Side.TARGET: target.java}
@@ -160,10 +157,7 @@ def _plan_clusters(
         target_commits=target_commits,
         mirror=mirror,
         comparer=None if source_down else comparer(),
-        hosted={
-            of.cluster.side: partial(hosted_topics, spark.machine, of.java, deadline)
-            for of in (source, target)[source_down:]
-        },
+        hosted={of.cluster.side: java(of).hosted_topics for of in (source, target)[source_down:]},
         worker=worker,
         source_groups=None if source_down else source.group_facts(),
         target_groups=target.group_facts(),

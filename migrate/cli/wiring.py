@@ -25,7 +25,7 @@ from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
 from migrate.ports import ClusterAdmin, Progress
 from migrate.spark.background import background_spark
-from migrate.spark.exact_client import JavaExactClient, JavaMachine
+from migrate.spark.java_admin import JavaMachine, KafkaJava
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
 from migrate.survey.positions import PositionReader
@@ -208,7 +208,7 @@ class ApplyEdges:
 
         `names` are what groups are called there: it is asked by those on the source, as `groups_with_metadata` are.
         """
-        exact = JavaExactClient(self.machine, of.java, of.deadline_seconds)
+        exact = KafkaJava(self.machine.jvm, of.java, of.deadline_seconds, self.machine.lost)
         admin = ExactAdmin(of.admin(self.concurrency), exact, names.asked(groups_with_metadata))
         return renamed_admin(admin, names)
 

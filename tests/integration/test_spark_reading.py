@@ -17,8 +17,8 @@ from migrate.mm2.wire import RecordKind, SyncRecord, WireCheckpoint, decode_chec
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.spark.dataframes import read_topic
-from migrate.spark.java_client import JavaClient
-from migrate.spark.java_commits import UNSTABLE, JavaCommitReader
+from migrate.spark.java_admin import KafkaJava
+from migrate.spark.java_client import UNSTABLE
 from migrate.spark.java_settings import java_settings
 from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
@@ -101,11 +101,8 @@ in_spark_and_here = pytest.mark.parametrize("most_held", [-1, 20_000])
 
 @contextmanager
 def commit_reader(spark, cluster, deadline_seconds):
-    client = JavaClient(spark._jvm, java_settings(cluster), deadline_seconds)
-    try:
-        yield JavaCommitReader(lambda: client)
-    finally:
-        client.admin.close(spark._jvm.java.time.Duration.ZERO)
+    with closing(KafkaJava(lambda: spark._jvm, java_settings(cluster), deadline_seconds)) as java:
+        yield java
 
 
 @in_spark_and_here

@@ -269,10 +269,10 @@ FOLLOWING = (
     Mutant(
         "a-machine-that-failed-once-is-lost",
         "A JVM that did not start is started again after a while.",
-        "migrate/spark/exact_client.py",
+        "migrate/spark/java_admin.py",
         "        return has_failed and time.monotonic() - self._ended >= RETRY_SECONDS\n",
         "        return False\n",
-        ("tests/unit/spark/test_exact_client.py",),
+        ("tests/unit/spark/test_java_admin.py",),
     ),
     Mutant(
         "follow-writes-though-consumers-have-just-come",

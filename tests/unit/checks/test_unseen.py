@@ -140,7 +140,8 @@ def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_
     code, said, monkeypatch
 ):
     flow = client_flow({"bootstrap.servers": "x:1"}, {"bootstrap.servers": "x:1"}, "A", "B")
-    monkeypatch.setattr(doctor, "hosted_topics", lambda *_: Failure(code, "no answer"))
+    told = SimpleNamespace(hosted_topics=lambda: Failure(code, "no answer"))
+    monkeypatch.setattr(doctor, "KafkaJava", lambda *_: told)
     spark = SimpleNamespace(machine=None)
     (line,) = doctor._java_client("source A", spark, Endpoint(flow.source, 5), doctor.ClusterViews())
     assert line.health is Health.FAIL and code in line.seen

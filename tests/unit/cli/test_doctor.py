@@ -1,6 +1,7 @@
 """`doctor`: a line for each examination, whose fault hides no other, and exit code 1 if one failed."""
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,6 +34,11 @@ def side_of(sides, java):
     return sides[Side(java.name.split()[0])]
 
 
+def by_java(topics):
+    """Kafka's Java client, asked which topics a cluster has."""
+    return SimpleNamespace(hosted_topics=lambda: topics)
+
+
 class FakeSpark:
     """Both its session and its JVM are None: whoever would ask them is replaced."""
 
@@ -54,7 +60,7 @@ def clusters(monkeypatch):
     monkeypatch.setattr(Endpoint, "group_facts", lambda _: FakeGroupFacts())
     monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(FakeSpark()))
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
-    monkeypatch.setattr(doctor, "hosted_topics", lambda _, java, __: frozenset(side_of(sides, java).topics()))
+    monkeypatch.setattr(doctor, "KafkaJava", lambda _, java, __: by_java(frozenset(side_of(sides, java).topics())))
     for name in ("_java", "_jars"):
         monkeypatch.setattr(doctor, name, lambda *_, n=name: iter([Examined(Health.OK, n, "there")]))
     return sides
@@ -193,7 +199,7 @@ def test_what_javas_client_is_refused_is_told_from_what_it_cannot_reach(
     clusters, properties, monkeypatch, code, health, said
 ):
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
-    monkeypatch.setattr(doctor, "hosted_topics", lambda *_: Failure(code, "no answer"))
+    monkeypatch.setattr(doctor, "KafkaJava", lambda *_: by_java(Failure(code, "no answer")))
     shown, _ = examined(properties)
     (line,) = [line for line in shown.splitlines() if "source A, by Kafka's Java client" in line]
     assert line.startswith(health) and said in line
@@ -201,7 +207,7 @@ def test_what_javas_client_is_refused_is_told_from_what_it_cannot_reach(
 
 def test_topics_that_the_cluster_has_and_does_not_show_are_named(clusters, properties, monkeypatch):
     monkeypatch.setattr(
-        doctor, "hosted_topics", lambda _, java, __: frozenset({*side_of(clusters, java).topics(), "secret"})
+        doctor, "KafkaJava", lambda _, java, __: by_java(frozenset({*side_of(clusters, java).topics(), "secret"}))
     )
     said, code = examined(properties)
     assert code == 0 and "warn  topics of source A: 1 topic that it has and does not show us: secret" in said

@@ -98,7 +98,7 @@ def test_a_source_that_does_not_answer_is_left_out_of_a_look():
 
 def test_the_java_machine_ends_with_the_command_also_where_it_fails(monkeypatch):
     ended = []
-    monkeypatch.setattr("migrate.spark.exact_client.JavaMachine.close", lambda self: ended.append(self))
+    monkeypatch.setattr("migrate.spark.java_admin.JavaMachine.close", lambda self: ended.append(self))
     with pytest.raises(ZeroDivisionError), wiring.apply_edges(flow(), NoProgress(), False, OPTIONS) as edges:
         assert edges.exact_admin(edges.target, ()).side is Side.TARGET
         _ = 1 / 0

@@ -9,7 +9,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from migrate.model import Failure
-from migrate.spark.hosted_topics import hosted_topics, topics_of
+from migrate.spark.java_admin import KafkaJava
+from migrate.spark.java_client import topics_of
 from migrate.spark.java_settings import JavaSettings
 
 
@@ -77,7 +78,7 @@ def jvm():
 def test_javas_own_deadline_has_kafkas_name_of_it_as_in_every_other_call(jvm):
     nodes = jvm.org.apache.kafka.clients.admin.Admin.create.return_value.describeCluster.return_value.nodes
     nodes.return_value.get.side_effect = Thrown("java.util.concurrent.TimeoutException", "hunter2 was slow")
-    told = hosted_topics(lambda: jvm, SETTINGS, 5)
+    told = KafkaJava(lambda: jvm, SETTINGS, 5).hosted_topics()
     assert isinstance(told, Failure) and told.code == "REQUEST_TIMED_OUT"
     assert "TimeoutException" in told.message and "hunter2" not in told.message
 
@@ -85,12 +86,12 @@ def test_javas_own_deadline_has_kafkas_name_of_it_as_in_every_other_call(jvm):
 def test_settings_that_kafka_will_not_have_are_a_failure_that_says_so(jvm):
     create = jvm.org.apache.kafka.clients.admin.Admin.create
     create.side_effect = Thrown("org.apache.kafka.common.KafkaException", "no such key store")
-    told = hosted_topics(lambda: jvm, SETTINGS, 5)
+    told = KafkaJava(lambda: jvm, SETTINGS, 5).hosted_topics()
     assert isinstance(told, Failure) and "KafkaException: no such key store" in told.message
 
 
 def test_the_client_is_closed_whatever_it_was_told(jvm):
     client = jvm.org.apache.kafka.clients.admin.Admin.create.return_value
     client.describeCluster.side_effect = Thrown("org.apache.kafka.common.KafkaException", "closed")
-    assert isinstance(hosted_topics(lambda: jvm, SETTINGS, 5), Failure)
+    assert isinstance(KafkaJava(lambda: jvm, SETTINGS, 5).hosted_topics(), Failure)
     client.close.assert_called_once()

@@ -1,4 +1,4 @@
-"""Kafka's Java client behind `migrate.ports.ExactClient`, in a JVM that may die: then a new one is asked.
+"""One cluster behind `migrate.ports.JavaAdmin`: Kafka's Java client in a JVM that may die; then a new one is asked.
 
 - What was asked is asked again of a new JVM, `DEATHS_BORNE` times in a row.
 - What was being written is `outcome_unknown`: the caller reads it back.
@@ -8,18 +8,17 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from threading import Lock
 from typing import Any, TypeVar
 
+from migrate.errors import ClusterError
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
 from migrate.spark.dead_jvm import LostMachine, asking_machine
 from migrate.spark.java_client import JavaClient
-from migrate.spark.java_commits import JavaCommitReader
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.java_writer import JavaOffsetWriter
 from migrate.spark.machine import java_machine, stop_java_machine
 
 DEATHS_BORNE = 3
@@ -81,58 +80,79 @@ class JavaMachine:
             stop_java_machine()
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """What reads and writes one cluster in one JVM."""
+class KafkaJava:
+    """Kafka's Java client to one cluster, made when first asked for.
 
-    client: JavaClient
-    reader: JavaCommitReader
-    writer: JavaOffsetWriter
+    `machine` gives py4j's view of a JVM that has Kafka's classes. `lost` is told of a JVM that did not answer: what was
+    asked is asked again of the one that `machine` gives then. None where there is no other: Spark's own.
+    """
 
-
-class JavaExactClient:
-    """Kafka's Java client to one cluster, made when first asked for, and made again in a new JVM where one died."""
-
-    def __init__(self, machine: JavaMachine, settings: JavaSettings, deadline_seconds: float) -> None:
+    def __init__(
+        self,
+        machine: Callable[[], Any],
+        settings: JavaSettings,
+        deadline_seconds: float,
+        lost: Callable[[Any], None] | None = None,
+    ) -> None:
         self._machine = machine
         self._settings = settings
         self._deadline_seconds = deadline_seconds
-        self._made: _Made | None = None
+        self._lost = lost
+        self._made: JavaClient | None = None
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group, with metadata as it is stored."""
         try:
-            return self._asked(lambda made: made.reader.commits(groups, require_stable))
+            return self._asked(lambda client: client.commits(groups, require_stable))
         except LostMachine as lost:
             return dict.fromkeys(groups, Failure(LOST, lost.problem, retriable=True))
 
     def prove(self) -> None:
         """Start the JVM, if it does not run, and reach the cluster."""
-        self._asked(lambda made: made.client.reach())
+        self._asked(lambda client: client.reach())
 
-    def alter(self, offsets: Mapping[str, Commits]) -> Outcomes:
+    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
         """Commit offsets with their metadata."""
-        return self._written(offsets, lambda writer: writer.alter(offsets))
+        return self._written(commits, lambda client: client.alter(commits))
 
-    def delete_offsets(self, partitions: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
+    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
         """Remove single offsets of groups."""
-        return self._written(partitions, lambda writer: writer.delete_offsets(partitions))
+        return self._written(offsets, lambda client: client.delete_offsets(offsets))
+
+    def hosted_topics(self) -> frozenset[str] | Failure:
+        """Return the names of all topics with a replica on any broker, through a client of its own."""
+        jvm, millis = self._machine(), str(int(self._deadline_seconds * 1000))
+        timed = {**self._settings.admin, "default.api.timeout.ms": millis, "request.timeout.ms": millis}
+        try:
+            client = JavaClient(jvm, replace(self._settings, admin=timed), self._deadline_seconds)
+        except ClusterError as refused:
+            return Failure("JAVA_CLIENT_UNUSABLE", refused.problem)
+        with closing(client):
+            return client.topics_in_log_directories()
+
+    def close(self) -> None:
+        """Close the client, if one was made."""
+        if self._made is not None:
+            with suppress(Exception):  # a JVM that is gone has nothing to close, and we have all its answers
+                self._made.close()
 
     def _written(
-        self, partitions: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaOffsetWriter], Outcomes]
+        self, partitions: Mapping[str, Collection[TopicPartition]], write: Callable[[JavaClient], Outcomes]
     ) -> Outcomes:
-        made = self._asked(lambda made: made)
+        client = self._asked(lambda client: client)
         try:
-            with self._asking(made.client.jvm):
-                return write(made.writer)
+            with self._asking(client.jvm):
+                return write(client)
         except LostMachine as lost:
             unknown = Failure(LOST, lost.problem, retriable=True, outcome_unknown=True)
             return {group: dict.fromkeys(places, unknown) for group, places in partitions.items()}
 
-    def _asked(self, ask: Callable[[_Made], T]) -> T:
+    def _asked(self, ask: Callable[[JavaClient], T]) -> T:
         """Ask, and ask again in a new JVM where one died over the question; raises `LostMachine` in the end."""
         for deaths in range(1, DEATHS_BORNE + 1):
-            jvm = self._machine.jvm()
+            jvm = self._machine()
+            if self._lost is None:
+                return ask(self._in(jvm))
             try:
                 with self._asking(jvm):
                     return ask(self._in(jvm))
@@ -148,11 +168,11 @@ class JavaExactClient:
                 yield
         except LostMachine:
             self._made = None
-            self._machine.lost(jvm)
+            if self._lost is not None:
+                self._lost(jvm)
             raise
 
-    def _in(self, jvm: Any) -> _Made:
-        if self._made is None or self._made.client.jvm is not jvm:
-            client = JavaClient(jvm, self._settings, self._deadline_seconds)
-            self._made = _Made(client, JavaCommitReader(lambda: client), JavaOffsetWriter(client))
+    def _in(self, jvm: Any) -> JavaClient:
+        if self._made is None or self._made.jvm is not jvm:
+            self._made = JavaClient(jvm, self._settings, self._deadline_seconds)
         return self._made

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from migrate.errors import EnvironmentLacks
-from migrate.spark import exact_client
-from migrate.spark.exact_client import JavaMachine
+from migrate.spark import java_admin
+from migrate.spark.java_admin import JavaMachine
 from tests.fakes import NoProgress
 
 
@@ -20,12 +20,12 @@ def test_a_start_that_failed_is_told_at_once_and_tried_again_after_a_while(monke
             raise EnvironmentLacks("No space is left.", "Make some.")
         return "a machine"
 
-    monkeypatch.setattr(exact_client, "java_machine", start)
-    monkeypatch.setattr(exact_client, "stop_java_machine", lambda: None)
+    monkeypatch.setattr(java_admin, "java_machine", start)
+    monkeypatch.setattr(java_admin, "stop_java_machine", lambda: None)
     with closing(JavaMachine(NoProgress(), False)) as machine:
         for _ in range(3):
             with pytest.raises(EnvironmentLacks, match="No space"):
                 machine.jvm()
         assert len(starts) == 1
-        monkeypatch.setattr(exact_client, "RETRY_SECONDS", 0.0)
+        monkeypatch.setattr(java_admin, "RETRY_SECONDS", 0.0)
         assert machine.jvm() == machine.jvm() == "a machine" and len(starts) == 2
