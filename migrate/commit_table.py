@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import lt
 from typing import Any, TypeVar, overload
 
-from migrate.model import Commit, Commits, GroupPartition, TopicPartition
+from migrate.model import UNREAD_METADATA, Commit, Commits, GroupPartition, TopicPartition
 
 T = TypeVar("T")
 # In the packed column alone: epochs are never negative.
@@ -273,6 +273,16 @@ def has_metadata(commits: Commits) -> bool:
     if isinstance(commits, CommitTable):
         return commits.has_metadata
     return any(commit.metadata for commit in commits.values())
+
+
+def without_metadata(commits: Commits) -> Commits:
+    """Return commits that say only that they have metadata, where they have some, and not which."""
+    if not has_metadata(commits):
+        return commits
+    return {
+        place: commit._replace(metadata=UNREAD_METADATA) if commit.metadata else commit
+        for place, commit in commits.items()
+    }
 
 
 def without_offset(commits: Commits) -> tuple[TopicPartition, ...]:

@@ -246,3 +246,17 @@ def _known(column: Sequence[Any], known: Known) -> Sequence[Any]:
         return shared if isinstance(shared, array) and shared == column else column
     texts = tuple([known.setdefault(item, item) if isinstance(item, str) else item for item in column])
     return known.setdefault(texts, texts)  # type: ignore[no-any-return]
+
+
+def groups_with_metadata(rows: PlanRows) -> frozenset[str]:
+    """Return the groups that have a row to write or keep, and metadata on any row: their commits are read exactly.
+
+    A kept row is held to its metadata, too: what librdkafka reads of it would look like somebody else's commit.
+    """
+    decisions = {Decision.SET, Decision.REMOVE, Decision.KEEP}
+    fields = ("target_metadata", "target_prior_metadata", "source_metadata")
+    return frozenset(
+        group
+        for group, table in rows.groups().items()
+        if any(any(table.column(name)) for name in fields) and not decisions.isdisjoint(table.column("decision"))
+    )

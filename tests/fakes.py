@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
+from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError
 from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
@@ -22,9 +22,10 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.ports import Outcomes
-from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.cluster import CLEANUP_POLICY, BrokerSettings
+from migrate.survey.group_facts import NOT_ASKED, AnswerMemory
 from migrate.survey.offsets_topic import GroupRecord
-from migrate.survey.renamed import SAME_NAMES, TargetNames, renamed_admin
+from migrate.survey.renamed import SAME_NAMES, TargetNames
 
 EMPTY = GroupState("Empty")
 ALIVE = GroupState("Stable", 1, ("app@10.0.0.7",))
@@ -59,7 +60,8 @@ class FakeCluster:
     differ from the log's end: a transaction is open. `on_call` is told each call's name before it is carried out.
     `down` makes every call a `ClusterError`. `unseen` are appends that were not acknowledged and may become visible,
     oldest first, with None for a removal: a later write to the same partition stands behind them in the log. A removal
-    writes nothing for what is not visible, as up to Kafka 3.9.
+    writes nothing for what is not visible, as up to Kafka 3.9. `told` tells of groups (`FakeGroupFacts`), nothing where
+    it is None, and `memory` keeps that; `hosted` are the topics that it has, shown or not.
     """
 
     side: Side = Side.TARGET
@@ -80,6 +82,9 @@ class FakeCluster:
     calls: Counter[str] = field(default_factory=Counter)
     widest_alter: int = 0
     clients: int = 1
+    told: Any = None
+    memory: AnswerMemory | None = None
+    hosted: Callable[[], frozenset[str] | Failure] = lambda: NOT_ASKED
 
     def commit(self, group: str, topic: str, partition: int, offset: int, metadata: str = "") -> None:
         place = TopicPartition(topic, partition)
@@ -146,6 +151,39 @@ class FakeCluster:
     def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
         self._called("delete")
         return {group: self._delete(group) for group in groups}
+
+    def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
+        raise NotImplementedError
+
+    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        raise NotImplementedError
+
+    def group_kinds(self) -> Any:
+        return self._told("kinds", lambda told: told.group_kinds())
+
+    def group_records(self, groups: Collection[str], with_gaps: bool = False, most: int | None = None) -> Any:
+        what = "gaps" if with_gaps else AnswerMemory.RECORDS
+        return self._told(what, lambda told: told.group_records(groups, with_gaps, most))
+
+    def broker_settings(self) -> Any:
+        return self._told("settings", lambda told: told.broker_settings())
+
+    def topic_settings(self, topics: Collection[str], setting: str) -> Any:
+        return self._told(setting, lambda told: told.topic_settings(topics, setting))
+
+    def newest_record_ms(self, topic: str) -> Any:
+        return NOT_ASKED if self.told is None else self.told.newest_record_ms(topic)
+
+    def hosted_topics(self) -> frozenset[str] | Failure:
+        return self.hosted()
+
+    def _told(self, what: str, ask: Callable[[Any], Any]) -> Any:
+        if self.told is None:
+            return NOT_ASKED
+        return ask(self.told) if self.memory is None else self.memory.told(what, (), lambda: ask(self.told))
+
+    def named(self, names: TargetNames) -> Any:
+        return NamedCluster(self, names) if names else self
 
     def holding(self, lock: int) -> "FakeCluster":
         return self
@@ -241,18 +279,64 @@ class FakeCluster:
         return script.failure if script else None
 
 
+class NamedCluster:
+    """A fake cluster that is asked and told by the source's names of groups, as `migrate.kafka.cluster` is."""
+
+    def __init__(self, cluster: Any, names: TargetNames) -> None:
+        self._cluster = cluster
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def groups(self) -> frozenset[str]:
+        return frozenset(self._names.to_source(dict.fromkeys(self._cluster.groups())))
+
+    def group_states(self, groups: Collection[str]) -> Any:
+        return self._names.to_source(self._cluster.group_states(self._names.asked(groups)))
+
+    def commits(self, groups: Collection[str], require_stable: bool = True) -> Any:
+        return self._names.to_source(self._cluster.commits(self._names.asked(groups), require_stable))
+
+    def alter(self, wanted: Mapping[str, Commits]) -> Any:
+        return self._names.to_source(self._cluster.alter(self._names.to_target(wanted)))
+
+    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Any:
+        return self._names.to_source(self._cluster.delete_offsets(self._names.to_target(wanted)))
+
+    def delete_groups(self, groups: Collection[str]) -> Any:
+        return self._names.to_source(self._cluster.delete_groups(self._names.asked(groups)))
+
+    def group_records(self, groups: Collection[str], *how: Any, **options: Any) -> Any:
+        answer = self._cluster.group_records(self._names.asked(groups), *how, **options)
+        return answer if isinstance(answer, Failure) else self._names.to_source(answer)
+
+    def group_kinds(self) -> Any:
+        answer = self._cluster.group_kinds()
+        return answer if isinstance(answer, Failure) else self._names.to_source(answer)
+
+    def named(self, names: TargetNames) -> Any:
+        return self._cluster.named(names)
+
+    def renewed(self) -> Any:
+        return NamedCluster(self._cluster.renewed(), self._names)
+
+    def holding(self, lock: int) -> Any:
+        return NamedCluster(self._cluster.holding(lock), self._names)
+
+
 class FakeApplyEdges:
-    """What `apply` and its like go through: both clusters, and nobody who tells of their groups.
+    """What `apply` and its like go through: both clusters.
 
     Without `source`, `target` answers for both.
     """
 
     def __init__(self, target: Any, source: Any = None) -> None:
         self._target_admin, self._source_admin = target, source or target
-        self.source, self.target = (SimpleNamespace(group_facts=lambda: None) for _ in Side)
+        self.source, self.target = Side.SOURCE, Side.TARGET
 
     def exact_admin(self, of: Any, groups_with_metadata: Any, names: TargetNames = SAME_NAMES) -> Any:
-        return renamed_admin(self._target_admin if of is self.target else self._source_admin, names)
+        return (self._target_admin if of is self.target else self._source_admin).named(names)
 
 
 @dataclass
@@ -268,26 +352,23 @@ class FakeGroupFacts:
     asked: list[str] = field(default_factory=list)
     commits: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
 
-    def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
-        return self.commits
-
     def group_kinds(self) -> Mapping[str, str] | Failure:
         return self.kinds
 
-    def settings(self) -> BrokerSettings | Failure:
+    def broker_settings(self) -> BrokerSettings | Failure:
         return self.brokers
 
-    def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+    def group_records(
+        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
+    ) -> Mapping[str, GroupRecord] | Failure:
+        if with_gaps:
+            return self.commits
         self.asked += sorted(groups)
         return self.records
 
-    def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
-        return self.compacted & frozenset(topics)
-
-    def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
-        return {topic: "compact" if topic in self.compacted else "delete" for topic in topics}
-
-    def timestamp_types(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
+    def topic_settings(self, topics: Collection[str], setting: str) -> Mapping[str, str | Failure] | Failure:
+        if setting == CLEANUP_POLICY:
+            return {topic: "compact" if topic in self.compacted else "delete" for topic in topics}
         if isinstance(self.timestamp_type, Failure):
             return self.timestamp_type
         return dict.fromkeys(topics, self.timestamp_type)

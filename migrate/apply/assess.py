@@ -32,9 +32,10 @@ from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.progress import LOGS_AT_ONCE, QuietProgress, in_background, in_batches
 from migrate.row_table import GroupRows
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.expiry import BLOCK_BELOW_MS, UNKNOWN_TODO, remedy
 from migrate.survey.groups import ExpiryWatch
 from migrate.text import many, some
@@ -211,7 +212,7 @@ def _with_expiry(
                 setting.add(group)
     expiries, now_ms = watch.look(pending, setting, world.target.states, world.target.commits)
     soon = {
-        group: f"{expiry.at(now_ms)}. {remedy(expiry, watch.alias)}, then plan again"
+        group: f"{expiry.at(now_ms)}. {remedy(expiry, watch.target.alias)}, then plan again"
         for group, expiry in expiries.items()
         if (left_ms := expiry.left_ms(now_ms)) is not None and left_ms < BLOCK_BELOW_MS
     }

@@ -9,7 +9,7 @@ from migrate.apply.pending import PendingRows
 from migrate.commit_table import has_same_offsets
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Failure, Row, TopicPartition
-from migrate.ports import ClusterAdmin
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import answer_of_each
 
 Answer = str | Failure

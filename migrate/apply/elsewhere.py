@@ -15,7 +15,8 @@ from migrate.clock import Clock
 from migrate.errors import MigrateError, Refused
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import Plan
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
+from migrate.survey.cluster import ClusterAdmin
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,9 @@ from migrate.clock import Clock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.model import Decision, TopicPartition
 from migrate.plan.plan import UNDO, Plan
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.progress import Timer
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.renamed import TargetNames
 
@@ -76,8 +77,8 @@ def apply_plan(
     # An undo with a journal of its own: what a rollback tried before may still become visible.
     earlier = undone.traces(ROLLBACK) if spends is not None else {}
     watch = None
-    if clusters.target_groups is not None:
-        watch = ExpiryWatch(clusters.target_groups, target.alias, Timer(clock, progress), clock.now_ms())
+    if clusters.watches_expiry:
+        watch = ExpiryWatch(target, Timer(clock, progress), clock.now_ms())
     looked_at = clock.monotonic()
     assessment = replace(assess(plan, clusters, state, progress, options, watch), looked_at=looked_at)
     proceed = _may_write(assessment, options.allow_partial)

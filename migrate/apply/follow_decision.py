@@ -33,7 +33,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.row_table import PlanRows
-from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.survey import Survey
 from migrate.text import capital

@@ -38,7 +38,8 @@ from migrate.checks.check import is_without_members
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.model import Commits, Decision, Failure, Grade, GroupState, Row
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest, Survey
 from migrate.survey.take import take_survey

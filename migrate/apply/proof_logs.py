@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from migrate.match.next_record import NextRecord, NextRecordReader, Position
 from migrate.model import Failure, LogRange, TopicPartition
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
+from migrate.survey.cluster import ClusterAdmin
 from migrate.text import many
 
 Place = tuple[TopicPartition, int]

@@ -18,9 +18,9 @@ from migrate.apply.row_results import RowResult, RowStatus, group_results
 from migrate.apply.write import PAUSE_SECONDS, Interruption, is_passing
 from migrate.clock import Backoff, Clock
 from migrate.model import Commits, Decision, Failure, TopicPartition
-from migrate.ports import ClusterAdmin
 from migrate.progress import batches, in_background
 from migrate.row_table import GroupRows
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import answer_of_each
 
 READ_CHUNK = 500

@@ -7,8 +7,7 @@ from migrate.apply.drift import is_other_cluster
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
 from migrate.errors import Refused
-from migrate.ports import ClusterAdmin
-from migrate.survey.group_facts import GroupFactsReader
+from migrate.survey.cluster import ClusterAdmin
 
 MAX_CONCURRENCY = 100
 
@@ -17,12 +16,12 @@ MAX_CONCURRENCY = 100
 class ApplyClusters:
     """The clusters of a run; `source` is None where the plan was made without it, or is not compared with it.
 
-    `target_groups` tells when offsets expire, None where it is not to be asked.
+    `watches_expiry` has the target asked when offsets would expire.
     """
 
     target: ClusterAdmin
     source: ClusterAdmin | None = None
-    target_groups: GroupFactsReader | None = None
+    watches_expiry: bool = False
 
 
 def refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:

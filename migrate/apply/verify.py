@@ -31,8 +31,9 @@ from migrate.apply.not_written import (
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.progress import in_batches
+from migrate.survey.cluster import ClusterAdmin
 from migrate.text import many
 
 

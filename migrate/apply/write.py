@@ -22,9 +22,9 @@ from migrate.apply.journal import JournalLost, JournalWriter
 from migrate.apply.pending import PendingRows
 from migrate.clock import Backoff, Clock
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
-from migrate.ports import ClusterAdmin
 from migrate.progress import batches
 from migrate.row_table import GroupRows
+from migrate.survey.cluster import ClusterAdmin
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

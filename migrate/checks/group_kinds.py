@@ -7,8 +7,8 @@ from migrate.commit_table import GroupCommits
 from migrate.mm2.settings import java_pattern
 from migrate.model import CheckResult, Failure, GroupState, Level, Scope
 from migrate.row_table import PlanRows
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.connect_topics import SINK_PREFIX, ConnectTopic, without_copy
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.groups import other_kinds
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.streams import Application, application, applications_of, internal_topics

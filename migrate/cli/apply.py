@@ -9,7 +9,6 @@ from typing import Any
 from migrate import __version__
 from migrate.apply.elsewhere import Elsewhere, look_elsewhere, outside
 from migrate.apply.engine import ApplyResult, apply_plan
-from migrate.apply.exact_admin import groups_with_metadata
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read, read_journal
 from migrate.apply.proof_logs import LogSide
@@ -32,7 +31,7 @@ from migrate.cli.sign import refusal
 from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
-from migrate.kafka.hosted import get_ready
+from migrate.kafka.cluster import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, plan_of_journal, real_path
@@ -47,14 +46,15 @@ from migrate.plan.plan import (
     refuse_empty,
     refuse_standing,
 )
-from migrate.ports import ClusterAdmin, Progress
-from migrate.row_table import PlanRows
+from migrate.ports import Progress
+from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.show.apply import Typed, apply_lines, deleted_whole_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.show.verify_positions import left_out_lines, position_lines
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.positions import CheckpointAsked
-from migrate.survey.renamed import TargetNames, renamed_facts
+from migrate.survey.renamed import TargetNames
 from migrate.text import many, shell_word
 
 Printed = tuple[list[str], int]
@@ -85,7 +85,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
             source = edges.exact_admin(edges.source, exact)
         result = apply_plan(
             plan,
-            ApplyClusters(target, source, renamed_facts(edges.target.group_facts(), names)),
+            ApplyClusters(target, source, watches_expiry=True),
             Journal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms),
             clock,
             progress,

@@ -35,8 +35,9 @@ from migrate.spark.jars import connector_coordinate, connector_jars
 from migrate.spark.java import java_executable, java_version, refuse_java_too_new
 from migrate.spark.java_admin import KafkaJava
 from migrate.spark.java_settings import JAVA_ADDRESSES
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.connect_topics import read_connect_topics, without_copy
-from migrate.survey.group_facts import NOT_ASKED, GroupFactsReader
+from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.hidden_topics import in_full
 from migrate.survey.policies import CommitsFrom
 from migrate.survey.records import ASK_FOR_TOPIC
@@ -113,7 +114,7 @@ def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, opt
     lines += _own_positions(flow, views, target.deadline_seconds)
     if len(views.topics) == len(list(Side)):
         progress.step("looking for Connect's own topics")
-        lines += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, views, source.group_facts()))
+        lines += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, views, source.admin()))
     return lines
 
 
@@ -123,12 +124,12 @@ def _executors(session: Session) -> Iterator[Examined]:
         yield Examined(Health.OK, "Spark's executors", f"a Python with confluent-kafka on {some(hosts)}")
 
 
-def _connect_topics(flow: Flow, views: ClusterViews, reader: GroupFactsReader) -> Iterator[Examined]:
+def _connect_topics(flow: Flow, views: ClusterViews, source: ClusterAdmin) -> Iterator[Examined]:
     """Name what source connectors take up from and the target lacks, weeks before one is started there."""
     names = {side: set(topics) for side, topics in views.topics.items()}
     for side, hosted in views.hosted.items():  # also what is not shown to us
         names[side] |= hosted if isinstance(hosted, frozenset) else frozenset()
-    topics = read_connect_topics(reader, names[Side.SOURCE], views.groups[Side.SOURCE], flow.runtime.offsets_topics)
+    topics = read_connect_topics(source, names[Side.SOURCE], views.groups[Side.SOURCE], flow.runtime.offsets_topics)
     missing = without_copy(topics, names[Side.TARGET])
     for each in missing:
         yield Examined(

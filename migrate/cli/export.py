@@ -14,10 +14,11 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import Failure, LogRange
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.progress import LineProgress
 from migrate.show.offsets_export import announcement, missing_lines, summary_lines
 from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.offsets_export import (
     Exported,
     ExportKinds,
@@ -181,7 +182,7 @@ def _retention(of: Endpoint, request: ExportRequest) -> int | Failure:
     """Return how long the brokers keep offsets."""
     if not _needs_retention(request):
         return Failure("NOT_ASKED", "nobody asked")
-    settings = of.group_facts().settings()
+    settings = of.admin().broker_settings()
     return settings if isinstance(settings, Failure) else settings.retention_ms
 
 

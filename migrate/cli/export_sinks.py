@@ -14,8 +14,9 @@ from migrate.mm2.config_providers import resolved
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.java_properties import read_properties
 from migrate.model import Failure, Side
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.show.offsets_export import short_topic_lines, topic_lines
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.json_topic import growth, log_ends, refuse_destination, refuse_internal
 from migrate.text import is_url
 

@@ -5,9 +5,8 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from migrate.apply.exact_admin import ExactAdmin, ExactCommits
 from migrate.apply.follow_engine import FollowEdges
-from migrate.cli.wiring import endpoints, status_edges
+from migrate.cli.wiring import Endpoint, endpoints, status_edges
 from migrate.clock import Clock
 from migrate.kafka.record_reader import RecordReader
 from migrate.kafka.settings import KafkaReaders
@@ -16,9 +15,10 @@ from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.spark.java_admin import JavaMachine, KafkaJava
-from migrate.survey.renamed import TargetNames, renamed_admin
+from migrate.survey.cluster import ClusterAdmin
+from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters
 
 # What was read of MM2's topics is kept that long: they are compacted, and memory is not.
@@ -56,33 +56,29 @@ def follow_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping[
     `options` are `request_timeout` and `concurrency`.
     """
     deadline = options["request_timeout"]
+
+    def java(of: Endpoint) -> KafkaJava:
+        return KafkaJava(machine.jvm, of.java, deadline, machine.lost)
+
     source, target = endpoints(flow, deadline)
     with (
-        status_edges(flow, clock, {**options, "no_match": True}) as edges,
         closing(JavaMachine(progress, False)) as machine,
+        status_edges(flow, clock, {**options, "no_match": True}, java) as edges,
         closing(RecordReader(source.kafka, deadline)) as on_source,
         closing(RecordReader(target.kafka, deadline)) as on_target,
     ):
         mirror = RenewedMirror(lambda: ConsumedMm2Topics(flow, on_source, on_target), clock)
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
         comparer = HereComparer(mirror.sync_pairs, readers)
-        exact = {side: KafkaJava(machine.jvm, of.java, deadline, machine.lost) for side, of in
-                 ((Side.SOURCE, source), (Side.TARGET, target))}  # fmt: skip
 
         def clusters() -> Clusters:
             # Delays are measured from the newest commits; what the target says of expiry changes slowly.
-            edges.group_facts[Side.SOURCE].forget()
-            return replace(
-                edges.clusters(source_down=False),
-                mirror=mirror.of_this_pass(),
-                comparer=comparer,
-                source_commits=ExactCommits(edges.source, exact[Side.SOURCE]),
-                target_commits=ExactCommits(edges.target, exact[Side.TARGET]),
-            )
+            edges.memories[Side.SOURCE].forget()
+            return replace(edges.clusters(source_down=False), mirror=mirror.of_this_pass(), comparer=comparer)
 
         def writing(lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
-            admin = ExactAdmin(target.admin(options["concurrency"]), exact[Side.TARGET], names.asked(with_metadata))
-            return renamed_admin(admin, names).holding(lock)
+            exact = names.asked(with_metadata)
+            return target.admin(options["concurrency"], java(target), exact).named(names).holding(lock)
 
         def forget() -> None:
             comparer.forget()

@@ -19,11 +19,11 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageE
 from migrate.inventory.new_file import new_file, refuse_existing
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
-from migrate.ports import ClusterAdmin
 from migrate.progress import LineProgress
 from migrate.show.commit_history import announced, history_summary, history_table
 from migrate.show.lines import wrapped
 from migrate.spark.background import SparkPurpose, Wishes, background_spark
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
 from migrate.survey.log_ends import PlaceTime, ends_at
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond

@@ -59,7 +59,9 @@ def run_list(flow: Flow, progress: LineProgress, show: Print, **options: Any) ->
         raise UsageError(problem, "Omit one of them.")
 
     def look(edges: InventoryEdges, timer: Timer) -> Inventory:
-        return inventory_of(read_groups(edges.readers, filters, timer, with_records=with_records), idle_ms)
+        return inventory_of(
+            read_groups(edges.admin, filters, timer, records=edges.records if with_records else None), idle_ms
+        )
 
     seen: Inventory = _look(flow, progress, show, options, look, lambda inventory: _listed(inventory, options))
     _say_unread(seen.read, {g.group: g.not_visible() for g in seen.groups}, progress, options)
@@ -73,7 +75,7 @@ def run_describe(flow: Flow, progress: LineProgress, show: Print, **options: Any
         raise UsageError("Which groups?", "Name them, or give --all-groups; not both.")
     filters = Filters(groups_file=frozenset(names)) if names else None
     read, described = _look(
-        flow, progress, show, options, lambda edges, timer: _described(read_groups(edges.readers, filters, timer)),
+        flow, progress, show, options, lambda edges, timer: _described(read_groups(edges.admin, filters, timer)),
         lambda seen: _description(*seen, options),
     )  # fmt: skip
     if options["form"] == "csv":
@@ -104,7 +106,7 @@ def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str]
     folder: Path = options["out_dir"]
     refuse_waves_in(folder)
     with inventory_edges(flow, progress, options) as edges:
-        read = read_groups(edges.readers, filters, Timer(SystemClock(), progress), with_ends=False)
+        read = read_groups(edges.admin, filters, Timer(SystemClock(), progress), with_ends=False)
     moved = groups_to_move(read)
     packed = pack(moved)
     files = write_waves(packed.waves, folder)

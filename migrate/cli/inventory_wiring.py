@@ -1,4 +1,4 @@
-"""What the `groups` commands look through that ask one cluster: its admin, and what reads groups' own records."""
+"""What the `groups` commands look through that ask one cluster."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,17 +10,20 @@ from typing import Any
 from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.clock import SystemClock
 from migrate.inventory.group_records import LongTopicReader, RecordsOfAnyLength
-from migrate.inventory.read import GroupRecordsReader, InventoryReaders
+from migrate.inventory.read import ReadRecords
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.spark.background import SparkPurpose, Wishes, background_spark
+from migrate.survey.cluster import ClusterAdmin
 
 
 @dataclass(frozen=True)
 class InventoryEdges:
-    """What the `groups` commands look through, from one look to the next; `in_use` is locked during a look."""
+    """One cluster, and what reads groups' own records there, from one look to the next; `in_use` is locked during a
+    look."""
 
-    readers: InventoryReaders
+    admin: ClusterAdmin
+    records: ReadRecords
     in_use: Lock = field(default_factory=Lock)
 
 
@@ -31,17 +34,14 @@ def inventory_edges(flow: Flow, progress: Progress, options: Mapping[str, Any]) 
     `options` are `side`, `request_timeout` and, where groups' records may be read, `master`, `spark_conf` and
     `max_fetch`: Spark starts if there are too many for a consumer.
     """
-    from migrate.kafka.group_facts import ConfluentGroupFacts
-
     of = endpoint_of(flow, options)
     admin = of.admin()
-    facts = ConfluentGroupFacts(of.kafka, of.deadline_seconds)
-    records: GroupRecordsReader = facts
+    records: ReadRecords = partial(admin.group_records, with_gaps=True)
     if "spark_conf" in options:
         conf, limit = parse_spark_conf(options["spark_conf"]), options["max_fetch"]
         long = partial(_long_topic_reader, of, options["master"], conf)
-        records = RecordsOfAnyLength(facts, admin, long, progress, SystemClock(), limit)
-    edges = InventoryEdges(InventoryReaders(admin, facts, records))
+        records = RecordsOfAnyLength(admin, long, progress, SystemClock(), limit)
+    edges = InventoryEdges(admin, records)
     try:
         yield edges
     finally:

@@ -33,14 +33,9 @@ def edges_of_several_plans(
 
         @contextmanager
         def edges_of(flow: Flow, source_down: bool, of_plan: Mapping[str, Any]) -> Iterator[Clusters]:
-            asked = PlanFlow.of(flow, source_down, of_plan)
-            with closing(asked):
-                clusters = edges_over(asked, LentSpark(spark), wishes, progress, of_plan)
-                reader = clusters.source_commits
-                if reader is None:
-                    yield clusters
-                    return
-                memory = memories[frozenset(flow.source.properties.items())]
-                yield replace(clusters, memory=memory, source_commits=memory.reader(reader))
+            lent = LentSpark(spark)
+            with closing(PlanFlow.of(flow, source_down, lent, of_plan)) as asked:
+                clusters = edges_over(asked, lent, wishes, progress, of_plan)
+                yield replace(clusters, memory=memories[frozenset(flow.source.properties.items())])
 
         yield edges_of

@@ -1,7 +1,7 @@
 """What `plan` and `groups compare` read through: both clusters, and a Spark that starts meanwhile."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,15 +9,17 @@ from migrate.cli.wiring import DAEMON, Endpoint, endpoints, mm2_worker_of, parse
 from migrate.clock import Clock
 from migrate.errors import MigrateError
 from migrate.holders.reader import HolderReader
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import ByJava, KafkaCluster
 from migrate.kafka.settings import KafkaReaders, prepare
 from migrate.match.log_reader import LogReader
 from migrate.mm2.flow import Flow
 from migrate.mm2.secrets import secret_values
 from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.spark.background import BackgroundSpark, LentSpark, SparkPurpose, Wishes, background_spark
+from migrate.spark.java_admin import KafkaJava
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.mm2_topics import pinned_log
 from migrate.survey.offsets_export import pin_offsets_topic
 from migrate.survey.policies import CommitsFrom
@@ -36,7 +38,7 @@ def plan_edges(flow: Flow, source_down: bool, progress: Progress, options: Mappi
     """
     wishes = plan_wishes([flow], progress)
     with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        yield edges_over(PlanFlow.of(flow, source_down, options), spark, wishes, progress, options)
+        yield edges_over(PlanFlow.of(flow, source_down, spark, options), spark, wishes, progress, options)
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,20 @@ class PlanFlow:
 
     flow: Flow
     sides: tuple[Endpoint, Endpoint]
-    source: HostedAdmin | None
-    target: HostedAdmin
+    source: KafkaCluster | None
+    target: KafkaCluster
+    java: tuple[KafkaJava, ...]
 
     @classmethod
-    def of(cls, flow: Flow, source_down: bool, options: Mapping[str, Any]) -> "PlanFlow":
+    def of(
+        cls, flow: Flow, source_down: bool, spark: BackgroundSpark | LentSpark, options: Mapping[str, Any]
+    ) -> "PlanFlow":
         """Return it; `options` have the `request_timeout`."""
         sides = endpoints(flow, options["request_timeout"])
-        return cls(flow, sides, None if source_down else sides[0].admin(), sides[1].admin())
+        asked = sides[source_down:]
+        java = tuple(KafkaJava(spark.machine, of.java, of.deadline_seconds) for of in asked)
+        *source, target = (of.admin(java=by, exact=ByJava.EVERY) for of, by in zip(asked, java, strict=True))
+        return cls(flow, sides, source[0] if source else None, target, java)
 
     def close(self) -> None:
         """End both admins."""
@@ -88,7 +96,7 @@ def edges_over(
         is_small = _is_small(flow, source, target) and not (reads_topic and _has_long_offsets_topic(source))
         wishes.settle(SparkPurpose(is_small, compares))
 
-    clusters = replace(_plan_clusters(flow, *asked.sides, source, target, spark), begin=begin)
+    clusters = replace(_plan_clusters(asked, spark), begin=begin)
     if reads_topic:
         from migrate.spark.topic_commits import SparkTopicCommits
 
@@ -120,47 +128,35 @@ def _has_long_offsets_topic(source: ClusterAdmin | None) -> bool:
         return True  # who reads it says why it cannot
 
 
-def _plan_clusters(
-    flow: Flow, source: Endpoint, target: Endpoint, source_admin: ClusterAdmin | None, target_admin: ClusterAdmin,
-    spark: BackgroundSpark | LentSpark,
-) -> Clusters:  # fmt: skip
+def _plan_clusters(asked: PlanFlow, spark: BackgroundSpark | LentSpark) -> Clusters:
     from migrate.kafka.record_reader import RecordReader
     from migrate.spark.comparer import SparkComparer
-    from migrate.spark.java_admin import KafkaJava
     from migrate.spark.mm2_topics import SparkMirrorReader
-
-    def java(of: Endpoint) -> KafkaJava:
-        return KafkaJava(spark.machine, of.java, of.deadline_seconds)
 
     def comparer() -> SparkComparer:
         readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
         return SparkComparer(spark, lambda: mirror.chains, readers)
 
     def all_read() -> None:
-        for reader in (source_commits, target_commits, positions):
-            if reader is not None:
-                with suppress(Exception):  # a JVM that is gone has nothing to close, and we have all its answers
-                    reader.close()
+        for java in asked.java:
+            java.close()
+        positions.close()
         spark.end()
 
+    flow, (source, target) = asked.flow, asked.sides
     deadline = target.deadline_seconds
-    source_down = source_admin is None
-    source_commits, target_commits = None if source_down else java(source), java(target)
+    source_down = asked.source is None
     worker = mm2_worker_of(flow, deadline)
     positions = RecordReader(target.kafka, deadline)
     settings = {Side.SOURCE: source.java, Side.TARGET: target.java}
     mirror = SparkMirrorReader(spark, flow, settings, positions=positions)
     return Clusters(
-        source=source_admin,
-        target=target_admin,
-        source_commits=source_commits,
-        target_commits=target_commits,
+        source=asked.source,
+        target=asked.target,
         mirror=mirror,
         comparer=None if source_down else comparer(),
-        hosted={of.cluster.side: java(of).hosted_topics for of in (source, target)[source_down:]},
         worker=worker,
-        source_groups=None if source_down else source.group_facts(),
-        target_groups=target.group_facts(),
+        looks_for_hidden=True,
         commits_ready=spark.machine,
         records_ready=spark,
         records_read=spark.end_session,

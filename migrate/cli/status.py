@@ -123,15 +123,15 @@ class Lookout:
     def _look(self, settle_seconds: float) -> Status:
         edges = self.edges
         if settle_seconds >= self.request.settle_seconds:
-            for facts in edges.group_facts.values():
-                facts.forget()
+            for memory in edges.memories.values():
+                memory.forget()
         down = self._why_down()
         request = replace(self.request, settle_seconds=settle_seconds, source_down=bool(down))
         clusters = edges.clusters(source_down=bool(down))
         request = with_names(request, clusters)
         clock = Wakeful(self.clock, lambda: self._ask_all(clusters), EVERY_SECONDS) if self.watches else self.clock
         survey = take_survey(request, clusters, clock, self.progress)
-        edges.group_facts[Side.TARGET].note(records_rest_on(survey.target.states, survey.priors))
+        edges.memories[Side.TARGET].note(records_rest_on(survey.target.states, survey.priors))
         positions = survey.mm2.positions
         if down:
             # `plan` has no use for them then; here they tell how far MM2 had come.

@@ -3,19 +3,18 @@
 Heavy libraries are imported when something of theirs is first made, and nothing is opened before it is first asked.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from migrate.apply.exact_admin import ExactAdmin
 from migrate.clock import Clock
 from migrate.errors import UsageError
 from migrate.holders.reader import HolderReader
 from migrate.kafka.client_config import client_settings
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import ByJava, KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecordReader
 from migrate.match.tail_comparer import TailComparer
@@ -23,13 +22,14 @@ from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import is_spark_secret, secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.spark.background import background_spark
 from migrate.spark.java_admin import JavaMachine, KafkaJava
 from migrate.spark.java_settings import JavaSettings, java_settings
-from migrate.survey.group_facts import GroupFactsReader, RememberedGroupFacts
+from migrate.survey.cluster import ClusterAdmin, JavaAdmin
+from migrate.survey.group_facts import AnswerMemory
 from migrate.survey.positions import PositionReader
-from migrate.survey.renamed import SAME_NAMES, TargetNames, renamed_admin
+from migrate.survey.renamed import SAME_NAMES, TargetNames
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
@@ -59,15 +59,15 @@ class Endpoint:
         """The settings of Kafka's Java clients and of Spark's Kafka source."""
         return java_settings(self.cluster)
 
-    def admin(self, concurrency: int = 100) -> HostedAdmin:
-        """Return the confluent-kafka admin, in a process of its own; the first call starts it."""
-        return HostedAdmin(self.kafka, self.deadline_seconds, concurrency)
-
-    def group_facts(self) -> GroupFactsReader:
-        """Return what tells of the cluster's groups beyond the admin client."""
-        from migrate.kafka.group_facts import ConfluentGroupFacts
-
-        return ConfluentGroupFacts(self.kafka, self.deadline_seconds)
+    def admin(
+        self,
+        concurrency: int = 100,
+        java: JavaAdmin | None = None,
+        exact: Collection[str] | ByJava = (),
+        memory: AnswerMemory | None = None,
+    ) -> KafkaCluster:
+        """Return the cluster; the first call opens what it needs. Parameters are those of `KafkaCluster`."""
+        return KafkaCluster(self.kafka, self.deadline_seconds, concurrency, java, exact, memory)
 
     def next_records(self, isolation_level: str = "read_committed") -> NextRecordReader:
         """Return the reader of single records."""
@@ -124,37 +124,30 @@ def held_positions(options: Mapping[str, Any]) -> Iterator[PositionReader]:
 class StatusEdges:
     """What `status` looks through, from one look to the next; `in_use` is locked during a look.
 
-    Glances share what `group_facts` remembers, by side. `comparer` is None where no records are to be compared.
+    Glances share what `memories` have of group facts, by side. `comparer` is None where no records are to be compared.
     """
 
     source: ClusterAdmin
     target: ClusterAdmin
     mirror: ConsumedMm2Topics
     comparer: TailComparer | None
-    group_facts: Mapping[Side, RememberedGroupFacts]
+    memories: Mapping[Side, AnswerMemory]
     worker: "Mm2Worker | None" = None
     in_use: Lock = field(default_factory=Lock)
 
     def clusters(self, source_down: bool) -> Clusters:
         """Return what one look reads through."""
         source = None if source_down else self.source
-        return Clusters(
-            source,
-            self.target,
-            source,
-            self.target,
-            self.mirror,
-            None if source_down else self.comparer,
-            worker=self.worker,
-            source_groups=None if source_down else self.group_facts[Side.SOURCE],
-            target_groups=self.group_facts[Side.TARGET],
-        )
+        return Clusters(source, self.target, self.mirror, None if source_down else self.comparer, worker=self.worker)
 
 
 @contextmanager
-def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterator[StatusEdges]:
+def status_edges(
+    flow: Flow, clock: Clock, options: Mapping[str, Any], java: Callable[[Endpoint], JavaAdmin] | None = None
+) -> Iterator[StatusEdges]:
     """Yield what `status` looks through, without Spark; `options` are `request_timeout`, `no_match` and `by`.
 
+    `java` gives what reads commits that carry metadata, None where nobody is to know which.
     Where timestamps are to place commits no tail is compared either, as `plan` compares none.
     """
     from migrate.kafka.record_reader import RecordReader
@@ -163,7 +156,11 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
     sides = endpoints(flow, deadline)
     # Two pairs: MM2's topics are read while records are compared, and of each reader one thread has to wait.
     of_mm2, of_records = ([RecordReader(side.kafka, deadline) for side in sides] for _ in range(2))
-    source, target = [side.admin() for side in sides]
+    memories = {side.cluster.side: AnswerMemory(clock) for side in sides}
+    source, target = [
+        side.admin(java=java(side) if java else None, exact=ByJava.CARRYING, memory=memories[side.cluster.side])
+        for side in sides
+    ]
     mirror = ConsumedMm2Topics(flow, *of_mm2)
     edges = StatusEdges(
         source,
@@ -172,7 +169,7 @@ def status_edges(flow: Flow, clock: Clock, options: Mapping[str, Any]) -> Iterat
         None
         if options["no_match"] or options.get("by") == "timestamp"
         else TailComparer(mirror.sync_pairs, lambda: nullcontext((of_records[0], of_records[1]))),
-        {side.cluster.side: RememberedGroupFacts(side.group_facts(), clock) for side in sides},
+        memories,
         mm2_worker_of(flow, deadline),
     )
     try:
@@ -204,13 +201,12 @@ class ApplyEdges:
     def exact_admin(
         self, of: Endpoint, groups_with_metadata: Collection[str], names: TargetNames = SAME_NAMES
     ) -> ClusterAdmin:
-        """Return the confluent-kafka admin of one cluster, which leaves to Java what it cannot do byte for byte.
+        """Return one cluster, which leaves to Java what librdkafka cannot do byte for byte.
 
         `names` are what groups are called there: it is asked by those on the source, as `groups_with_metadata` are.
         """
-        exact = KafkaJava(self.machine.jvm, of.java, of.deadline_seconds, self.machine.lost)
-        admin = ExactAdmin(of.admin(self.concurrency), exact, names.asked(groups_with_metadata))
-        return renamed_admin(admin, names)
+        java = KafkaJava(self.machine.jvm, of.java, of.deadline_seconds, self.machine.lost)
+        return of.admin(self.concurrency, java, names.asked(groups_with_metadata)).named(names)
 
 
 @contextmanager

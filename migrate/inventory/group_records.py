@@ -7,11 +7,10 @@ from typing import Protocol
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError, EnvironmentLacks
-from migrate.inventory.read import GroupRecordsReader
 from migrate.model import Failure
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.compacted import persistently
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_export import OffsetsPin, past_open_transactions, pin_offsets_topic, refuse_beyond
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, partition_of
 from migrate.text import bytes_text, many
@@ -34,13 +33,12 @@ class LongTopicReader(Protocol):
 
 @dataclass(frozen=True)
 class RecordsOfAnyLength:
-    """Behind `GroupRecordsReader`: what reads them depends on how much there is, and the answer does not.
+    """What reads them depends on how much there is, and the answer does not.
 
-    Up to `most` offsets are left to `plain`. What is longer is read by `long`, which is made then; `max_fetch` bounds
+    Up to `most` offsets are left to `admin`. What is longer is read by `long`, which is made then; `max_fetch` bounds
     the bytes that are fetched, None is no bound.
     """
 
-    plain: GroupRecordsReader
     admin: ClusterAdmin
     long: Callable[[], AbstractContextManager[LongTopicReader]]
     progress: Progress
@@ -48,22 +46,18 @@ class RecordsOfAnyLength:
     max_fetch: int | None = None
     most: int = MOST_CONSUMED
 
-    def settings(self) -> BrokerSettings | Failure:
-        """Return what the brokers are set to."""
-        return self.plain.settings()
-
-    def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
-        """Return the records of these groups; one in a partition with an open transaction is left out.
+    def __call__(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
+        """Return the records of these groups, with gaps; one in a partition with an open transaction is left out.
 
         Raises `Refused` where more would be fetched than is allowed.
         """
         try:
             pin = pin_offsets_topic(self.admin, groups)
         except ClusterError:
-            return self.plain.group_records(groups, with_gaps)  # it says why
+            return self.admin.group_records(groups, with_gaps=True)  # it says why
         if pin.offsets <= self.most:
             refuse_beyond(self.max_fetch, pin.offsets_bytes, pin.alias)
-            return self.plain.group_records(groups, with_gaps)
+            return self.admin.group_records(groups, with_gaps=True)
         try:
             with self.long() as reader:
                 return persistently(lambda: self._read(reader, groups))

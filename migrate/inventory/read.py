@@ -4,18 +4,16 @@ Commits come before log ends, so that a group that reads on meanwhile never show
 as `kafka-consumer-groups` reads it: commits without `requireStable`, ends as a read_uncommitted reader sees them.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from migrate.commit_table import without_offset
 from migrate.described_group import ListedGroup
 from migrate.model import ClusterFacts, Commits, Failure, Side, TopicPartition
-from migrate.ports import EveryKindReader, GroupReader
 from migrate.progress import LOGS_AT_ONCE, Timer
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.expiry import OffsetClocks
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
 from migrate.text import many, some
@@ -24,23 +22,8 @@ SHARE = "share"
 HIDDEN = "groups that this principal may not DESCRIBE: brokers leave them out of the list in silence"
 
 
-class GroupRecordsReader(Protocol):
-    """Reads what the offsets topic of one cluster holds of groups. A consumer behind it joins no group."""
-
-    def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
-        """Return the records of these groups; a group without any is left out. Needs READ on the topic."""
-
-    def settings(self) -> BrokerSettings | Failure:
-        """Return what the brokers are set to; needs DESCRIBE_CONFIGS on the cluster."""
-
-
-@dataclass(frozen=True)
-class InventoryReaders:
-    """What one cluster is asked through."""
-
-    groups: GroupReader
-    every_kind: EveryKindReader
-    records: GroupRecordsReader
+ReadRecords = Callable[[Collection[str]], Mapping[str, GroupRecord] | Failure]
+"""Returns what the offsets topic holds of these groups, with gaps; a group without any is left out."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +51,18 @@ class ClusterGroups:
 
 
 def read_groups(
-    readers: InventoryReaders,
+    reader: ClusterAdmin,
     filters: Filters | None,
     timer: Timer,
     with_ends: bool = True,
-    with_records: bool = False,
+    records: ReadRecords | None = None,
 ) -> ClusterGroups:
-    """Read the groups inside the filters; None takes every group there is. `with_records` reads their own records too.
+    """Read the groups inside the filters; None takes every group there is. `records` reads their own records too.
 
     Raises `ClusterError` if the cluster does not answer, or lists its consumer groups only in part.
     """
-    reader = readers.groups
     facts = timer.run("reach", f"reaching {reader.alias}", reader.facts)
-    told, groups, filtered, missing = _list_groups(readers, filters, timer)
+    told, groups, filtered, missing = _list_groups(reader, filters, timer)
     commits = _commits(reader, groups, timer)
     topics = timer.run("topics", f"listing topics of {reader.alias}", reader.topics)
     if filters is not None and (filters.topics or filters.exclude_topics):
@@ -96,15 +78,15 @@ def read_groups(
     text = f"reading the ends of {many(len(places), 'log')} on {reader.alias}"
     ends = timer.ask("ends", text, places, reader.high_watermarks, LOGS_AT_ONCE) if places else {}
     read = replace(read, log_ends=ends)
-    return replace(read, clocks=_clocks(readers.records, read, timer)) if with_records else read
+    return read if records is None else replace(read, clocks=_clocks(reader, records, read, timer))
 
 
-def _clocks(reader: GroupRecordsReader, read: ClusterGroups, timer: Timer) -> OffsetClocks:
-    settings = timer.run("retention", f"asking {read.alias} how long it keeps offsets", reader.settings)
+def _clocks(reader: ClusterAdmin, read_records: ReadRecords, read: ClusterGroups, timer: Timer) -> OffsetClocks:
+    settings = timer.run("retention", f"asking {read.alias} how long it keeps offsets", reader.broker_settings)
     text = f"reading {OFFSETS_TOPIC} of {read.alias} for {many(len(read.groups), 'group')}"
     records: Mapping[str, GroupRecord] | Failure = {}
     if read.groups:
-        records = timer.run("records", text, lambda: reader.group_records(list(read.groups), with_gaps=True))
+        records = timer.run("records", text, lambda: read_records(list(read.groups)))
     # Times in the records are the brokers': where our clock is behind, they say how late it is at least.
     return OffsetClocks(read.alias, settings, records, max(timer.clock.now_ms(), newest_ms(records)))
 
@@ -141,17 +123,16 @@ def why_not_assigned(group: ListedGroup) -> Failure | None:
 
 
 def _list_groups(
-    readers: InventoryReaders, filters: Filters | None, timer: Timer
+    reader: ClusterAdmin, filters: Filters | None, timer: Timer
 ) -> tuple[Mapping[str, ListedGroup] | Failure, dict[str, ListedGroup], dict[str, int], tuple[str, ...]]:
     """Return what the listing of every kind told, the groups inside the filters, what was filtered, what is missing."""
-    reader = readers.groups
     listed = timer.run("groups", f"listing groups on {reader.alias}", reader.groups)
     by_name = filters.groups_file if filters is not None else None
     told: Mapping[str, ListedGroup] | Failure = {}
     # That listing describes every group: where all that were asked for are known, nobody waits for it.
     if by_name is None or not by_name <= listed:
         text = f"listing groups of every kind on {reader.alias}"
-        told = timer.run("kinds", text, readers.every_kind.told_groups)
+        told = timer.run("kinds", text, reader.told_groups)
     known = {} if isinstance(told, Failure) else told
     every = listed | known.keys()
     filtered: dict[str, int] = {}
@@ -170,7 +151,7 @@ def _list_groups(
     return told, groups, filtered, filters.unknown_names(every) if filters is not None else ()
 
 
-def _commits(reader: GroupReader, groups: Mapping[str, ListedGroup], timer: Timer) -> dict[str, Commits | Failure]:
+def _commits(reader: ClusterAdmin, groups: Mapping[str, ListedGroup], timer: Timer) -> dict[str, Commits | Failure]:
     # A share group's positions are no commits: its coordinator would answer that there are none.
     asked = [name for name, group in groups.items() if group.kind != SHARE]
     text = f"reading commits of {many(len(asked), 'group')} on {reader.alias}"

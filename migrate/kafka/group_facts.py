@@ -1,4 +1,4 @@
-"""The confluent-kafka adapter behind `migrate.survey.group_facts.GroupFactsReader`. Reads only.
+"""What librdkafka tells of one cluster beyond states and commits, and on which nothing rests alone. Reads only.
 
 What is forbidden, missing or slow comes back as a `Failure`: nothing here may end a command.
 """
@@ -29,15 +29,12 @@ from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, TopicPartition
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.expiry import MINUTE_MS
-from migrate.survey.group_facts import TOO_MANY_RECORDS, BrokerSettings
+from migrate.survey.group_facts import MOST_RECORDS, TOO_MANY_RECORDS
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, logs_of, partition_of, records_of
 
-# A second or two of reading, while a plan waits for its second look anyway.
-MOST_RECORDS = 500_000
 _KINDS = {"share": "share", "streams": "streams"}
-_CLEANUP = "cleanup.policy"
-_TIMESTAMP_TYPE = "message.timestamp.type"
 _RETENTION = "offsets.retention.minutes"
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
@@ -145,7 +142,7 @@ class ConfluentGroupFacts:
             warnings.simplefilter("ignore", DeprecationWarning)
             return self._connection.client().list_groups(timeout=self._deadline_seconds)
 
-    def settings(self) -> BrokerSettings | Failure:
+    def broker_settings(self) -> BrokerSettings | Failure:
         """Return what all brokers are set to: the shortest retention, and whether each serves KIP-848."""
         try:
             brokers = sorted(self._connection.metadata().brokers)
@@ -164,30 +161,14 @@ class ConfluentGroupFacts:
             return Failure("NO_ANSWER", "no broker answered")
         return BrokerSettings(min(minutes) * MINUTE_MS, all("consumer" in text.split(",") for text in protocols))
 
-    def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
+    def group_records(
+        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
+    ) -> Mapping[str, GroupRecord] | Failure:
         """Read the partitions of the offsets topic that hold these groups; one with an open transaction is left out."""
-        return self._records.read(groups, with_gaps, any_will_do=False)
+        return self._records.read(groups, with_gaps, any_will_do=False, most=most)
 
-    def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
-        """Read the same, with gaps between commits, unless there are more than `MOST_RECORDS`."""
-        return self._records.read(groups, with_gaps=True, any_will_do=False, most=MOST_RECORDS)
-
-    def compacted_topics(self, topics: Collection[str]) -> frozenset[str] | Failure:
-        """Ask for the topics' settings; a topic that does not tell is no compacted one."""
-        policies = self.cleanup_policies(topics)
-        if isinstance(policies, Failure):
-            return policies
-        return frozenset(t for t, p in policies.items() if isinstance(p, str) and "compact" in p.split(","))
-
-    def cleanup_policies(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
-        """Ask for the topics' settings."""
-        return self._topic_settings(topics, _CLEANUP)
-
-    def timestamp_types(self, topics: Collection[str]) -> Mapping[str, str | Failure] | Failure:
-        """Ask for the topics' settings."""
-        return self._topic_settings(topics, _TIMESTAMP_TYPE)
-
-    def _topic_settings(self, topics: Collection[str], name: str) -> Mapping[str, str | Failure] | Failure:
+    def topic_settings(self, topics: Collection[str], setting: str) -> Mapping[str, str | Failure] | Failure:
+        """Ask for one setting of each topic."""
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         if not resources:
             return {}
@@ -196,7 +177,7 @@ class ConfluentGroupFacts:
         except ClusterError as error:
             return Failure("_FAIL", error.problem)
         return {
-            resource.name: answer if isinstance(answer, Failure) else str(answer[name].value)
+            resource.name: answer if isinstance(answer, Failure) else str(answer[setting].value)
             for resource, answer in answers.items()
         }
 

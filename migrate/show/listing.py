@@ -16,8 +16,8 @@ from migrate.model import Failure
 from migrate.show.lines import aligned, at_most, tally, wrapped
 from migrate.show.streamed_json import document_lines
 from migrate.show.table import INDENT, UNSEEN, Column, Table, field, shown
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.expiry import span
-from migrate.survey.group_facts import BrokerSettings
 from migrate.text import Colour, duration_text, many, name, paint, safe, some
 
 LABELS = 11

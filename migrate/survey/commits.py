@@ -1,8 +1,8 @@
 """Which commits a plan is about: read from the source, or from MM2's checkpoints while the source is down."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Mapping
+from functools import cache, partial
 from types import MappingProxyType
 
 from migrate.commit_table import GroupCommits, without_offset
@@ -10,8 +10,8 @@ from migrate.errors import ClusterError
 from migrate.mm2.checkpoint_table import topics_with_checkpoints
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Commits, Failure, GroupPartition, TopicPartition
-from migrate.ports import CommitReader
 from migrate.progress import Timer
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import EXCLUDED, Filters
 from migrate.survey.groups import answer_of_each
 from migrate.survey.policies import Uncommitted
@@ -35,10 +35,11 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
     Commits of groups that the filters take are read too: they are counted, so that rows + filtered = read.
     Raises `CommitsNotVisible` if the commits of a group inside the filters could not be read.
     """
-    reader, alias = clusters.source_commits, request.flow.source.alias
-    assert reader is not None
+    source, memory, alias = clusters.source, clusters.memory, request.flow.source.alias
+    assert source is not None
     text = f"reading commits of {len(listed)} groups on {alias}"
-    answers, unstable = _read(reader, sorted(listed), text, timer)
+    first = source.commits if memory is None else partial(memory.commits, source)
+    answers, unstable = _read(source, first, sorted(listed), text, timer)
     _refuse_failures(answers, listed, alias, request.filters)
     commits = {group: answer for group, answer in answers.items() if not isinstance(answer, Failure)}
     unstable = frozenset(group for group in unstable if request.filters.group_verdict(group) is None)
@@ -117,9 +118,9 @@ def read_priors(
 
     Raises `CommitsNotVisible` if that of a group could not be read.
     """
-    target, reader = clusters.target, clusters.target_commits
+    target = clusters.target
     text = f"reading commits of {len(groups)} groups on {target.alias}"
-    answers, unstable = _read(reader, groups, text, timer)
+    answers, unstable = _read(target, target.commits, groups, text, timer)
     read = answer_of_each(groups, answers)
     if failures := {group: answer for group, answer in read.items() if isinstance(answer, Failure)}:
         group, failure = next(iter(failures.items()))
@@ -137,10 +138,10 @@ def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Map
 
     Of a group with pending transactions it is what is committed so far. A group without an answer has a `Failure`.
     """
-    source, reader = clusters.source, clusters.source_commits
-    assert source is not None and reader is not None
+    source = clusters.source
+    assert source is not None
     text = f"reading commits of {many(len(groups), 'group')} on {source.alias} again"
-    answers = timer.ask("commits", text, groups, lambda asked: reader.commits(asked, require_stable=False))
+    answers = timer.ask("commits", text, groups, lambda asked: source.commits(asked, require_stable=False))
     return answer_of_each(groups, answers)
 
 
@@ -166,13 +167,18 @@ def with_uncommitted(
 
 
 def _read(
-    reader: CommitReader, groups: Collection[str], text: str, timer: Timer
+    cluster: ClusterAdmin,
+    first: Callable[[Collection[str]], Mapping[str, Commits | Failure]],
+    groups: Collection[str],
+    text: str,
+    timer: Timer,
 ) -> tuple[dict[str, Commits | Failure], frozenset[str]]:
-    """Return each group's commits, and which groups have transactions pending: of those what is committed so far."""
-    answers = timer.ask("commits", text, groups, reader.commits)
+    """Return each group's commits, by `first`, and which groups have transactions pending: of those what is committed
+    so far."""
+    answers = timer.ask("commits", text, groups, first)
     unstable = frozenset(g for g, a in answers.items() if isinstance(a, Failure) and a.code == UNSTABLE)
     if unstable:
-        answers.update(reader.commits(sorted(unstable), require_stable=False))
+        answers.update(cluster.commits(sorted(unstable), require_stable=False))
     return answers, unstable
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.model import Failure
-from migrate.survey.group_facts import GroupFactsReader
+from migrate.survey.cluster import CLEANUP_POLICY, ClusterAdmin
 from migrate.survey.streams import INTERNAL
 
 SINK_PREFIX = "connect-"
@@ -88,11 +88,11 @@ def connect_topics(
 
 
 def read_connect_topics(
-    reader: GroupFactsReader | None, topics: Iterable[str], groups: Iterable[str], own: Collection[str]
+    cluster: ClusterAdmin, topics: Iterable[str], groups: Iterable[str], own: Collection[str]
 ) -> tuple[ConnectTopic, ...]:
     """Ask a cluster for the shape of what its names allow of, and return what is Connect's or Debezium's."""
     named = candidates(topics)
-    policies = reader.cleanup_policies(named) if reader is not None and named else {}
+    policies = cluster.topic_settings(named, CLEANUP_POLICY) if named else {}
     return connect_topics(named, groups, {} if isinstance(policies, Failure) else policies, own)
 
 

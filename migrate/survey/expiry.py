@@ -17,7 +17,7 @@ from operator import itemgetter
 
 from migrate.clock import minute
 from migrate.model import Commits, Failure, GroupState, TopicPartition
-from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.text import many
 

@@ -8,12 +8,12 @@ from typing import TypeVar
 from migrate.commit_table import offsets_at
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Decision, Failure, GroupState, Row, Side, TopicPartition
-from migrate.ports import CommitReader
 from migrate.progress import Timer, in_background
 from migrate.row_table import GroupRows
+from migrate.survey.cluster import BrokerSettings, ClusterAdmin
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import NOT_ASKED, BrokerSettings, GroupFacts, GroupFactsReader
+from migrate.survey.group_facts import MOST_RECORDS, NOT_ASKED, GroupFacts
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
 from migrate.survey.survey import Clusters, States
 from migrate.text import many
@@ -41,13 +41,12 @@ def read_group_facts(
 
     `commit_records` are being read already (`commit_records_ahead`).
     """
-    on_source, on_target = clusters.source_groups, clusters.target_groups
     kinds = read_kinds(clusters, timer)
-    settings, records = read_expiry_facts(on_target, flow.target.alias, target_states, priors, timer)
+    settings, records = read_expiry_facts(clusters.target, target_states, priors, timer)
     newest: int | None | Failure = None
     if syncs_topic is not None:
-        reader = on_source if flow.syncs_side is Side.SOURCE else on_target
-        newest = reader.newest_record_ms(syncs_topic) if reader else NOT_ASKED
+        where = clusters.source if flow.syncs_side is Side.SOURCE else clusters.target
+        newest = where.newest_record_ms(syncs_topic) if where else NOT_ASKED
     committed: Mapping[str, GroupRecord] | Failure = NOT_ASKED
     if commit_records is not None:
         text = f"reading in {OFFSETS_TOPIC} on {flow.source.alias} when groups committed last"
@@ -57,23 +56,22 @@ def read_group_facts(
 
 def commit_records_ahead(clusters: Clusters, groups: Collection[str]) -> Records | None:
     """Begin to read when these groups committed on the source, and how often; None where nobody is to be asked."""
-    reader = clusters.source_groups
-    if reader is None or clusters.source is None or not groups:
+    source = clusters.source
+    if source is None or not groups:
         return None
-    return in_background(lambda: reader.commit_records(groups), "commit-records")
+    return in_background(lambda: source.group_records(groups, with_gaps=True, most=MOST_RECORDS), "commit-records")
 
 
 def read_kinds(clusters: Clusters, timer: Timer) -> Mapping[str, str] | Failure:
     """Ask the source of what kind its groups are: no listing of consumer groups shows share and streams groups."""
-    reader, source = clusters.source_groups, clusters.source
-    if reader is None or source is None:
+    source = clusters.source
+    if source is None:
         return NOT_ASKED
-    return timer.run("kinds", f"listing groups of every kind on {source.alias}", reader.group_kinds)
+    return timer.run("kinds", f"listing groups of every kind on {source.alias}", source.group_kinds)
 
 
 def read_expiry_facts(
-    reader: GroupFactsReader | None,
-    alias: str,
+    target: ClusterAdmin,
     states: States,
     priors: Mapping[str, Commits],
     timer: Timer,
@@ -83,23 +81,20 @@ def read_expiry_facts(
 
     `ahead` are the records, where they are being read already.
     """
-    if reader is None:
-        return NOT_ASKED, NOT_ASKED
-    settings = timer.run("expiry", f"asking {alias} how long it keeps offsets", reader.settings)
+    settings = timer.run("expiry", f"asking {target.alias} how long it keeps offsets", target.broker_settings)
     empty = sorted(g for g, state in states.items() if needs_record(state, bool(priors.get(g))))
     if not empty:
         return settings, {}
     are = "is" if len(empty) == 1 else "are"
-    text = f"reading in {OFFSETS_TOPIC} on {alias} since when {many(len(empty), 'group')} {are} empty"
-    return settings, timer.run("expiry", text, ahead.result if ahead else lambda: reader.group_records(empty))
+    text = f"reading in {OFFSETS_TOPIC} on {target.alias} since when {many(len(empty), 'group')} {are} empty"
+    return settings, timer.run("expiry", text, ahead.result if ahead else lambda: target.group_records(empty))
 
 
 @dataclass(frozen=True)
 class ExpiryWatch:
     """Looks again, right before offsets are written, at when they would expire."""
 
-    reader: GroupFactsReader
-    alias: str
+    target: ClusterAdmin
     timer: Timer
     now_ms: int
     records: Records | None = None
@@ -109,7 +104,7 @@ class ExpiryWatch:
         likely = sorted(group for group, state in states.items() if needs_record(state, True))
         if not likely:
             return self
-        return replace(self, records=in_background(lambda: self.reader.group_records(likely), "group-records"))
+        return replace(self, records=in_background(lambda: self.target.group_records(likely), "group-records"))
 
     def look(
         self,
@@ -125,8 +120,8 @@ class ExpiryWatch:
         """
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
-        settings, records = read_expiry_facts(self.reader, self.alias, stopped, before, self.timer, self.records)
-        clocks = OffsetClocks(self.alias, settings, records, max(self.now_ms, newest_ms(records)))
+        settings, records = read_expiry_facts(self.target, stopped, before, self.timer, self.records)
+        clocks = OffsetClocks(self.target.alias, settings, records, max(self.now_ms, newest_ms(records)))
         expiries = {
             group: expiry_of(group, state, _kept(pending[group], before.get(group, {})), group in setting, clocks)
             for group, state in sorted(stopped.items())
@@ -148,10 +143,9 @@ def _kept(rows: Collection[Row], commits: Commits) -> set[TopicPartition]:
 
 
 def commits_that_moved(
-    reader: CommitReader | None,
+    cluster: ClusterAdmin | None,
     before: Mapping[str, Commits],
     states: States,
-    alias: str,
     timer: Timer,
     filters: Filters | None = None,
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
@@ -161,10 +155,10 @@ def commits_that_moved(
     `before` went through, None where it went through none.
     """
     stopped = sorted(g for g, s in states.items() if isinstance(s, GroupState) and s.is_stopped)
-    if reader is None or not stopped:
+    if cluster is None or not stopped:
         return {}, {}
-    text = f"reading commits of {many(len(stopped), 'group')} on {alias} again"
-    answers = timer.run("settle", text, lambda: reader.commits(stopped, require_stable=False))
+    text = f"reading commits of {many(len(stopped), 'group')} on {cluster.alias} again"
+    answers = timer.run("settle", text, lambda: cluster.commits(stopped, require_stable=False))
     moved, unread = {}, {}
     for group in stopped:
         answer = answers.get(group, NO_ANSWER)

@@ -14,7 +14,8 @@ Hosted = Mapping[Side, "Future[frozenset[str] | Failure]"]
 
 def hosted_ahead(clusters: Clusters) -> Hosted:
     """Begin to ask which topics the clusters have, shown to us or not, beside all else."""
-    return {side: in_background(hosted, "hosted topics") for side, hosted in clusters.hosted.items()}
+    sides = {Side.SOURCE: clusters.source, Side.TARGET: clusters.target} if clusters.looks_for_hidden else {}
+    return {side: in_background(of.hosted_topics, "hosted topics") for side, of in sides.items() if of is not None}
 
 
 def with_hidden(

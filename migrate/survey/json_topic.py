@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from migrate.errors import ClusterError, Refused
 from migrate.model import Failure, TopicPartition
-from migrate.ports import ClusterAdmin
+from migrate.survey.cluster import ClusterAdmin
 
 INTERNAL = "__"
 _ELSEWHERE = "Name a topic of another cluster: nothing is ever written where groups are read or leave."

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from migrate.model import Failure, LogRange, TopicPartition
-from migrate.ports import ClusterAdmin
+from migrate.survey.cluster import ClusterAdmin
 
 PlaceTime = tuple[TopicPartition, int]
 """A partition, and a time in ms since 1970."""

@@ -13,8 +13,8 @@ from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.ports import ClusterAdmin
 from migrate.progress import Timer
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_topics import NO_LOG, pinned_log, read_checkpoints, read_syncs, syncs_admin
 from migrate.survey.records import read_positions

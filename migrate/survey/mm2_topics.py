@@ -7,8 +7,8 @@ from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.ports import ClusterAdmin
 from migrate.progress import Timer, in_background
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.compacted import CompactedMeanwhileError, persistently
 from migrate.survey.survey import Clusters, Mm2Topic
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from migrate.clock import Backoff, Clock
 from migrate.errors import ClusterError, Refused
 from migrate.model import Failure, LogRange, TopicPartition
-from migrate.ports import ClusterAdmin
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters, is_one_name, name_of
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.text import bytes_text

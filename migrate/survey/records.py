@@ -17,8 +17,8 @@ from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import WorkerReader
 from migrate.mm2.flow import NOT_MM2, Flow, Mm2Home
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
-from migrate.ports import ClusterAdmin
 from migrate.progress import LOGS_AT_ONCE, Timer
+from migrate.survey.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE, ClusterAdmin
 from migrate.survey.producers import Growth, growth_of
 from migrate.survey.survey import Clusters, Logs, Watermarks, copy_of
 from migrate.text import bytes_text, many
@@ -152,11 +152,13 @@ def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Lim
 def compacted_topics(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[str]:
     """Return the target's topics whose superseded records a cleaner may take; where nobody tells, none is known."""
     topics = sorted({partition.topic for partition in logs.target})
-    if clusters.target_groups is None or not topics:
+    if not topics:
         return frozenset()
-    asked, text = clusters.target_groups, f"asking {clusters.target.alias} which topics are compacted"
-    compacted = timer.run("pin", text, lambda: asked.compacted_topics(topics))
-    return frozenset() if isinstance(compacted, Failure) else compacted
+    text = f"asking {clusters.target.alias} which topics are compacted"
+    policies = timer.run("pin", text, lambda: clusters.target.topic_settings(topics, CLEANUP_POLICY))
+    if isinstance(policies, Failure):
+        return frozenset()
+    return frozenset(t for t, p in policies.items() if isinstance(p, str) and "compact" in p.split(","))
 
 
 def timed_topics(clusters: Clusters, flow: Flow, logs: Logs, timer: Timer) -> frozenset[str]:
@@ -166,14 +168,11 @@ def timed_topics(clusters: Clusters, flow: Flow, logs: Logs, timer: Timer) -> fr
     """
     copies = {source.topic: copy_of(flow, source).topic for source in logs.source}
     told = []
-    for asked, admin, topics in (
-        (clusters.source_groups, clusters.source, copies.keys()),
-        (clusters.target_groups, clusters.target, copies.values()),
-    ):
-        if asked is None or admin is None or not copies:
+    for admin, topics in ((clusters.source, copies.keys()), (clusters.target, copies.values())):
+        if admin is None or not copies:
             return frozenset()
         text, named = f"asking {admin.alias} who stamps records", sorted(set(topics))
-        types = timer.run("pin", text, partial(asked.timestamp_types, named))
+        types = timer.run("pin", text, partial(admin.topic_settings, named, TIMESTAMP_TYPE))
         if isinstance(types, Failure):
             return frozenset()
         told.append(types)

@@ -1,8 +1,7 @@
-"""Groups that have another name on the target: its edges, as seen from the source's names. Pure.
+"""Groups that have another name on the target. Pure.
 
-Everything between the clusters and a person speaks of a group by its name on the source. What asks the target, or
-writes there, goes through one of these adapters: so no step can forget that a group is called otherwise there, and
-read or write whatever has the group's old name.
+Everything between the clusters and a person speaks of a group by its name on the source. Only `migrate.kafka.cluster`
+says what it is called on the target, right where it asks or writes there.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,10 +11,6 @@ from typing import TypeVar
 
 from migrate.errors import UsageError
 from migrate.mm2.name_map import NameMap
-from migrate.model import Commits, Failure, GroupState, TopicPartition
-from migrate.ports import ClusterAdmin, CommitReader, Outcomes
-from migrate.survey.group_facts import BrokerSettings, GroupFactsReader
-from migrate.survey.offsets_topic import GroupRecord
 
 V = TypeVar("V")
 
@@ -87,96 +82,3 @@ class TargetNames:
 
 
 SAME_NAMES = TargetNames()
-
-
-class RenamedCommits:
-    """Reads commits on the target, asked by the source's names of groups."""
-
-    def __init__(self, reader: CommitReader, names: TargetNames) -> None:
-        self._reader = reader
-        self._names = names
-
-    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
-        """As `CommitReader.commits`."""
-        return self._names.to_source(self._reader.commits(self._names.asked(groups), require_stable))
-
-
-class RenamedAdmin:
-    """The target's admin, asked and told by the source's names of groups. It does all that `admin` does."""
-
-    def __init__(self, admin: ClusterAdmin, names: TargetNames) -> None:
-        self.side = admin.side
-        self.alias = admin.alias
-        self._admin = admin
-        self._names = names
-        self.facts, self.topics, self.topic_ids = admin.facts, admin.topics, admin.topic_ids
-        self.log_ranges, self.high_watermarks = admin.log_ranges, admin.high_watermarks
-        self.missing_capability, self.close = admin.missing_capability, admin.close
-        self.commits = RenamedCommits(admin, names).commits
-
-    def groups(self) -> frozenset[str]:
-        """List consumer groups. One that has the old name of a renamed group is not in the list: it is not that one."""
-        return frozenset(self._names.to_source(dict.fromkeys(self._admin.groups())))
-
-    def group_states(self, groups: Collection[str]) -> Mapping[str, GroupState | Failure]:
-        """Describe each group."""
-        return self._names.to_source(self._admin.group_states(self._names.asked(groups)))
-
-    def alter(self, commits: Mapping[str, Commits]) -> Outcomes:
-        """Commit the offsets of each group, under its name on the target."""
-        return self._names.to_source(self._admin.alter(self._names.to_target(commits)))
-
-    def delete_offsets(self, offsets: Mapping[str, Collection[TopicPartition]]) -> Outcomes:
-        """Remove single offsets of groups, under their names on the target."""
-        return self._names.to_source(self._admin.delete_offsets(self._names.to_target(offsets)))
-
-    def delete_groups(self, groups: Collection[str]) -> Mapping[str, Failure | None]:
-        """Delete empty groups, by their names on the target."""
-        return self._names.to_source(self._admin.delete_groups(self._names.asked(groups)))
-
-    def renewed(self) -> "RenamedAdmin":
-        """Return one with a new client."""
-        return RenamedAdmin(self._admin.renewed(), self._names)
-
-    def holding(self, lock: int) -> "RenamedAdmin":
-        """Return one whose client keeps the lock."""
-        return RenamedAdmin(self._admin.holding(lock), self._names)
-
-
-class RenamedGroupFacts:
-    """What the target tells of groups beside states and commits, asked by the source's names."""
-
-    def __init__(self, reader: GroupFactsReader, names: TargetNames) -> None:
-        self._reader = reader
-        self._names = names
-        self.compacted_topics, self.cleanup_policies = reader.compacted_topics, reader.cleanup_policies
-        self.newest_record_ms, self.timestamp_types = reader.newest_record_ms, reader.timestamp_types
-
-    def group_kinds(self) -> Mapping[str, str] | Failure:
-        """Return the kind of each group."""
-        return self._told(self._reader.group_kinds())
-
-    def settings(self) -> BrokerSettings | Failure:
-        """Return what the brokers are set to."""
-        return self._reader.settings()
-
-    def group_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
-        """Return what the offsets topic holds of these groups."""
-        return self._told(self._reader.group_records(self._names.asked(groups)))
-
-    def commit_records(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
-        """Return what the offsets topic holds of these groups' commits."""
-        return self._told(self._reader.commit_records(self._names.asked(groups)))
-
-    def _told(self, answer: Mapping[str, V] | Failure) -> Mapping[str, V] | Failure:
-        return answer if isinstance(answer, Failure) else self._names.to_source(answer)
-
-
-def renamed_admin(admin: ClusterAdmin, names: TargetNames) -> ClusterAdmin:
-    """Return the target's admin by the source's names; itself where no group has another."""
-    return RenamedAdmin(admin, names) if names else admin
-
-
-def renamed_facts(reader: GroupFactsReader | None, names: TargetNames) -> GroupFactsReader | None:
-    """Return the target's reader of group facts by the source's names; itself where no group has another."""
-    return RenamedGroupFacts(reader, names) if reader is not None and names else reader

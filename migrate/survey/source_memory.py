@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from migrate.model import Commits, Failure
-from migrate.ports import ClusterAdmin, CommitReader
+from migrate.survey.cluster import ClusterAdmin
 
 
 class SourceMemory:
@@ -26,29 +26,14 @@ class SourceMemory:
             self._ids = admin.topic_ids(sorted(topics))
         return {topic: self._ids[topic] for topic in wanted if topic in self._ids}
 
-    def reader(self, live: CommitReader) -> CommitReader:
-        """Return what one plan reads the source's commits through."""
-        return _RememberingReader(live, self._commits)
+    def commits(self, source: ClusterAdmin, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
+        """Answer a plan's first question for groups' commits, as far as they are remembered; ask for the others.
 
-
-class _RememberingReader:
-    """Answers a plan's first question about a group from memory, and every later one from the cluster.
-
-    A plan asks again to see whether commits have moved since: an answer from memory would always say no.
-    """
-
-    def __init__(self, live: CommitReader, remembered: dict[str, Commits]) -> None:
-        self._live = live
-        self._remembered = remembered
-        self._asked: set[str] = set()
-
-    def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
-        known: dict[str, Commits | Failure] = {}
-        if require_stable:
-            known = {g: self._remembered[g] for g in groups if g in self._remembered and g not in self._asked}
-        self._asked.update(groups)
+        A plan asks again to see whether commits have moved since. That question goes to the cluster itself: an answer
+        from memory would always say no.
+        """
+        known: dict[str, Commits | Failure] = {g: self._commits[g] for g in groups if g in self._commits}
         rest = [group for group in groups if group not in known]
-        answers = self._live.commits(rest, require_stable) if rest else {}
-        if require_stable:
-            self._remembered.update({g: a for g, a in answers.items() if not isinstance(a, Failure)})
+        answers = source.commits(rest) if rest else {}
+        self._commits.update({g: a for g, a in answers.items() if not isinstance(a, Failure)})
         return {**known, **answers}

@@ -25,16 +25,16 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.ports import ClusterAdmin, CommitReader
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import GroupFacts, GroupFactsReader
+from migrate.survey.group_facts import GroupFacts
 from migrate.survey.offsets_export import OffsetsPin
 from migrate.survey.offsets_topic import CommitTopic
 from migrate.survey.policies import Policies
 from migrate.survey.positions import HeldPositions, PositionReader, PositionsAsked
 from migrate.survey.producers import Growth
-from migrate.survey.renamed import RenamedCommits, TargetNames, renamed_admin, renamed_facts
+from migrate.survey.renamed import TargetNames
 from migrate.survey.source_memory import SourceMemory
 
 if TYPE_CHECKING:
@@ -73,11 +73,10 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class Clusters:
-    """The edges that `plan` reads through. `source` and `source_commits` are None while the source is down.
+    """The edges that `plan` reads through. `source` is None while the source is down.
 
-    `comparer` is None where no records are to be compared, `worker` where no Connect worker is known. `hosted` tells
-    per side which topics a cluster has, shown to us or not; a side that nobody can ask is not in it.
-    `source_groups` and `target_groups` tell of groups what an admin client does not; None where nobody is to be asked.
+    `comparer` is None where no records are to be compared, `worker` where no Connect worker is known.
+    `looks_for_hidden` is True where clusters are asked which topics they do not show us.
     `offsets_topic` reads the source's commits from its offsets topic; None where coordinators are asked for them.
     `held_positions` reads positions outside Kafka; None where none are asked for.
     `memory` has what an earlier plan of the same run has read of the source; None where the run makes one plan.
@@ -90,14 +89,10 @@ class Clusters:
 
     source: ClusterAdmin | None
     target: ClusterAdmin
-    source_commits: CommitReader | None
-    target_commits: CommitReader
     mirror: MirrorReader
     comparer: RecordComparer | None = None
-    hosted: Mapping[Side, Callable[[], frozenset[str] | Failure]] = field(default_factory=dict)
     worker: WorkerReader | None = None
-    source_groups: GroupFactsReader | None = None
-    target_groups: GroupFactsReader | None = None
+    looks_for_hidden: bool = False
     offsets_topic: "OffsetsTopicReader | None" = None
     held_positions: PositionReader | None = None
     memory: SourceMemory | None = None
@@ -109,16 +104,8 @@ class Clusters:
     target_names: TargetNames = TargetNames()
 
     def named(self, names: TargetNames) -> "Clusters":
-        """Return the same edges, with the target's asked by the source's names of groups; to be called once."""
-        if not names:
-            return self
-        return replace(
-            self,
-            target=renamed_admin(self.target, names),
-            target_commits=RenamedCommits(self.target_commits, names),
-            target_groups=renamed_facts(self.target_groups, names),
-            target_names=names,
-        )
+        """Return the same edges, with the target asked by the source's names of groups."""
+        return replace(self, target=self.target.named(names), target_names=names)
 
     def source_topic_ids(self, topics: Iterable[str], wanted: Collection[str]) -> Mapping[str, str]:
         """Return the ids of those `wanted` of all the source's `topics`, as old as the commits that are remembered."""

@@ -22,8 +22,9 @@ from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.mm2.topics import CheckpointReading, WindowQuestion
 from migrate.model import Commit, Commits, Failure, GroupPartition, LogRange, Side, TopicPartition
-from migrate.ports import ClusterAdmin, Progress
+from migrate.ports import Progress
 from migrate.progress import LOGS_AT_ONCE, QuietProgress, Timer, in_background
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.copy_ends import newest_syncs, read_copy_ends, uncompared
@@ -388,10 +389,9 @@ def _read_group_facts(
 ) -> GroupFacts:
     """Read commits again, of groups without members, and what decides when offsets expire; `states` are by side."""
     (source_states, target_states), flow, clusters, timer = states, by.flow, by.clusters, by.timer
-    reader, before = clusters.source_commits, first.selected.live
-    on_source = commits_that_moved(reader, before, source_states, flow.source.alias, timer, by.request.filters)
-    reader, alias = clusters.target_commits, flow.target.alias
-    on_target = commits_that_moved(reader, first.priors, target_states, alias, timer)
+    before = first.selected.live
+    on_source = commits_that_moved(clusters.source, before, source_states, timer, by.request.filters)
+    on_target = commits_that_moved(clusters.target, first.priors, target_states, timer)
     topic = syncs_topic.topic if syncs_topic.found else None
     return replace(
         read_group_facts(clusters, flow, topic, target_states, first.priors, timer, records),
@@ -404,12 +404,12 @@ def _read_group_facts(
 
 def _connect_topics(by: _Surveyor, source: ClusterSurvey) -> tuple[ConnectTopic, ...]:
     """Look for a Connect worker's own topics on the source, also among those that it does not show us."""
-    if by.clusters.source is None or by.request.only_compares:
+    cluster, own = by.clusters.source, by.flow.runtime.offsets_topics
+    if cluster is None or by.request.only_compares:
         return ()
-    reader, own = by.clusters.source_groups, by.flow.runtime.offsets_topics
     topics = source.topics.keys() | (source.hidden if isinstance(source.hidden, frozenset) else frozenset())
     text = f"looking for Connect's own topics on {by.flow.source.alias}"
-    return by.timer.run("topics", text, lambda: read_connect_topics(reader, topics, source.listed, own))
+    return by.timer.run("topics", text, lambda: read_connect_topics(cluster, topics, source.listed, own))
 
 
 def _mm2_tasks(by: _Surveyor) -> Mm2Tasks:

@@ -7,8 +7,8 @@ from functools import partial
 from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
 from migrate.model import ABSENT, ClusterFacts, Failure, GroupState
-from migrate.ports import ClusterAdmin
 from migrate.progress import QuietProgress, Timer, in_background, in_batches
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.survey import ClusterSurvey, States
 

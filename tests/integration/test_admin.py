@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.errors import ClusterError
 from migrate.kafka.admin import ConfluentAdmin
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, LogRange, Side, TopicPartition
@@ -48,12 +48,12 @@ class Broker:
         }
         self.bootstrap = self.cluster.bootstrap
 
-    def admin(self, bootstrap: str = "", deadline_seconds: float = 20.0, **config: str) -> HostedAdmin:
+    def admin(self, bootstrap: str = "", deadline_seconds: float = 20.0, **config: str) -> KafkaCluster:
         settings = {"bootstrap.servers": bootstrap or self.bootstrap}
         settings |= {key.replace("_", "."): value for key, value in config.items()}
         name = FlowCluster(Side.TARGET, "B", settings).name
         # As the product has it: what a silent broker may end is a process of its own, and not this one.
-        return HostedAdmin(ClientSettings(Side.TARGET, "B", name, settings), deadline_seconds)
+        return KafkaCluster(ClientSettings(Side.TARGET, "B", name, settings), deadline_seconds)
 
     def topic(self, partitions: int = 2) -> str:
         name = f"t-{uuid4().hex[:8]}"

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from migrate.errors import ClusterError
 from migrate.kafka.client_config import client_settings
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import KafkaCluster
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import LogRange, Side
 from migrate.spark.consumer_offsets import ATTEMPTS, ChosenRecords, export_offsets, offsets_session, topic_reader
@@ -45,7 +45,7 @@ class Scene:
     """A cluster with a cleaner that never rests, groups that commit and groups that do not, and our ways to it."""
 
     cluster: Cluster
-    admin: HostedAdmin
+    admin: KafkaCluster
     settings: JavaSettings
     session: SparkSession
     _offsets: Iterator[int] = field(default_factory=lambda: count(1))
@@ -87,7 +87,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         of = FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap})
         session = spark_session("local[2]")
         try:
-            with closing(HostedAdmin(client_settings(of), CALL_SECONDS)) as admin:
+            with closing(KafkaCluster(client_settings(of), CALL_SECONDS)) as admin:
                 yield Scene(cluster, admin, java_settings(of), session)
         finally:
             stop_session(session)

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.kafka import group_facts, offsets_topic
+from migrate.kafka import group_facts
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.group_facts import ConfluentGroupFacts
@@ -25,9 +25,9 @@ from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
 from migrate.show.fence import fence
+from migrate.survey.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE, BrokerSettings
 from migrate.survey.connect_topics import read_connect_topics
 from migrate.survey.expiry import OffsetClocks, expiry_of
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP, GroupKind, GroupLog, GroupRecord
 from migrate.survey.other_log import other_topic
 from tests.builders import make_plan, make_row
@@ -93,7 +93,7 @@ def test_the_records_tell_the_kind_and_since_when_a_classic_group_is_empty(facts
 
 
 def test_the_brokers_tell_how_long_they_keep_offsets_and_that_they_serve_kip_848(facts: ConfluentGroupFacts) -> None:
-    assert facts.settings() == BrokerSettings(4321 * 60_000, True)
+    assert facts.broker_settings() == BrokerSettings(4321 * 60_000, True)
 
 
 def test_of_several_brokers_each_is_asked(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_of_several_brokers_each_is_asked(tmp_path: Path) -> None:
         pair.start()
         settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": pair.bootstrap}))
         facts = ConfluentGroupFacts(settings, CALL_SECONDS)
-        assert facts.settings() == BrokerSettings(4321 * 60_000, True)
+        assert facts.broker_settings() == BrokerSettings(4321 * 60_000, True)
     finally:
         pair.stop()
 
@@ -119,7 +119,7 @@ def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_
 
     commit_for(cluster.bootstrap, group, "t", 0, HOUR_MS)
     try:
-        told, settings = record(), facts.settings()
+        told, settings = record(), facts.broker_settings()
         assert told.expires_ms == {place: told.committed_ms[place] + HOUR_MS}
         now = told.committed_ms[place]
         found = expiry_of(group, GroupState("Empty"), {place}, False, OffsetClocks("B", settings, {group: told}, now))
@@ -200,15 +200,17 @@ def test_connects_own_topics_are_told_from_others_of_such_names_by_their_setting
     found = read_connect_topics(facts, [*worker, *other, "t", "gone-offsets", "gone-configs"], [], "")
     # A topic that does not tell is judged by its name.
     assert {each.topic for each in found} == {*worker, "gone-offsets", "gone-configs"}
-    assert facts.compacted_topics([*worker, *other, "gone-offsets"]) == frozenset(worker)
+    told = facts.topic_settings([*worker, *other, "gone-offsets"], CLEANUP_POLICY)
+    assert not isinstance(told, Failure) and isinstance(told["gone-offsets"], Failure)
+    assert {topic for topic, policy in told.items() if policy == "compact"} == {*worker}
 
 
 def test_a_topic_tells_who_stamps_its_records(cluster: Cluster, facts: ConfluentGroupFacts) -> None:
     create_topic(cluster.bootstrap, "by-broker", 1, {"message.timestamp.type": "LogAppendTime"})
     create_topic(cluster.bootstrap, "by-producer", 1)
-    told = facts.timestamp_types(["by-broker", "by-producer", "gone"])
-    assert not isinstance(told, Failure) and isinstance(told.pop("gone"), Failure)
-    assert told == {"by-broker": "LogAppendTime", "by-producer": "CreateTime"}
+    told = facts.topic_settings(["by-broker", "by-producer", "gone"], TIMESTAMP_TYPE)
+    assert not isinstance(told, Failure) and isinstance(told["gone"], Failure)
+    assert (told["by-broker"], told["by-producer"]) == ("LogAppendTime", "CreateTime")
 
 
 def test_the_newest_record_of_a_topic_is_told_and_none_of_an_empty_one(facts: ConfluentGroupFacts) -> None:
@@ -253,7 +255,7 @@ def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digit
     for topic in topics:
         create_topic(cluster.bootstrap, topic, 1)
     commit(cluster.bootstrap, {"of-twelve": {(topic, 0): 0 for topic in topics}})
-    found = facts.commit_records(["of-twelve"])
+    found = facts.group_records(["of-twelve"], with_gaps=True)
     assert not isinstance(found, Failure)
     settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
     reader = ConfluentAdmin(settings, CALL_SECONDS)
@@ -264,12 +266,9 @@ def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digit
     assert len({made.topic_id for made in made_on.values()}) == len(topics)
 
 
-def test_more_records_than_a_plan_should_wait_for_are_not_read(
-    facts: ConfluentGroupFacts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert facts.commit_records([]) == {}
-    monkeypatch.setattr(group_facts, "MOST_RECORDS", 0)
-    found = facts.commit_records(SIMPLE)
+def test_more_records_than_a_plan_should_wait_for_are_not_read(facts: ConfluentGroupFacts) -> None:
+    assert facts.group_records([], with_gaps=True, most=0) == {}
+    found = facts.group_records(SIMPLE, with_gaps=True, most=0)
     assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "--records" in found.message
     assert not isinstance(facts.group_records(SIMPLE), Failure)
 
@@ -285,7 +284,7 @@ def test_an_offsets_topic_that_begins_later_is_read_from_where_it_begins(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a topic of another name: brokers delete no records of their own topics on demand, as retention does."""
-    monkeypatch.setattr(offsets_topic, "OFFSETS_TOPIC", "begins-later")
+    monkeypatch.setattr(group_facts, "OFFSETS_TOPIC", "begins-later")
     create_topic(cluster.bootstrap, "begins-later", 1)
     producer = Producer({"bootstrap.servers": cluster.bootstrap})
     for number in range(5):
@@ -301,5 +300,5 @@ def test_an_offsets_topic_that_begins_later_is_read_from_where_it_begins(
 
     log = Noting()
     config = {"bootstrap.servers": cluster.bootstrap}
-    assert offsets_topic.read_offsets_topic(config, {0: log}, CALL_SECONDS) is None
+    assert group_facts.read_offsets_topic(config, {0: log}, CALL_SECONDS) is None
     assert log.taken == [b"value-3", b"value-4"]

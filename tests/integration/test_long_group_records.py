@@ -69,13 +69,13 @@ def flow_on(bootstrap: str) -> Flow:
 
 @pytest.mark.long
 def test_spark_tells_of_every_group_what_a_plain_consumer_tells(edges: InventoryEdges) -> None:
-    by_length = edges.readers.records
+    by_length = edges.records
     assert isinstance(by_length, RecordsOfAnyLength)
     groups = [*GROUPS, "absent"]
-    plain = by_length.plain.group_records(groups, with_gaps=True)
+    plain = edges.admin.group_records(groups, with_gaps=True)
     assert not isinstance(plain, Failure)
-    assert replace(by_length, most=0).group_records(groups, with_gaps=True) == plain
-    assert by_length.group_records(groups, with_gaps=True) == plain
+    assert replace(by_length, most=0)(groups) == plain
+    assert by_length(groups) == plain
     # It is no comparison of nothing with nothing.
     hidden = partition_of("transaction-open", OFFSETS_PARTITIONS)
     assert plain.keys() == {group for group in GROUPS if partition_of(group, OFFSETS_PARTITIONS) != hidden}

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from migrate.apply.history import read_history
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
 from migrate.plan.companions import journal_path
@@ -201,7 +201,7 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
     groups = {f"read-{n:04}": {p: 500 + 10 * n + p for p in range(PARTITIONS)} for n in range(READ_GROUPS)}
     well(cluster)
     config = {"bootstrap.servers": cluster.bootstrap}
-    hosted = HostedAdmin(ClientSettings(Side.TARGET, "B", f"target B ({cluster.bootstrap})", config), 10.0, 20)
+    hosted = KafkaCluster(ClientSettings(Side.TARGET, "B", f"target B ({cluster.bootstrap})", config), 10.0, 20)
     with JavaJudge(cluster) as judge:
         judge.commit({g: {(COPY, p): (o, "") for p, o in places.items()} for g, places in groups.items()})
     told: Counter[str] = Counter()
@@ -224,7 +224,9 @@ def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librd
                         told["wrong"] += {p.partition: c.offset for p, c in answer.items()} != groups[group]
     finally:
         hosted.close()
-    print(f"seed {seed}: brokers killed {killed}, client processes that died {hosted.deaths}, answers {dict(told)}")
+    print(
+        f"seed {seed}: brokers killed {killed}, client processes that died {hosted.client.deaths}, answers {dict(told)}"
+    )
     assert not told["wrong"] and told["right"]
 
 

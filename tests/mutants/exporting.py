@@ -133,8 +133,8 @@ EXPORTING = (
         "as-of-then-taken-for-moving",
         "Commits move if they are other than those of now, not than those of an earlier time.",
         "migrate/survey/take.py",
-        "    reader, before = clusters.source_commits, first.selected.live\n",
-        "    reader, before = clusters.source_commits, first.selected.commits.groups()\n",
+        "    before = first.selected.live\n",
+        "    before = first.selected.commits.groups()\n",
         (TOPIC_COMMITS,),
     ),
     Mutant(

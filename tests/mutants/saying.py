@@ -54,9 +54,9 @@ SAYING = (
     Mutant(
         "moved-commits-denied-from-memory",
         "A plan of several that asks a second time whether commits have moved is told what is committed by then.",
-        "migrate/survey/source_memory.py",
-        " and g not in self._asked}",
-        "}",
+        "migrate/survey/groups.py",
+        "lambda: cluster.commits(stopped, require_stable=False)",
+        "lambda: {group: before.get(group, {}) for group in stopped}",
         ("tests/unit/survey/test_source_memory.py",),
     ),
     Mutant(

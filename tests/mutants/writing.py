@@ -94,7 +94,7 @@ WRITING = (
     Mutant(
         "client-started-after-the-end",
         "A thread that outlives its command gets no new client to write with.",
-        "migrate/kafka/hosted.py",
+        "migrate/kafka/cluster.py",
         "        self._is_closed = True\n",
         "",
         ("tests/unit/kafka/test_hosted.py",),

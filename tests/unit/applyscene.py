@@ -37,9 +37,10 @@ class Scene:
 
     def apply(self, source: FakeCluster | None = None, **options: Any) -> ApplyResult:
         options = {"execute": True, **options}
+        self.target.told = self.groups
         return apply_plan(
-            self.plan, ApplyClusters(self.target, source or self.source, self.groups), self.journal, self.clock,
-            NoProgress(), ApplyOptions(**options),
+            self.plan, ApplyClusters(self.target, source or self.source, self.groups is not None), self.journal,
+            self.clock, NoProgress(), ApplyOptions(**options),
         )  # fmt: skip
 
     def undo(self, moved: str = "refuse") -> Plan:

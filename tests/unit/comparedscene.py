@@ -1,7 +1,5 @@
 """Groups of two clusters in memory, compared: what the tests of `groups compare` and of its text share."""
 
-from dataclasses import replace
-
 from migrate.inventory.compare import comparison_of, translated_commits
 from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupComparison, Loss
 from migrate.match.comparison import Limits
@@ -26,8 +24,8 @@ def compared(
     )
     reader = None if no_match else comparer or FakeComparer()
     clock = FakeClock()
-    clusters = Clusters(source, target, source, target, mirror, reader)
-    clusters = replace(clusters, source_groups=FakeGroupFacts(kinds or {}))
+    source.told = FakeGroupFacts(kinds or {})
+    clusters = Clusters(source, target, mirror, reader)
     survey = take_survey(request, clusters, clock, NoProgress())
     translated = translated_commits(survey)
     return comparison_of(survey, translated, records or {}, clock.now_ms())

@@ -27,9 +27,9 @@ from migrate.plan.standing import (
     policies_of_mandate,
     standing_plan,
 )
-from migrate.ports import ClusterAdmin
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.policies import Policies, parse_untranslatable
-from migrate.survey.renamed import TargetNames, renamed_admin
+from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
 from tests.unit.planscene import world
@@ -78,13 +78,11 @@ class FollowScene:
         self.forgotten += 1
 
     def _clusters(self) -> Clusters:
-        return Clusters(
-            self.source, self.target, self.source, self.target, self.mirror, self.comparer,
-            source_groups=self.on_source, target_groups=self.on_target,
-        )  # fmt: skip
+        self.source.told, self.target.told = self.on_source, self.on_target
+        return Clusters(self.source, self.target, self.mirror, self.comparer)
 
     def writing(self, lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
-        return renamed_admin(self.target, names)
+        return self.target.named(names)
 
     def follower(self, execute: bool = True) -> Follower:
         assert self.plan.header.mandate is not None
@@ -121,7 +119,7 @@ class FollowScene:
         memory, state = read_memory(self.journal.path), self.journal.read()
         standing: dict[str, Commits] = {}
         doubts = groups_in_doubt(memory)
-        target = renamed_admin(self.target, TargetNames(renamed(group_map_of_mandate(self.plan), doubts)))
+        target = self.target.named(TargetNames(renamed(group_map_of_mandate(self.plan), doubts)))
         for group, answer in target.commits(doubts).items():
             assert isinstance(answer, dict)
             standing[group] = answer
@@ -130,7 +128,7 @@ class FollowScene:
 
     def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
         made, path = self.undo(moved), self.journal.path
-        clusters = ApplyClusters(renamed_admin(self.target, TargetNames(made.rows.renamed())))
+        clusters = ApplyClusters(self.target.named(TargetNames(made.rows.renamed())))
         return apply_plan(
             made, clusters, Journal(path, made.header.undoes, self.clock.now_ms), self.clock,
             NoProgress(),

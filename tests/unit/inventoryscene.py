@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
-from migrate.inventory.read import ClusterGroups, InventoryReaders, read_groups
+from migrate.inventory.read import ClusterGroups, read_groups
 from migrate.model import ClusterFacts, Commit, Commits, Failure, Side, TopicPartition
 from migrate.progress import Timer
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupRecord
 from tests.fakes import FakeClock, NoProgress
 
@@ -90,12 +92,14 @@ class FakeGroups:
         gone = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there")
         return {place: self.ends.get(place, 100 if place.topic in self.partitions else gone) for place in partitions}
 
-    def group_records(self, groups: Collection[str], with_gaps: bool = False) -> Mapping[str, GroupRecord] | Failure:
+    def group_records(
+        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
+    ) -> Mapping[str, GroupRecord] | Failure:
         self.calls.append("group_records")
-        assert with_gaps
+        assert with_gaps and most is None
         return self.records if isinstance(self.records, Failure) else dict(self.records)
 
-    def settings(self) -> BrokerSettings | Failure:
+    def broker_settings(self) -> BrokerSettings | Failure:
         return self.brokers
 
     def close(self) -> None: ...
@@ -105,5 +109,6 @@ def read(
     cluster: FakeGroups, filters: Filters | None = None, with_ends: bool = True, with_records: bool = False
 ) -> ClusterGroups:
     """Read the cluster, everything on it by default."""
-    readers = InventoryReaders(cluster, cluster, cluster)
-    return read_groups(readers, filters, Timer(FakeClock(), NoProgress()), with_ends, with_records)
+    asked: Any = cluster
+    records = partial(asked.group_records, with_gaps=True) if with_records else None
+    return read_groups(asked, filters, Timer(FakeClock(), NoProgress()), with_ends, records)

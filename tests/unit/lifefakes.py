@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from migrate.model import Commits, Failure, GroupState, TopicPartition
-from tests.fakes import Appended, Crash, FakeCluster, Script
+from migrate.survey.renamed import TargetNames
+from tests.fakes import Appended, Crash, FakeCluster, NamedCluster, Script
 from tests.unit.answers import DENIED, UNSURE
 
 COLLEAGUE = "a colleague"
@@ -186,6 +187,9 @@ class OnTarget:
 
     def delete_groups(self, groups: Any) -> Any:
         return self._told(self._target.delete_groups(self._asked(groups)))
+
+    def named(self, names: TargetNames) -> Any:
+        return NamedCluster(self, names) if names else self
 
     def renewed(self) -> "OnTarget":
         self._target.renewed()

@@ -95,6 +95,7 @@ def planned(
     group_map=None,
     flow=None,
     limits=None,
+    memory=None,
 ) -> Plan:
     request = PlanRequest(
         flow=flow or planned_flow(),
@@ -108,10 +109,8 @@ def planned(
         limits=limits or Limits(1_000_000, None),
     )
     reader = None if down else source
-    clusters = Clusters(
-        reader, target, reader, target, mirror, comparer, source_groups=source_groups, target_groups=target_groups,
-        worker=worker, held_positions=held,
-    )  # fmt: skip
+    source.told, target.told = source_groups or source.told, target_groups or target.told
+    clusters = Clusters(reader, target, mirror, comparer, worker=worker, held_positions=held, memory=memory)
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())
     return plan_of(survey)

@@ -36,7 +36,8 @@ def looked(
     )
     clock = clock or FakeClock()
     asked = None if down else source
-    clusters = Clusters(asked, target, asked, target, mirror, comparer or FakeComparer(), source_groups=source_groups)
+    source.told = source_groups
+    clusters = Clusters(asked, target, mirror, comparer or FakeComparer())
     survey = take_survey(request, clusters, clock, NoProgress())
     positions = Positions(("p",), mirror.last_copied_offset) if down else survey.mm2.positions
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from migrate.model import Decision, Grade, Method, Row
 from migrate.plan.plan import fingerprint
-from migrate.row_table import ROW_FIELDS, GroupRows, PlanRows, row_document
+from migrate.row_table import ROW_FIELDS, GroupRows, PlanRows, groups_with_metadata, row_document
 from tests.builders import make_header, make_row
 from tests.unit.goldenplan import golden_rows
 
@@ -165,3 +165,18 @@ def test_partitions_are_those_of_the_rows(rows):
     for table in PlanRows.of(sorted(rows, key=lambda row: row.group)).groups().values():
         assert list(table.source_partitions()) == [row.source_partition for row in table]
         assert list(table.target_partitions()) == [row.target_partition for row in table]
+
+
+def test_the_groups_to_read_exactly_are_those_to_write_or_keep_that_carry_metadata_anywhere() -> None:
+    keep, block, remove = Decision.KEEP, Decision.BLOCK, Decision.REMOVE
+    rows = [
+        make_row("carries", target_metadata="m"),
+        make_row("restores", target_prior_metadata="m"),
+        make_row("plain"),
+        make_row("mixed", source_metadata="m", decision=keep),
+        make_row("mixed", partition=1),
+        make_row("kept", source_metadata="m", decision=keep),
+        make_row("blocked", source_metadata="m", decision=block),
+        make_row("removed", target_offset=None, decision=remove, target_prior_metadata="m"),
+    ]
+    assert groups_with_metadata(PlanRows.of(rows)) == {"carries", "restores", "mixed", "kept", "removed"}

@@ -22,7 +22,7 @@ from migrate.model import Decision, Failure, Level, LogRange, Method, TopicParti
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
 from migrate.show.apply import Typed, apply_lines
-from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, Crash, FakeClock, FakeGroupFacts, NoProgress, Script

@@ -11,7 +11,7 @@ from migrate.errors import ClusterError, Refused
 from migrate.match.protocol import Matched, Tail, Why
 from migrate.model import UNREAD_METADATA, Commit, Failure, LogRange, TopicPartition
 from migrate.show.follow import pass_document
-from migrate.survey.group_facts import BrokerSettings
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from tests.fakes import ALIVE, EMPTY, Crash, Script
 from tests.unit.followscene import T0, T1, U0, FollowScene

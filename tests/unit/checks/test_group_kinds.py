@@ -4,9 +4,9 @@ import shlex
 
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Failure, GroupState, Level
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.connect_topics import ConnectTopic, Purpose
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.policies import Policies, Waiver
 from tests.unit.checkscene import HOUR, blocked, found, levels, row
 

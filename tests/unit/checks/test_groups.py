@@ -9,8 +9,8 @@ from migrate.mm2.chain import Window
 from migrate.mm2.flow import FlowFilter, TopicFilter
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Commit, Decision, Failure, GroupState, Level, OffsetSync, TopicPartition
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Waiver
 from tests.unit.checkscene import HOUR, NOW, blocked, checkpointed_at, found, levels, row

@@ -12,9 +12,9 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, OffsetSync, Scope, Side, TopicPartition
 from migrate.plan.build import plan_of
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.connect_topics import ConnectTopic, Purpose
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.survey import Clusters, CopyEnd, PlanRequest
 from migrate.survey.take import take_survey
@@ -61,7 +61,8 @@ def looked_for_hidden(told, side=Side.SOURCE, filters=None):
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(flow, filters or Filters(), Policies(), False, 15.0, {})
-    clusters = Clusters(source, target, source, target, mirror, hosted={side: lambda: told(cluster)})
+    cluster.hosted = lambda: told(cluster)
+    clusters = Clusters(source, target, mirror, looks_for_hidden=True)
     made = plan_of(take_survey(request, clusters, FakeClock(), NoProgress()))
     return of_plan(made, "topics-visible")[cluster.alias]
 

@@ -37,7 +37,7 @@ def target(monkeypatch):
     @contextmanager
     def edges(flow, clock, progress, options):
         comparer = None if options["no_match"] else FakeComparer({("u", 0, 100): Matched(100, Why.PROVEN, 0)})
-        clusters = Clusters(source, target, source, target, mirror, comparer)
+        clusters = Clusters(source, target, mirror, comparer)
         yield CompareEdges(
             clusters, None if options["no_match"] else ThirdsLog(), lambda: 7 if options["no_match"] else 0
         )

@@ -57,7 +57,8 @@ def clusters(monkeypatch):
         cluster.__class__ = FakeRights
     sides = {Side.SOURCE: source, Side.TARGET: target}
     monkeypatch.setattr(doctor, "ConfluentAdmin", lambda settings, _: sides[settings.side])
-    monkeypatch.setattr(Endpoint, "group_facts", lambda _: FakeGroupFacts())
+    source.told = FakeGroupFacts()
+    monkeypatch.setattr(Endpoint, "admin", lambda of: sides[of.cluster.side])
     monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(FakeSpark()))
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
     monkeypatch.setattr(doctor, "KafkaJava", lambda _, java, __: by_java(frozenset(side_of(sides, java).topics())))

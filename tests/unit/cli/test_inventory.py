@@ -6,6 +6,7 @@ import signal
 import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,6 @@ from migrate.cli import inventory
 from migrate.cli.console import Ended, print_lines
 from migrate.cli.inventory_wiring import InventoryEdges
 from migrate.errors import UsageError
-from migrate.inventory.read import InventoryReaders
 from migrate.inventory.watch import Glance
 from migrate.plan.watch import Sight, Waiting
 from tests.fakes import NoProgress
@@ -35,7 +35,7 @@ def cluster(monkeypatch):
 
     @contextmanager
     def edges(flow, progress, options):
-        yield InventoryEdges(InventoryReaders(made, made, made))
+        yield InventoryEdges(made, partial(made.group_records, with_gaps=True))
 
     monkeypatch.setattr(inventory, "inventory_edges", edges)
     return made

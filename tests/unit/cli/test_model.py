@@ -46,7 +46,7 @@ def clusters(monkeypatch):
         if flow.target.alias == "X":
             raise ClusterError("X did not answer.", "Check it.")
         source, target, mirror = world()
-        yield Clusters(source, target, source, target, mirror)
+        yield Clusters(source, target, mirror)
 
     monkeypatch.setattr(command, "edges_of_several_plans", lambda *_: nullcontext(edges))
     return asked

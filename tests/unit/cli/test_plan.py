@@ -27,7 +27,7 @@ def flows(monkeypatch):
     """Plans are made of a world in memory; the flows that its clusters were asked for by."""
     source, target, mirror = world()
     asked = []
-    clusters = Clusters(source, target, source, target, mirror)
+    clusters = Clusters(source, target, mirror)
     monkeypatch.setattr(command, "plan_edges", lambda flow, *_: asked.append(flow) or nullcontext(clusters))
     monkeypatch.setattr(command, "SystemClock", FakeClock)
     return asked
@@ -49,7 +49,7 @@ def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
     @contextmanager
     def slow_to_end(flow, *_):
         source, target, mirror = world()
-        yield Clusters(source, target, source, target, mirror)
+        yield Clusters(source, target, mirror)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "plan_edges", slow_to_end)

@@ -8,7 +8,7 @@ import pytest
 
 from migrate.cli import plan_wiring, wiring
 from migrate.errors import ClusterError, ConfigError
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.record_reader import RecordReader
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import MOST_HELD
@@ -53,8 +53,7 @@ def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
 
 def test_a_source_that_is_down_needs_no_settings_that_librdkafka_can_use():
     with plan_wiring.plan_edges(flow(JAVA_ALONE), True, NoProgress(), OPTIONS) as clusters:
-        assert (clusters.source, clusters.source_commits, clusters.comparer, clusters.source_groups) == (None,) * 4
-        assert set(clusters.hosted) == {Side.TARGET}
+        assert (clusters.source, clusters.comparer) == (None, None) and clusters.looks_for_hidden
     with (
         pytest.raises(ConfigError, match="sasl.mechanism"),
         plan_wiring.plan_edges(flow(JAVA_ALONE), False, NoProgress(), OPTIONS),
@@ -80,20 +79,19 @@ def test_what_is_plugged_in_shows_no_secret():
 @pytest.mark.parametrize("looking", [False, True])
 def test_status_closes_its_clients_but_not_under_a_look(looking, monkeypatch):
     closed = []
-    for client in (HostedAdmin, RecordReader):
+    for client in (KafkaCluster, RecordReader):
         monkeypatch.setattr(client, "close", lambda self: closed.append(type(self)))
     with wiring.status_edges(flow(), FakeClock(), OPTIONS) as edges:
         if looking:
             edges.in_use.acquire()
-    assert closed == ([] if looking else [HostedAdmin] * 2 + [RecordReader] * 4)
+    assert closed == ([] if looking else [KafkaCluster] * 2 + [RecordReader] * 4)
 
 
 def test_a_source_that_does_not_answer_is_left_out_of_a_look():
     with wiring.status_edges(flow(), FakeClock(), OPTIONS) as edges:
         down, up = edges.clusters(source_down=True), edges.clusters(source_down=False)
-    assert (down.source, down.source_commits, down.comparer, down.source_groups) == (None,) * 4
-    assert up.source is up.source_commits is edges.source and up.comparer is edges.comparer
-    assert down.target is up.target is edges.target and up.source_groups is edges.group_facts[Side.SOURCE]
+    assert (down.source, down.comparer) == (None, None)
+    assert up.source is edges.source and up.comparer is edges.comparer and down.target is up.target is edges.target
 
 
 def test_the_java_machine_ends_with_the_command_also_where_it_fails(monkeypatch):

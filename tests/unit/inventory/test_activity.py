@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from migrate.inventory.activity import DAY_MS, activity_of, is_idle
 from migrate.model import Commit, Failure, TopicPartition
+from migrate.survey.cluster import BrokerSettings
 from migrate.survey.expiry import OffsetClocks
-from migrate.survey.group_facts import BrokerSettings
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
 from tests.unit.inventoryscene import DENIED, RETENTION_MS, group, member
 

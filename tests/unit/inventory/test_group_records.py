@@ -10,7 +10,7 @@ from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.survey.compacted import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupRecord, partition_of
-from tests.fakes import FakeClock, FakeCluster, NoProgress
+from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 
 GROUPS = ["billing", "stock"]
 PLAIN, LONG = ({group: GroupRecord(kind) for group in GROUPS} for kind in (GroupKind.CLASSIC, GroupKind.SIMPLE))
@@ -37,24 +37,13 @@ class FakeLong:
         return answer
 
 
-class FakePlain:
-    def settings(self):
-        return Failure("NOT_ASKED", "nobody")
-
-    def group_records(self, groups, with_gaps=False):
-        assert with_gaps
-        return PLAIN
-
-
 def cluster(**more):
-    return FakeCluster(
-        ranges={TopicPartition(OFFSETS_TOPIC, n): LogRange(5, end) for n, end in enumerate((10, 20, 30))}, **more
-    )
+    ranges = {TopicPartition(OFFSETS_TOPIC, n): LogRange(5, end) for n, end in enumerate((10, 20, 30))}
+    return FakeCluster(ranges=ranges, told=FakeGroupFacts(commits=PLAIN), **more)
 
 
 def told(long, most, held=None, **more):
-    reader = RecordsOfAnyLength(FakePlain(), held or cluster(), long, NoProgress(), FakeClock(), most=most, **more)
-    return reader.group_records(GROUPS, with_gaps=True)
+    return RecordsOfAnyLength(held or cluster(), long, NoProgress(), FakeClock(), most=most, **more)(GROUPS)
 
 
 def length_of_groups():
@@ -71,7 +60,7 @@ def test_what_a_consumer_may_read_is_left_to_it_and_what_is_beyond_is_not():
 
 
 def test_a_topic_that_is_not_shown_is_told_as_the_consumer_tells_it():
-    assert told(FakeLong(), most=0, held=FakeCluster()) == PLAIN
+    assert told(FakeLong(), most=0, held=FakeCluster(told=FakeGroupFacts(commits=PLAIN))) == PLAIN
 
 
 def test_a_topic_that_was_compacted_meanwhile_is_pinned_and_read_anew():

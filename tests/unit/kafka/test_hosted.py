@@ -19,7 +19,7 @@ from migrate.apply.journal import Journal
 from migrate.apply.write import GroupWriter
 from migrate.clock import SystemClock
 from migrate.errors import ClusterError
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commit, Side, TopicPartition
 from migrate.plan.companions import journal_path
@@ -72,22 +72,22 @@ def silent_port() -> socket.socket:
     return listener
 
 
-def admin(listener: socket.socket, deadline_seconds: float = 3600.0, lock: int | None = None) -> HostedAdmin:
+def admin(listener: socket.socket, deadline_seconds: float = 3600.0) -> KafkaCluster:
     bootstrap = f"127.0.0.1:{listener.getsockname()[1]}"
     config = {"bootstrap.servers": bootstrap, "sasl.password": PASSWORD}
-    return HostedAdmin(ClientSettings(Side.TARGET, "B", f"target B ({bootstrap})", config), deadline_seconds, lock=lock)
+    return KafkaCluster(ClientSettings(Side.TARGET, "B", f"target B ({bootstrap})", config), deadline_seconds)
 
 
 def test_no_process_before_the_first_call_and_none_after_the_end() -> None:
     with silent_port() as listener:
         hosted = admin(listener, 0.2)
-        assert hosted.pid is None
+        assert hosted.client.pid is None
         with pytest.raises(ClusterError, match="target B .* cannot be reached"):
             hosted.facts()
-        pid = hosted.pid
+        pid = hosted.client.pid
         assert pid is not None and alive(pid)
         hosted.close()
-        assert hosted.pid is None and not alive(pid)
+        assert hosted.client.pid is None and not alive(pid)
 
 
 def test_its_command_line_holds_no_setting() -> None:
@@ -95,7 +95,7 @@ def test_its_command_line_holds_no_setting() -> None:
         hosted = admin(listener, 0.2)
         with pytest.raises(ClusterError):
             hosted.facts()
-        assert PASSWORD.encode() not in Path(f"/proc/{hosted.pid}/cmdline").read_bytes()
+        assert PASSWORD.encode() not in Path(f"/proc/{hosted.client.pid}/cmdline").read_bytes()
         hosted.close()
 
 
@@ -113,11 +113,11 @@ def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[object
     return thread, answers
 
 
-def kill(hosted: HostedAdmin, listener: socket.socket, number: signal.Signals) -> int:
+def kill(hosted: KafkaCluster, listener: socket.socket, number: signal.Signals) -> int:
     """Kill the process once it is at work: it has called the broker."""
     caller, _ = listener.accept()
     caller.close()
-    pid = hosted.pid
+    pid = hosted.client.pid
     assert pid is not None
     os.kill(pid, number)
     return pid
@@ -128,10 +128,10 @@ def test_a_question_is_asked_again_of_a_new_process_when_one_dies_over_it() -> N
         hosted = admin(listener, 3.0)
         thread, answers = in_thread(lambda: hosted.commits(["g"]))
         first = kill(hosted, listener, signal.SIGSEGV)
-        until(lambda: hosted.pid not in (None, first), "no second process")
-        assert hosted.deaths == 1 and not answers
+        until(lambda: hosted.client.pid not in (None, first), "no second process")
+        assert hosted.client.deaths == 1 and not answers
         thread.join(DEADLINE_SECONDS)
-        assert isinstance(answers[0], ClusterError) and hosted.deaths == 1
+        assert isinstance(answers[0], ClusterError) and hosted.client.deaths == 1
         hosted.close()
 
 
@@ -145,7 +145,7 @@ def test_a_write_over_which_it_dies_is_unknown_and_not_done_again() -> None:
         (answer,) = answers
         failure = answer["g"][place]  # type: ignore[index]
         assert failure.outcome_unknown and failure.retriable and failure.code == "_CLIENT_DIED"
-        assert "SIGABRT" in failure.message and hosted.pid is None
+        assert "SIGABRT" in failure.message and hosted.client.pid is None
         thread, answers = in_thread(lambda: hosted.delete_groups(["g"]))
         kill(hosted, listener, signal.SIGSEGV)
         thread.join(DEADLINE_SECONDS)
@@ -154,13 +154,13 @@ def test_a_write_over_which_it_dies_is_unknown_and_not_done_again() -> None:
 
 OWNER = """
 import fcntl, os, sys
-from migrate.kafka.hosted import HostedAdmin
+from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commit, Side, TopicPartition
 lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 config = {"bootstrap.servers": sys.argv[2]}
-hosted = HostedAdmin(ClientSettings(Side.TARGET, "B", "target B (silent)", config), 3600.0).holding(lock)
+hosted = KafkaCluster(ClientSettings(Side.TARGET, "B", "target B (silent)", config), 3600.0).holding(lock)
 hosted.alter({"g": {TopicPartition("t", 0): Commit(7)}})
 """
 
@@ -193,9 +193,9 @@ def mock() -> MockCluster:
     return made
 
 
-def of(mock: MockCluster) -> HostedAdmin:
+def of(mock: MockCluster) -> KafkaCluster:
     config = {"bootstrap.servers": mock.bootstrap}
-    return HostedAdmin(ClientSettings(Side.TARGET, "B", "target B (mock)", config), DEADLINE_SECONDS)
+    return KafkaCluster(ClientSettings(Side.TARGET, "B", "target B (mock)", config), DEADLINE_SECONDS)
 
 
 @pytest.mark.parametrize("code", [NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE])
@@ -205,14 +205,14 @@ def test_an_answer_that_librdkafka_dies_of_is_asked_for_again(mock: MockCluster,
     mock.will_answer(OFFSET_FETCH, [code, code])
     assert hosted.commits(["g"]) == {"g": {}}
     # Two deaths by librdkafka 2.16 (#5040); a later one may have learned to live with it.
-    assert hosted.deaths in (0, 2)
+    assert hosted.client.deaths in (0, 2)
     hosted.close()
 
 
 def test_a_coordinator_that_is_loading_is_asked_again_until_it_answers(mock: MockCluster) -> None:
     hosted = of(mock)
     mock.will_answer(OFFSET_FETCH, [COORDINATOR_LOAD_IN_PROGRESS] * 3)
-    assert hosted.commits(["g"]) == {"g": {}} and hosted.deaths == 0
+    assert hosted.commits(["g"]) == {"g": {}} and hosted.client.deaths == 0
     hosted.close()
 
 
@@ -243,4 +243,4 @@ def test_a_thread_that_outlives_the_command_gets_no_new_client_to_read_or_write_
         assert hosted.alter({"g": {place: Commit(5)}})["g"][place] is not None
         with pytest.raises(ClusterError, match="is not asked any more"):
             hosted.facts()
-        assert hosted.pid is None
+        assert hosted.client.pid is None

@@ -9,7 +9,7 @@ from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Decision, Failure, GroupState, Level, LogRange, Side, TopicPartition
+from migrate.model import Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.plan.plan import PlannedActivity
 from migrate.show.plan_table import Page, table
 from migrate.survey.filters import Filters
@@ -385,7 +385,7 @@ def test_waiting_for_a_jvm_and_for_spark_is_timed_by_itself():
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
     ready = {"commits_ready": lambda: clock.wait(2.0), "records_ready": lambda: clock.wait(7.0)}
-    clusters = Clusters(source, target, source, target, mirror, **ready)
+    clusters = Clusters(source, target, mirror, **ready)
     timings = take_survey(request, clusters, clock, NoProgress()).timings
     assert (timings["spark"], timings["commits"], timings["positions"]) == (9.0, 0.0, 0.0)
 
@@ -408,7 +408,8 @@ def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothi
 
     ended = Event()
     told["all_read"] = lambda: (order.append("all_read"), ended.set())
-    clusters = Clusters(source, target, source, target, mirror, hosted={Side.TARGET: hosted}, **told)
+    target.hosted = hosted
+    clusters = Clusters(source, target, mirror, looks_for_hidden=True, **told)
     take_survey(request, clusters, FakeClock(), NoProgress())
     assert order.index("A commits") < order.index("positions"), "no older than what they are compared with"
     assert order.count("positions") == 1
@@ -433,7 +434,7 @@ def test_with_positions_it_is_told_after_their_second_look_and_before_everything
     flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(flow, Filters(), Policies(), False, 0.0, {}, positions=held.asked())
     told = {"records_read": lambda: order.append("records_read"), "all_read": lambda: order.append("all_read")}
-    clusters = Clusters(source, target, source, target, mirror, held_positions=held, **told)
+    clusters = Clusters(source, target, mirror, held_positions=held, **told)
     take_survey(request, clusters, FakeClock(), NoProgress())
     assert order == ["look at positions", "look at positions", "records_read", "all_read"]
 

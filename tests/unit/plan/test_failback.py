@@ -83,7 +83,7 @@ def planned(
 ) -> Plan:
     request = PlanRequest(way_there.reversed(), Filters(), policies or Policies(), False, 15.0, {"failback": "yes"})
     clock = FakeClock()
-    survey = take_survey(request, Clusters(b, a, b, a, mirror, comparer), clock, NoProgress())
+    survey = take_survey(request, Clusters(b, a, mirror, comparer), clock, NoProgress())
     return plan_of(survey)
 
 

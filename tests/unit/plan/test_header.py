@@ -11,7 +11,7 @@ from tests.unit.surveyscene import FLOW, request
 
 def surveyed(comparer=None):
     source, target, mirror = world()
-    clusters = Clusters(source, target, source, target, mirror, comparer)
+    clusters = Clusters(source, target, mirror, comparer)
     return take_survey(request(), clusters, FakeClock(), NoProgress())
 
 

@@ -26,7 +26,7 @@ def timer() -> Timer:
 
 
 def selected(source, target, mirror, filters=None, reader=None):
-    clusters = Clusters(source, target, reader or source, target, mirror)
+    clusters = Clusters(reader or source, target, mirror)
     return from_source(clusters, source.groups(), request(filters=filters or Filters()), timer())
 
 
@@ -85,7 +85,7 @@ def test_partitions_without_a_commit_get_a_row_where_that_is_asked_for_or_the_so
 def test_what_a_group_has_on_the_target_must_be_known_and_may_be_nothing():
     source, target, mirror = world()
     target.commit("g", "A.t", 0, 7)
-    clusters = Clusters(source, target, source, target, mirror)
+    clusters = Clusters(source, target, mirror)
     priors, unstable = read_priors(clusters, ["g", "h"], timer())
     assert {group: len(commits) for group, commits in priors.items()} == {"g": 1, "h": 0} and not unstable
     target.script("commits", "h", Script(REFUSED))

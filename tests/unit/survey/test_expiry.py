@@ -13,7 +13,7 @@ from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_row
-from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
+from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.checkscene import surveyed
 
 NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
@@ -126,8 +126,8 @@ def test_plan_and_apply_both_look_at_what_is_set_beside_what_is_kept():
     seen = surveyed(group_facts=GroupFacts({}, settings, records, NOW), target_states=state)
     assert [told.level for told in offsets_expiry.judge(seen, PlanRows.of(rows))] == [Level.BLOCK]
     assert [told.level for told in offsets_expiry.judge(seen, PlanRows.of(rows[:1]))] == [Level.PASS]
-    reader = FakeGroupFacts(brokers=settings, records=records)
-    watch = ExpiryWatch(reader, "B", Timer(FakeClock(), NoProgress()), NOW)
+    target = FakeCluster(told=FakeGroupFacts(brokers=settings, records=records))
+    watch = ExpiryWatch(target, Timer(FakeClock(), NoProgress()), NOW)
     assert hours_left(watch.look({"g": rows}, {"g"}, state, {"g": {PLACE: Commit(650)}})[0]["g"]) == 1
 
 

@@ -5,7 +5,6 @@ import pytest
 from migrate.model import Commit, Failure, GroupState, TopicPartition
 from migrate.progress import Timer
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.groups import (
     ExpiryWatch,
     commits_that_moved,
@@ -25,7 +24,7 @@ def timer() -> Timer:
 
 
 def moved(cluster: FakeCluster, before, states=None, filters=None):
-    return commits_that_moved(cluster, before, states or {"g": EMPTY}, "B", timer(), filters)
+    return commits_that_moved(cluster, before, states or {"g": EMPTY}, timer(), filters)
 
 
 def test_a_commit_that_changed_between_two_readings_is_named_with_both_offsets():
@@ -68,7 +67,7 @@ def test_a_group_that_could_not_be_read_again_says_why():
 
 
 def test_where_there_is_nobody_to_ask_nothing_moves():
-    assert commits_that_moved(None, {}, {"g": EMPTY}, "A", timer()) == ({}, {})
+    assert commits_that_moved(None, {}, {"g": EMPTY}, timer()) == ({}, {})
 
 
 def test_groups_that_are_no_consumer_groups_are_named_as_far_as_the_filters_go():
@@ -80,14 +79,13 @@ def test_groups_that_are_no_consumer_groups_are_named_as_far_as_the_filters_go()
 def test_records_are_read_only_of_groups_whose_clock_they_tell():
     reader = FakeGroupFacts()
     states = {"empty": EMPTY, "alive": ALIVE, "absent": GroupState("Absent")}
-    assert read_expiry_facts(reader, "B", states, {}, timer()) == (reader.brokers, reader.records)
+    assert read_expiry_facts(FakeCluster(told=reader), states, {}, timer()) == (reader.brokers, reader.records)
     assert reader.asked == ["empty"]
-    assert read_expiry_facts(None, "B", states, {}, timer()) == (NOT_ASKED, NOT_ASKED)
 
 
 def test_right_before_a_write_expiry_is_told_of_stopped_groups_by_the_brokers_clock_where_ours_is_behind():
     records = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", 9_000)}
-    watch = ExpiryWatch(FakeGroupFacts(records=records), "B", timer(), now_ms=5_000)
+    watch = ExpiryWatch(FakeCluster(told=FakeGroupFacts(records=records)), timer(), now_ms=5_000)
     rows = {"g": [make_row("g", "t")], "h": [make_row("h", "t")]}
     expiries, now_ms = watch.look(rows, {"g", "h"}, {"g": EMPTY, "h": ALIVE, "other": EMPTY}, {})
     assert expiries.keys() == {"g"} and now_ms == 9_000

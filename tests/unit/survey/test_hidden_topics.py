@@ -1,6 +1,6 @@
 """Topics that a cluster has and does not show us: what its brokers' log directories tell."""
 
-from migrate.model import Failure, Side
+from migrate.model import Failure
 from migrate.progress import Timer
 from migrate.survey.hidden_topics import hosted_ahead, in_full, with_hidden
 from migrate.survey.survey import Clusters, ClusterSurvey
@@ -20,7 +20,8 @@ def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():
 def test_a_topic_that_was_shown_and_is_deleted_meanwhile_is_not_hidden():
     source, target, mirror = world()
     everything = frozenset(target.topics()) | {"deleted", "secret"}
-    clusters = Clusters(source, target, source, target, mirror, hosted={Side.TARGET: lambda: everything})
+    target.hosted = lambda: everything
+    clusters = Clusters(None, target, mirror, looks_for_hidden=True)
     before = ClusterSurvey(topics=target.topics() | {"deleted": 1})
     after = with_hidden(clusters, ClusterSurvey(), before, hosted_ahead(clusters), Timer(FakeClock(), NoProgress()))
     assert after[1].hidden == {"secret"}

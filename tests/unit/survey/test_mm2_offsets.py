@@ -35,7 +35,7 @@ class FakeWorker:
 
 
 def read(source, target, mirror, flow=FLOW, worker=None, filters=None):
-    clusters = Clusters(source, target, source, target, mirror, worker=worker)
+    clusters = Clusters(source, target, mirror, worker=worker)
     return read_stores(flow, clusters, filters or Filters(), Timer(FakeClock(), NoProgress()))
 
 

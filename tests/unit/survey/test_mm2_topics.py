@@ -27,7 +27,7 @@ def timer() -> Timer:
 
 def clusters(source, target, mirror, down=False) -> Clusters:
     reader = None if down else source
-    return Clusters(reader, target, reader, target, mirror)
+    return Clusters(reader, target, mirror)
 
 
 def test_checkpoints_are_read_on_the_target_and_syncs_where_mm2_writes_them():

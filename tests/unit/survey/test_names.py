@@ -30,7 +30,7 @@ def asked(made: PlanRequest) -> PlanRequest:
     for topic in ("x-t", "t", "x-u"):
         # On a failback the originals are on the plan's target.
         sides[made.flow.failback].ranges[TopicPartition(topic, 0)] = LogRange(0, 9)
-    return with_names(made, Clusters(*sides, *sides, FakeMirror()))
+    return with_names(made, Clusters(*sides, FakeMirror()))
 
 
 @pytest.mark.parametrize("failback", [False, True])
@@ -68,4 +68,4 @@ def test_a_topic_of_another_wave_shares_its_name_all_the_same(topic):
 @pytest.mark.parametrize("of", [FLOW, flow(NameMap())])
 def test_nobody_is_asked_where_no_map_names_topics(of):
     made = request(flow=of)
-    assert with_names(made, Clusters(None, None, None, None, FakeMirror())) is made  # type: ignore[arg-type]
+    assert with_names(made, Clusters(None, None, FakeMirror())) is made  # type: ignore[arg-type]

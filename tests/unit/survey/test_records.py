@@ -221,11 +221,8 @@ def test_on_a_failback_the_copys_broker_is_that_of_the_plans_source():
     flow, logs = planned_flow().reversed(), Logs({TopicPartition("A.t", 0): LogRange(0, 9)}, {})
     source, target, mirror = world()
     for copy, original, expected in (("CreateTime", "LogAppendTime", {"A.t"}), ("LogAppendTime", "CreateTime", set())):
-        clusters = Clusters(
-            target, source, target, source, mirror,
-            source_groups=FakeGroupFacts(timestamp_type=copy), target_groups=FakeGroupFacts(timestamp_type=original),
-        )  # fmt: skip
-        assert timed_topics(clusters, flow, logs, Timer(FakeClock(), NoProgress())) == expected
+        target.told, source.told = FakeGroupFacts(timestamp_type=copy), FakeGroupFacts(timestamp_type=original)
+        assert timed_topics(Clusters(target, source, mirror), flow, logs, Timer(FakeClock(), NoProgress())) == expected
 
 
 def test_where_nobody_can_be_asked_who_stamps_records_timestamps_may_not_be_kept():

@@ -2,15 +2,13 @@
 
 from collections import Counter
 
-import pytest
-
 from migrate.cli.status import Lookout
 from migrate.cli.wiring import StatusEdges
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News
 from migrate.model import Failure, GroupState, Side
 from migrate.survey.filters import Filters
-from migrate.survey.group_facts import REMEMBERED_SECONDS, RememberedGroupFacts
+from migrate.survey.group_facts import REMEMBERED_SECONDS, AnswerMemory
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest
@@ -19,15 +17,7 @@ from tests.unit.planscene import planned, world
 
 HOUR_MS = 3_600_000
 REFUSED = Failure("_TIMED_OUT", "no answer within 60 s")
-QUESTIONS = {
-    "group_kinds": (),
-    "settings": (),
-    "group_records": (("g",),),
-    "commit_records": (("g",),),
-    "compacted_topics": (("t",),),
-    "cleanup_policies": (("t",),),
-    "timestamp_types": (("t",),),
-}
+RECORDS = AnswerMemory.RECORDS
 
 
 class Counted:
@@ -38,56 +28,67 @@ class Counted:
 
     def __getattr__(self, question):
         def ask(*about):
-            self.asked[question] += 1
-            if self.asked[question] <= self.failures:
+            question_of_gaps = "gaps" if question == "group_records" and about[1:2] == (True,) else question
+            self.asked[question_of_gaps] += 1
+            if self.asked[question_of_gaps] <= self.failures:
                 return self.failure
             return getattr(self.facts, question)(*about)
 
         return ask
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_an_answer_is_remembered_and_a_failure_is_not(question):
-    cluster, about = Counted(failures=2), QUESTIONS[question]
-    remembered = RememberedGroupFacts(cluster, FakeClock())
-    answers = [getattr(remembered, question)(*about) for _ in range(5)]
-    assert [isinstance(answer, Failure) for answer in answers] == [True, True, False, False, False]
-    assert cluster.asked[question] == 3
+def told(memory, asked, answers, what="settings"):
+    """Ask for an answer, the next of `answers` where it is not remembered; `asked` counts them."""
+
+    def ask():
+        asked[what] += 1
+        return answers[min(asked[what], len(answers)) - 1]
+
+    return memory.told(what, ("g",), ask)
+
+
+def test_an_answer_is_remembered_and_a_failure_is_not():
+    memory, asked = AnswerMemory(FakeClock()), Counter()
+    answers = [told(memory, asked, [REFUSED, REFUSED, "well"]) for _ in range(5)]
+    assert answers == [REFUSED, REFUSED, "well", "well", "well"] and asked["settings"] == 3
 
 
 def test_an_answer_that_holds_a_failure_is_not_remembered():
-    cluster = Counted(failures=1, failure={"t": REFUSED})
-    remembered = RememberedGroupFacts(cluster, FakeClock())
-    assert [remembered.cleanup_policies(["t"]) for _ in range(3)] == [{"t": REFUSED}, *2 * [{"t": "delete"}]]
+    memory, asked = AnswerMemory(FakeClock()), Counter()
+    answers = [told(memory, asked, [{"t": REFUSED}, {"t": "delete"}]) for _ in range(3)]
+    assert answers == [{"t": REFUSED}, *2 * [{"t": "delete"}]]
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_nothing_is_remembered_for_longer_than_a_minute_nor_once_it_is_to_be_forgotten(question):
-    cluster, about, clock = Counted(), QUESTIONS[question], FakeClock()
-    remembered = RememberedGroupFacts(cluster, clock)
-    getattr(remembered, question)(*about)
+def test_what_is_asked_of_other_groups_or_is_another_question_is_asked():
+    memory = AnswerMemory(FakeClock())
+    asked = [("records", ("g",)), ("records", ("h",)), ("gaps", ("g",)), ("records", ("g",))]
+    assert [memory.told(*question, lambda i=i: i) for i, question in enumerate(asked)] == [0, 1, 2, 0]
+
+
+def test_nothing_is_remembered_for_longer_than_a_minute_nor_once_it_is_to_be_forgotten():
+    clock, asked = FakeClock(), Counter()
+    memory = AnswerMemory(clock)
+    told(memory, asked, ["well"])
     clock.wait(REMEMBERED_SECONDS - 1)
-    getattr(remembered, question)(*about)
-    assert cluster.asked[question] == 1
+    told(memory, asked, ["well"])
+    assert asked["settings"] == 1
     clock.wait(1)
-    getattr(remembered, question)(*about)
-    assert cluster.asked[question] == 2
-    remembered.forget()
-    getattr(remembered, question)(*about)
-    assert cluster.asked[question] == 3
+    told(memory, asked, ["well"])
+    assert asked["settings"] == 2
+    memory.forget()
+    told(memory, asked, ["well"])
+    assert asked["settings"] == 3
 
 
 def test_records_are_forgotten_when_what_they_are_about_differs_and_nothing_else_is():
-    cluster = Counted()
-    remembered = RememberedGroupFacts(cluster, FakeClock())
-    reads = []
+    memory, asked, reads = AnswerMemory(FakeClock()), Counter(), []
     for seen in ("empty", "empty", "alive", "empty", "empty"):
-        remembered.group_records(["g"])
-        remembered.settings()
-        remembered.note(seen)
-        reads.append(cluster.asked["group_records"])
+        told(memory, asked, ["well"], RECORDS)
+        told(memory, asked, ["well"])
+        memory.note(seen)
+        reads.append(asked[RECORDS])
     # What a look reads is of the state that it sees: only what an earlier look read is dropped.
-    assert reads == [1, 1, 1, 2, 2] and cluster.asked["settings"] == 1
+    assert reads == [1, 1, 1, 2, 2] and asked["settings"] == 1
 
 
 # --- looks of a watch -------------------------------------------------------------------------------------
@@ -99,9 +100,10 @@ def lookout(clusters, on_target, clock):
     mirror.sync_pairs = lambda place, source_end, target_end: ()
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 15.0, {})
-    on_either = ((Side.SOURCE, FakeGroupFacts()), (Side.TARGET, on_target))
-    facts = {side: RememberedGroupFacts(reader, clock) for side, reader in on_either}
-    return Lookout(request, StatusEdges(source, target, mirror, FakeComparer(), facts), NoProgress(), clock)
+    source.told, target.told = FakeGroupFacts(), on_target
+    source.memory, target.memory = AnswerMemory(clock), AnswerMemory(clock)
+    memories = {Side.SOURCE: source.memory, Side.TARGET: target.memory}
+    return Lookout(request, StatusEdges(source, target, mirror, FakeComparer(), memories), NoProgress(), clock)
 
 
 def nearly_expired():
@@ -130,9 +132,9 @@ def test_the_look_that_decides_asks_afresh_and_glances_do_not():
     looks = lookout(clusters, cluster, clock)
     for _ in range(3):
         looks.look(1.0)
-    assert cluster.asked["settings"] == cluster.asked["group_records"] == 1
+    assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 1
     assert expiry_blocks(looks.look(15.0)) == ["g"]
-    assert cluster.asked["settings"] == cluster.asked["group_records"] == 2
+    assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 2
 
 
 def test_a_block_that_a_consumer_has_ended_goes_away():
@@ -155,42 +157,28 @@ def test_a_block_that_a_consumer_has_ended_unseen_goes_away_within_about_a_minut
     assert expiry_blocks(looks.look(1.0)) == []
 
 
-class Slow:
-    """Answers what it was given last; while it is asked, `meanwhile` happens once."""
-
-    newest_record_ms = None
-
-    def __init__(self):
-        self.told, self.meanwhile = {}, lambda: None
-
-    def commit_records(self, groups):
-        told, meanwhile, self.meanwhile = self.told, self.meanwhile, lambda: None
-        meanwhile()
-        return told
-
-
 def test_an_answer_to_what_was_asked_before_everything_is_to_be_asked_afresh_is_not_kept():
-    cluster, clock = Slow(), FakeClock()
-    facts = RememberedGroupFacts(cluster, clock)
-    cluster.told, cluster.meanwhile = {"g": "old"}, facts.forget
-    assert facts.commit_records(["g"]) == {"g": "old"}
-    cluster.told = {"g": "new"}
-    assert facts.commit_records(["g"]) == {"g": "new"}
+    memory = AnswerMemory(FakeClock())
+
+    def asked_meanwhile():
+        memory.forget()
+        return {"g": "old"}
+
+    assert memory.told(RECORDS, ["g"], asked_meanwhile) == {"g": "old"}
+    assert memory.told(RECORDS, ["g"], lambda: {"g": "new"}) == {"g": "new"}
 
 
 def test_a_late_answer_takes_no_newer_ones_place_and_is_as_old_as_its_question():
-    cluster, clock = Slow(), FakeClock()
-    facts = RememberedGroupFacts(cluster, clock)
+    clock = FakeClock()
+    memory = AnswerMemory(clock)
 
     def asked_again():
         clock.wait(1.0)
-        cluster.told = {"g": "new"}
-        assert facts.commit_records(["g"]) == {"g": "new"}
+        assert memory.told(RECORDS, ["g"], lambda: {"g": "new"}) == {"g": "new"}
         clock.wait(REMEMBERED_SECONDS - 2.0)
+        return {"g": "old"}
 
-    cluster.told, cluster.meanwhile = {"g": "old"}, asked_again
-    assert facts.commit_records(["g"]) == {"g": "old"}
-    assert facts.commit_records(["g"]) == {"g": "new"}
+    assert memory.told(RECORDS, ["g"], asked_again) == {"g": "old"}
+    assert memory.told(RECORDS, ["g"], lambda: {"g": "newest"}) == {"g": "new"}
     clock.wait(2.0)
-    cluster.told = {"g": "newest"}
-    assert facts.commit_records(["g"]) == {"g": "newest"}
+    assert memory.told(RECORDS, ["g"], lambda: {"g": "newest"}) == {"g": "newest"}

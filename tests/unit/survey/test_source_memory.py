@@ -1,10 +1,16 @@
 """What plans of one run remember of a source: the first question of each, and never the second."""
 
-from migrate.model import Commit, Side, TopicPartition
+from migrate.model import Commit, Level, Side, TopicPartition
+from migrate.plan.plan import Plan
 from migrate.survey.source_memory import SourceMemory
 from tests.fakes import FakeCluster
+from tests.unit.planscene import planned, rows_of, world
 
 T0 = TopicPartition("t", 0)
+
+
+def moving(plan: Plan) -> list[str]:
+    return [c.subject for c in plan.header.checks if c.check == "commits-moving" and c.level is Level.WARN]
 
 
 def source() -> FakeCluster:
@@ -17,44 +23,37 @@ def source() -> FakeCluster:
 
 def test_the_first_question_of_a_later_plan_costs_the_cluster_nothing():
     cluster, memory = source(), SourceMemory()
-    first = memory.reader(cluster).commits(["g", "h"])
+    first = memory.commits(cluster, ["g", "h"])
     assert cluster.calls["commits"] == 1
-    assert memory.reader(cluster).commits(["g", "h"]) == first and cluster.calls["commits"] == 1
+    assert memory.commits(cluster, ["g", "h"]) == first and cluster.calls["commits"] == 1
 
 
 def test_a_plan_that_asks_again_sees_what_is_committed_by_then():
-    cluster, memory = source(), SourceMemory()
-    memory.reader(cluster).commits(["g"])
-    later = memory.reader(cluster)
-    later.commits(["g"])
-    cluster.commit("g", "t", 0, 9)
-    assert later.commits(["g"])["g"][T0] == Commit(9)
+    source, target, mirror = world()
+    memory = SourceMemory()
+    assert not moving(planned(source, target, mirror, memory=memory))
+    source.commit("g", "t", 0, 99)
+    plan = planned(source, target, mirror, memory=memory)
+    assert rows_of(plan)["g", "t", 0][1] == 51 and moving(plan) == ["g"]
 
 
 def test_a_group_that_nobody_has_asked_about_is_asked_about():
     cluster, memory = source(), SourceMemory()
-    memory.reader(cluster).commits(["g"])
-    assert memory.reader(cluster).commits(["g", "h"])["h"][T0] == Commit(2)
-
-
-def test_what_is_committed_so_far_under_an_open_transaction_is_never_from_memory():
-    cluster, memory = source(), SourceMemory()
-    memory.reader(cluster).commits(["g"])
-    cluster.commit("g", "t", 0, 9)
-    assert memory.reader(cluster).commits(["g"], require_stable=False)["g"][T0] == Commit(9)
+    memory.commits(cluster, ["g"])
+    assert memory.commits(cluster, ["g", "h"])["h"][T0] == Commit(2)
 
 
 def test_a_group_that_gave_no_answer_is_asked_again_by_the_next_plan():
     cluster, memory = source(), SourceMemory()
     cluster.unstable.add("g")
-    assert not isinstance(memory.reader(cluster).commits(["g"])["g"], dict)
+    assert not isinstance(memory.commits(cluster, ["g"])["g"], dict)
     cluster.unstable.clear()
-    assert memory.reader(cluster).commits(["g"])["g"][T0] == Commit(1)
+    assert memory.commits(cluster, ["g"])["g"][T0] == Commit(1)
 
 
 def test_ids_are_as_old_as_the_first_plan_so_that_no_commit_is_given_the_id_of_a_topic_made_after_it():
     cluster, memory = source(), SourceMemory()
     memory.topic_ids(cluster, ["t"], [])
-    memory.reader(cluster).commits(["g"])
+    memory.commits(cluster, ["g"])
     cluster.ids["t"] = "made anew"
     assert memory.topic_ids(cluster, ["t", "newer"], ["t", "newer"]) == {"t": "first"}

@@ -17,7 +17,9 @@ T1 = TopicPartition("t", 1)
 
 
 def taken(source, target, mirror, clock=None, hosted=None, comparer=None, **changes):
-    clusters = Clusters(source, target, source, target, mirror, comparer, hosted=hosted or {})
+    for side, told in (hosted or {}).items():
+        (source if side is Side.SOURCE else target).hosted = told
+    clusters = Clusters(source, target, mirror, comparer, looks_for_hidden=bool(hosted))
     return take_survey(request(**changes), clusters, clock or FakeClock(), NoProgress())
 
 
@@ -105,7 +107,7 @@ def test_a_map_of_other_clusters_is_refused_before_any_group_is_asked_for():
     source, target, mirror = world()
     asked: list[str] = []
     source.on_call = target.on_call = asked.append
-    clusters = Clusters(source, target, source, target, mirror, hosted={})
+    clusters = Clusters(source, target, mirror)
     of_others = NameMap("--group-map", "other.plan", clusters=frozenset({"x", "y"}))
     with pytest.raises(UsageError, match="other.plan is a plan for clusters x and y"):
         take_survey(request(group_map=of_others), clusters, FakeClock(), NoProgress())

@@ -117,7 +117,8 @@ def offsets_topic(source: FakeCluster) -> None:
 
 
 def planned(source, target, mirror, topic=None, facts=None, policies=None, **asked) -> Plan:
-    clusters = Clusters(source, target, source, target, mirror, source_groups=facts, offsets_topic=topic)
+    source.told = facts
+    clusters = Clusters(source, target, mirror, offsets_topic=topic)
     clock, asked_for = FakeClock(), request(policies=policies or Policies(), **asked)
     return plan_of(take_survey(asked_for, clusters, clock, NoProgress()))
 
@@ -291,7 +292,7 @@ def test_it_waits_for_what_reads_records_before_it_pins():
     offsets_topic(source)
     order = []
     source.on_call = order.append
-    clusters = Clusters(source, target, source, target, mirror, offsets_topic=FakeTopic(source))
+    clusters = Clusters(source, target, mirror, offsets_topic=FakeTopic(source))
     clusters = replace(clusters, records_ready=lambda: order.append("ready"))
     take_survey(request(), clusters, FakeClock(), NoProgress())
     assert order.index("ready") < order.index("high_watermarks")
