@@ -28,10 +28,8 @@ from migrate.apply.write import Interruption
 from migrate.checks.topics import not_drained, target_recreated
 from migrate.cli.position_options import checkpoints_of
 from migrate.cli.sign import refusal
-from migrate.cli.wiring import apply_edges, held_positions, parse_spark_conf
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
-from migrate.kafka.cluster import get_ready
 from migrate.mm2.flow import Flow
 from migrate.model import Row
 from migrate.plan.companions import journal_path, journals_under_any_name, plan_of_journal, real_path
@@ -48,6 +46,7 @@ from migrate.plan.plan import (
 )
 from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
+from migrate.session.clusters import apply_session, get_ready, held_positions, parse_spark_conf
 from migrate.show.apply import Typed, apply_lines, deleted_whole_lines, elsewhere_lines
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
@@ -77,7 +76,7 @@ def run_apply(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pri
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
     exact = groups_with_metadata(plan.rows)
-    with apply_edges(flow, progress, bool(exact), options) as edges:
+    with apply_session(flow, progress, bool(exact), options) as edges:
         names = _target_names(plan, loose)
         target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         source = None
@@ -148,7 +147,7 @@ def run_rollback(path: Path, flow: Flow, progress: Progress, **options: Any) -> 
     exact = groups_with_metadata(undo.rows)
     if options["out"] is not None:
         refuse_out(options["out"])
-    with apply_edges(flow, progress, bool(exact) and options["out"] is None, options) as edges:
+    with apply_session(flow, progress, bool(exact) and options["out"] is None, options) as edges:
         names = _target_names(undo if plan.header.kind == STANDING else plan, loose)
         target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         if not undo.rows:
@@ -259,7 +258,7 @@ def run_verify(path: Path, flow: Flow, progress: Progress, **options: Any) -> Pr
     journal = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
     known = Known(journal, options["consumers_ran"])
     exact = groups_with_metadata(plan.rows) & {row.group for row in rows}
-    with apply_edges(flow, progress, bool(exact), options) as edges:
+    with apply_session(flow, progress, bool(exact), options) as edges:
         target = edges.exact_admin(edges.target, exact, _target_names(plan))
         refuse_other_cluster(target, plan.header.target_cluster_id)
         looked_ms = clock.now_ms()

@@ -5,7 +5,6 @@ from typing import Any
 
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of, limits_of
-from migrate.cli.plan_wiring import CompareEdges, compare_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.inventory.compare import comparison_of, translated_commits
@@ -15,6 +14,7 @@ from migrate.match.comparison import Limits
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.progress import LineProgress
+from migrate.session.plan import CompareSession, compare_session
 from migrate.show.compare import (
     CompareView,
     comparison_csv,
@@ -50,9 +50,10 @@ def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any)
     clock = SystemClock()
     # What is said is at least as old as this: the reading may take minutes.
     now_ms = clock.now_ms()
-    with compare_edges(flow, clock, progress, options) as edges:
+    with compare_session(flow, clock, progress, options) as edges:
         request = with_names(request, edges.clusters)
         survey = take_survey(request, edges.clusters, clock, progress)
+        edges.clusters.end()
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
         translated = translated_commits(survey)
         records = _records(edges, survey, set(translated.stretches()), limits, progress)
@@ -67,7 +68,7 @@ def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any)
 
 
 def _records(
-    edges: CompareEdges, survey: Survey, stretches: set[Stretch], limits: Limits, progress: Progress
+    edges: CompareSession, survey: Survey, stretches: set[Stretch], limits: Limits, progress: Progress
 ) -> Mapping[Stretch, int]:
     """Count the records of stretches, saying beforehand what that reads; nothing where no records are read."""
     compared = survey.comparison

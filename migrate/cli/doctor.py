@@ -22,12 +22,12 @@ from migrate.checks.rights_check import (
 )
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
-from migrate.cli.wiring import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
+from migrate.session.clusters import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
 from migrate.show.lines import headed, wrapped
 from migrate.spark.background import BackgroundSpark, Session, background_spark
 from migrate.spark.executors import refuse_lacking

@@ -8,7 +8,6 @@ from typing import Any
 
 from migrate.cli.export_sinks import ExportSink, sink_of
 from migrate.cli.options import filters_of
-from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.clock import LATEST_DATE_MS, Clock, SystemClock, iso
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.flow import Flow
@@ -16,6 +15,7 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.model import Failure, LogRange
 from migrate.ports import Progress
 from migrate.progress import LineProgress
+from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.show.offsets_export import announcement, missing_lines, summary_lines
 from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
 from migrate.survey.cluster import ClusterAdmin

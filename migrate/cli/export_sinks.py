@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from migrate.cli.position_options import refuse_password
-from migrate.cli.wiring import Endpoint, endpoint_of, endpoints
 from migrate.errors import UsageError
 from migrate.inventory.new_file import new_file, refuse_existing
 from migrate.mm2.config_providers import resolved
@@ -15,6 +14,7 @@ from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.java_properties import read_properties
 from migrate.model import Failure, Side
 from migrate.ports import Progress
+from migrate.session.clusters import Endpoint, endpoint_of, endpoints
 from migrate.show.offsets_export import short_topic_lines, topic_lines
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.json_topic import growth, log_ends, refuse_destination, refuse_internal

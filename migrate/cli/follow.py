@@ -100,9 +100,9 @@ def follow_edges_of(
     flow: Flow, plan: Plan, clock: SystemClock, progress: Progress, options: Mapping[str, Any]
 ) -> Iterator[FollowEdges]:
     """Yield what passes go through, once both clusters have said that they are those of the mandate."""
-    from migrate.cli.follow_wiring import follow_edges
+    from migrate.cli.follow_wiring import follow_session
 
-    with follow_edges(flow, clock, progress, options) as edges:
+    with follow_session(flow, clock, progress, options) as edges:
         clusters = edges.clusters()
         progress.step(f"reaching {flow.source.alias} and {flow.target.alias}")
         for admin, planned in (

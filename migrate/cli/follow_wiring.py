@@ -6,17 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from migrate.apply.follow_engine import FollowEdges
-from migrate.cli.wiring import Endpoint, endpoints, status_edges
 from migrate.clock import Clock
-from migrate.kafka.record_reader import RecordReader
-from migrate.kafka.settings import KafkaReaders
 from migrate.match.here_comparer import HereComparer
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
 from migrate.ports import Progress
-from migrate.spark.java_admin import JavaMachine, KafkaJava
+from migrate.session.clusters import apply_session, endpoints, readers_of, status_session
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters
@@ -50,38 +47,31 @@ class RenewedMirror:
 
 
 @contextmanager
-def follow_edges(flow: Flow, clock: Clock, progress: Progress, options: Mapping[str, Any]) -> Iterator[FollowEdges]:
+def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Mapping[str, Any]) -> Iterator[FollowEdges]:
     """Yield what passes go through, without Spark; a JVM starts where a group turns out to carry metadata.
 
     `options` are `request_timeout` and `concurrency`.
     """
-    deadline = options["request_timeout"]
-
-    def java(of: Endpoint) -> KafkaJava:
-        return KafkaJava(machine.jvm, of.java, deadline, machine.lost)
-
-    source, target = endpoints(flow, deadline)
+    source, target = endpoints(flow, options["request_timeout"])
     with (
-        closing(JavaMachine(progress, False)) as machine,
-        status_edges(flow, clock, {**options, "no_match": True}, java) as edges,
-        closing(RecordReader(source.kafka, deadline)) as on_source,
-        closing(RecordReader(target.kafka, deadline)) as on_target,
+        apply_session(flow, progress, False, options) as by_java,
+        status_session(flow, clock, {**options, "no_match": True}, by_java.java) as looking,
+        closing(source.records()) as on_source,
+        closing(target.records()) as on_target,
     ):
         mirror = RenewedMirror(lambda: ConsumedMm2Topics(flow, on_source, on_target), clock)
-        readers = KafkaReaders(source.kafka, target.kafka, deadline, flow.target_isolation_level)
-        comparer = HereComparer(mirror.sync_pairs, readers)
+        comparer = HereComparer(mirror.sync_pairs, readers_of(flow, source, target))
 
         def clusters() -> Clusters:
             # Delays are measured from the newest commits; what the target says of expiry changes slowly.
-            edges.memories[Side.SOURCE].forget()
-            return replace(edges.clusters(source_down=False), mirror=mirror.of_this_pass(), comparer=comparer)
+            looking.memories[Side.SOURCE].forget()
+            return replace(looking.clusters(source_down=False), mirror=mirror.of_this_pass(), comparer=comparer)
 
         def writing(lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
-            exact = names.asked(with_metadata)
-            return target.admin(options["concurrency"], java(target), exact).named(names).holding(lock)
+            return by_java.exact_admin(target, with_metadata, names).holding(lock)
 
         def forget() -> None:
             comparer.forget()
             mirror.renew()
 
-        yield FollowEdges(clusters, writing, forget, edges.source.topic_ids)
+        yield FollowEdges(clusters, writing, forget, looking.source.topic_ids)

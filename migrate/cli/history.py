@@ -13,13 +13,13 @@ from migrate.cli.console import reader_has_gone
 from migrate.cli.export import period_of, waited_for
 from migrate.cli.options import filters_of
 from migrate.cli.position_options import refuse_password
-from migrate.cli.wiring import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.inventory.new_file import new_file, refuse_existing
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
+from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, parse_spark_conf
 from migrate.show.commit_history import announced, history_summary, history_table
 from migrate.show.lines import wrapped
 from migrate.spark.background import SparkPurpose, Wishes, background_spark

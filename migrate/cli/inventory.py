@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from migrate.cli.console import Ended, ReaderGone, reader_has_gone
-from migrate.cli.inventory_wiring import InventoryEdges, inventory_edges
+from migrate.cli.inventory_wiring import InventorySession, inventory_session
 from migrate.cli.options import filters_of
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
@@ -58,7 +58,7 @@ def run_list(flow: Flow, progress: LineProgress, show: Print, **options: Any) ->
         problem = "--watch does not go with --records or --idle, which read __consumer_offsets in full for every look."
         raise UsageError(problem, "Omit one of them.")
 
-    def look(edges: InventoryEdges, timer: Timer) -> Inventory:
+    def look(edges: InventorySession, timer: Timer) -> Inventory:
         return inventory_of(
             read_groups(edges.admin, filters, timer, records=edges.records if with_records else None), idle_ms
         )
@@ -105,7 +105,7 @@ def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str]
     pack = packing(options["by"], options["max_groups"])
     folder: Path = options["out_dir"]
     refuse_waves_in(folder)
-    with inventory_edges(flow, progress, options) as edges:
+    with inventory_session(flow, progress, options) as edges:
         read = read_groups(edges.admin, filters, Timer(SystemClock(), progress), with_ends=False)
     moved = groups_to_move(read)
     packed = pack(moved)
@@ -155,12 +155,12 @@ def _look(
     progress: LineProgress,
     show: Print,
     options: Mapping[str, Any],
-    look: Callable[[InventoryEdges, Timer], T],
+    look: Callable[[InventorySession, Timer], T],
     lines: Callable[[T], Iterator[str]],
 ) -> T:
     """Look once, or again and again, and print what was seen; return the last of it."""
     clock = SystemClock()
-    with inventory_edges(flow, progress, options) as edges:
+    with inventory_session(flow, progress, options) as edges:
         if not options["watch"]:
             seen = look(edges, Timer(clock, progress))
         else:

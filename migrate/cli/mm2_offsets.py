@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from migrate.cli.plan_wiring import plan_edges
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.progress import Timer
+from migrate.session.plan import plan_session
 from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
@@ -18,7 +18,7 @@ def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[lis
     if not flow.by_mm2:
         raise UsageError("--replicator any: there is no MM2 whose positions could be shown.", "Omit the option.")
     filters = Filters.from_options(topics=options["topics"], exclude_topics=options["exclude_topics"])
-    with plan_edges(flow, options["source_down"], progress, options) as clusters:
+    with plan_session(flow, options["source_down"], progress, {**options, "no_match": True}) as clusters:
         stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
     if options["form"] == "json":
         lines = list(stores_document(stores, flow))

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from migrate.cli.model_wiring import EdgesOf, edges_of_several_plans
 from migrate.cli.options import resolve_flow, resolve_policies, take_clusters
 from migrate.cli.plan import made_plan, request_of
 from migrate.cli.position_options import PathOrUrl
@@ -27,6 +26,7 @@ from migrate.mm2.yaml_file import yaml_documents
 from migrate.plan.file import refuse_out
 from migrate.plan.totals import totals
 from migrate.progress import LineProgress
+from migrate.session.plan import SessionOf, session_of_several_plans
 from migrate.show.plan_table import verdict
 from migrate.show.several_plans import MadePlan
 from migrate.survey.survey import PlanRequest
@@ -182,7 +182,7 @@ def run_model(path: Path, out_dir: Path, context: click.Context, progress: LineP
     if not flows:
         return [each for each in asked if isinstance(each, MadePlan)]
     made = []
-    with edges_of_several_plans([flow.request.flow for flow in flows], progress, run) as edges_of:
+    with session_of_several_plans([flow.request.flow for flow in flows], progress, run) as edges_of:
         for number, each in enumerate(asked, 1):
             name = each.flow.name if isinstance(each, _Asked) else each.flow
             progress.say(f"flow {number} of {len(asked)}: {name}")
@@ -224,7 +224,7 @@ def _failed(name: str, error: MigrateError) -> MadePlan:
     return MadePlan(name, f"FAILED: {error}", EXIT_FAILED)
 
 
-def _made(asked: _Asked, edges_of: EdgesOf, progress: LineProgress) -> MadePlan:
+def _made(asked: _Asked, edges_of: SessionOf, progress: LineProgress) -> MadePlan:
     name, request = asked.flow.name, asked.request
     try:
         with edges_of(request.flow, request.source_down, asked.options) as clusters:

@@ -9,7 +9,6 @@ from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.export import time_of
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of, limits_of
-from migrate.cli.plan_wiring import plan_edges
 from migrate.cli.position_options import positions_of
 from migrate.clock import SystemClock, iso
 from migrate.errors import UsageError
@@ -18,6 +17,7 @@ from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
 from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.ports import Progress
+from migrate.session.plan import plan_session
 from migrate.survey.names import with_names
 from migrate.survey.policies import CommitsFrom, Policies
 from migrate.survey.survey import Clusters, PlanRequest
@@ -32,7 +32,7 @@ def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **op
     """
     refuse_out(out)
     request = request_of(flow, policies, options)
-    with plan_edges(request.flow, request.source_down, progress, options) as clusters:
+    with plan_session(request.flow, request.source_down, progress, options) as clusters:
         return made_plan(request, clusters, out, progress)
 
 
@@ -81,6 +81,7 @@ def made_plan(request: PlanRequest, clusters: Clusters, out: Path, progress: Pro
     """Read what a plan needs, decide its rows, and write it."""
     clock, request = SystemClock(), with_names(request, clusters)
     survey = take_survey(request, clusters, clock, progress)
+    clusters.end()
     held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
     progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
     plan = plan_of(survey)

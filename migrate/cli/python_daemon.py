@@ -26,7 +26,7 @@ def main() -> None:
     sys.path[:] = without_copies(sys.path)
     from pyspark.daemon import manager
 
-    from migrate.kafka.settings import prepare
+    from migrate.kafka.reader_pair import prepare
 
     with suppress(ImportError):  # the first task says what is missing
         prepare()

@@ -15,7 +15,6 @@ from migrate.apply.undo import groups_restored
 from migrate.cli.export import time_of
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
-from migrate.cli.wiring import apply_edges, endpoints
 from migrate.clock import SystemClock
 from migrate.errors import ClusterError, Refused, UsageError
 from migrate.mm2.flow import Flow
@@ -33,6 +32,7 @@ from migrate.plan.standing import (
     standing_plan,
 )
 from migrate.ports import Progress
+from migrate.session.clusters import apply_session, endpoints
 from migrate.show.mandate import mandate_lines
 from migrate.survey.policies import CommitsFrom, Policies, Rewind, Uncommitted, Untranslatable
 from migrate.survey.renamed import TargetNames, refuse_map_of_other_clusters
@@ -146,7 +146,7 @@ def undo_of_mandate(
     standing: dict[str, Commits] = {}
     if doubts := groups_in_doubt(memory):
         exact = [group for group in doubts if memory.of(group).has_metadata]
-        with apply_edges(flow, progress, bool(exact), options) as edges:
+        with apply_session(flow, progress, bool(exact), options) as edges:
             called = TargetNames(renamed(group_map_of_mandate(plan), doubts))
             admin = edges.exact_admin(edges.target, exact, called)
             progress.step(f"reading {many(len(doubts), 'group')} on {admin.alias}")

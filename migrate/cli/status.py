@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from migrate.cli.console import ReaderGone, reader_has_gone
 from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
-from migrate.cli.wiring import StatusEdges, status_edges
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.match.comparison import Limits
@@ -24,6 +23,7 @@ from migrate.plan.status import Status, status_of
 from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
+from migrate.session.clusters import StatusSession, status_session
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
@@ -73,7 +73,7 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
     clock = SystemClock()
     if options["watch"]:
         asking = Asking(clock)
-        with status_edges(flow, asking, options) as edges, teller.screen():
+        with status_session(flow, asking, options) as edges, teller.screen():
             lookout = Lookout(request, edges, asking, asking, watches=True)
 
             def begin(settle_seconds: float) -> BackgroundLook[Status]:
@@ -84,7 +84,7 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
             except ReaderGone:
                 return EXIT_REFUSED
     else:
-        with status_edges(flow, clock, options) as edges:
+        with status_session(flow, clock, options) as edges:
             status = Lookout(request, edges, progress, clock).look(options["settle"])
     teller.finally_(status)
     return exit_code(status)
@@ -110,7 +110,7 @@ class Lookout:
     """
 
     request: PlanRequest
-    edges: StatusEdges
+    edges: StatusSession
     progress: Progress
     clock: Clock
     watches: bool = False

@@ -10,8 +10,13 @@ from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.model import Failure
 from migrate.ports import Progress
 from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.compacted import persistently
-from migrate.survey.offsets_export import OffsetsPin, past_open_transactions, pin_offsets_topic, refuse_beyond
+from migrate.survey.offsets_export import (
+    OffsetsPin,
+    past_open_transactions,
+    persistently,
+    pin_offsets_topic,
+    refuse_beyond,
+)
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, partition_of
 from migrate.text import bytes_text, many
 

@@ -19,10 +19,11 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from migrate.clock import Backoff, SystemClock
 from migrate.commit_table import CommitTable, has_metadata, without_metadata
@@ -30,9 +31,9 @@ from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.kafka.frames import NOT_EXACT, receive, send
 from migrate.kafka.settings import ClientSettings
-from migrate.model import ClusterFacts, Commits, Failure, GroupState, LogRange, TopicPartition
+from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.ports import Outcomes
-from migrate.survey.cluster import BrokerSettings, JavaAdmin
+from migrate.survey.cluster import BrokerSettings, ClusterAdmin, JavaAdmin
 from migrate.survey.group_facts import AnswerMemory
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.renamed import SAME_NAMES, TargetNames
@@ -46,6 +47,7 @@ LONGEST_PAUSE_SECONDS = 2.0
 ENDING_SECONDS = 5.0
 MISSING = "JAVA_CLIENT_MISSING"
 UNUSABLE = "JAVA_CLIENT_UNUSABLE"
+P = ParamSpec("P")
 V = TypeVar("V")
 # A process that waits for the cluster that is asked first.
 _waiting: "list[_Process]" = []
@@ -79,6 +81,8 @@ class HostedClient:
         self, settings: ClientSettings, deadline_seconds: float = 60.0, concurrency: int = 100, lock: int | None = None
     ) -> None:
         self.deaths = 0
+        # Set once the cluster has answered anything, and at the end.
+        self.has_answered = threading.Event()
         self._name = settings.name
         # What ConfluentAdmin is made with, in its order.
         self._settings = (settings, deadline_seconds, concurrency)
@@ -108,6 +112,7 @@ class HostedClient:
         A thread that outlives its command would go on with a new one, and write without the lock that is free by then.
         """
         self._is_closed = True
+        self.has_answered.set()
         self._drop()
 
     def _drop(self) -> None:
@@ -147,12 +152,26 @@ class HostedClient:
                 self.deaths += isinstance(error, ClientDied)
                 self._drop()
                 raise
+        if kind == "done":
+            self.has_answered.set()
         if kind == "error":
             cause, problem, todo = value
             raise cause(problem, todo)
         if kind == "fault":
             raise RuntimeError(f"in the client process: {value.strip().splitlines()[-1]}\n{value}")
         return value
+
+
+def _asked(method: Callable[Concatenate[Any, P], V]) -> Callable[Concatenate["KafkaCluster", P], V]:
+    """Return the port's method as a question to librdkafka."""
+
+    @wraps(method)
+    def ask(cluster: "KafkaCluster", /, *arguments: P.args, **options: P.kwargs) -> V:
+        # As lists: a view of a dictionary cannot be sent.
+        sendable = (list(value) if isinstance(value, Collection) else value for value in arguments)
+        return cast(V, cluster.client.read(method.__name__, *sendable, **options))
+
+    return ask
 
 
 class ByJava(Enum):
@@ -183,9 +202,12 @@ class KafkaCluster:
         self.alias = settings.alias
         self.client = HostedClient(settings, deadline_seconds, concurrency)
         self._java = java
-        self._exact = exact if isinstance(exact, ByJava) else frozenset(exact)
+        self._exact: ByJava | frozenset[str] = frozenset()
+        if java is not None:
+            self._exact = exact if isinstance(exact, ByJava) else frozenset(exact)
         self._memory = memory
-        self._facts = _GroupFacts(settings, deadline_seconds)
+        # Made when first asked for: what it is made of takes a while to import.
+        self._facts = cache(lambda: _group_facts(settings, deadline_seconds))
         self._names = SAME_NAMES
 
     def named(self, names: TargetNames) -> "KafkaCluster":
@@ -210,20 +232,11 @@ class KafkaCluster:
         other.__dict__.update(self.__dict__, **changes)
         return other
 
-    def facts(self) -> ClusterFacts:
-        """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
-        facts: ClusterFacts = self.client.read("facts")
-        return facts
-
-    def topics(self) -> Mapping[str, int]:
-        """Return partition counts by topic name."""
-        topics: Mapping[str, int] = self.client.read("topics")
-        return topics
-
-    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        """Return topic ids as Kafka prints them."""
-        ids: Mapping[str, str] = self.client.read("topic_ids", list(topics))
-        return ids
+    facts = _asked(ClusterAdmin.facts)
+    topics = _asked(ClusterAdmin.topics)
+    topic_ids = _asked(ClusterAdmin.topic_ids)
+    log_ranges = _asked(ClusterAdmin.log_ranges)
+    high_watermarks = _asked(ClusterAdmin.high_watermarks)
 
     def groups(self) -> frozenset[str]:
         """List consumer groups. One that has the old name of a renamed group is not in the list: it is not that one."""
@@ -237,53 +250,33 @@ class KafkaCluster:
         """Describe each group with its members."""
         return self._names.to_source(self.client.read("described_groups", self._names.asked(groups)))
 
-    def log_ranges(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange | Failure]:
-        """Return log start and last stable offset."""
-        ranges: Mapping[TopicPartition, LogRange | Failure] = self.client.read("log_ranges", list(partitions))
-        return ranges
-
-    def high_watermarks(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
-        """Return the end that a read_uncommitted reader sees of each log."""
-        ends: Mapping[TopicPartition, int | Failure] = self.client.read("high_watermarks", list(partitions))
-        return ends
-
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
         """Return all committed offsets of each group, those that Java reads with metadata as it is stored.
 
         Of another group's metadata only that there is some is told, where there is Java: what librdkafka reads may go
         on into memory of ours, and would end up in a journal.
         """
-        asked = self._names.asked(groups)
-        if self._java is None:
-            answers = self._usual_commits(asked, require_stable)
-        elif self._exact is ByJava.EVERY:
-            answers = dict(self._java.commits(asked, require_stable)) if asked else {}
-        elif self._exact is ByJava.CARRYING:
-            answers = self._usual_commits(asked, require_stable)
-            carrying = [group for group, answer in answers.items() if _carries(answer)]
-            answers |= self._exact_commits(carrying, require_stable, answers)
-        else:
-            exact = [group for group in asked if group in self._exact]
-            others = self._usual_commits([group for group in asked if group not in self._exact], require_stable)
-            answers = {group: _without_content(answer) for group, answer in others.items()}
-            answers |= self._exact_commits(exact, require_stable, None)
+        asked, exact = self._names.asked(groups), self._exact
+        by_java = asked if exact is ByJava.EVERY else [] if exact is ByJava.CARRYING else exact.intersection(asked)
+        usual = [group for group in asked if group not in by_java] if by_java else asked
+        answers: dict[str, Commits | Failure] = {}
+        if usual:
+            answers |= self.client.read("commits", usual, require_stable)
+        if self._java is not None:
+            if exact is ByJava.CARRYING:
+                by_java = [group for group, answer in answers.items() if _carries(answer)]
+            answers = {group: _without_content(answer) for group, answer in answers.items()}
+            answers |= self._exact_commits([group for group in asked if group in by_java], require_stable)
         return self._names.to_source(answers)
 
-    def _usual_commits(self, groups: Collection[str], require_stable: bool) -> dict[str, Commits | Failure]:
-        return dict(self.client.read("commits", list(groups), require_stable)) if groups else {}
-
-    def _exact_commits(
-        self, groups: Collection[str], require_stable: bool, usual: Mapping[str, Commits | Failure] | None
-    ) -> Mapping[str, Commits | Failure]:
-        """Ask Java; where it cannot be used, return what is `usual` without metadata, or why where that is None."""
-        if not groups or self._java is None:
-            return {}
+    def _exact_commits(self, groups: Sequence[str], require_stable: bool) -> Mapping[str, Commits | Failure]:
+        """Ask Java; where it cannot be used, nothing is told beyond what is known already, or why not."""
         try:
-            return self._java.commits(groups, require_stable)
+            return self._java.commits(groups, require_stable) if groups and self._java else {}
         except MigrateError as error:
-            if usual is not None:
-                return {group: _without_content(usual[group]) for group in groups}
-            if not isinstance(error, EnvironmentLacks):
+            if self._exact is ByJava.CARRYING:
+                return {}
+            if self._exact is ByJava.EVERY or not isinstance(error, EnvironmentLacks):
                 raise
             return dict.fromkeys(groups, failure_of(error))
 
@@ -343,7 +336,7 @@ class KafkaCluster:
 
     def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
         """Return what a listing of all kinds tells of groups."""
-        return self._by_name(self._facts.made().told_groups())
+        return self._by_name(self._facts().told_groups())
 
     def group_records(
         self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
@@ -362,31 +355,20 @@ class KafkaCluster:
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Return the newest timestamp in a topic of one partition; never from memory."""
-        return self._facts.made().newest_record_ms(topic)
+        return self._facts().newest_record_ms(topic)
 
     def _told(self, what: str, about: Collection[str], ask: "Callable[[ConfluentGroupFacts], V]") -> V:
-        facts = self._facts.made()
+        facts = self._facts()
         return ask(facts) if self._memory is None else self._memory.told(what, about, lambda: ask(facts))
 
     def _by_name(self, answer: Mapping[str, V] | Failure) -> Mapping[str, V] | Failure:
         return answer if isinstance(answer, Failure) else self._names.to_source(answer)
 
 
-class _GroupFacts:
-    """What asks for group facts, made when first asked for: what it is made of takes a while to import."""
+def _group_facts(settings: ClientSettings, deadline_seconds: float) -> "ConfluentGroupFacts":
+    from migrate.kafka.group_facts import ConfluentGroupFacts
 
-    def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
-        self._settings = (settings, deadline_seconds)
-        self._one_thread = threading.Lock()
-        self._made: ConfluentGroupFacts | None = None
-
-    def made(self) -> "ConfluentGroupFacts":
-        with self._one_thread:
-            if self._made is None:
-                from migrate.kafka.group_facts import ConfluentGroupFacts
-
-                self._made = ConfluentGroupFacts(*self._settings)
-            return self._made
+    return ConfluentGroupFacts(settings, deadline_seconds)
 
 
 def failure_of(error: MigrateError) -> Failure:

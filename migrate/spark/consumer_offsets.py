@@ -22,8 +22,7 @@ from migrate.spark.session import with_newer_sources
 from migrate.spark.session_settings import SQL_SETTINGS, UNCOMPILED
 from migrate.survey import offsets_export as export
 from migrate.survey import offsets_wire as wire
-from migrate.survey.compacted import ATTEMPTS
-from migrate.survey.offsets_export import Exported, ExportKinds, ExportRequest, OffsetsPin
+from migrate.survey.offsets_export import ATTEMPTS, Exported, ExportKinds, ExportRequest, OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP, partition_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
 from migrate.spark.dataframes import into_spark, out_of_spark
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import reading_topic
-from migrate.survey.compacted import CompactedMeanwhileError
-from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_export import CompactedMeanwhileError, OffsetsPin
 from migrate.survey.offsets_topic import (
     OFFSETS_TOPIC,
     PACE_COMMITS,

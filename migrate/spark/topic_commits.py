@@ -15,15 +15,13 @@ from migrate.spark.background import Session
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.scanner import as_bytes, reading_topic
-from migrate.survey.compacted import CompactedMeanwhileError
-from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_export import CompactedMeanwhileError, OffsetsPin, TopicCommits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.topic_commits import (
     GONE,
     NewestOf,
     NewestOfTopic,
     NewestRecord,
-    TopicCommits,
     commits_of,
     newest_records,
 )

@@ -3,17 +3,18 @@
 Every record that was read is counted once: as written, or as left out for one reason.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from migrate.clock import Backoff, Clock
 from migrate.errors import ClusterError, Refused
-from migrate.model import Failure, LogRange, TopicPartition
+from migrate.model import Commits, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters, is_one_name, name_of
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, partition_of
 from migrate.text import bytes_text
 
 # About what is fetched of a record, headers of batches included: key and value of ordinary names, in a small batch.
@@ -24,6 +25,9 @@ PASSES = 2
 PATIENCE_SECONDS = 5.0
 _PAUSE_SECONDS = (0.1, 1.0)
 T = TypeVar("T", LogRange, int)
+V = TypeVar("V")
+# How often a topic is read that is compacted while it is read.
+ATTEMPTS = 3
 
 # Why a record is not written. Filters have names of their own, and what is not decoded its label.
 SUPERSEDED = "superseded"
@@ -192,3 +196,55 @@ def _told(admin: ClusterAdmin, place: TopicPartition, answer: T | Failure) -> T:
             f"Check that the partition has a leader, and that the principal may READ {OFFSETS_TOPIC}.",
         )
     return answer
+
+
+@dataclass(frozen=True)
+class TopicCommits:
+    """What the pinned offsets topic says of commits, group by group.
+
+    `undecodable` names by group the partitions whose newest record cannot be decoded, each with why; the record before
+    it is never passed off as the newest. `undecodable_keys` counts keys of commits that cannot be decoded: whose they
+    are is not known. Where an earlier time was asked for, `then` are the commits of then, `gone` the places whose
+    records are all of later (compaction may have taken an earlier one), and `none_then` those that had no commit then.
+    `then_made_on` are the topics that commits of then were made on, by group, as far as their records say.
+    `without_offset` are the partitions whose newest commit is -1.
+    """
+
+    commits: Mapping[str, Commits]
+    undecodable: Mapping[str, Mapping[TopicPartition, str]] = field(default_factory=dict)
+    undecodable_keys: int = 0
+    then: Mapping[str, Commits] = field(default_factory=dict)
+    gone: frozenset[GroupPartition] = frozenset()
+    none_then: frozenset[GroupPartition] = frozenset()
+    then_made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] = field(default_factory=dict)
+    without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+
+
+class OffsetsTopicReader(Protocol):
+    """Reads the commits of a pinned offsets topic."""
+
+    def commits(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
+        """Return the newest commits of all groups in the pinned ranges; with those of an earlier time, if asked for.
+
+        That time, in ms since 1970, is the brokers': a record of that moment is later.
+        Raises `ClusterError` if the topic cannot be read to its pinned end, `CompactedMeanwhileError` among them.
+        """
+
+
+class CompactedMeanwhileError(ClusterError):
+    """Raised where records of a topic were compacted away between two passes over it.
+
+    Not to be read again up to the same ends: what was taken away has given place to a record beyond them, and such a
+    key would be missing without a word.
+    """
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"{topic} was compacted while it was read.", "Run the command again.")
+
+
+def persistently(read: Callable[[], V]) -> V:
+    """Read anew, each time up to later ends, while the topic is compacted in between; the last failure is told."""
+    for _ in range(ATTEMPTS - 1):
+        with suppress(CompactedMeanwhileError):
+            return read()
+    return read()

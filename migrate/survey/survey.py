@@ -1,9 +1,10 @@
 """What `plan` asks for and what it read: the values between the clusters and the plan."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from migrate.commit_table import GroupCommits
 from migrate.match.comparison import Comparison, Limits, RecordComparer
@@ -29,16 +30,13 @@ from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_export import OffsetsPin, OffsetsTopicReader
 from migrate.survey.offsets_topic import CommitTopic
 from migrate.survey.policies import Policies
 from migrate.survey.positions import HeldPositions, PositionReader, PositionsAsked
 from migrate.survey.producers import Growth
 from migrate.survey.renamed import TargetNames
 from migrate.survey.source_memory import SourceMemory
-
-if TYPE_CHECKING:
-    from migrate.survey.topic_commits import OffsetsTopicReader
 
 States = Mapping[str, GroupState | Failure]
 T = TypeVar("T")
@@ -71,20 +69,17 @@ class PlanRequest:
     group_map: NameMap = NameMap()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Clusters:
-    """The edges that `plan` reads through. `source` is None while the source is down.
+    """What a survey is taken through: both clusters, MM2's topics, and what reads records. It owns none of them.
 
-    `comparer` is None where no records are to be compared, `worker` where no Connect worker is known.
-    `looks_for_hidden` is True where clusters are asked which topics they do not show us.
-    `offsets_topic` reads the source's commits from its offsets topic; None where coordinators are asked for them.
-    `held_positions` reads positions outside Kafka; None where none are asked for.
+    `source` is None while the source is down, `comparer` where no records are to be compared, `worker` where no Connect
+    worker is known. `starts_late` is True where clients are still starting: they are waited for by themselves, or their
+    start would be taken for the time that reading takes. `looks_for_hidden` is True where clusters are asked which
+    topics they do not show us. `offsets_topic` reads the source's commits from its offsets topic; None where
+    coordinators are asked for them. `held_positions` reads positions outside Kafka; None where none are asked for.
     `memory` has what an earlier plan of the same run has read of the source; None where the run makes one plan.
-    `begin` is called once both clusters have answered, by a plan: what takes long to start may ask them then how much
-    there is to read. `commits_ready` returns once it can read commits, `records_ready` once it can read records;
-    `records_read` is called after the last record was read, and positions a second time, `all_read` after everything
-    was read. None where nothing takes long.
-    `target_names` are those that the target's edges put in place of the source's (`named`).
+    `target_names` are those that the target is asked by in place of the source's (`named`).
     """
 
     source: ClusterAdmin | None
@@ -92,20 +87,30 @@ class Clusters:
     mirror: MirrorReader
     comparer: RecordComparer | None = None
     worker: WorkerReader | None = None
+    starts_late: bool = False
     looks_for_hidden: bool = False
-    offsets_topic: "OffsetsTopicReader | None" = None
+    offsets_topic: OffsetsTopicReader | None = None
     held_positions: PositionReader | None = None
     memory: SourceMemory | None = None
-    begin: Callable[[], None] | None = None
-    commits_ready: Callable[[], object] | None = None
-    records_ready: Callable[[], object] | None = None
-    records_read: Callable[[], None] | None = None
-    all_read: Callable[[], None] | None = None
     target_names: TargetNames = TargetNames()
 
+    def wait_for_commits(self) -> None:
+        """Return once commits can be read."""
+
+    def wait_for_records(self) -> None:
+        """Return once records can be read."""
+
+    def end_records(self) -> None:
+        """End what reads records, and positions outside Kafka: nobody reads any more of them."""
+
+    def end(self) -> None:
+        """End what takes long to end: a survey was taken, and nothing more is asked for it."""
+
     def named(self, names: TargetNames) -> "Clusters":
-        """Return the same edges, with the target asked by the source's names of groups."""
-        return replace(self, target=self.target.named(names), target_names=names)
+        """Return the same, with the target asked by the source's names of groups."""
+        other = copy(self)
+        other.target, other.target_names = self.target.named(names), names
+        return other
 
     def source_topic_ids(self, topics: Iterable[str], wanted: Collection[str]) -> Mapping[str, str]:
         """Return the ids of those `wanted` of all the source's `topics`, as old as the commits that are remembered."""
@@ -113,11 +118,6 @@ class Clusters:
         return (
             self.source.topic_ids(wanted) if self.memory is None else self.memory.topic_ids(self.source, topics, wanted)
         )
-
-    def say_records_read(self) -> None:
-        """Call `records_read`, where there is one."""
-        if self.records_read is not None:
-            self.records_read()
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,17 @@ from migrate.survey.commits import from_checkpoints, from_source, read_after, re
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.copy_ends import newest_syncs, read_copy_ends, uncompared
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.groups import Records, commit_records_ahead, commits_that_moved, read_group_facts, read_kinds
+from migrate.survey.groups import (
+    Records,
+    both_looks,
+    commit_records_ahead,
+    commits_that_moved,
+    describe,
+    facts_of_source,
+    list_again,
+    read_group_facts,
+    read_kinds,
+)
 from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
 from migrate.survey.positions import HeldPositions
@@ -62,7 +72,6 @@ from migrate.survey.survey import (
     window_questions,
 )
 from migrate.survey.topic_commits import from_offsets_topic, with_missing
-from migrate.survey.two_looks import both_looks, describe, facts_of_source, list_again
 from migrate.text import many
 
 
@@ -130,7 +139,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     mm2, comparison, copy_ends = _read_records(by, first, pinned)
     # What reads positions a second time needs it still.
     if not request.positions:
-        clusters.say_records_read()
+        clusters.end_records()
     hosted = hosted_ahead(clusters)
     source, target, group_facts = first.source, first.target, GroupFacts()
     growth: Mapping[TopicPartition, Growth | Failure] = {}
@@ -143,10 +152,8 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
     held = look_again(pinned.held, request, clusters, by.timer)
     if request.positions:
-        clusters.say_records_read()
+        clusters.end_records()
     source, target = with_hidden(clusters, source, target, hosted, by.timer)
-    if clusters.all_read is not None:
-        clusters.all_read()
     timings = dict(by.timer.timings)
     topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.partitions()}
     return Survey(
@@ -189,13 +196,10 @@ def _first_look(by: _Surveyor) -> tuple[_Surveyor, _FirstLook]:
         on_source = ClusterSurvey(source_facts, timer.run("topics", f"listing topics of {source.alias}", source.topics))
     refuse_map_of_other_clusters(by.request.group_map, (on_source.facts.cluster_id, facts.cluster_id))
     topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
-    if by.clusters.begin is not None:
-        timer.run("spark", "asking how long MM2's topics are", by.clusters.begin)
     on_target = ClusterSurvey(facts, topics, timer.run("groups", f"listing groups on {target.alias}", target.groups))
     target_listed_at = source_listed_at = by.now()
-    # By themselves, or they would be taken for the time that reading takes.
-    if by.clusters.commits_ready is not None:
-        timer.run("spark", "starting Spark", by.clusters.commits_ready)
+    if by.clusters.starts_late:
+        timer.run("spark", "starting Spark", by.clusters.wait_for_commits)
     checkpoints = None
     if source is None:
         _wait_for_records(by)
@@ -240,8 +244,8 @@ def _listed_on_target_only(by: _Surveyor, on_target: ClusterSurvey, groups: Coll
 
 
 def _wait_for_records(by: _Surveyor) -> None:
-    if by.clusters.records_ready is not None:
-        by.timer.run("spark", "waiting for Spark", by.clusters.records_ready)
+    if by.clusters.starts_late:
+        by.timer.run("spark", "waiting for Spark", by.clusters.wait_for_records)
 
 
 def _positions_ahead(

@@ -14,17 +14,16 @@ from functools import cache, lru_cache, partial
 from itertools import chain
 from struct import Struct
 from sys import intern
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError, Refused
-from migrate.model import Commit, Commits, GroupPartition, TopicPartition, partitions_of
+from migrate.model import Commit, GroupPartition, TopicPartition, partitions_of
 from migrate.progress import Timer
 from migrate.survey import offsets_wire as wire
 from migrate.survey.commits import within_filters
-from migrate.survey.compacted import persistently
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic
+from migrate.survey.offsets_export import OffsetsPin, TopicCommits, named_groups, persistently, pin_offsets_topic
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, partition_of
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE
 from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, TopicWitness
@@ -35,28 +34,6 @@ NO_EPOCH = -1
 GONE = "-"
 _INT32 = Struct(">i")
 BY_ADMIN = "Or ask the groups' coordinators instead: --commits-from admin."
-
-
-@dataclass(frozen=True)
-class TopicCommits:
-    """What the pinned offsets topic says of commits, group by group.
-
-    `undecodable` names by group the partitions whose newest record cannot be decoded, each with why; the record before
-    it is never passed off as the newest. `undecodable_keys` counts keys of commits that cannot be decoded: whose they
-    are is not known. Where an earlier time was asked for, `then` are the commits of then, `gone` the places whose
-    records are all of later (compaction may have taken an earlier one), and `none_then` those that had no commit then.
-    `then_made_on` are the topics that commits of then were made on, by group, as far as their records say.
-    `without_offset` are the partitions whose newest commit is -1.
-    """
-
-    commits: Mapping[str, Commits]
-    undecodable: Mapping[str, Mapping[TopicPartition, str]] = field(default_factory=dict)
-    undecodable_keys: int = 0
-    then: Mapping[str, Commits] = field(default_factory=dict)
-    gone: frozenset[GroupPartition] = frozenset()
-    none_then: frozenset[GroupPartition] = frozenset()
-    then_made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] = field(default_factory=dict)
-    without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
 
 
 class NewestOf(IntEnum):
@@ -272,17 +249,6 @@ class _OfGroup:
         )
 
 
-class OffsetsTopicReader(Protocol):
-    """Reads the commits of a pinned offsets topic."""
-
-    def commits(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
-        """Return the newest commits of all groups in the pinned ranges; with those of an earlier time, if asked for.
-
-        That time, in ms since 1970, is the brokers': a record of that moment is later.
-        Raises `ClusterError` if the topic cannot be read to its pinned end, `CompactedMeanwhileError` among them.
-        """
-
-
 def from_offsets_topic(
     clusters: Clusters, listed: frozenset[str], request: PlanRequest, timer: Timer
 ) -> SelectedCommits:
@@ -294,8 +260,8 @@ def from_offsets_topic(
     """
     source, reader = clusters.source, clusters.offsets_topic
     assert source is not None and reader is not None
-    if clusters.records_ready is not None:
-        timer.run("spark", "waiting for Spark", clusters.records_ready)
+    if clusters.starts_late:
+        timer.run("spark", "waiting for Spark", clusters.wait_for_records)
     filters, alias = request.filters, source.alias
 
     fetched_bytes = 0

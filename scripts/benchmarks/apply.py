@@ -27,7 +27,6 @@ from migrate.apply.journal import Journal
 from migrate.apply.read_back import read_commits
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import GroupWriter
-from migrate.cli.wiring import Endpoint
 from migrate.clock import SystemClock
 from migrate.kafka.admin import NOT_EMPTY
 from migrate.mm2.flow import Cluster as FlowCluster
@@ -36,6 +35,7 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.progress import BATCH, batches
+from migrate.session.clusters import Endpoint
 from scripts.benchmarks.bare import (
     COORDINATORS_ASKED,
     DEADLINE_SECONDS,

@@ -20,10 +20,9 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.cli.wiring import DAEMON, endpoints
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
+from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.record_reader import Reach
-from migrate.kafka.settings import KafkaReaders
 from migrate.match.comparison import Limits, Listener
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
@@ -33,6 +32,7 @@ from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import LogRange, Side, TopicPartition
+from migrate.session.clusters import DAEMON, endpoints
 from migrate.spark.background import Session, Wishes, background_spark
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.mm2_topics import SparkMirrorReader

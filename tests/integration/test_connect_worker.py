@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from migrate.cli.options import resolve_flow
-from migrate.cli.wiring import mm2_worker_of
+from migrate.session.clusters import mm2_worker_of
 from tests.facts import facts, options
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, Partition, commit, create_topic

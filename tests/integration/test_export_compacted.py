@@ -19,8 +19,13 @@ from migrate.spark.consumer_offsets import ATTEMPTS, ChosenRecords, export_offse
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.spark.session import spark_session, stop_session
 from migrate.spark.topic_commits import newest_commits
-from migrate.survey.compacted import CompactedMeanwhileError
-from migrate.survey.offsets_export import Exported, ExportRequest, OffsetsPin, pin_offsets_topic
+from migrate.survey.offsets_export import (
+    CompactedMeanwhileError,
+    Exported,
+    ExportRequest,
+    OffsetsPin,
+    pin_offsets_topic,
+)
 from tests.integration.clusters import CALL_SECONDS, READ_SECONDS, by_place, commit, commits_on, create_topic
 from tests.integration.exportscene import Line
 from tests.lab.cluster import Cluster

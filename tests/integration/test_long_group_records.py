@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from migrate.cli.inventory_wiring import InventoryEdges, inventory_edges
+from migrate.cli.inventory_wiring import InventorySession, inventory_session
 from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
@@ -34,7 +34,7 @@ GROUPS = {
 
 
 @pytest.fixture(scope="module")
-def edges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InventoryEdges]:
+def edges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InventorySession]:
     """Groups of all kinds, commits in steps, set back, deleted and behind an open transaction; and our ways to them."""
     folder = tmp_path_factory.mktemp("long-records")
     cluster = Cluster("long", folder / "kafka")
@@ -55,7 +55,7 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InventoryEdges]:
             pass
         commit(bootstrap, {"kip-848": {("t", 0): 1}})
         in_transaction(bootstrap, "open", stack)
-        with inventory_edges(flow_on(bootstrap), NoProgress(), OPTIONS) as made:
+        with inventory_session(flow_on(bootstrap), NoProgress(), OPTIONS) as made:
             yield made
 
 
@@ -68,7 +68,7 @@ def flow_on(bootstrap: str) -> Flow:
 
 
 @pytest.mark.long
-def test_spark_tells_of_every_group_what_a_plain_consumer_tells(edges: InventoryEdges) -> None:
+def test_spark_tells_of_every_group_what_a_plain_consumer_tells(edges: InventorySession) -> None:
     by_length = edges.records
     assert isinstance(by_length, RecordsOfAnyLength)
     groups = [*GROUPS, "absent"]

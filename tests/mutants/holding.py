@@ -146,8 +146,8 @@ HOLDING = (
         "spark-ended-before-positions-are-read-again",
         "Spark is not ended before positions are read a second time, which it may be needed for.",
         "migrate/survey/take.py",
-        "    if not request.positions:\n        clusters.say_records_read()\n",
-        "    clusters.say_records_read()\n",
+        "    if not request.positions:\n        clusters.end_records()\n",
+        "    clusters.end_records()\n",
         ("tests/unit/plan/test_build.py",),
     ),
     Mutant(

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.kafka.settings import ClientSettings, KafkaReaders
+from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.settings import ClientSettings
 from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.protocol import Work
 from migrate.mm2.wire import SyncRecord

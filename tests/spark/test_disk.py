@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import EnvironmentLacks
-from migrate.kafka.settings import ClientSettings, KafkaReaders
+from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Side, TopicPartition
 from migrate.spark.comparer import SparkComparer
 from migrate.spark.jars import cache_folder

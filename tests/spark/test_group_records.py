@@ -7,7 +7,7 @@ import pytest
 from migrate.model import LogRange
 from migrate.spark.consumer_offsets import offsets_session
 from migrate.spark.group_records import records_in
-from migrate.survey.compacted import CompactedMeanwhileError
+from migrate.survey.offsets_export import CompactedMeanwhileError
 from migrate.survey.offsets_topic import PACE_COMMITS, PACE_PARTITIONS, logs_of, partition_of, records_of
 from migrate.survey.offsets_wire import CommitValue, GroupValue
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value

@@ -172,7 +172,7 @@ def test_a_spark_that_a_notebook_or_a_platform_has_started_goes_on_when_a_comman
 
 
 ELSEWHERE = """
-from migrate.cli.wiring import DAEMON
+from migrate.session.clusters import DAEMON
 from migrate.spark.session import Start, spark_session, stop_session
 from migrate.text import many
 def said(number):

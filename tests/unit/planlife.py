@@ -156,7 +156,7 @@ class Life:
                 return self.result
 
             patch.setattr(commands, "apply_plan", observed)
-            patch.setattr(commands, "apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(on_target)))
+            patch.setattr(commands, "apply_session", lambda *arguments: nullcontext(FakeApplyEdges(on_target)))
             patch.setattr(commands, "get_ready", lambda: None)
             patch.setattr(commands, "SystemClock", lambda: self.clock)
             patch.setattr("migrate.apply.journal.os", self.disk)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "migrate"
-# A wing imports itself and what stands before it. Only the last plugs the two adapters in, and nothing imports it.
-WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply", "show", "cli")
+# A wing imports itself and what stands before it. `session` plugs the adapters in.
+WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply", "show", "session", "cli")
 ADAPTERS = ("kafka", "spark", "holders")
 HALL = {
     "__init__", "__main__", "clock", "commit_table", "described_group", "errors", "model", "ports", "progress",
     "row_table", "text", "whole_file", "write_outcome",
 }  # fmt: skip
+# Modules of `cli` that read or examine by Spark or Kafka themselves, beside what a session gives them.
+BY_THEMSELVES = {"doctor", "export", "export_sinks", "history", "position_options", "python_daemon"}
 # What adapters implement, or run in their tasks.
 BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "random", "socket", "subprocess"}
@@ -83,7 +85,7 @@ def allowed(where: str) -> set[str]:
     below = set(WINGS[: WINGS.index(where) + 1])
     if where == "apply":  # what writes knows nothing of what only looks
         below.remove("inventory")
-    return below | set(ADAPTERS) if where == "cli" else below
+    return below | set(ADAPTERS) if where in ("session", "cli") else below
 
 
 def test_a_module_imports_its_own_wing_and_those_below_it() -> None:
@@ -94,6 +96,15 @@ def test_a_module_imports_its_own_wing_and_those_below_it() -> None:
             offenders.append(f"{place(path)} lies in no wing")
         elif path.name != "__main__.py" and (above := wings_imported(path) - allowed(where)):
             offenders.append(f"{place(path)} imports from {', '.join(sorted(above))}")
+    assert not offenders, "\n".join(offenders)
+
+
+def test_only_the_session_makes_clients_and_sparks_but_for_what_reads_by_them_itself() -> None:
+    offenders = [
+        place(path)
+        for path in modules(PACKAGE)
+        if wing_of(path) == "cli" and path.stem not in BY_THEMSELVES and wings_imported(path) & set(ADAPTERS)
+    ]
     assert not offenders, "\n".join(offenders)
 
 

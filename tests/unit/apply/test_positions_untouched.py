@@ -28,7 +28,7 @@ def applied(tmp_path, monkeypatch):
         )
         target, source = clusters_of(plan)
         edges = FakeApplyEdges(target, source)
-        monkeypatch.setattr("migrate.cli.apply.apply_edges", lambda *arguments: nullcontext(edges))
+        monkeypatch.setattr("migrate.cli.apply.apply_session", lambda *arguments: nullcontext(edges))
         monkeypatch.setattr("migrate.cli.apply.get_ready", lambda: None)
         write_plan(plan, tmp_path / "c.plan")
         cluster = clusters(tmp_path)

@@ -48,7 +48,7 @@ class Night:
         self.target.ids = dict(self.plan.header.target_topic_ids)
         self.target.commit("g-eu", "A.orders", 0, 10)
         self.target.commit("g", "A.orders", 0, 77)
-        monkeypatch.setattr(commands, "apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(self.target)))
+        monkeypatch.setattr(commands, "apply_session", lambda *arguments: nullcontext(FakeApplyEdges(self.target)))
         monkeypatch.setattr(commands, "get_ready", lambda: None)
         monkeypatch.setattr(commands, "SystemClock", FakeClock)
 

@@ -99,7 +99,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     target = FakeCluster(ids={"A.orders": "id-1", "A.bills": "id-2"})
     for group in GROUPS:
         target.commit(group, "A.orders", 0, PRIOR)
-    monkeypatch.setattr("migrate.cli.apply.apply_edges", lambda *arguments: nullcontext(FakeApplyEdges(target)))
+    monkeypatch.setattr("migrate.cli.apply.apply_session", lambda *arguments: nullcontext(FakeApplyEdges(target)))
     monkeypatch.setattr("migrate.cli.apply.get_ready", lambda: None)
     return Night(tmp_path, target)
 

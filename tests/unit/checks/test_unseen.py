@@ -7,11 +7,11 @@ import pytest
 
 from migrate.checks.rights_check import Health
 from migrate.cli import doctor
-from migrate.cli.wiring import Endpoint
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, OffsetSync, Scope, Side, TopicPartition
 from migrate.plan.build import plan_of
+from migrate.session.clusters import Endpoint
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.connect_topics import ConnectTopic, Purpose
 from migrate.survey.filters import Filters

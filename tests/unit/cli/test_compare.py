@@ -8,9 +8,9 @@ from io import StringIO
 import pytest
 
 from migrate.cli import compare
-from migrate.cli.plan_wiring import CompareEdges
 from migrate.match.protocol import Matched, Why
 from migrate.mm2.config_file import client_flow
+from migrate.session.plan import CompareSession
 from migrate.survey.survey import Clusters
 from tests.fakes import FakeComparer, NoProgress
 from tests.unit.commands import clusters as cluster_words
@@ -38,11 +38,11 @@ def target(monkeypatch):
     def edges(flow, clock, progress, options):
         comparer = None if options["no_match"] else FakeComparer({("u", 0, 100): Matched(100, Why.PROVEN, 0)})
         clusters = Clusters(source, target, mirror, comparer)
-        yield CompareEdges(
+        yield CompareSession(
             clusters, None if options["no_match"] else ThirdsLog(), lambda: 7 if options["no_match"] else 0
         )
 
-    monkeypatch.setattr(compare, "compare_edges", edges)
+    monkeypatch.setattr(compare, "compare_session", edges)
     return target
 
 

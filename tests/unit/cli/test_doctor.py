@@ -8,9 +8,9 @@ import pytest
 from migrate.checks.rights import Seen
 from migrate.checks.rights_check import Examined, Health
 from migrate.cli import doctor
-from migrate.cli.wiring import Endpoint
 from migrate.errors import ClusterError, MigrateError, UsageError
 from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.session.clusters import Endpoint
 from tests.facts import options as cluster_options
 from tests.fakes import FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world

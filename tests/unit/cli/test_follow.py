@@ -38,15 +38,15 @@ class Night:
             return SimpleNamespace(alias=of.alias, facts=of.facts, close=lambda: None)
 
         sides = [SimpleNamespace(admin=lambda of=of: admin(of)) for of in (scene.source, scene.target)]
-        patch.setattr("migrate.cli.follow_wiring.follow_edges", edges)
+        patch.setattr("migrate.cli.follow_wiring.follow_session", edges)
         patch.setattr(standing_module, "endpoints", lambda flow, deadline: sides)
         for module in (follow_module, standing_module, apply_module):
             patch.setattr(module, "SystemClock", lambda: scene.clock)
         for module in (apply_module, standing_module):
-            patch.setattr(module, "apply_edges", self.apply_edges)
+            patch.setattr(module, "apply_session", self.apply_session)
 
     @contextmanager
-    def apply_edges(self, *arguments):
+    def apply_session(self, *arguments):
         yield FakeApplyEdges(self.scene.target, self.scene.source)
 
     def plan(self, *options, until=None):

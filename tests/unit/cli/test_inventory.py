@@ -13,7 +13,7 @@ import pytest
 
 from migrate.cli import inventory
 from migrate.cli.console import Ended, print_lines
-from migrate.cli.inventory_wiring import InventoryEdges
+from migrate.cli.inventory_wiring import InventorySession
 from migrate.errors import UsageError
 from migrate.inventory.watch import Glance
 from migrate.plan.watch import Sight, Waiting
@@ -35,9 +35,9 @@ def cluster(monkeypatch):
 
     @contextmanager
     def edges(flow, progress, options):
-        yield InventoryEdges(made, partial(made.group_records, with_gaps=True))
+        yield InventorySession(made, partial(made.group_records, with_gaps=True))
 
-    monkeypatch.setattr(inventory, "inventory_edges", edges)
+    monkeypatch.setattr(inventory, "inventory_session", edges)
     return made
 
 

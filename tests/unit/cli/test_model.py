@@ -48,7 +48,7 @@ def clusters(monkeypatch):
         source, target, mirror = world()
         yield Clusters(source, target, mirror)
 
-    monkeypatch.setattr(command, "edges_of_several_plans", lambda *_: nullcontext(edges))
+    monkeypatch.setattr(command, "session_of_several_plans", lambda *_: nullcontext(edges))
     return asked
 
 

@@ -28,7 +28,7 @@ def flows(monkeypatch):
     source, target, mirror = world()
     asked = []
     clusters = Clusters(source, target, mirror)
-    monkeypatch.setattr(command, "plan_edges", lambda flow, *_: asked.append(flow) or nullcontext(clusters))
+    monkeypatch.setattr(command, "plan_session", lambda flow, *_: asked.append(flow) or nullcontext(clusters))
     monkeypatch.setattr(command, "SystemClock", FakeClock)
     return asked
 
@@ -52,7 +52,7 @@ def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
         yield Clusters(source, target, mirror)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "plan_edges", slow_to_end)
+    monkeypatch.setattr(command, "plan_session", slow_to_end)
     with pytest.raises(KeyboardInterrupt):
         made(tmp_path / "c.plan")
     assert read_plan(tmp_path / "c.plan").rows

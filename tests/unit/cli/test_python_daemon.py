@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyspark
 
-from migrate.cli import wiring
 from migrate.cli.python_daemon import without_copies
+from migrate.session import clusters
 
 SITE = str(Path(pyspark.__file__).parents[1])
 LIB = f"{SITE}/pyspark/python/lib"
@@ -33,4 +33,4 @@ def test_a_path_without_pyspark_s_copy_keeps_its_zips():
 
 
 def test_spark_is_told_a_module_that_there_is():
-    assert callable(importlib.import_module(wiring.DAEMON).main)
+    assert callable(importlib.import_module(clusters.DAEMON).main)

@@ -24,7 +24,7 @@ def scene(tmp_path, monkeypatch):
         scene.asked.append(needs_java)
         yield FakeApplyEdges(scene.target)
 
-    monkeypatch.setattr(standing_module, "apply_edges", edges)
+    monkeypatch.setattr(standing_module, "apply_session", edges)
     scene.look()
     return scene
 
@@ -60,7 +60,7 @@ def test_of_a_renamed_group_the_new_name_is_asked(tmp_path, monkeypatch):
     def edges(*_):
         yield FakeApplyEdges(scene.target)
 
-    monkeypatch.setattr(standing_module, "apply_edges", edges)
+    monkeypatch.setattr(standing_module, "apply_session", edges)
     scene.look()
     scene.source.commit("g", "t", 0, 70)
 

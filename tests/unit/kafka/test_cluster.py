@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,7 +43,7 @@ def cluster_of(
     fake: FakeCluster, java: JavaAdmin | None = None, exact: Collection[str] | ByJava = (), facts: Any = None
 ) -> KafkaCluster:
     made: Any = KafkaCluster(ClientSettings(Side.TARGET, "B", "target B", {}), java=java, exact=exact)
-    made.client, made._facts = InMemory(fake), SimpleNamespace(made=lambda: facts)
+    made.client, made._facts = InMemory(fake), lambda: facts
     return made  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from migrate.errors import EnvironmentLacks
 from migrate.kafka import record_reader
-from migrate.kafka.settings import ClientSettings, KafkaReaders
+from migrate.kafka.reader_pair import KafkaReaders
+from migrate.kafka.settings import ClientSettings
 from migrate.model import Side
 
 SOURCE, TARGET = ClientSettings(Side.SOURCE, "A", "A", {}), ClientSettings(Side.TARGET, "B", "B", {})

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.cli.options import resolve_flow
-from migrate.cli.wiring import mm2_worker_of
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks, first_line, parts_of
 from migrate.mm2.connectors import Role
 from migrate.mm2.flow import Flow
 from migrate.model import Failure
+from migrate.session.clusters import mm2_worker_of
 from tests.facts import options
 from tests.fakeworker import worker
 from tests.unit.connectscene import connectors, rest

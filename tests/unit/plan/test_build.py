@@ -1,7 +1,5 @@
 """From two clusters and MM2's topics to a plan: every commit one row, in the order that safety needs."""
 
-from threading import Event
-
 import pytest
 
 from migrate.errors import ClusterError
@@ -384,13 +382,20 @@ def test_waiting_for_a_jvm_and_for_spark_is_timed_by_itself():
     clock = FakeClock()
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
-    ready = {"commits_ready": lambda: clock.wait(2.0), "records_ready": lambda: clock.wait(7.0)}
-    clusters = Clusters(source, target, mirror, **ready)
+
+    class Late(Clusters):
+        def wait_for_commits(self):
+            clock.wait(2.0)
+
+        def wait_for_records(self):
+            clock.wait(7.0)
+
+    clusters = Late(source, target, mirror, starts_late=True)
     timings = take_survey(request, clusters, clock, NoProgress()).timings
     assert (timings["spark"], timings["commits"], timings["positions"]) == (9.0, 0.0, 0.0)
 
 
-def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothing_is():
+def test_what_reads_records_ends_when_no_record_is_to_be_read_any_more_and_before_the_second_look():
     source, target, mirror = world()
     order: list[str] = []
     for alias, cluster in (("A", source), ("B", target)):
@@ -398,29 +403,22 @@ def test_what_reads_is_told_when_no_record_is_to_be_read_any_more_and_when_nothi
     mirror.on_call = lambda call: order.append(call)
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
-    told = {"records_read": lambda: order.append("records_read")}
 
-    def hosted():
-        # As late as can be: only who waits for it has it before all is called read.
-        ended.wait(0.5)
-        order.append("hosted")
-        return frozenset(target.topics())
+    class Watched(Clusters):
+        def end_records(self):
+            order.append("end of records")
 
-    ended = Event()
-    told["all_read"] = lambda: (order.append("all_read"), ended.set())
-    target.hosted = hosted
-    clusters = Clusters(source, target, mirror, looks_for_hidden=True, **told)
+    clusters = Watched(source, target, mirror)
     take_survey(request, clusters, FakeClock(), NoProgress())
     assert order.index("A commits") < order.index("positions"), "no older than what they are compared with"
     assert order.count("positions") == 1
     of_records = {"checkpoints", "windows", "positions"}
-    before, after = set(order[: order.index("records_read")]), set(order[order.index("records_read") :])
+    before, after = set(order[: order.index("end of records")]), set(order[order.index("end of records") :])
     assert of_records <= before and not of_records & after
     assert {"A groups", "B groups"} <= after, "the second look"
-    assert order.index("hosted") < order.index("all_read")
 
 
-def test_with_positions_it_is_told_after_their_second_look_and_before_everything_is_read():
+def test_with_positions_it_ends_after_their_second_look():
     source, target, mirror = world()
     order: list[str] = []
 
@@ -433,10 +431,13 @@ def test_with_positions_it_is_told_after_their_second_look_and_before_everything
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(flow, Filters(), Policies(), False, 0.0, {}, positions=held.asked())
-    told = {"records_read": lambda: order.append("records_read"), "all_read": lambda: order.append("all_read")}
-    clusters = Clusters(source, target, mirror, held_positions=held, **told)
-    take_survey(request, clusters, FakeClock(), NoProgress())
-    assert order == ["look at positions", "look at positions", "records_read", "all_read"]
+
+    class Ending(Clusters):
+        def end_records(self):
+            order.append("end of records")
+
+    take_survey(request, Ending(source, target, mirror, held_positions=held), FakeClock(), NoProgress())
+    assert order == ["look at positions", "look at positions", "end of records"]
 
 
 def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_commits_came():

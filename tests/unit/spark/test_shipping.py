@@ -12,7 +12,7 @@ from migrate.spark.shipping import pack, ship_package
 def test_the_package_that_is_shipped_to_executors_can_be_imported_from_its_archive(tmp_path):
     archive = tmp_path / "package.zip"
     pack(archive)
-    modules = "migrate.match.task, migrate.match.calibration, migrate.kafka.settings"
+    modules = "migrate.match.task, migrate.match.calibration, migrate.kafka.reader_pair"
     code = f"import sys; sys.path.insert(0, {str(archive)!r}); import {modules}; print(migrate.__file__)"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path

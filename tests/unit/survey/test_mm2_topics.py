@@ -5,7 +5,6 @@ import pytest
 from migrate.errors import ClusterError
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.progress import Timer
-from migrate.survey.compacted import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.mm2_topics import (
     MOST_AHEAD,
     NO_LOG,
@@ -15,6 +14,7 @@ from migrate.survey.mm2_topics import (
     read_syncs_topic,
     syncs_admin,
 )
+from migrate.survey.offsets_export import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.survey import Clusters, Mm2Topic
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world

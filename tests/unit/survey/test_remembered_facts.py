@@ -3,10 +3,10 @@
 from collections import Counter
 
 from migrate.cli.status import Lookout
-from migrate.cli.wiring import StatusEdges
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News
 from migrate.model import Failure, GroupState, Side
+from migrate.session.clusters import StatusSession
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import REMEMBERED_SECONDS, AnswerMemory
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
@@ -103,7 +103,7 @@ def lookout(clusters, on_target, clock):
     source.told, target.told = FakeGroupFacts(), on_target
     source.memory, target.memory = AnswerMemory(clock), AnswerMemory(clock)
     memories = {Side.SOURCE: source.memory, Side.TARGET: target.memory}
-    return Lookout(request, StatusEdges(source, target, mirror, FakeComparer(), memories), NoProgress(), clock)
+    return Lookout(request, StatusSession(source, target, mirror, FakeComparer(), memories), NoProgress(), clock)
 
 
 def nearly_expired():

@@ -1,7 +1,7 @@
 """A plan whose commits are read in the offsets topic is the plan that coordinators' answers make, or says why not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,9 +14,8 @@ from migrate.model import Commit, Commits, Decision, GroupPartition, Level, LogR
 from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
 from migrate.show.plan_table import Page, table
-from migrate.survey.compacted import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_export import ATTEMPTS, CompactedMeanwhileError, OffsetsPin, TopicCommits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, GroupKind, GroupRecord, partition_of
 from migrate.survey.offsets_wire import CommitValue, decode_commit
 from migrate.survey.policies import Policies, Untranslatable, Waiver
@@ -27,7 +26,6 @@ from migrate.survey.topic_commits import (
     NO_EPOCH,
     NewestOf,
     NewestRecord,
-    TopicCommits,
     commits_of,
     newest_record,
     newest_records,
@@ -292,8 +290,12 @@ def test_it_waits_for_what_reads_records_before_it_pins():
     offsets_topic(source)
     order = []
     source.on_call = order.append
-    clusters = Clusters(source, target, mirror, offsets_topic=FakeTopic(source))
-    clusters = replace(clusters, records_ready=lambda: order.append("ready"))
+
+    class Late(Clusters):
+        def wait_for_records(self):
+            order.append("ready")
+
+    clusters = Late(source, target, mirror, starts_late=True, offsets_topic=FakeTopic(source))
     take_survey(request(), clusters, FakeClock(), NoProgress())
     assert order.index("ready") < order.index("high_watermarks")
 

@@ -2,8 +2,8 @@
 
 from migrate.model import Failure, GroupState, Side
 from migrate.progress import Timer
+from migrate.survey.groups import Listing, both_looks, describe, list_again
 from migrate.survey.survey import ClusterSurvey
-from migrate.survey.two_looks import Listing, both_looks, describe, list_again
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, NoProgress
 
 TIMER = Timer(FakeClock(), NoProgress())

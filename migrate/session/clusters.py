@@ -1,7 +1,4 @@
-"""Where the real things are plugged in: what the commands read and write through, behind the ports of the core.
-
-Heavy libraries are imported when something of theirs is first made, and nothing is opened before it is first asked.
-"""
+"""One cluster and the ways to it, and what `status`, `apply` and their like go through: plain consumers, and a JVM."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
@@ -15,6 +12,8 @@ from migrate.errors import UsageError
 from migrate.holders.reader import HolderReader
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster import ByJava, KafkaCluster
+from migrate.kafka.cluster import get_ready as get_ready
+from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecordReader
 from migrate.match.tail_comparer import TailComparer
@@ -33,6 +32,7 @@ from migrate.survey.renamed import SAME_NAMES, TargetNames
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
+    from migrate.kafka.record_reader import RecordReader
     from migrate.mm2.connect_worker import Mm2Worker
 
 # By name: it is for Spark's Python workers to import.
@@ -68,6 +68,12 @@ class Endpoint:
     ) -> KafkaCluster:
         """Return the cluster; the first call opens what it needs. Parameters are those of `KafkaCluster`."""
         return KafkaCluster(self.kafka, self.deadline_seconds, concurrency, java, exact, memory)
+
+    def records(self, isolation_level: str = "read_committed") -> "RecordReader":
+        """Return the reader of records."""
+        from migrate.kafka.record_reader import RecordReader
+
+        return RecordReader(self.kafka, self.deadline_seconds, isolation_level)
 
     def next_records(self, isolation_level: str = "read_committed") -> NextRecordReader:
         """Return the reader of single records."""
@@ -113,15 +119,14 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
     return conf
 
 
-@contextmanager
-def held_positions(options: Mapping[str, Any]) -> Iterator[PositionReader]:
-    """Yield what reads positions outside Kafka, through a Spark of its own; `options` are `master` and `spark_conf`."""
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
-        yield HolderReader(spark)
+def endpoint_of(flow: Flow, options: Mapping[str, Any]) -> Endpoint:
+    """Return the cluster on the `side` of `options`, which also have the `request_timeout`."""
+    source, target = endpoints(flow, options["request_timeout"])
+    return source if Side(options["side"]) is Side.SOURCE else target
 
 
 @dataclass(frozen=True)
-class StatusEdges:
+class StatusSession:
     """What `status` looks through, from one look to the next; `in_use` is locked during a look.
 
     Glances share what `memories` have of group facts, by side. `comparer` is None where no records are to be compared.
@@ -142,27 +147,25 @@ class StatusEdges:
 
 
 @contextmanager
-def status_edges(
+def status_session(
     flow: Flow, clock: Clock, options: Mapping[str, Any], java: Callable[[Endpoint], JavaAdmin] | None = None
-) -> Iterator[StatusEdges]:
+) -> Iterator[StatusSession]:
     """Yield what `status` looks through, without Spark; `options` are `request_timeout`, `no_match` and `by`.
 
     `java` gives what reads commits that carry metadata, None where nobody is to know which.
     Where timestamps are to place commits no tail is compared either, as `plan` compares none.
     """
-    from migrate.kafka.record_reader import RecordReader
-
     deadline = options["request_timeout"]
     sides = endpoints(flow, deadline)
     # Two pairs: MM2's topics are read while records are compared, and of each reader one thread has to wait.
-    of_mm2, of_records = ([RecordReader(side.kafka, deadline) for side in sides] for _ in range(2))
+    of_mm2, of_records = ([side.records() for side in sides] for _ in range(2))
     memories = {side.cluster.side: AnswerMemory(clock) for side in sides}
     source, target = [
         side.admin(java=java(side) if java else None, exact=ByJava.CARRYING, memory=memories[side.cluster.side])
         for side in sides
     ]
     mirror = ConsumedMm2Topics(flow, *of_mm2)
-    edges = StatusEdges(
+    edges = StatusSession(
         source,
         target,
         mirror,
@@ -183,14 +186,13 @@ def status_edges(
                 reader.close()
 
 
-def endpoint_of(flow: Flow, options: Mapping[str, Any]) -> Endpoint:
-    """Return the cluster on the `side` of `options`, which also have the `request_timeout`."""
-    source, target = endpoints(flow, options["request_timeout"])
-    return source if Side(options["side"]) is Side.SOURCE else target
+def readers_of(flow: Flow, source: Endpoint, target: Endpoint) -> KafkaReaders:
+    """Return what opens a reader of each cluster's records, here or in a task of Spark's."""
+    return KafkaReaders(source.kafka, target.kafka, target.deadline_seconds, flow.target_isolation_level)
 
 
 @dataclass(frozen=True)
-class ApplyEdges:
+class ApplySession:
     """What reads and writes the clusters of a plan, with a JVM for what only Kafka's Java client can do."""
 
     source: Endpoint
@@ -205,16 +207,28 @@ class ApplyEdges:
 
         `names` are what groups are called there: it is asked by those on the source, as `groups_with_metadata` are.
         """
-        java = KafkaJava(self.machine.jvm, of.java, of.deadline_seconds, self.machine.lost)
-        return of.admin(self.concurrency, java, names.asked(groups_with_metadata)).named(names)
+        return of.admin(self.concurrency, self.java(of), names.asked(groups_with_metadata)).named(names)
+
+    def java(self, of: Endpoint) -> KafkaJava:
+        """Return Kafka's Java client to one cluster; the JVM starts when it is first asked."""
+        return KafkaJava(self.machine.jvm, of.java, of.deadline_seconds, self.machine.lost)
 
 
 @contextmanager
-def apply_edges(flow: Flow, progress: Progress, needs_java: bool, options: Mapping[str, Any]) -> Iterator[ApplyEdges]:
+def apply_session(
+    flow: Flow, progress: Progress, needs_java: bool, options: Mapping[str, Any]
+) -> Iterator[ApplySession]:
     """Yield what `apply`, `rollback` and `verify` go through; the JVM starts at once where Java is needed.
 
     `options` are `request_timeout` and, where anything is written, `concurrency`.
     """
     source, target = endpoints(flow, options["request_timeout"])
     with closing(JavaMachine(progress, needs_java)) as machine:
-        yield ApplyEdges(source, target, machine, options.get("concurrency", 100))
+        yield ApplySession(source, target, machine, options.get("concurrency", 100))
+
+
+@contextmanager
+def held_positions(options: Mapping[str, Any]) -> Iterator[PositionReader]:
+    """Yield what reads positions outside Kafka, through a Spark of its own; `options` are `master` and `spark_conf`."""
+    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
+        yield HolderReader(spark)
