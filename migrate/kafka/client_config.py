@@ -1,17 +1,23 @@
 """Java client properties, as people have them, turned into what librdkafka takes: its own names, by a fixed table.
 
 What has no counterpart is refused by name, because a setting left out in silence may be the one that keeps a connection
-safe. Values never reach a message.
+safe: so is what librdkafka cannot do (Kerberos, Java classes). Java's key stores become PEM in memory
+(`migrate.kafka.key_stores`). Values never reach a message, paths of files excepted.
 """
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
+from textwrap import wrap
+from urllib.parse import quote_plus
 
 from migrate.errors import ConfigError
-from migrate.kafka.client_security import Settings, map_sasl, map_tls
+from migrate.kafka.key_stores import Store, UnreadableStore, is_pkcs12, joined, read_store
 from migrate.kafka.settings import ClientSettings
+from migrate.mm2.config_providers import Providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
-from migrate.mm2.java_properties import PROVIDERS
+from migrate.mm2.jaas import CLIENT_CREDENTIALS, OAUTH_SETTINGS, LoginModule, parse_jaas
+from migrate.mm2.java_properties import BLANKS, PROVIDERS
 from migrate.mm2.secrets import secret_values
 
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
@@ -59,6 +65,286 @@ _JAVA_ONLY_TEXT = """
     ssl.protocol ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
 """
 _JAVA_ONLY = frozenset(_JAVA_ONLY_TEXT.split())
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_GRANT = "Only the client credentials grant can be used."
+_NO_JAVA_CODE = "loads Java code, which this version cannot use"
+_OTHER_CLASS = "names a class that this version cannot use"
+_TO_PEM = "keytool -list -rfc -keystore {} > ca.pem; then set {} to that file and {} to PEM"
+_TO_PKCS12 = (
+    "keytool -importkeystore -srckeystore {} -destkeystore client.p12 -deststoretype PKCS12; then set {} to "
+    "that file and {} to PKCS12"
+)
+_CHECK_STORE = "keytool -list -keystore FILE shows what is in it; ssl.truststore.password may be missing or wrong."
+_PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-:]*)(-----END [^-]+-----)")
+
+
+class Settings:
+    """One run over one file's properties: what librdkafka gets, and which settings were dealt with so far."""
+
+    def __init__(self, properties: Mapping[str, str], origin: str) -> None:
+        self.properties = properties
+        self.origin = origin
+        self.config: dict[str, str] = {}
+        self.taken: set[str] = set()
+        self._providers = Providers(properties, origin)
+
+    def take(self, key: str) -> str:
+        """Return a setting's value, "" if it is absent or blank.
+
+        Raises `ConfigError` if a configuration provider that it refers to has no value for it.
+        """
+        self.taken.add(key)
+        return self._providers.value(key).strip(BLANKS)
+
+    def refusal(self, key: str, why: str, todo: str) -> ConfigError:
+        """Return the error that names a setting, but not its value."""
+        return ConfigError(f"{key} in {self.origin} {why}.", todo)
+
+    def existing(self, key: str, location: str) -> str:
+        """Return the path of a file that a setting names; raises `ConfigError` if it is not there."""
+        if not Path(location).is_file():
+            raise self.refusal(
+                key,
+                f"names {location}, and there is no such file",
+                "Check the path; a relative one starts where the command runs.",
+            )
+        return location
+
+    def content(self, key: str, location: str) -> bytes:
+        """Return what is in a file that a setting names; raises `ConfigError` if it cannot be read."""
+        path = Path(self.existing(key, location))
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            why = f"names {path}, which cannot be read: {error.strerror}"
+            raise self.refusal(key, why, "Make it readable.") from None
+
+
+def map_sasl(settings: Settings) -> None:
+    """Map the login; raises `ConfigError` for a mechanism or a login module that librdkafka cannot use."""
+    mechanism = settings.take("sasl.mechanism").upper()
+    if mechanism not in _MECHANISMS:
+        unset = "is not set, which means GSSAPI (Kerberos);"
+        raise settings.refusal(
+            "sasl.mechanism",
+            f"{'names a mechanism' if mechanism else unset + ' that is one'} that this version cannot use",
+            f"Use one of {', '.join(_MECHANISMS)}: brokers can offer one of these beside the present one.",
+        )
+    settings.config["sasl.mechanism"] = mechanism
+    for key in ("sasl.client.callback.handler.class", "sasl.login.class"):
+        if settings.take(key):
+            raise settings.refusal(key, _NO_JAVA_CODE, "Log in without it.")
+    handler = settings.take("sasl.login.callback.handler.class").rpartition(".")[2]
+    if handler and (mechanism, handler) != ("OAUTHBEARER", "OAuthBearerLoginCallbackHandler"):
+        raise settings.refusal(
+            "sasl.login.callback.handler.class",
+            _OTHER_CLASS,
+            "Of callback handlers only Kafka's own OAuthBearerLoginCallbackHandler can be used; else use one of "
+            f"{', '.join(_MECHANISMS[:3])}.",
+        )
+    text = settings.take("sasl.jaas.config")
+    module = parse_jaas(text, settings.origin) if text else None
+    if mechanism == "OAUTHBEARER":
+        _oauth(settings, module)
+    else:
+        _user(settings, module, "PlainLoginModule" if mechanism == "PLAIN" else "ScramLoginModule")
+
+
+def map_tls(settings: Settings) -> None:
+    """Map trust and key store; raises `ConfigError` for a store that librdkafka cannot read."""
+    if "ssl.endpoint.identification.algorithm" in settings.properties:
+        checked = settings.take("ssl.endpoint.identification.algorithm").lower()
+        if checked not in ("", "https"):
+            raise settings.refusal(
+                "ssl.endpoint.identification.algorithm",
+                "is neither https nor empty",
+                "Use https; empty means that names in certificates are not checked.",
+            )
+        settings.config["ssl.endpoint.identification.algorithm"] = checked or "none"
+    if settings.take("ssl.engine.factory.class"):
+        raise settings.refusal(
+            "ssl.engine.factory.class",
+            _NO_JAVA_CODE,
+            "Give PEM files by ssl.truststore.location and ssl.keystore.location.",
+        )
+    _trust_store(settings)
+    _key_store(settings)
+
+
+def _login_module(settings: Settings, module: LoginModule | None, name: str) -> LoginModule:
+    if module is None:
+        raise ConfigError(
+            f"{settings.origin} has no sasl.jaas.config, which SASL needs.",
+            "Add it; a JAAS file that a Java system property names is not read.",
+        )
+    if module.short_name != name:
+        raise settings.refusal(
+            "sasl.jaas.config", f"does not name the {name} that sasl.mechanism asks for", "Make the two agree."
+        )
+    return module
+
+
+def _user(settings: Settings, module: LoginModule | None, name: str) -> None:
+    options = _login_module(settings, module, name).options
+    if options.get("tokenauth", "").lower() == "true":
+        raise settings.refusal(
+            "sasl.jaas.config",
+            "logs in with a delegation token (tokenauth), which this version cannot use",
+            "Use a user and a password.",
+        )
+    for option in ("username", "password"):
+        if not options.get(option):
+            raise settings.refusal("sasl.jaas.config", f"has no option {option}", f'Add {option}="...".')
+        settings.config[f"sasl.{option}"] = options[option]
+
+
+def _oauth(settings: Settings, module: LoginModule | None) -> None:
+    options = dict(_login_module(settings, module, "OAuthBearerLoginModule").options)
+    for key, option in OAUTH_SETTINGS.items():
+        if value := settings.take(key):
+            options[option] = value
+    for option, named in (("clientId", "id"), ("clientSecret", "secret")):
+        if not options.get(option):
+            raise settings.refusal(
+                "sasl.jaas.config", f"has no option {option}, and {CLIENT_CREDENTIALS}.{named} is not set", _GRANT
+            )
+    if settings.take("sasl.oauthbearer.header.urlencode").lower() == "true":
+        # librdkafka puts both into the header as they are.
+        options |= {option: quote_plus(options[option]) for option in ("clientId", "clientSecret")}
+    url = settings.take("sasl.oauthbearer.token.endpoint.url")
+    if not url.lower().startswith(("https://", "http://")):
+        raise settings.refusal(
+            "sasl.oauthbearer.token.endpoint.url",
+            "is not the http address of a token endpoint",
+            "Give the https:// address that hands out tokens; token files cannot be used.",
+        )
+    retriever = settings.take("sasl.oauthbearer.jwt.retriever.class").rpartition(".")[2]
+    if retriever not in ("", "DefaultJwtRetriever", "ClientCredentialsJwtRetriever"):
+        raise settings.refusal("sasl.oauthbearer.jwt.retriever.class", _OTHER_CLASS, _GRANT)
+    settings.take("sasl.oauthbearer.jwt.validator.class")
+    extensions = [f"{k.removeprefix('extension_')}={v}" for k, v in options.items() if k.startswith("extension_")]
+    mapped = {
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": url,
+        "sasl.oauthbearer.client.id": options["clientId"],
+        "sasl.oauthbearer.client.secret": options["clientSecret"],
+        "sasl.oauthbearer.scope": options.get("scope", ""),
+        "sasl.oauthbearer.sub.claim.name": settings.take("sasl.oauthbearer.sub.claim.name"),
+        "sasl.oauthbearer.extensions": ",".join(extensions),
+    } | _token_endpoint_trust(settings, options)
+    settings.config |= {name: value for name, value in mapped.items() if value}
+
+
+def _token_endpoint_trust(settings: Settings, options: Mapping[str, str]) -> dict[str, str]:
+    """The login module's own ssl.* options say which certificates the token endpoint may have."""
+    given = {name: value for name, value in options.items() if name.startswith("ssl.")}
+    location, password = given.pop("ssl.truststore.location", ""), given.pop("ssl.truststore.password", "")
+    kind = given.pop("ssl.truststore.type", "JKS").upper()
+    given.pop("ssl.protocol", "")
+    convert = f"Convert it: {_TO_PEM.format('STORE', 'ssl.truststore.location', 'ssl.truststore.type')}."
+    if given:
+        raise settings.refusal(
+            "sasl.jaas.config", "has options for the token endpoint's TLS other than a trust store", convert
+        )
+    if not location:
+        return {}
+    if kind == "PEM":
+        return {"https.ca.location": settings.existing("sasl.jaas.config", location)}
+    try:
+        return {"https.ca.pem": joined(read_store(settings.content("sasl.jaas.config", location), password).trusted)}
+    except UnreadableStore as why:
+        raise settings.refusal(
+            "sasl.jaas.config", f"names {location} for the token endpoint, which cannot be used: {why}", convert
+        ) from None
+
+
+def _trust_store(settings: Settings) -> None:
+    location, inline = settings.take("ssl.truststore.location"), settings.take("ssl.truststore.certificates")
+    kind, password = _kind_of(settings, "ssl.truststore"), settings.take("ssl.truststore.password")
+    if location and kind == "PEM":
+        settings.config["ssl.ca.location"] = settings.existing("ssl.truststore.location", location)
+    elif location:
+        store = _store(settings, "ssl.truststore", location, password)
+        # Java trusts the certificate of a key that lies in a trust store, too.
+        trusted = joined((*store.trusted, *(pair.chain[0] for pair in store.keys if pair.chain)))
+        if not trusted:
+            why = "the password is needed to see any" if not password else "it holds keys only, or nothing"
+            raise settings.refusal("ssl.truststore.location", f"holds no certificate to trust: {why}", _CHECK_STORE)
+        settings.config["ssl.ca.pem"] = trusted
+    elif inline:
+        settings.config["ssl.ca.pem"] = _in_lines(inline)
+
+
+def _key_store(settings: Settings) -> None:
+    location, kind = settings.take("ssl.keystore.location"), _kind_of(settings, "ssl.keystore")
+    key, chain = settings.take("ssl.keystore.key"), settings.take("ssl.keystore.certificate.chain")
+    password, key_password = settings.take("ssl.keystore.password"), settings.take("ssl.key.password")
+    if location and kind != "PEM":
+        _java_key_store(settings, location, password, key_password)
+        return
+    if location:
+        path = settings.existing("ssl.keystore.location", location)
+        settings.config |= {"ssl.key.location": path, "ssl.certificate.location": path}
+    elif key and chain:
+        settings.config |= {"ssl.key.pem": _in_lines(key), "ssl.certificate.pem": _in_lines(chain)}
+    elif key or chain:
+        present, absent = ("key", "certificate.chain") if key else ("certificate.chain", "key")
+        raise settings.refusal(f"ssl.keystore.{present}", f"is set without ssl.keystore.{absent}", "Give both.")
+    if key_password and (location or key):
+        settings.config["ssl.key.password"] = key_password
+
+
+def _java_key_store(settings: Settings, location: str, password: str, key_password: str) -> None:
+    # librdkafka reads PKCS12 too, but by an OpenSSL without the old ciphers that many stores have.
+    if is_pkcs12(settings.content("ssl.keystore.location", location)) and key_password and key_password != password:
+        raise settings.refusal(
+            "ssl.key.password",
+            "differs from ssl.keystore.password, which PKCS12 does not allow",
+            "Give the key the store's password.",
+        )
+    keys = _store(settings, "ssl.keystore", location, password, key_password).keys
+    if len(keys) != 1:
+        raise settings.refusal(
+            "ssl.keystore.location",
+            f"holds {len(keys) or 'no'} private keys: this version takes a store with one",
+            "Make a store of that key alone: keytool -importkeystore -srcalias ALIAS.",
+        )
+    settings.config |= {"ssl.key.pem": keys[0].key, "ssl.certificate.pem": "".join(keys[0].chain)}
+
+
+def _kind_of(settings: Settings, store: str) -> str:
+    """Return the type of a store, in capitals; raises `ConfigError` for one that this version cannot read."""
+    kind = settings.take(f"{store}.type").upper() or "JKS"
+    if kind not in ("PEM", "JKS", "PKCS12") and settings.take(f"{store}.location"):
+        raise settings.refusal(
+            f"{store}.type", "is none of PEM, PKCS12 and JKS, which this version can read", _convert(settings, store)
+        )
+    return kind
+
+
+def _store(settings: Settings, store: str, location: str, password: str, key_password: str = "") -> Store:
+    """Read a Java store; raises `ConfigError` naming its setting."""
+    key = f"{store}.location"
+    try:
+        return read_store(settings.content(key, location), password, key_password)
+    except UnreadableStore as why:
+        why_not = f"names {location}, which cannot be used: {why}"
+        raise settings.refusal(key, why_not, _convert(settings, store)) from None
+
+
+def _convert(settings: Settings, store: str) -> str:
+    template = _TO_PEM if store == "ssl.truststore" else _TO_PKCS12
+    convert = template.format(settings.take(f"{store}.location"), f"{store}.location", f"{store}.type")
+    return f"Check {store}.password. If the file is PEM, set {store}.type=PEM. Else convert it: {convert}."
+
+
+def _in_lines(text: str) -> str:
+    """Return PEM text in lines: Java takes a whole block on one line, OpenSSL does not."""
+
+    def wrapped(match: re.Match[str]) -> str:
+        return "\n".join((match[1], *wrap("".join(match[2].split()), 64), match[3])) + "\n"
+
+    return _PEM.sub(wrapped, text)
 
 
 def librdkafka_config(properties: Mapping[str, str], origin: str) -> dict[str, str]:

@@ -27,7 +27,6 @@ from migrate.progress import LOGS_AT_ONCE, QuietProgress, Timer, in_background
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
-from migrate.survey.copy_ends import newest_syncs, read_copy_ends, uncompared
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import (
     Records,
@@ -48,9 +47,12 @@ from migrate.survey.read_held import look_again, read_held
 from migrate.survey.records import (
     compacted_topics,
     compare,
+    newest_syncs,
+    read_copy_ends,
     read_positions,
     read_watermarks,
     timed_topics,
+    uncompared,
     watch_ends,
     works_of,
 )

@@ -17,8 +17,7 @@ from migrate.mm2.wire import RecordKind, SyncRecord, WireCheckpoint, decode_chec
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.spark.dataframes import read_topic
-from migrate.spark.java_admin import KafkaJava
-from migrate.spark.java_client import UNSTABLE
+from migrate.spark.java_admin import UNSTABLE, KafkaJava
 from migrate.spark.java_settings import java_settings
 from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session

@@ -519,7 +519,7 @@ SAYING = (
     Mutant(
         "javas-deadline-an-error-of-the-server",
         "Java's own deadline has Kafka's name of it, by which doctor says what to do.",
-        "migrate/spark/java_client.py",
+        "migrate/spark/java_admin.py",
         "            return TIMED_OUT\n",
         "            pass\n",
         ("tests/unit/spark/test_hosted_topics.py",),

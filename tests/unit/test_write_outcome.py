@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.kafka.errors import RETRIABLE
-from migrate.spark import java_client
+from migrate.spark import java_admin
 from migrate.write_outcome import NOT_WRITTEN, PASSING, may_be_written
 
 
@@ -27,4 +27,4 @@ def test_no_code_is_listed_that_arises_after_the_append():
 
 def test_both_clients_try_again_on_the_same_of_kafkas_errors():
     assert {code for code in RETRIABLE if not code.startswith("_")} == PASSING
-    assert java_client.PASSING is PASSING
+    assert java_admin.PASSING is PASSING

@@ -9,8 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from migrate.model import Failure
-from migrate.spark.java_admin import KafkaJava
-from migrate.spark.java_client import topics_of
+from migrate.spark.java_admin import KafkaJava, topics_of
 from migrate.spark.java_settings import JavaSettings
 
 

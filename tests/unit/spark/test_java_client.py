@@ -2,7 +2,7 @@
 
 from migrate.commit_table import without_offset
 from migrate.model import Commit, TopicPartition
-from migrate.spark.java_client import _commits
+from migrate.spark.java_admin import _commits
 
 
 def test_null_is_a_commit_of_minus_1_for_what_is_not_committed_is_not_listed():
