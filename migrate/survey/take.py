@@ -78,8 +78,8 @@ from migrate.text import many
 
 
 @dataclass(frozen=True)
-class _Surveyor:
-    """What is asked, the edges that it is read through, and the timer that announces each step."""
+class _Context:
+    """What is asked, what it is read through, and the timer that announces each step."""
 
     request: PlanRequest
     clusters: Clusters
@@ -134,11 +134,11 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
 
     Raises `ClusterError` where a listing came back short or a cluster does not answer: that is never a smaller plan.
     """
-    by = _Surveyor(request, clusters, Timer(clock, progress))
-    by, first = _first_look(by)
-    clusters = by.clusters
-    pinned = _pin(by, first)
-    mm2, comparison, copy_ends = _read_records(by, first, pinned)
+    context = _Context(request, clusters, Timer(clock, progress))
+    context, first = _first_look(context)
+    clusters = context.clusters
+    pinned = _pin(context, first)
+    mm2, comparison, copy_ends = _read_records(context, first, pinned)
     # What reads positions a second time needs it still.
     if not request.positions:
         clusters.end_records()
@@ -146,17 +146,17 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     source, target, group_facts = first.source, first.target, GroupFacts()
     growth: Mapping[TopicPartition, Growth | Failure] = {}
     if request.only_compares:
-        group_facts = GroupFacts(source_kinds=read_kinds(clusters, by.timer))
+        group_facts = GroupFacts(source_kinds=read_kinds(clusters, context.timer))
     else:
         records = commit_records_ahead(clusters, first.groups)
-        source, target, growth = _second_look(by, first, pinned)
-        comparison = _at_rest(by, pinned, comparison)
-        group_facts = _read_group_facts(by, first, (source.states, target.states), mm2.syncs_topic, records)
-    held = look_again(pinned.held, request, clusters, by.timer)
+        source, target, growth = _second_look(context, first, pinned)
+        comparison = _at_rest(context, pinned, comparison)
+        group_facts = _read_group_facts(context, first, (source.states, target.states), mm2.syncs_topic, records)
+    held = look_again(pinned.held, request, clusters, context.timer)
     if request.positions:
         clusters.end_records()
-    source, target = with_hidden(clusters, source, target, hosted, by.timer)
-    timings = dict(by.timer.timings)
+    source, target = with_hidden(clusters, source, target, hosted, context.timer)
+    timings = dict(context.timer.timings)
     topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.partitions()}
     return Survey(
         request=request,
@@ -171,10 +171,10 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         logs=pinned.logs,
         watermarks=pinned.watermarks,
         growth=growth,
-        mm2=replace(mm2, tasks=_mm2_tasks(by)),
+        mm2=replace(mm2, tasks=_mm2_tasks(context)),
         comparison=comparison,
         group_facts=group_facts,
-        connect_topics=_connect_topics(by, source),
+        connect_topics=_connect_topics(context, source),
         timings=timings,
         commits_after=first.commits_after,
         held=held,
@@ -184,142 +184,144 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     )
 
 
-def _first_look(by: _Surveyor) -> tuple[_Surveyor, _FirstLook]:
+def _first_look(context: _Context) -> tuple[_Context, _FirstLook]:
     """Read topics, groups and commits on the source, then states and commits on the target.
 
-    From here on the target is asked through the surveyor that is returned: it knows what groups are called there.
+    From here on the target is asked through the context that is returned: it knows what groups are called there.
     """
-    flow, timer, source, target = by.flow, by.timer, by.clusters.source, by.clusters.target
+    flow, timer, source, target = context.flow, context.timer, context.clusters.source, context.clusters.target
     reaching = None if source is None else in_background(partial(facts_of_source, source, flow), "reaching the source")
     facts = timer.run("reach", f"reaching {target.alias}", target.facts)
     on_source = ClusterSurvey()
     if source is not None and reaching is not None:
         source_facts = timer.run("reach", f"reaching {source.alias}", reaching.result)
         on_source = ClusterSurvey(source_facts, timer.run("topics", f"listing topics of {source.alias}", source.topics))
-    refuse_map_of_other_clusters(by.request.group_map, (on_source.facts.cluster_id, facts.cluster_id))
+    refuse_map_of_other_clusters(context.request.group_map, (on_source.facts.cluster_id, facts.cluster_id))
     topics = timer.run("topics", f"listing topics of {target.alias}", target.topics)
     on_target = ClusterSurvey(facts, topics, timer.run("groups", f"listing groups on {target.alias}", target.groups))
-    target_listed_at = source_listed_at = by.now()
-    if by.clusters.starts_late:
-        timer.run("spark", "starting Spark", by.clusters.wait_for_commits)
+    target_listed_at = source_listed_at = context.now()
+    if context.clusters.starts_late:
+        timer.run("spark", "starting Spark", context.clusters.wait_for_commits)
     checkpoints = None
     if source is None:
-        _wait_for_records(by)
-        checkpoints = read_checkpoints_topic(by.clusters, flow, topics, timer)
-        selected = from_checkpoints(checkpoints[0], by.request)
+        _wait_for_records(context)
+        checkpoints = read_checkpoints_topic(context.clusters, flow, topics, timer)
+        selected = from_checkpoints(checkpoints[0], context.request)
     else:
         listed = timer.run("groups", f"listing groups on {source.alias}", source.groups)
-        source_listed_at = by.now()
+        source_listed_at = context.now()
         # Before commits are read, and so of every topic that may have some: a commit read later is of that id or none.
         ids_of = sorted(topic for topic in on_source.topics if not flow.why_not_replicated(topic))
-        ask = partial(by.clusters.source_topic_ids, on_source.topics, ids_of)
+        ask = partial(context.clusters.source_topic_ids, on_source.topics, ids_of)
         ids = timer.run("topics", f"asking {source.alias} for topic ids", ask)
         on_source = replace(on_source, listed=listed, topic_ids=ids)
-        select = from_source if by.clusters.offsets_topic is None else from_offsets_topic
-        selected = select(by.clusters, listed, by.request, timer)
-    names = TargetNames.of(by.request.group_map, selected.groups)
+        select = from_source if context.clusters.offsets_topic is None else from_offsets_topic
+        selected = select(context.clusters, listed, context.request, timer)
+    names = TargetNames.of(context.request.group_map, selected.groups)
     under_old_names = names.under_old_names(on_target.listed)
-    by, on_target = replace(by, clusters=by.clusters.named(names)), on_target.named(names)
-    target = by.clusters.target
-    positions = _positions_ahead(by, selected, topics)
+    context, on_target = replace(context, clusters=context.clusters.named(names)), on_target.named(names)
+    target = context.clusters.target
+    positions = _positions_ahead(context, selected, topics)
     groups = sorted(selected.groups)
     on_target_states, on_source_states = describe(target, source, groups, timer)
     on_target = replace(on_target, states=on_target_states)
     on_source = replace(on_source, states=on_source_states)
-    groups_of_target = _listed_on_target_only(by, on_target, groups)
-    priors, unstable = read_priors(by.clusters, [*groups, *groups_of_target], timer)
+    groups_of_target = _listed_on_target_only(context, on_target, groups)
+    priors, unstable = read_priors(context.clusters, [*groups, *groups_of_target], timer)
     after: Mapping[str, Commits | Failure] = {}
-    if by.request.only_compares:
-        after = read_after(by.clusters, [*groups, *groups_of_target], timer)
-    return by, _FirstLook(
+    if context.request.only_compares:
+        after = read_after(context.clusters, [*groups, *groups_of_target], timer)
+    return context, _FirstLook(
         on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable,
         checkpoints, positions, after, under_old_names,
     )  # fmt: skip
 
 
-def _listed_on_target_only(by: _Surveyor, on_target: ClusterSurvey, groups: Collection[str]) -> list[str]:
+def _listed_on_target_only(context: _Context, on_target: ClusterSurvey, groups: Collection[str]) -> list[str]:
     """Return the groups inside the filters that only the target has, where commits are to be compared."""
-    if not by.request.only_compares:
+    if not context.request.only_compares:
         return []
     others = on_target.listed.difference(groups)
-    return sorted(group for group in others if by.request.filters.group_verdict(group) is None)
+    return sorted(group for group in others if context.request.filters.group_verdict(group) is None)
 
 
-def _wait_for_records(by: _Surveyor) -> None:
-    if by.clusters.starts_late:
-        by.timer.run("spark", "waiting for Spark", by.clusters.wait_for_records)
+def _wait_for_records(context: _Context) -> None:
+    if context.clusters.starts_late:
+        context.timer.run("spark", "waiting for Spark", context.clusters.wait_for_records)
 
 
 def _positions_ahead(
-    by: _Surveyor, selected: SelectedCommits, target_topics: Mapping[str, int]
+    context: _Context, selected: SelectedCommits, target_topics: Mapping[str, int]
 ) -> "Future[Positions] | None":
     """Begin to read MM2's own positions, after the commits that they are compared with, and beside all else.
 
     None where they do not matter: without a source or a commit, on a failback, and where MM2 does not copy.
     """
     if (
-        by.clusters.source is None
-        or by.flow.failback
-        or not by.flow.by_mm2
-        or not (selected.commits or by.request.positions)
+        context.clusters.source is None
+        or context.flow.failback
+        or not context.flow.by_mm2
+        or not (selected.commits or context.request.positions)
     ):
         return None
-    timer = Timer(by.timer.clock, QuietProgress())
-    return in_background(lambda: read_positions(by.clusters, by.flow, target_topics, timer), "positions")
+    timer = Timer(context.timer.clock, QuietProgress())
+    return in_background(lambda: read_positions(context.clusters, context.flow, target_topics, timer), "positions")
 
 
-def _pin(by: _Surveyor, first: _FirstLook) -> _Pinned:
+def _pin(context: _Context, first: _FirstLook) -> _Pinned:
     """Pin the logs of all places of the plan, after what has to lie below their ends was read."""
-    clusters, flow, timer = by.clusters, by.flow, by.timer
-    keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, by.request)
+    clusters, flow, timer = context.clusters, context.flow, context.timer
+    keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, context.request)
     keys = with_missing(keys, first.selected.as_of)
-    if by.request.positions:
-        _wait_for_records(by)
-    held = read_held(by.request, clusters, timer)
+    if context.request.positions:
+        _wait_for_records(context)
+    held = read_held(context.request, clusters, timer)
     topics = {partition.topic for partition in partitions_of_keys(keys) | held.partitions()}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
     text = f"asking {clusters.target.alias} for topic ids"
     target_ids = timer.run("topics", text, lambda: clusters.target.topic_ids(sorted(copies)))
-    _wait_for_records(by)
+    _wait_for_records(context)
     # Before the target's ends are pinned: what MM2 says it has copied must lie below them.
     ahead, positions = first.positions, Positions()
     if not flow.by_mm2:
         positions = Positions(unknown=NOT_MM2)
     elif ahead is not None:
         positions = timer.run("positions", "reading MM2's own positions", ahead.result)
-    logs = _pin_logs(by, partitions_of_keys(keys) | held.partitions(), first)
-    return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), by.now())
+    logs = _pin_logs(context, partitions_of_keys(keys) | held.partitions(), first)
+    return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), context.now())
 
 
 def _read_records(
-    by: _Surveyor, first: _FirstLook, pinned: _Pinned
+    context: _Context, first: _FirstLook, pinned: _Pinned
 ) -> tuple[Mm2Records, Comparison | None, Mapping[TopicPartition, CopyEnd]]:
     """Read MM2's topics and the plan's own, up to the pinned ends."""
-    flow, clusters, logs = by.flow, by.clusters, pinned.logs
+    flow, clusters, logs = context.flow, context.clusters, pinned.logs
     listed = first.source if flow.syncs_side is Side.SOURCE else first.target
     read = first.checkpoints
-    checkpoints = checkpoints_ahead(clusters, flow, first.target.topics, by.timer) if read is None else lambda: read
+    checkpoints = (
+        checkpoints_ahead(clusters, flow, first.target.topics, context.timer) if read is None else lambda: read
+    )
     # Windows are asked for last, of commits that no records place: to find a million takes longer than to compare.
-    syncs, syncs_topic = read_syncs_topic(clusters, flow, listed.topics, by.timer)
-    comparison = _compare(by, pinned)
+    syncs, syncs_topic = read_syncs_topic(clusters, flow, listed.topics, context.timer)
+    comparison = _compare(context, pinned)
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
     unproven: tuple[TopicPartition, ...] = ()
     if flow.by_mm2:
         unproven = uncompared(partitions_of_keys(pinned.keys) | pinned.held.partitions(), answers, logs, flow)
-    newest = newest_syncs(clusters, flow, syncs_topic, unproven, by.timer)
+    newest = newest_syncs(clusters, flow, syncs_topic, unproven, context.timer)
     questions: frozenset[WindowQuestion] = frozenset()
-    if not by.request.limits.by_timestamp:
+    if not context.request.limits.by_timestamp:
         # By timestamps no sync is a place: nothing would guard it (Law 2b).
         for keys in (pinned.keys, *pinned.held.every):
             questions |= _of_unmatched(keys, answers, question_of)
     if syncs_topic.pinned is not None and questions:
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
         side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned
-        syncs = by.timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, log, questions))
+        syncs = context.timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, log, questions))
     mm2 = Mm2Records(*checkpoints(), syncs, syncs_topic, pinned.positions)
     # After both topics: what MM2 says there of a copy that goes on lies below its end.
-    return mm2, comparison, read_copy_ends(clusters, flow, unproven, newest, by.timer)
+    return mm2, comparison, read_copy_ends(clusters, flow, unproven, newest, context.timer)
 
 
 def _of_unmatched(
@@ -336,34 +338,34 @@ def _of_unmatched(
     return frozenset(question for question in starmap(question_of, unmatched) if question is not None)
 
 
-def _compare(by: _Surveyor, pinned: _Pinned) -> Comparison | None:
+def _compare(context: _Context, pinned: _Pinned) -> Comparison | None:
     """Compare the records around every commit."""
-    flow, clusters, logs = by.flow, by.clusters, pinned.logs
-    compares = clusters.comparer is not None and by.request.limits.match_records > 0 and not flow.failback
-    compacted = compacted_topics(clusters, logs, by.timer) if compares else frozenset[str]()
+    flow, clusters, logs = context.flow, context.clusters, pinned.logs
+    compares = clusters.comparer is not None and context.request.limits.match_records > 0 and not flow.failback
+    compacted = compacted_topics(clusters, logs, context.timer) if compares else frozenset[str]()
     copied = pinned.positions.last_copied_offset
     works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.every)
-    if by.request.limits.by_timestamp:
-        timed = timed_topics(clusters, flow, logs, by.timer)
+    if context.request.limits.by_timestamp:
+        timed = timed_topics(clusters, flow, logs, context.timer)
         works = tuple(replace(work, may_keep_timestamps=work.source.topic in timed) for work in works)
-    return compare(clusters, flow, works, by.request.limits, by.timer)
+    return compare(clusters, flow, works, context.request.limits, context.timer)
 
 
 def _second_look(
-    by: _Surveyor, first: _FirstLook, pinned: _Pinned
+    context: _Context, first: _FirstLook, pinned: _Pinned
 ) -> tuple[ClusterSurvey, ClusterSurvey, Mapping[TopicPartition, Growth | Failure]]:
     """Look again a settle time later, if there is a group: the livelier states, and how far the source's ends moved."""
-    source, timer, groups = by.clusters.source, by.timer, first.groups
+    source, timer, groups = context.clusters.source, context.timer, first.groups
     if not groups and not pinned.held.reads:
         return first.source, first.target, {}
-    left = max(first.target_listed_at, pinned.at) + by.request.settle_seconds - by.now()
+    left = max(first.target_listed_at, pinned.at) + context.request.settle_seconds - context.now()
     if left > 0:
         text = f"waiting {left:.0f} s for a second look at groups and log ends"
         timer.run("settle", text, lambda: timer.clock.wait(left))
     if not groups:
         ends = {} if source is None else watch_ends(source, pinned.watermarks.source, pinned.at, timer)
         return first.source, first.target, ends
-    target = by.clusters.target
+    target = context.clusters.target
     on_target = list_again(target, first.target_listed_at, timer)
     on_source = None if source is None else list_again(source, first.source_listed_at, timer)
     target_states, source_states = describe(target, source, groups, timer)
@@ -374,7 +376,7 @@ def _second_look(
     return both_looks(first.source, on_source, source_states, groups), after, ends
 
 
-def _at_rest(by: _Surveyor, pinned: _Pinned, comparison: Comparison | None) -> Comparison | None:
+def _at_rest(context: _Context, pinned: _Pinned, comparison: Comparison | None) -> Comparison | None:
     """Return the comparison, in which a copy that has stopped growing waits no longer for what was passed over.
 
     Not where MM2's own position is known: that says where MM2 goes on (docs/translation.md, "Drained").
@@ -382,21 +384,23 @@ def _at_rest(by: _Surveyor, pinned: _Pinned, comparison: Comparison | None) -> C
     if comparison is None:
         return None
     answers, known = comparison.answers, pinned.positions.last_copied_offset
-    sources = {copy_of(by.flow, p): p for p, answer in answers.items() if answer.tail.passed_over and p not in known}
+    sources = {
+        copy_of(context.flow, p): p for p, answer in answers.items() if answer.tail.passed_over and p not in known
+    }
     ends = {copy: end for copy, end in pinned.watermarks.target.items() if copy in sources}
-    grown = watch_ends(by.clusters.target, ends, pinned.at, by.timer, "new copies")
+    grown = watch_ends(context.clusters.target, ends, pinned.at, context.timer, "new copies")
     still = [sources[copy] for copy, growth in grown.items() if isinstance(growth, Growth) and growth.is_idle]
     at_rest = {source: replace(answers[source], tail=answers[source].tail.at_rest()) for source in still}
     return replace(comparison, answers={**answers, **at_rest})
 
 
 def _read_group_facts(
-    by: _Surveyor, first: _FirstLook, states: tuple[States, States], syncs_topic: Mm2Topic, records: Records | None
+    context: _Context, first: _FirstLook, states: tuple[States, States], syncs_topic: Mm2Topic, records: Records | None
 ) -> GroupFacts:
     """Read commits again, of groups without members, and what decides when offsets expire; `states` are by side."""
-    (source_states, target_states), flow, clusters, timer = states, by.flow, by.clusters, by.timer
+    (source_states, target_states), flow, clusters, timer = states, context.flow, context.clusters, context.timer
     before = first.selected.live
-    on_source = commits_that_moved(clusters.source, before, source_states, timer, by.request.filters)
+    on_source = commits_that_moved(clusters.source, before, source_states, timer, context.request.filters)
     on_target = commits_that_moved(clusters.target, first.priors, target_states, timer)
     topic = syncs_topic.topic if syncs_topic.found else None
     return replace(
@@ -408,34 +412,36 @@ def _read_group_facts(
     )
 
 
-def _connect_topics(by: _Surveyor, source: ClusterSurvey) -> tuple[ConnectTopic, ...]:
+def _connect_topics(context: _Context, source: ClusterSurvey) -> tuple[ConnectTopic, ...]:
     """Look for a Connect worker's own topics on the source, also among those that it does not show us."""
-    cluster, own = by.clusters.source, by.flow.runtime.offsets_topics
-    if cluster is None or by.request.only_compares:
+    cluster, own = context.clusters.source, context.flow.runtime.offsets_topics
+    if cluster is None or context.request.only_compares:
         return ()
     topics = source.topics.keys() | (source.hidden if isinstance(source.hidden, frozenset) else frozenset())
-    text = f"looking for Connect's own topics on {by.flow.source.alias}"
-    return by.timer.run("topics", text, lambda: read_connect_topics(cluster, topics, source.listed, own))
+    text = f"looking for Connect's own topics on {context.flow.source.alias}"
+    return context.timer.run("topics", text, lambda: read_connect_topics(cluster, topics, source.listed, own))
 
 
-def _mm2_tasks(by: _Surveyor) -> Mm2Tasks:
+def _mm2_tasks(context: _Context) -> Mm2Tasks:
     """Ask for the state of MM2's connectors; on a failback they are none of the plan's business."""
-    worker = by.clusters.worker
-    if worker is None or by.flow.failback or by.request.only_compares:
+    worker = context.clusters.worker
+    if worker is None or context.flow.failback or context.request.only_compares:
         return {}
-    return by.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
+    return context.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
 
 
-def _pin_logs(by: _Surveyor, places: Collection[TopicPartition], first: _FirstLook) -> Logs:
+def _pin_logs(context: _Context, places: Collection[TopicPartition], first: _FirstLook) -> Logs:
     """Pin the log ranges of all partitions of the plan: the target's first, then the source's."""
-    copies = {copy_of(by.flow, tp) for tp in places}
+    copies = {copy_of(context.flow, tp) for tp in places}
 
     def pin(
         admin: ClusterAdmin, partitions: Iterable[TopicPartition], topics: Mapping[str, int]
     ) -> Mapping[TopicPartition, LogRange | Failure]:
         present = {tp for tp in partitions if tp.partition < topics.get(tp.topic, 0)}
         text = f"pinning {len(present)} logs on {admin.alias}"
-        return by.timer.ask("pin", text, present, admin.log_ranges, LOGS_AT_ONCE)
+        return context.timer.ask("pin", text, present, admin.log_ranges, LOGS_AT_ONCE)
 
-    target_logs = pin(by.clusters.target, copies, first.target.topics)
-    return Logs(pin(by.clusters.source, places, first.source.topics) if by.clusters.source else {}, target_logs)
+    target_logs = pin(context.clusters.target, copies, first.target.topics)
+    return Logs(
+        pin(context.clusters.source, places, first.source.topics) if context.clusters.source else {}, target_logs
+    )

@@ -87,7 +87,7 @@ COMPARING = (
         "kinds-not-asked-of-the-source",
         "Share and streams groups are in no listing of consumer groups.",
         "migrate/survey/take.py",
-        "        group_facts = GroupFacts(source_kinds=read_kinds(clusters, by.timer))\n",
+        "        group_facts = GroupFacts(source_kinds=read_kinds(clusters, context.timer))\n",
         "        group_facts = GroupFacts()\n",
         ("tests/unit/inventory/test_compare.py",),
     ),

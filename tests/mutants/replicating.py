@@ -10,7 +10,7 @@ REPLICATING = (
         "unread-commits-at-a-sync-by-timestamp",
         "By timestamps nothing guards a sync: what was not read stands at the log's start.",
         "migrate/survey/take.py",
-        "    if not by.request.limits.by_timestamp:\n",
+        "    if not context.request.limits.by_timestamp:\n",
         "    if True:\n",
         ("tests/unit/plan/test_translate.py",),
     ),

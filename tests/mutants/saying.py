@@ -644,18 +644,17 @@ SAYING = (
         "positions-before-the-commits",
         "MM2's positions are no older than the commits that they are compared with.",
         "migrate/survey/take.py",
-        "        selected = select(by.clusters, listed, by.request, timer)\n",
-        "        read_positions(by.clusters, by.flow, topics, timer)\n"
-        "        selected = select(by.clusters, listed, by.request, timer)\n",
+        "        selected = select(context.clusters, listed, context.request, timer)\n",
+        "        read_positions(context.clusters, context.flow, topics, timer)\n"
+        "        selected = select(context.clusters, listed, context.request, timer)\n",
         ("tests/unit/plan/test_build.py",),
     ),
     Mutant(
         "jvm-ended-under-a-question",
         "The JVM is not ended before the log directories were told, which it asks for.",
         "migrate/survey/take.py",
-        "    source, target = with_hidden(clusters, source, target, hosted, by.timer)\n",
-        "    if clusters.all_read is not None:\n        clusters.all_read()\n"
-        "    source, target = with_hidden(clusters, source, target, hosted, by.timer)\n",
+        "    source, target = with_hidden(clusters, source, target, hosted, context.timer)\n",
+        "    clusters.end()\n    source, target = with_hidden(clusters, source, target, hosted, context.timer)\n",
         ("tests/unit/plan/test_build.py",),
     ),
     Mutant(
@@ -671,7 +670,7 @@ SAYING = (
         "MM2's positions are known before the target's ends are pinned: what it has copied must lie below them.",
         "migrate/survey/take.py",
         "    ahead, positions = first.positions, Positions()\n",
-        "    logs = _pin_logs(by, keys, first)\n    ahead, positions = first.positions, Positions()\n",
+        "    logs = _pin_logs(context, keys, first)\n    ahead, positions = first.positions, Positions()\n",
         ("tests/unit/survey/test_records.py",),
     ),
     Mutant(

@@ -1,5 +1,7 @@
 """From two clusters and MM2's topics to a plan: every commit one row, in the order that safety needs."""
 
+from threading import Event
+
 import pytest
 
 from migrate.errors import ClusterError
@@ -404,12 +406,24 @@ def test_what_reads_records_ends_when_no_record_is_to_be_read_any_more_and_befor
     properties = {"bootstrap.servers": "x:1"}
     request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
 
+    def hosted():
+        # As late as can be: whoever ends the JVM before it is told does so by then.
+        ended.wait(0.5)
+        order.append("hosted")
+        return frozenset(target.topics())
+
     class Watched(Clusters):
         def end_records(self):
             order.append("end of records")
 
-    clusters = Watched(source, target, mirror)
+        def end(self):
+            order.append("end")
+            ended.set()
+
+    ended, target.hosted = Event(), hosted
+    clusters = Watched(source, target, mirror, looks_for_hidden=True)
     take_survey(request, clusters, FakeClock(), NoProgress())
+    assert "hosted" in order and "end" not in order, "a JVM that is asked goes on until it has answered"
     assert order.index("A commits") < order.index("positions"), "no older than what they are compared with"
     assert order.count("positions") == 1
     of_records = {"checkpoints", "windows", "positions"}
