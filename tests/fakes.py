@@ -8,9 +8,19 @@ from typing import Any
 
 from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why, Work
+from migrate.match.protocol import (
+    Comparison,
+    FetchEstimate,
+    Limits,
+    Listener,
+    Matched,
+    PartitionAnswer,
+    Tail,
+    Unmatched,
+    Why,
+    Work,
+)
 from migrate.model import (
     ClusterFacts,
     Commit,

@@ -4,10 +4,18 @@ import random
 from dataclasses import replace
 
 from migrate.commit_table import CommitTable, GroupCommits
-from migrate.match.comparison import Comparison, FetchEstimate
 from migrate.match.equality import Equality
 from migrate.match.place_table import PlaceTable
-from migrate.match.protocol import Matched, PartitionAnswer, Tail, Unmatched, Why, WhyUnmatched
+from migrate.match.protocol import (
+    Comparison,
+    FetchEstimate,
+    Matched,
+    PartitionAnswer,
+    Tail,
+    Unmatched,
+    Why,
+    WhyUnmatched,
+)
 from migrate.mm2.chain import Window
 from migrate.mm2.checkpoint_table import CheckpointTable, WrittenCheckpoints
 from migrate.mm2.config_file import client_flow

@@ -10,7 +10,7 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.inventory.compare import comparison_of, translated_commits
 from migrate.inventory.compared import GroupComparison, Stretch
 from migrate.inventory.count_records import count_plan, count_records
-from migrate.match.comparison import Limits
+from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.progress import LineProgress

@@ -7,7 +7,7 @@ from typing import Any
 
 from migrate.apply.follow_engine import FollowEdges
 from migrate.clock import Clock
-from migrate.match.here_comparer import HereComparer
+from migrate.match.compare import Comparer, Memory, TasksHere
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
@@ -60,7 +60,8 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Mappin
         closing(target.records()) as on_target,
     ):
         mirror = RenewedMirror(lambda: ConsumedMm2Topics(flow, on_source, on_target), clock)
-        comparer = HereComparer(mirror.sync_pairs, readers_of(flow, source, target))
+        readers = readers_of(flow, source, target)
+        comparer = Comparer(TasksHere(readers, mirror.sync_pairs), memory := Memory())
 
         def clusters() -> Clusters:
             # Delays are measured from the newest commits; what the target says of expiry changes slowly.
@@ -71,7 +72,7 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Mappin
             return by_java.exact_admin(target, with_metadata, names).holding(lock)
 
         def forget() -> None:
-            comparer.forget()
+            memory.forget()
             mirror.renew()
 
         yield FollowEdges(clusters, writing, forget, looking.source.topic_ids)

@@ -25,7 +25,7 @@ from migrate.survey.policies import (
 from migrate.text import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
-    from migrate.match.comparison import Limits
+    from migrate.match.protocol import Limits
     from migrate.mm2.connectors import Described
     from migrate.survey.filters import Filters
 
@@ -223,7 +223,7 @@ matching_options = together(
 
 def limits_of(options: Mapping[str, Any]) -> "Limits":
     """Return what `by_option` and `matching_options` let be read; raises `UsageError` where they contradict."""
-    from migrate.match.comparison import Limits
+    from migrate.match.protocol import Limits
 
     by_timestamp = options["by"] == "timestamp"
     if by_timestamp and options["no_match"]:

@@ -12,8 +12,8 @@ from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
-from migrate.match.comparison import Limits
-from migrate.match.tail_comparer import MOST_PER_PARTITION
+from migrate.match.compare import MOST_PER_TAIL
+from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.plan.file import read_plan
@@ -67,7 +67,7 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
         source_down=False,
         settle_seconds=options["settle"],
         settings={},
-        limits=Limits(MOST_PER_PARTITION, None),
+        limits=Limits(MOST_PER_TAIL, None),
         group_map=group_map_of(options),
     )
     clock = SystemClock()

@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from migrate.inventory.compared import Stretch
-from migrate.match.comparison import Limits
 from migrate.match.equality import Equality
 from migrate.match.log_reader import LogReader, Wanted
-from migrate.match.protocol import LogSlice, OffsetRange
+from migrate.match.protocol import Limits, LogSlice, OffsetRange
 from migrate.model import TopicPartition
 
 # Offsets that are read in all: this process holds some 30 bytes of each.

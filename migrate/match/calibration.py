@@ -9,17 +9,15 @@ by their own timestamps.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from operator import attrgetter
 from statistics import fmean
 
-from migrate.errors import MigrateError
 from migrate.match.equality import Content, Equality, calibrated, is_clear
 from migrate.match.log_reader import LogReader
-from migrate.match.protocol import OffsetPair, Unreadable, Work
-from migrate.match.task import OpenReaders
+from migrate.match.protocol import OffsetPair, PartitionQuestion, Unreadable, Work
 from migrate.model import LogRange, TopicPartition
 from migrate.progress import side_by_side
 
@@ -51,26 +49,9 @@ _Read = tuple[Mapping[TopicPartition, Contents], Mapping[TopicPartition, Content
 """What was read of the source and of the target, by partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnchorPartition:
-    """A partition on which a topic is calibrated: its logs, and its newest syncs."""
-
-    source: TopicPartition
-    target: TopicPartition
-    source_log: LogRange
-    target_log: LogRange
-    sync_pairs: tuple[OffsetPair, ...]
-
-
-OffsetsOf = Callable[[AnchorPartition], Iterable[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class TopicQuestion:
-    """A topic of the source, by name, and the partitions on which to calibrate it."""
-
-    topic: str
-    partitions: tuple[AnchorPartition, ...]
+CalibratedOn = tuple[PartitionQuestion, ...]
+"""The partitions of one topic on which it is calibrated; of their chains the newest syncs."""
+OffsetsOf = Callable[[PartitionQuestion], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,54 +70,52 @@ class Calibration:
     lasts: bool
 
 
-def topic_questions(works: Iterable[tuple[Work, Sequence[OffsetPair]]]) -> list[TopicQuestion]:
+def topic_questions(works: Iterable[tuple[Work, Sequence[OffsetPair]]]) -> list[CalibratedOn]:
     """Return what to calibrate the topics of these works on: the newest syncs of the partitions that have most.
 
     Partitions without syncs come last: they only have their ends. Of as many syncs, the longest log counts.
     """
-    chosen: dict[str, list[AnchorPartition]] = defaultdict(list)
+    chosen: dict[str, list[PartitionQuestion]] = defaultdict(list)
     for work, pairs in sorted(
         works, key=lambda each: (-len(each[1]), each[0].source_log.start - each[0].source_log.end, each[0].source)
     ):
         partitions = chosen[work.source.topic]
         if len(partitions) < ANCHOR_PARTITIONS:
-            newest = tuple(pairs[-ANCHORS:])
-            partitions.append(AnchorPartition(work.source, work.target, work.source_log, work.target_log, newest))
-    return [TopicQuestion(topic, tuple(partitions)) for topic, partitions in chosen.items()]
+            partitions.append(
+                PartitionQuestion(
+                    work.source, work.target, work.source_log, work.target_log, (),
+                    sync_pairs=tuple(pairs[-ANCHORS:]), equality=Equality.ALL,
+                )
+            )  # fmt: skip
+    return [tuple(partitions) for partitions in chosen.values()]
 
 
-def calibrate_topics(
-    open_readers: OpenReaders, questions: Iterable[TopicQuestion]
-) -> Iterator[Calibration | MigrateError]:
-    """Yield one calibration per topic of one Spark partition; the error that ends a task is its last value."""
-    try:
-        with open_readers() as readers:
-            waiting = iter(questions)
-            while some := list(islice(waiting, TOPICS_AT_ONCE)):
-                yield from _calibrations(some, *readers)
-    except MigrateError as error:
-        yield error
+def calibrate_topics(source: LogReader, target: LogReader, topics: Iterable[CalibratedOn]) -> Iterator[Calibration]:
+    """Yield one calibration per topic: a task."""
+    waiting = iter(topics)
+    while some := list(islice(waiting, TOPICS_AT_ONCE)):
+        yield from _calibrations(some, source, target)
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenTopic:
     """A topic that its syncs leave open, on the partitions whose ends are read, and the pairs that syncs name."""
 
-    question: TopicQuestion
+    partitions: CalibratedOn
     by_syncs: list[Pair]
 
     def has_more(self, times: int) -> bool:
         """True if so many times as many records from the ends are more than those that were read."""
         return any(
             _tail(log, times * count) != _tail(log, count)
-            for p in self.question.partitions
+            for p in self.partitions
             for log, count in ((p.source_log, SOURCE_TAIL), (p.target_log, TARGET_TAIL))
         )
 
 
-def _calibrations(questions: Collection[TopicQuestion], source: LogReader, target: LogReader) -> Iterator[Calibration]:
-    def read(some: Iterable[TopicQuestion], on_source: OffsetsOf, on_target: OffsetsOf) -> _Read:
-        partitions = [p for question in some for p in question.partitions]
+def _calibrations(topics: Collection[CalibratedOn], source: LogReader, target: LogReader) -> Iterator[Calibration]:
+    def read(some: Iterable[CalibratedOn], on_source: OffsetsOf, on_target: OffsetsOf) -> _Read:
+        partitions = [p for topic in some for p in topic]
         of_source = partial(_contents, source, {p.source: tuple(on_source(p)) for p in partitions})
         of_target = partial(_contents, target, {p.target: tuple(on_target(p)) for p in partitions})
         return side_by_side(of_source, of_target)
@@ -144,49 +123,47 @@ def _calibrations(questions: Collection[TopicQuestion], source: LogReader, targe
     def with_ends(some: Collection[_OpenTopic], times: int) -> Iterator[tuple[_OpenTopic, list[Pair], _Read]]:
         """Yield each topic with all its pairs, those near the ends included."""
         ends = read(
-            (topic.question for topic in some),
+            (topic.partitions for topic in some),
             lambda p: _tail(p.source_log, times * SOURCE_TAIL),
             lambda p: _tail(p.target_log, times * TARGET_TAIL),
         )
         found = [(topic, _all_pairs(topic, ends)) for topic in some]
         unsure = [topic for topic, pairs in found if not topic.by_syncs and _loses_time(pairs)]
-        wanted = {p.source: _looked_for(ends[1][p.target]) for topic in unsure for p in topic.question.partitions}
+        wanted = {p.source: _looked_for(ends[1][p.target]) for topic in unsure for p in topic.partitions}
         originals = _originals(source, unsure, wanted)
         for topic, pairs in found:
             keeps_time = _are_there(topic, wanted, originals)
             yield topic, _pairs_in_time(topic, originals, ends) if keeps_time else pairs, ends
 
-    at_syncs = read(
-        questions, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs)
-    )
+    at_syncs = read(topics, lambda p: (pair[0] for pair in p.sync_pairs), lambda p: (pair[1] for pair in p.sync_pairs))
     left_open = []
-    for question in questions:
-        pairs = _named_pairs(question, at_syncs)
+    for partitions in topics:
+        pairs = _named_pairs(partitions, at_syncs)
         # A few records may all lack what a converter changes: headers, or a value.
         if len(pairs) >= ANCHORS and not _is_in_doubt(pairs):
-            yield _calibration(question, pairs, at_syncs, has_syncs=True)
+            yield _calibration(partitions, pairs, at_syncs, has_syncs=True)
         else:
-            few = question.partitions[:TAILS_BESIDE_SYNCS] if pairs else question.partitions
-            left_open.append(_OpenTopic(replace(question, partitions=few), pairs))
+            few = partitions[:TAILS_BESIDE_SYNCS] if pairs else partitions
+            left_open.append(_OpenTopic(few, pairs))
     in_doubt = []
     for topic, pairs, ends in with_ends(left_open, 1) if left_open else ():
         if _is_in_doubt(pairs) and topic.has_more(FURTHER):
             in_doubt.append(topic)
         else:
-            yield _calibration(topic.question, pairs, ends, bool(topic.by_syncs))
+            yield _calibration(topic.partitions, pairs, ends, bool(topic.by_syncs))
     # Fewer at a time, for more is held of each.
     waiting = iter(in_doubt)
     while some := list(islice(waiting, TOPICS_AT_ONCE // FURTHER)):
         for topic, pairs, ends in with_ends(some, FURTHER):
-            yield _calibration(topic.question, pairs, ends, bool(topic.by_syncs))
+            yield _calibration(topic.partitions, pairs, ends, bool(topic.by_syncs))
 
 
-def _named_pairs(question: TopicQuestion, read: _Read) -> list[Pair]:
+def _named_pairs(partitions: CalibratedOn, read: _Read) -> list[Pair]:
     """Return the pairs of a topic that syncs name, as far as both records are there."""
     ours, theirs = read
     return [
         (ours[p.source][source_offset], theirs[p.target][target_offset])
-        for p in question.partitions
+        for p in partitions
         for source_offset, target_offset in p.sync_pairs
         if source_offset in ours[p.source] and target_offset in theirs[p.target]
     ]
@@ -195,7 +172,7 @@ def _named_pairs(question: TopicQuestion, read: _Read) -> list[Pair]:
 def _all_pairs(topic: _OpenTopic, ends: _Read) -> list[Pair]:
     """Return the pairs that syncs name, and those that are alike near the ends."""
     alike, pairs = _way_to_pair(topic.by_syncs), list(topic.by_syncs)
-    for p in topic.question.partitions:
+    for p in topic.partitions:
         ours, theirs = ends[0][p.source], ends[1][p.target]
         named = {id(ours.get(source_offset)) for source_offset, _ in p.sync_pairs}
         # Those that syncs name have been paired: they count once.
@@ -224,7 +201,7 @@ def _originals(
     source: LogReader, topics: Iterable[_OpenTopic], wanted: Mapping[TopicPartition, Collection[Content]]
 ) -> dict[TopicPartition, Contents]:
     """Read what the source has at the timestamps of some records near the target's ends."""
-    ends = {p.source: p.source_log.end for topic in topics for p in topic.question.partitions}
+    ends = {p.source: p.source_log.end for topic in topics for p in topic.partitions}
     times = {place: sorted({record.timestamp for record in some}) for place, some in wanted.items() if some}
     stretches: dict[TopicPartition, set[int]] = {}
     for place, firsts in source.first_offsets(times).items():
@@ -245,7 +222,7 @@ def _are_there(
     topic of which none was looked for.
     """
     asked = found = 0
-    for p in topic.question.partitions:
+    for p in topic.partitions:
         there = set(map(_TIME_KEY_VALUE, originals[p.source].values()))
         records = wanted.get(p.source, ())
         asked, found = asked + len(records), found + sum(_TIME_KEY_VALUE(record) in there for record in records)
@@ -255,7 +232,7 @@ def _are_there(
 def _pairs_in_time(topic: _OpenTopic, originals: Mapping[TopicPartition, Contents], ends: _Read) -> list[Pair]:
     return [
         pair
-        for p in topic.question.partitions
+        for p in topic.partitions
         for pair in _alike_by_time({**ends[0][p.source], **originals[p.source]}.values(), ends[1][p.target].values())
     ]
 
@@ -276,14 +253,14 @@ def _contents(
     return defaultdict(dict, {place: each for place, each in read.items() if not isinstance(each, Unreadable)})
 
 
-def _calibration(question: TopicQuestion, pairs: Collection[Pair], read: _Read, has_syncs: bool) -> Calibration:
+def _calibration(partitions: CalibratedOn, pairs: Collection[Pair], read: _Read, has_syncs: bool) -> Calibration:
     ours, theirs = read
     equality = calibrated(pairs) if pairs else Equality.ALL
     return Calibration(
-        question.topic,
+        partitions[0].source.topic,
         equality,
-        _size(content for p in question.partitions for content in ours[p.source].values()),
-        _size(content for p in question.partitions for content in theirs[p.target].values()),
+        _size(content for p in partitions for content in ours[p.source].values()),
+        _size(content for p in partitions for content in theirs[p.target].values()),
         bool(pairs) and equality is not None and (has_syncs or equality.keeps_time),
     )
 

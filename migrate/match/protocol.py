@@ -1,12 +1,13 @@
-"""What the matching and the log reader exchange: the question, what is needed of both logs, what was read, the answer.
+"""What comparing records exchanges: what is asked, what is needed of both logs, what was read, what is answered.
 
-Records are offset, timestamp and fingerprint. Pure. `migrate.match.matcher.matching` holds the conversation.
+Records are offset, timestamp and fingerprint. Pure. `migrate.match.matcher.matching` holds the conversation about one
+partition, `migrate.match.compare` sees to all of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from migrate.match.equality import Equality
 from migrate.model import LogRange, TopicPartition
@@ -44,7 +45,7 @@ class OffsetRange(NamedTuple):
 
 # A sync of the chain, or another original and its copy: (source offset, target offset).
 OffsetPair = tuple[int, int]
-# Returns the chain of a source partition (Law 1), given the ends of its log and of its copy's.
+# Returns the chain of a partition (Law 1) by its name on MM2's source, given the ends of the plan's two logs.
 ChainOf = Callable[[TopicPartition, int, int], tuple[OffsetPair, ...]]
 
 
@@ -70,19 +71,62 @@ class Work:
     may_keep_timestamps: bool = False
 
 
+def no_chain(place: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+    """Return the chain of any partition where there are no syncs: a `ChainOf`."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be read: offsets of either log per partition, and bytes from each cluster (None: no limit).
+
+    With `match_records` 0 nothing is compared: every commit is placed by Law 2, which reads a few records for it. With
+    `by_timestamp` every commit is placed by Law 2b, which reads the source alone, from the lowest commit on.
+    """
+
+    match_records: int
+    fetch_bytes: int | None
+    by_timestamp: bool = False
+
+
+class WhyUnmatched(StrEnum):
+    """Why a commit was not placed by comparing; the value is the reason of its row."""
+
+    NO_MATCH = "no-match"
+    MATCH_LIMIT = "match-limit"
+    RECORDS_CHANGED = "records-changed-in-flight"
+    TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
+    NOT_READABLE = "not-readable"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionQuestion(Work):
     """A work with the chain between both logs, and how to compare them.
 
     `sync_pairs` is the chain of Law 1 in log order. `match_limit` is how many offsets of either log may be read for
     this partition. `failback` is True where the copying goes the other way: the source holds the copies, perhaps
-    twice, and what the target lacks never comes.
+    twice, and what the target lacks never comes. `by_timestamp` asks for Law 2b; `unread` asks for Law 2, and says why
+    no window of this partition is read.
     """
 
     sync_pairs: Sequence[OffsetPair]
     equality: Equality
     match_limit: int = 1_000_000
     failback: bool = False
+    by_timestamp: bool = False
+    unread: WhyUnmatched | None = None
+
+    @classmethod
+    def of(
+        cls, work: Work, sync_pairs: Sequence[OffsetPair], limits: Limits, failback: bool = False
+    ) -> "PartitionQuestion":
+        """Return the question about a work before it is known how its records compare."""
+        return cls(
+            work.source, work.target, work.source_log, work.target_log, work.source_committed,
+            work.has_open_transaction, work.last_copied_offset, work.compacted,
+            sync_pairs=sync_pairs, equality=Equality.ALL, match_limit=limits.match_records, failback=failback,
+            by_timestamp=limits.by_timestamp,
+        )  # fmt: skip
 
     def still_to_copy_below(self, committed: int) -> int:
         """Return how many source offsets below a commit MM2's own position has not passed: it copies them yet.
@@ -162,16 +206,6 @@ class Matched(NamedTuple):
         return self.why is Why.PROVEN
 
 
-class WhyUnmatched(StrEnum):
-    """Why a commit was not placed by comparing; the value is the reason of its row."""
-
-    NO_MATCH = "no-match"
-    MATCH_LIMIT = "match-limit"
-    RECORDS_CHANGED = "records-changed-in-flight"
-    TIMESTAMPS_NOT_KEPT = "timestamps-not-kept"
-    NOT_READABLE = "not-readable"
-
-
 @dataclass(frozen=True, slots=True)
 class Unmatched:
     """A commit that matching could not place; Law 2 does.
@@ -228,3 +262,55 @@ class PartitionAnswer:
     tail: Tail
     source_read: int
     target_read: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchEstimate:
+    """What comparing will fetch, said before it starts: bytes and records from each cluster, and the partitions.
+
+    `left_out` are partitions that `Limits` leave out, because there is not enough budget for them.
+    """
+
+    partitions: int
+    source_records: int
+    target_records: int
+    source_bytes: int
+    target_bytes: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answers by source partition; every work has one.
+
+    `equalities` tell by source topic which parts of records had to agree, None where no anchor agreed under any
+    (reason `records-changed-in-flight`). The byte counts are what was really fetched, where the client tells.
+    """
+
+    answers: Mapping[TopicPartition, PartitionAnswer]
+    equalities: Mapping[str, Equality | None]
+    estimate: FetchEstimate
+    source_bytes: int
+    target_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Hears what is about to be read, once and before the first window, then about how many partitions are compared."""
+
+    expects: Callable[[FetchEstimate], None]
+    advance: Callable[[int, int], None]
+
+
+class RecordComparer(Protocol):
+    """Compares the records of both clusters. Reads only; payloads stay where they are read."""
+
+    def compare(
+        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
+    ) -> Comparison:
+        """Place the commits of every work.
+
+        The chain comes from the offset syncs that `MirrorReader.windows` has read. `failback` is True for a
+        failback: the syncs' two offsets swap their roles. Raises `ClusterError` if a cluster does not answer;
+        a topic that may not be read makes its works `Unmatched`.
+        """

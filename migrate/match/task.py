@@ -1,7 +1,6 @@
 """What one task does: drive the matching of many partitions at once, and read for all of them in rounds. Pure.
 
-Each round gathers what a hundred partitions need into one reading of each cluster. Tasks end with values, also where a
-cluster fails them: what they would raise, Spark would run again and wrap in pages of stack trace.
+Each round gathers what a hundred partitions need into one reading of each cluster.
 """
 
 import gc
@@ -9,12 +8,23 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from migrate.errors import MigrateError
+from migrate.match.least_timestamp import by_timestamp
 from migrate.match.log_reader import LogReader, Wanted
 from migrate.match.matcher import matching
 from migrate.match.place_table import PlaceTable
-from migrate.match.protocol import LogSlice, Needs, PartitionAnswer, PartitionQuestion, Supply, Unreadable
+from migrate.match.protocol import (
+    LogSlice,
+    Needs,
+    PartitionAnswer,
+    PartitionQuestion,
+    Supply,
+    Unreadable,
+    WhyUnmatched,
+)
+from migrate.match.sync_only import guarding
 from migrate.model import LogRange, TopicPartition
 from migrate.progress import side_by_side
 
@@ -22,8 +32,12 @@ PARTITIONS_AT_ONCE = 100
 # Offsets of both logs that are held in memory at once, about 100 bytes each; a single partition may be wider.
 OFFSETS_AT_ONCE = 500_000
 
-Matching = Callable[[PartitionQuestion], Generator[Needs, Supply | Unreadable, PartitionAnswer]]
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+Conversation = Generator[Needs, Supply | Unreadable, PartitionAnswer]
 OpenReaders = Callable[[], AbstractContextManager[tuple[LogReader, LogReader]]]
+Task = Callable[[LogReader, LogReader, Iterable[Asked]], Iterator[Answer]]
+"""Answers questions in any order, with readers of the source and of the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +48,21 @@ class Fetched:
     target_bytes: int
 
 
-def match_partitions(
-    open_readers: OpenReaders, questions: Iterable[PartitionQuestion], match: Matching = matching
-) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched | MigrateError]:
-    """Yield each question's source partition with its answer, in any order, and what was fetched at the end.
+def answers_of(open_readers: OpenReaders, task: Task[Asked, Answer], questions: Iterable[Asked]) -> Iterator[Answer]:
+    """Yield the answers of a task, with readers that are its own."""
+    with _fewer_collections(), open_readers() as (source, target):
+        yield from task(source, target, questions)
 
-    `questions` are those of one Spark partition. The error that ends a task is its last value.
+
+def answers_or_error(
+    open_readers: OpenReaders, task: Task[Asked, Answer], questions: Iterable[Asked]
+) -> Iterator[Answer | MigrateError]:
+    """Yield the answers of a task; the error that ends it is its last value.
+
+    For Spark: what a task raises is run again there, and comes wrapped in pages of stack trace.
     """
     try:
-        with _fewer_collections(), open_readers() as readers:
-            yield from _answers(questions, match, readers)
-            yield Fetched(readers[0].fetched_bytes, readers[1].fetched_bytes)
+        yield from answers_of(open_readers, task, questions)
     except MigrateError as error:
         yield error
 
@@ -60,15 +78,34 @@ def _fewer_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
+def law_of(question: PartitionQuestion) -> Conversation:
+    """Begin the conversation about a partition, by the law that it asks for."""
+    if question.unread is not None:
+        # Of windows that are only too many the syncs are proven; else records cannot tell a proven sync from another.
+        return guarding(question, question.unread, is_bounded=question.unread is WhyUnmatched.MATCH_LIMIT)
+    return by_timestamp(question) if question.by_timestamp else matching(question)
+
+
+def match_partitions(
+    source: LogReader,
+    target: LogReader,
+    questions: Iterable[PartitionQuestion],
+    law: Callable[[PartitionQuestion], Conversation] = law_of,
+) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched]:
+    """Yield each question's source partition with its answer in any order, and what was fetched at the end: a task."""
+    yield from _answers(questions, law, (source, target))
+    yield Fetched(source.fetched_bytes, target.fetched_bytes)
+
+
 class _Partition:
     """One matching under way."""
 
-    def __init__(self, question: PartitionQuestion, match: Matching) -> None:
+    def __init__(self, question: PartitionQuestion, law: Callable[[PartitionQuestion], Conversation]) -> None:
         self.question = question
         self.needs = Needs()
         self.answer: PartitionAnswer | None = None
         self.width = 0
-        self._conversation = match(question)
+        self._conversation = law(question)
         self.supply(None)
 
     def supply(self, supply: Supply | Unreadable | None) -> None:
@@ -82,10 +119,10 @@ class _Partition:
 
 def _answers(
     questions: Iterable[PartitionQuestion],
-    match: Matching,
+    law: Callable[[PartitionQuestion], Conversation],
     readers: tuple[LogReader, LogReader],
 ) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
-    coming = (_Partition(question, match) for question in questions)
+    coming = (_Partition(question, law) for question in questions)
     next_up = next(coming, None)
     active: list[_Partition] = []
     while next_up is not None or active:

@@ -1,6 +1,6 @@
 """What a plan's header says of the survey that it was made from. Pure."""
 
-from migrate.match.comparison import Comparison
+from migrate.match.protocol import Comparison
 from migrate.mm2.flow import Flow
 from migrate.model import Failure, GroupState, LogRange, Side
 from migrate.plan.plan import PinnedRange, PlannedActivity, PlannedGroupState

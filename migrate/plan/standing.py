@@ -11,7 +11,7 @@ from dataclasses import replace
 from migrate import __version__
 from migrate.checks.checklist import parse_waiver
 from migrate.errors import Refused, UsageError
-from migrate.match.comparison import Limits
+from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow, RuntimeWord
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.settings import java_pattern

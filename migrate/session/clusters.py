@@ -15,8 +15,8 @@ from migrate.kafka.cluster import ByJava, KafkaCluster
 from migrate.kafka.cluster import get_ready as get_ready
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
+from migrate.match.compare import Memory, TailComparer, TasksHere
 from migrate.match.next_record import NextRecordReader
-from migrate.match.tail_comparer import TailComparer
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import is_spark_secret, secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
@@ -171,7 +171,7 @@ def status_session(
         mirror,
         None
         if options["no_match"] or options.get("by") == "timestamp"
-        else TailComparer(mirror.sync_pairs, lambda: nullcontext((of_records[0], of_records[1]))),
+        else TailComparer(TasksHere(lambda: nullcontext((of_records[0], of_records[1])), mirror.sync_pairs), Memory()),
         memories,
         mm2_worker_of(flow, deadline),
     )

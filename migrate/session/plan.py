@@ -64,8 +64,9 @@ class PlanSession(Clusters):
         options: Mapping[str, Any],
         memory: SourceMemory | None = None,
     ) -> None:
-        from migrate.spark.comparer import SparkComparer
+        from migrate.match.compare import Comparer
         from migrate.spark.mm2_topics import SparkMirrorReader
+        from migrate.spark.tasks import SparkTasks
 
         deadline = options["request_timeout"]
         source, target = sides = endpoints(flow, deadline)
@@ -78,7 +79,7 @@ class PlanSession(Clusters):
         mirror = SparkMirrorReader(self._session, flow, settings, positions=self._positions)
         comparer = offsets_topic = held_positions = None
         if not source_down:
-            comparer = SparkComparer(self._session, lambda: mirror.chains, readers_of(flow, source, target))
+            comparer = Comparer(SparkTasks(self._session, lambda: mirror.chains, readers_of(flow, source, target)))
         reads_topic = bool(options.get("commits_as_of"))
         reads_topic |= options.get("commits_from") == CommitsFrom.CONSUMER_OFFSETS
         if reads_topic:

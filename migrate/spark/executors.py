@@ -1,21 +1,26 @@
-"""What the executors of a Spark cluster need of us, looked at before anything is read with them."""
+"""What the executors of a Spark cluster need of us: our package, and a Python that is looked at before they read."""
 
 import platform
 import sys
+import zipfile
 from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
+import migrate
 from migrate.errors import EnvironmentLacks
 from migrate.spark.java_errors import last_line
 from migrate.spark.machine import log_file
 from migrate.spark.session_settings import is_local
-from migrate.spark.shipping import ship_package
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+ARCHIVE = "mm2-migrate-package.zip"
 # A cluster that grows on demand, or is busy, has no executor at once.
 EXECUTORS_SECONDS = 300.0
 HOW_TO_GIVE = (
@@ -89,3 +94,28 @@ def _has_begun(context: "SparkContext", group: str) -> bool:
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
     return any(stage is not None and (stage.numActiveTasks or stage.numCompletedTasks) for stage in stages)
+
+
+def ship_package(spark: "SparkSession") -> None:
+    """Send the installed package to all executors, once per Spark application; a local master needs nothing."""
+    context = spark.sparkContext
+    if is_local(context.master) or any(name.endswith(ARCHIVE) for name in context._python_includes):
+        return
+    archive = Path(_folder().name, ARCHIVE)
+    pack(archive)
+    context.addPyFile(str(archive))
+
+
+@cache
+def _folder() -> "TemporaryDirectory[str]":
+    """Return a folder that lasts as long as this process: executors fetch what is in it when they first need it."""
+    return TemporaryDirectory(prefix="mm2-migrate-")
+
+
+def pack(archive: Path) -> None:
+    """Write the package's modules into a zip from which Python can import them."""
+    package = Path(migrate.__file__).parent
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(package.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                packed.write(path, path.relative_to(package.parent))

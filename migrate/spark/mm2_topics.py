@@ -7,6 +7,7 @@ Spark. Of the Connect offsets topic, the newest record of every key that MM2's s
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from migrate.match.protocol import ChainOf, no_chain
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics, TopicScanner
@@ -16,7 +17,6 @@ from migrate.spark.background import Session
 from migrate.spark.checkpoints import read_checkpoints
 from migrate.spark.dataframes import read_ranges, read_topic
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.questions import SyncPairsOf, no_chain
 from migrate.spark.scanner import SparkScanner, as_bytes, reading_topic
 from migrate.spark.syncs import Syncs
 
@@ -50,7 +50,7 @@ class SparkMirrorReader:
         self._positions = ConsumedMm2Topics(flow, None, positions or target)
         self._syncs: Syncs | None = None
         self._syncs_of: tuple[Side, str, LogRange] | None = None
-        self.chains: Syncs | SyncPairsOf = no_chain
+        self.chains: Syncs | ChainOf = no_chain
 
     def checkpoints(self, topic: str, pinned: LogRange) -> CheckpointReading:
         """Read the checkpoints topic, on the target; raises `ClusterError` if it cannot be read to its end."""

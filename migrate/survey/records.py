@@ -13,9 +13,8 @@ from itertools import chain
 
 from migrate.commit_table import GroupCommits, committed_offsets
 from migrate.errors import ClusterError
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
 from migrate.match.place_table import PlaceTable
-from migrate.match.protocol import PartitionAnswer, Why, Work
+from migrate.match.protocol import Comparison, FetchEstimate, Limits, Listener, PartitionAnswer, Why, Work
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import WorkerReader
 from migrate.mm2.flow import NOT_MM2, Flow, Mm2Home

@@ -7,8 +7,7 @@ from functools import cache
 from typing import TypeVar
 
 from migrate.commit_table import GroupCommits
-from migrate.match.comparison import Comparison, Limits, RecordComparer
-from migrate.match.protocol import PartitionAnswer
+from migrate.match.protocol import Comparison, Limits, PartitionAnswer, RecordComparer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks, WorkerReader
 from migrate.mm2.flow import Cluster, Flow

@@ -14,9 +14,8 @@ from itertools import starmap
 
 from migrate.clock import Clock
 from migrate.commit_table import committed_offsets, partitions_of_keys
-from migrate.match.comparison import Comparison
 from migrate.match.place_table import is_matched
-from migrate.match.protocol import PartitionAnswer
+from migrate.match.protocol import Comparison, PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import NOT_MM2, Flow

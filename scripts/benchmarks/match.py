@@ -23,19 +23,19 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.record_reader import Reach
-from migrate.match.comparison import Limits, Listener
+from migrate.match.compare import Comparer
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
 from migrate.match.matcher import matching
-from migrate.match.protocol import Matched, OffsetRange, PartitionQuestion, Work
+from migrate.match.protocol import Limits, Listener, Matched, OffsetRange, PartitionQuestion, Work
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.session.clusters import DAEMON, endpoints
 from migrate.spark.background import Session, Wishes, background_spark
-from migrate.spark.comparer import SparkComparer
 from migrate.spark.mm2_topics import SparkMirrorReader
+from migrate.spark.tasks import SparkTasks
 from scripts.benchmarks.bare import commit_all
 from scripts.benchmarks.command import Measured, compare, in_turns, measured, of_tree, shown, trees
 from scripts.benchmarks.eve import CHECKPOINTS_TOPIC, POSITIONS_TOPIC, flow_words, positions, write_topic
@@ -179,7 +179,7 @@ def run(workload: Workload, source: Cluster, target: Cluster, session: Session, 
     mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source_end.java, Side.TARGET: target_end.java})
     mirror.windows(Side.SOURCE, SYNCS_TOPIC, LogRange(0, syncs), workload.questions())
     readers = KafkaReaders(source_end.kafka, target_end.kafka, DEADLINE_SECONDS)
-    comparer = SparkComparer(session, lambda: mirror.chains, readers)
+    comparer = Comparer(SparkTasks(session, lambda: mirror.chains, readers))
     context: Any = session().sparkContext
     with Peak(context._gateway.proc.pid) as peak:
         began = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from migrate.match.kept_timestamps import SPAN_MS
+from migrate.match.least_timestamp import SPAN_MS
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, planned_offsets
 from tests.integration.clusters import AnyLab, Partition, by_place, commits_on

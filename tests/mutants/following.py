@@ -173,10 +173,10 @@ FOLLOWING = (
     Mutant(
         "unreadable-for-ever",
         "What could not be read is asked for again.",
-        "migrate/match/here_comparer.py",
-        "            if work.source not in plan.left_out and _holds(answers[work.source])\n",
-        "            if work.source not in plan.left_out\n",
-        ("tests/unit/match/test_here_comparer.py",),
+        "migrate/match/compare.py",
+        "            if work.source not in left_out and _holds(work, answers[work.source])\n",
+        "            if work.source not in left_out\n",
+        ("tests/unit/match/test_compare.py",),
     ),
     Mutant(
         "followed-on-a-living-group",
@@ -373,9 +373,9 @@ FOLLOWING = (
     Mutant(
         "quiet-partitions-of-follow-never-read-again",
         "What a pass remembers of a partition holds while its logs and commits stay as they were, and no longer.",
-        "migrate/match/here_comparer.py",
-        " is not None and told.work == w]\n",
-        " is not None and set(w.source_committed) <= told.answer.places.keys()]\n",
-        ("tests/unit/match/test_here_comparer.py",),
+        "migrate/match/compare.py",
+        " is not None and known.work == work\n",
+        " is not None and set(work.source_committed) <= known.answer.places.keys()\n",
+        ("tests/unit/match/test_compare.py",),
     ),
 )

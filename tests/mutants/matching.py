@@ -42,10 +42,10 @@ TABLES = (
     Mutant(
         "compared-under-nothing-when-remembered",
         "follow tells how the records of a remembered answer compared: timestamps that are not kept still block.",
-        "migrate/match/here_comparer.py",
-        "        equalities = {told.work.source.topic: told.equality for told in remembered}\n",
-        "        equalities: dict[str, Equality | None] = {told.work.source.topic: None for told in remembered}\n",
-        ("tests/unit/match/test_here_comparer.py",),
+        "migrate/match/compare.py",
+        "    equalities = {each.work.source.topic: each.equality for each in known}\n",
+        "    equalities: dict[str, Equality | None] = {each.work.source.topic: None for each in known}\n",
+        ("tests/unit/match/test_compare.py",),
     ),
     Mutant(
         "read-beyond-the-limit",
@@ -237,7 +237,7 @@ MATCHING = (
         "migrate/match/anchors.py",
         "return copy_ms + SKEW_MS >= original_ms",
         "return True",
-        ("tests/unit/match/test_here_comparer.py",),
+        ("tests/unit/match/test_compare.py",),
     ),
     Mutant(
         "lost-copies-still-to-come",

@@ -41,7 +41,7 @@ REPLICATING = (
     Mutant(
         "votes-against-kept-timestamps-ignored",
         "Copies that share some timestamps with their originals by chance place no row.",
-        "migrate/match/kept_timestamps.py",
+        "migrate/match/least_timestamp.py",
         "        votes.is_refuted |= not lacking.isdisjoint(other)\n",
         "        pass\n",
         (f"{KEPT}::test_one_pair_of_equal_key_and_other_time_refutes_all_others",),

@@ -1,19 +1,28 @@
 """Logs of both clusters in memory, syncs and commits, and their comparing by Spark: what tests of it share."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from migrate.match.comparison import Comparison, FetchEstimate, Limits, Listener
+from migrate.match.compare import Comparer
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import OffsetPair, PartitionAnswer, PartitionQuestion, Work
+from migrate.match.protocol import (
+    Comparison,
+    FetchEstimate,
+    Limits,
+    Listener,
+    OffsetPair,
+    PartitionAnswer,
+    PartitionQuestion,
+    Work,
+    no_chain,
+)
 from migrate.match.task import match_partitions
 from migrate.mm2.chain import chain
 from migrate.mm2.wire import SyncRecord
 from migrate.model import OffsetSync, TopicPartition
-from migrate.spark.comparer import SparkComparer
-from migrate.spark.questions import no_chain
 from migrate.spark.syncs import Syncs
+from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
 from tests.spark.records import frame
 from tests.wirebytes import encode_sync
@@ -44,7 +53,7 @@ class Scene:
         to = copy_of(place)
         self.source[place], self.target[to] = log, copy
         self.syncs += [(place, u, d) for u, d in syncs]
-        self.works.append(Work(place, to, log_range(log, start), log_range(copy), committed))
+        self.works.append(Work(place, to, log_range(log, start), log_range(copy), tuple(sorted(committed))))
 
     def readers(self) -> MemoryReaders:
         return MemoryReaders(MemoryReader(self.source), MemoryReader(self.target))
@@ -54,12 +63,7 @@ class Scene:
         of = work.target if failback else work.source
         sync_pairs = self.chain_of(failback, of, work.source_log.end, work.target_log.end)
         assert equality is not None
-        committed = tuple(sorted(set(work.source_committed)))
-        return PartitionQuestion(
-            work.source, work.target, work.source_log, work.target_log, committed, work.has_open_transaction,
-            work.last_copied_offset, sync_pairs=sync_pairs, equality=equality, match_limit=NO_LIMITS.match_records,
-            failback=failback,
-        )  # fmt: skip
+        return replace(PartitionQuestion.of(work, sync_pairs, NO_LIMITS, failback), equality=equality)
 
     def chain_of(self, failback: bool, of: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """The chain of a partition, by its name on MM2's source, made by the plain function."""
@@ -120,7 +124,7 @@ def compare(
     syncs = Syncs(frame(spark, pairs), failback) if pairs and not held else None
     chains = syncs or (partial(scene.chain_of, failback) if held else no_chain)
     try:
-        return SparkComparer(lambda: spark, lambda: chains, readers or scene.readers()).compare(
+        return Comparer(SparkTasks(lambda: spark, lambda: chains, readers or scene.readers())).compare(
             scene.works, limits, (heard or Heard()).listener, failback
         )
     finally:
@@ -130,7 +134,8 @@ def compare(
 
 def alone(readers: MemoryReaders, question: PartitionQuestion) -> PartitionAnswer:
     """What one matching answers without Spark, and without others beside it."""
-    outcome, _ = match_partitions(readers, [question])
+    with readers() as (source, target):
+        outcome, _ = match_partitions(source, target, [question])
     assert isinstance(outcome, tuple)
     return outcome[1]
 

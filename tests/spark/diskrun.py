@@ -12,14 +12,13 @@ from pathlib import Path
 
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
-from migrate.match.comparison import FetchEstimate, Limits
-from migrate.match.protocol import Work
+from migrate.match.compare import Comparer
+from migrate.match.protocol import FetchEstimate, Limits, Work, no_chain
 from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.spark.comparer import SparkComparer
-from migrate.spark.questions import no_chain
 from migrate.spark.session import spark_session, stop_session
 from migrate.spark.syncs import Syncs
+from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import MemoryReader
 from tests.spark.records import frame
 from tests.wirebytes import encode_sync
@@ -86,7 +85,7 @@ def main(folder: Path, secrets: list[str]) -> None:
         syncs = Syncs(frame(spark, [encode_sync(SyncRecord(names[0], 0, 0, 0))]))
         # The questions held in the driver, and in Spark.
         for chains in (no_chain, syncs):
-            comparer = SparkComparer(lambda: spark, lambda chains=chains: chains, readers)  # type: ignore[misc]
+            comparer = Comparer(SparkTasks(lambda: spark, lambda chains=chains: chains, readers))  # type: ignore[misc]
             found = comparer.compare(works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
             print(len(found.answers))
     finally:

@@ -3,16 +3,16 @@
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.match.comparison import FetchEstimate, Limits
+from migrate.match.compare import Comparer, TasksHere
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched, Work
+from migrate.match.protocol import FetchEstimate, Limits, Matched, Unmatched, Why, WhyUnmatched, Work, no_chain
 from migrate.model import LogRange, TopicPartition
-from migrate.spark.comparer import SparkComparer
-from migrate.spark.questions import no_chain
+from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import MemoryReader, MemoryReaders, record
 from tests.spark.comparescene import NO_LIMITS, Heard, Scene, alone, compare, plain, random_scene
 
@@ -28,6 +28,10 @@ def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, see
         assert found.answers[work.source] == alone(scene.readers(), question)
         assert found.answers[work.source].places.keys() == set(work.source_committed)
     assert found.source_bytes >= 1000 and found.target_bytes >= 1000
+    here = Comparer(TasksHere(scene.readers(), partial(scene.chain_of, False)))
+    without_spark = here.compare(scene.works, NO_LIMITS, Heard().listener)
+    assert (without_spark.answers, without_spark.equalities) == (found.answers, found.equalities)
+    assert without_spark.estimate == found.estimate
 
 
 @pytest.mark.parametrize("held", [False, True])
@@ -134,7 +138,9 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commi
 
 def test_nothing_to_compare_is_no_work(spark):
     heard = Heard()
-    found = SparkComparer(lambda: spark, lambda: no_chain, Scene().readers()).compare([], NO_LIMITS, heard.listener)
+    found = Comparer(SparkTasks(lambda: spark, lambda: no_chain, Scene().readers())).compare(
+        [], NO_LIMITS, heard.listener
+    )
     assert (dict(found.answers), len(heard.estimates)) == ({}, 1)
 
 

@@ -13,10 +13,11 @@ import pytest
 from migrate.errors import EnvironmentLacks
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
+from migrate.match.compare import Comparer
+from migrate.match.protocol import no_chain
 from migrate.model import Side, TopicPartition
-from migrate.spark.comparer import SparkComparer
 from migrate.spark.jars import cache_folder
-from migrate.spark.questions import no_chain
+from migrate.spark.tasks import SparkTasks
 from tests.spark.comparescene import NO_LIMITS, Heard, plain
 from tests.spark.diskrun import TOPICS, name_of
 
@@ -77,7 +78,9 @@ def test_settings_that_spark_would_write_to_a_file_are_refused(spark) -> None:  
     sides = [ClientSettings(side, side.name, side.name, {"ssl.ca.pem": side.name[0] * 600_000}) for side in Side]
     readers = KafkaReaders(sides[0], sides[1], 10.0)
     with pytest.raises(EnvironmentLacks, match=r"take 1\.3 MB.*larger than 1\.0 MB.*truststores"):
-        SparkComparer(lambda: spark, lambda: no_chain, readers).compare(plain(place).works, NO_LIMITS, Heard().listener)
+        Comparer(SparkTasks(lambda: spark, lambda: no_chain, readers)).compare(
+            plain(place).works, NO_LIMITS, Heard().listener
+        )
 
 
 def test_what_spark_puts_on_disk_where_memory_is_short_is_encrypted(spark) -> None:  # type: ignore[no-untyped-def]

@@ -3,8 +3,7 @@
 from dataclasses import fields, replace
 
 from migrate.checks import checklist
-from migrate.match.comparison import Comparison, FetchEstimate
-from migrate.match.protocol import PartitionAnswer, Tail
+from migrate.match.protocol import Comparison, FetchEstimate, PartitionAnswer, Tail
 from migrate.mm2.chain import Window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connect_offsets import Positions

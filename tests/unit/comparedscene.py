@@ -2,8 +2,7 @@
 
 from migrate.inventory.compare import comparison_of, translated_commits
 from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupComparison, Loss
-from migrate.match.comparison import Limits
-from migrate.match.protocol import LogSlice, Unreadable
+from migrate.match.protocol import Limits, LogSlice, Unreadable
 from migrate.mm2.config_file import client_flow
 from migrate.model import Grade
 from migrate.survey.filters import Filters

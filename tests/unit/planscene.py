@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from migrate.match.comparison import Limits
+from migrate.match.protocol import Limits
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Flow

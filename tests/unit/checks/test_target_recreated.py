@@ -2,8 +2,7 @@
 
 import pytest
 
-from migrate.match.comparison import Limits
-from migrate.match.protocol import Matched, PartitionAnswer, Tail, Why
+from migrate.match.protocol import Limits, Matched, PartitionAnswer, Tail, Why
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, Level, LogRange, OffsetSync, TopicPartition
 from migrate.survey.policies import Policies, Waiver

@@ -6,32 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.errors import ClusterError
 from migrate.match.calibration import (
     FURTHER,
     OVERHEAD,
     SOURCE_TAIL,
     TOPICS_AT_ONCE,
-    AnchorPartition,
     Calibration,
-    TopicQuestion,
     calibrate_topics,
     topic_questions,
 )
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import Work
+from migrate.match.protocol import PartitionQuestion, Work
 from migrate.model import LogRange, TopicPartition
-from tests.memorylogs import MemoryReader, MemoryReaders, log_range, record
+from tests.memorylogs import MemoryReader, log_range, record
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
 LOG = {n: record(n) for n in range(100)}
 
 
+def partition(source_log, target_log, sync_pairs=(), places=(SOURCE, TARGET)) -> PartitionQuestion:
+    return PartitionQuestion(*places, source_log, target_log, (), sync_pairs=sync_pairs, equality=Equality.ALL)
+
+
 def calibrate(source, target, sync_pairs=(), **readers) -> Calibration:
-    question = TopicQuestion("t", (AnchorPartition(SOURCE, TARGET, log_range(source), log_range(target), sync_pairs),))
-    opened = MemoryReaders(MemoryReader({SOURCE: source}, **readers), MemoryReader({TARGET: target}))
-    (found,) = calibrate_topics(opened, [question])
-    assert isinstance(found, Calibration)
+    asked = partition(log_range(source), log_range(target), sync_pairs)
+    of_source, of_target = MemoryReader({SOURCE: source}, **readers), MemoryReader({TARGET: target})
+    (found,) = calibrate_topics(of_source, of_target, [(asked,)])
     return found
 
 
@@ -91,8 +91,8 @@ def asked_of_the_source(topics: int, length: int) -> list[int]:
     source = Counting({place: logs for place, _ in places} | {"asked": []})
     target = MemoryReader({copy: logs for _, copy in places})
     log = LogRange(0, length)
-    asked = [TopicQuestion(p.topic, (AnchorPartition(p, copy, log, log, ()),)) for p, copy in places]
-    assert len(list(calibrate_topics(MemoryReaders(source, target), asked))) == topics
+    asked = [(partition(log, log, places=each),) for each in places]
+    assert len(list(calibrate_topics(source, target, asked))) == topics
     return [count for count in source.logs["asked"] if count]
 
 
@@ -194,11 +194,9 @@ def test_where_nothing_is_alike_nothing_is_known():
 
 def test_where_the_last_records_are_aborted_it_is_read_further():
     """A replicator copies none of them, and readers are shown none: the ends have nothing to pair."""
-    ends = AnchorPartition(SOURCE, TARGET, LogRange(0, max(LOG) + 1 + SOURCE_TAIL), log_range(LOG), ())
-    (found,) = calibrate_topics(
-        MemoryReaders(MemoryReader({SOURCE: LOG}), MemoryReader({TARGET: LOG})), [TopicQuestion("t", (ends,))]
-    )
-    assert isinstance(found, Calibration) and found.lasts
+    ends = partition(LogRange(0, max(LOG) + 1 + SOURCE_TAIL), log_range(LOG))
+    (found,) = calibrate_topics(MemoryReader({SOURCE: LOG}), MemoryReader({TARGET: LOG}), [(ends,)])
+    assert found.lasts
 
 
 def test_an_empty_log_and_one_that_can_not_be_read_have_no_size():
@@ -207,17 +205,11 @@ def test_an_empty_log_and_one_that_can_not_be_read_have_no_size():
     assert (found.equality, found.lasts, found.source_size) == (Equality.ALL, False, None)
 
 
-def test_a_cluster_that_does_not_answer_is_a_value():
-    down = ClusterError("B is down.", "Start it.")
-    assert list(calibrate_topics(MemoryReaders(MemoryReader({}), MemoryReader({}), down), [])) == [down]
-    assert LogRange(0, 0) == log_range({})
-
-
 def test_of_partitions_without_syncs_those_with_the_longest_logs_tell_of_their_topic():
     lengths = {0: 0, 1: 0, 2: 5, 3: 0, 4: 900, 5: 40, 6: 3}
     works = [
         (Work(TopicPartition("t", p), TopicPartition("A.t", p), LogRange(0, n), LogRange(0, n), (0,)), ())
         for p, n in lengths.items()
     ]
-    (question,) = topic_questions(works)
-    assert [partition.source.partition for partition in question.partitions] == [4, 5, 2, 6]
+    (topic,) = topic_questions(works)
+    assert [partition.source.partition for partition in topic] == [4, 5, 2, 6]

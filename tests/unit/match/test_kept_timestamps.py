@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from migrate.errors import ClusterError
-from migrate.match.calibration import AnchorPartition, Calibration, TopicQuestion, calibrate_topics
-from migrate.match.equality import Content
-from migrate.match.kept_timestamps import PAIRS, SPAN_MS, topics_with_kept_timestamps
+from migrate.match.calibration import CalibratedOn, calibrate_topics
+from migrate.match.equality import Content, Equality
+from migrate.match.least_timestamp import PAIRS, SPAN_MS, topics_with_kept_timestamps
+from migrate.match.protocol import PartitionQuestion
 from migrate.model import TopicPartition
-from tests.memorylogs import MemoryReader, MemoryReaders, log_range
+from tests.memorylogs import MemoryReader, log_range
 from tests.world.restamped import restamped
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
@@ -22,19 +22,19 @@ CHANCE_PAIRS, LOST = 160, 2_478
 Log = Mapping[int, Content]
 
 
-def question(source: Log, target: Log) -> TopicQuestion:
-    return TopicQuestion("t", (AnchorPartition(SOURCE, TARGET, log_range(source), log_range(target), ()),))
+def topic(source: Log, target: Log) -> CalibratedOn:
+    logs = log_range(source), log_range(target)
+    return (PartitionQuestion(SOURCE, TARGET, *logs, (), sync_pairs=(), equality=Equality.ALL),)
 
 
 def is_kept(source: Log, target: Log, **readers) -> bool:
-    opened = MemoryReaders(MemoryReader({SOURCE: source}, **readers), MemoryReader({TARGET: target}))
-    return list(topics_with_kept_timestamps(opened, [question(source, target)])) == ["t"]
+    of_source, of_target = MemoryReader({SOURCE: source}, **readers), MemoryReader({TARGET: target})
+    return list(topics_with_kept_timestamps(of_source, of_target, [topic(source, target)])) == ["t"]
 
 
 def has_chance_pair(source: Log, target: Log) -> bool:
-    opened = MemoryReaders(MemoryReader({SOURCE: source}), MemoryReader({TARGET: target}))
-    (found,) = calibrate_topics(opened, [question(source, target)])
-    assert isinstance(found, Calibration)
+    readers = MemoryReader({SOURCE: source}), MemoryReader({TARGET: target})
+    (found,) = calibrate_topics(*readers, [topic(source, target)])
     return found.lasts and found.equality is not None and found.equality.keeps_time
 
 
@@ -129,9 +129,3 @@ def test_what_a_replicator_does_beside_copying_is_no_vote_against_it(keys, jitte
 def test_a_log_that_can_not_be_read_shows_nothing():
     source = log(500)
     assert not is_kept(source, changed(source), unreadable={SOURCE: "TOPIC_AUTHORIZATION_FAILED"})
-
-
-def test_the_error_of_a_cluster_that_does_not_answer_is_the_last_value():
-    down = ClusterError("B did not answer.", "Start it.")
-    opened = MemoryReaders(MemoryReader({}), MemoryReader({}), down)
-    assert list(topics_with_kept_timestamps(opened, [])) == [down]

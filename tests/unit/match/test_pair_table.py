@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.match.pair_table import PairTable
+from migrate.match.anchors import PairTable
 
 OFFSETS = st.integers(0, 2**63 - 1)
 PAIRS = st.lists(st.tuples(OFFSETS, OFFSETS), max_size=8).map(tuple)

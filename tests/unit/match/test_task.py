@@ -2,7 +2,8 @@
 
 import pickle
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 
 import pytest
 
@@ -10,7 +11,7 @@ from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.match import task as matchtask
 from migrate.match.equality import Equality
 from migrate.match.protocol import Needs, OffsetRange, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
-from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Fetched, match_partitions
+from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Fetched, answers_or_error, match_partitions
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
 
@@ -41,11 +42,8 @@ def run(questions, match, **source):
     copies = {q.target: logs[q.source] for q in questions}
     readers = Rounds(logs, **source), Rounds(copies)
 
-    @contextmanager
-    def opened():
-        yield readers
-
-    *answers, fetched = match_partitions(opened, questions, match)
+    task = partial(match_partitions, law=match)
+    *answers, fetched = answers_or_error(lambda: nullcontext(readers), task, questions)
     assert fetched == Fetched(1000, 1000)
     return dict(answers), readers
 
@@ -116,7 +114,7 @@ def test_what_ends_a_command_ends_a_task_as_a_value(error):
         raise error
         yield
 
-    (failed,) = match_partitions(opened, [question(1)])
+    (failed,) = answers_or_error(opened, match_partitions, [question(1)])
     again = pickle.loads(pickle.dumps(failed))  # as it comes back from an executor
     assert (type(again), again.problem, again.todo) == (type(error), error.problem, error.todo)
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.match.comparison import Limits
-from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
+from migrate.match.protocol import Limits, Matched, Unmatched, Why, WhyUnmatched
 from migrate.mm2.chain import Window
 from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
 from migrate.plan.translate import Place, Rules, place

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.spark.shipping import pack, ship_package
+from migrate.spark.executors import pack, ship_package
 
 
 def test_the_package_that_is_shipped_to_executors_can_be_imported_from_its_archive(tmp_path):

@@ -3,9 +3,8 @@
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import FetchEstimate, Limits
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
+from migrate.match.protocol import FetchEstimate, Limits, Matched, Unmatched, Why, WhyUnmatched
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
 from migrate.progress import Timer
 from migrate.survey.records import estimate_text, timed_topics

@@ -8,7 +8,7 @@ import pytest
 
 from migrate.commit_table import CommitTable, without_offset
 from migrate.errors import ClusterError, Refused
-from migrate.match.comparison import Limits
+from migrate.match.protocol import Limits
 from migrate.mm2.name_map import NameMap
 from migrate.model import Commit, Commits, Decision, GroupPartition, Level, LogRange, Scope, TopicPartition
 from migrate.plan.build import plan_of

@@ -6,10 +6,19 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import FetchEstimate, Limits, Listener
+from migrate.match.compare import Comparer, Memory, TasksHere
 from migrate.match.equality import Content, Equality
-from migrate.match.here_comparer import HereComparer
-from migrate.match.protocol import Matched, Unmatched, Why, Work
+from migrate.match.protocol import (
+    FetchEstimate,
+    Limits,
+    Listener,
+    Matched,
+    Unmatched,
+    Why,
+    WhyUnmatched,
+    Work,
+    no_chain,
+)
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
 
@@ -24,7 +33,7 @@ class Flow:
         self.written, self.copied, self.reads, self.reader = written, copied, 0, reader
         self.shift = shift
         self.expected: list[FetchEstimate] = []
-        self.comparer = HereComparer(self.sync_pairs, self.open)
+        self.comparer = Comparer(TasksHere(self.open, self.sync_pairs), Memory())
 
     def sync_pairs(self, source, source_end, target_end):
         return tuple((n, n + 5) for n in range(0, self.copied, 10))
@@ -71,7 +80,7 @@ def test_what_was_forgotten_is_read_anew():
     flow = Flow()
     flow.place_of()
     before = flow.reads
-    flow.comparer.forget()
+    flow.comparer.memory.forget()
     assert flow.place_of().target_offset == 62 and flow.reads > before
 
 
@@ -105,7 +114,7 @@ class Repeating:
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.records = {n: Content(n * 1000, b"k%d" % (n % devices), b"on", ()) for n in range(written)}
         self.written, self.copied, self.first = written, copied, 0
-        self.comparer = HereComparer(lambda source, source_end, target_end: (), self.open)
+        self.comparer = Comparer(TasksHere(self.open, no_chain), Memory())
 
     def open(self):
         copies = {n: self.records[n] for n in range(self.copied)}
@@ -146,9 +155,8 @@ def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_nigh
     source |= {rows + n: replace(source[rows + n], value=b"changed") for n in range(100)}
     copies = {n: replace(source[n], timestamp=n + 1_000) for n in range(rows)}
     place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
-    comparer = HereComparer(
-        lambda *of: sync_pairs, lambda: nullcontext((MemoryReader({place: source}), MemoryReader({copy: copies})))
-    )
+    readers = nullcontext((MemoryReader({place: source}), MemoryReader({copy: copies})))
+    comparer = Comparer(TasksHere(lambda: readers, lambda *of: sync_pairs))
     work = Work(place, copy, LogRange(0, 2 * rows), LogRange(0, rows), (2 * rows,))
     found = comparer.compare([work], LIMITS, Listener(lambda estimate: None, lambda done, total: None))
     assert found.equalities["t"] is Equality.WITHOUT_TIMESTAMP
@@ -160,7 +168,7 @@ def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
     written = {n: record(n) for n in range(400) if n != 5}
     later = {n: replace(record(n), timestamp=record(n).timestamp + 8_000_000) for n in range(400)}
     readers = nullcontext((MemoryReader({place: written}), MemoryReader({copy: later})))
-    comparer = HereComparer(lambda *_: ((5, 5),), lambda: readers)
+    comparer = Comparer(TasksHere(lambda: readers, lambda *_: ((5, 5),)), Memory())
     work = Work(place, copy, LogRange(0, 400), LogRange(0, 400), (20,))
     unheard = Listener(lambda estimate: None, lambda done, total: None)
     looks = [comparer.compare([work], Limits(100, None), unheard) for _ in range(2)]
@@ -168,3 +176,28 @@ def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
     assert all(isinstance(look.answers[place].places[20], Unmatched) for look in looks)
     first, again = ((look.source_bytes, look.target_bytes) for look in looks)
     assert min(first) > 0 and again == (0, 0)
+
+
+def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_the_commit():
+    flow = Flow()
+    assert flow.place_of(limits=Limits(0, None)) == Unmatched(WhyUnmatched.NO_MATCH, guard_offset=62, lower=(50, 55))
+    assert flow.expected == [FetchEstimate(0, 0, 0, 0, 0, 0)]
+
+
+@pytest.mark.parametrize("may_keep", [True, False])
+def test_by_timestamps_the_source_alone_is_read_where_copies_are_shown_to_keep_theirs(may_keep):
+    place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
+    log = {n: Content(100_000 + 100 * n, b"k%d" % n, b"v%d" % n, ()) for n in range(200)}
+    changed = {n: replace(content, value=b"?") for n, content in log.items()}
+    readers = nullcontext((MemoryReader({place: log}), MemoryReader({copy: changed})))
+    work = Work(place, copy, LogRange(0, 200), LogRange(0, 200), (50, 200), may_keep_timestamps=may_keep)
+    expected: list[FetchEstimate] = []
+    listener = Listener(expected.append, lambda done, total: None)
+    found = Comparer(TasksHere(lambda: readers, no_chain)).compare([work], replace(LIMITS, by_timestamp=True), listener)
+    places = found.answers[place].places
+    assert places[200] == Matched(200, Why.LEAST_TIMESTAMP, 0)
+    if may_keep:
+        assert places[50] == Matched(50, Why.LEAST_TIMESTAMP, 150)
+    else:
+        assert isinstance(places[50], Unmatched) and places[50].reason is WhyUnmatched.TIMESTAMPS_NOT_KEPT
+    assert (expected[0].source_records, expected[0].target_records) == (150 if may_keep else 0, 0)

@@ -2,21 +2,29 @@
 
 import random
 
-from migrate.match.comparison import Limits
-from migrate.match.equality import Equality
-from migrate.match.fetch_plan import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.match.calibration import ANCHORS
+from migrate.match.compare import (
+    LEAST_PER_SECOND_TASK,
+    LEAST_PER_TASK,
+    MOST_TASKS,
     PER_PARTITION,
     SEARCH,
+    TASKS_PER_CORE,
     UNKNOWN_SIZE,
     Cost,
     LogReading,
-    cost_by_timestamp,
     cost_of,
-    plan_fetch,
+    fetch_estimate,
+    spread,
+    task_count,
 )
+from migrate.match.equality import Equality
 from migrate.match.log_reader import SHORT_FETCH
 from migrate.match.matcher import matching
-from migrate.match.protocol import PartitionQuestion
+from migrate.match.protocol import Limits, PartitionQuestion
 from migrate.model import LogRange, TopicPartition
 
 NO_LIMITS = Limits(1_000_000, None)
@@ -26,11 +34,18 @@ def place(number: int, topic: str = "t") -> TopicPartition:
     return TopicPartition(topic, number)
 
 
-def question(sync_pairs, committed, length=100_000, limit=1_000_000):
+def question(sync_pairs, committed, length=100_000, limit=1_000_000, by_timestamp=False):
     log = LogRange(0, length)
     places = place(0), place(0, "A.t")
     return PartitionQuestion(
-        *places, log, log, committed, sync_pairs=sync_pairs, equality=Equality.ALL, match_limit=limit
+        *places,
+        log,
+        log,
+        committed,
+        sync_pairs=sync_pairs,
+        equality=Equality.ALL,
+        match_limit=limit,
+        by_timestamp=by_timestamp,
     )
 
 
@@ -38,23 +53,23 @@ def test_a_partition_costs_what_its_matching_asks_for_first():
     sync_pairs = tuple((u, u) for u in range(0, 100_000, 100))
     asked = question(sync_pairs, (50_050, 50_060))
     needs = next(matching(asked))
-    cost = cost_of(asked, matching, 4)
+    cost = cost_of(asked)
     assert cost.source_reading.width == sum(piece.end - piece.start for piece in needs.source)
     assert cost.target_reading.width == sum(piece.end - piece.start for piece in needs.target)
     assert 200 <= cost.source_reading.width <= 400
-    assert cost.newest == sync_pairs[-4:]
+    assert cost.newest == sync_pairs[-ANCHORS:]
 
 
 def test_commits_whose_syncs_are_far_are_searched_for():
-    near, far = (cost_of(question(((0, 0),), committed), matching, 4) for committed in ((), (40_000, 60_000)))
+    near, far = (cost_of(question(((0, 0),), committed)) for committed in ((), (40_000, 60_000)))
     assert far.source_reading.width >= near.source_reading.width + 2 * SEARCH
     assert far.target_reading.width >= 2 * SEARCH
 
 
 def test_no_partition_costs_more_than_its_log_or_the_limit():
     committed = tuple(range(0, 900, 3))
-    assert cost_of(question((), committed, length=900), matching, 4).source_reading.width <= 900
-    assert cost_of(question((), committed, length=100_000, limit=50), matching, 4).source_reading.width <= 50
+    assert cost_of(question((), committed, length=900)).source_reading.width <= 900
+    assert cost_of(question((), committed, length=100_000, limit=50)).source_reading.width <= 50
 
 
 def whole(width: int) -> LogReading:
@@ -74,55 +89,79 @@ def test_what_a_fetch_brings_beyond_a_run_is_said_too_but_never_more_than_the_lo
 
 def test_what_is_left_of_a_log_behind_its_first_window_bounds_what_is_fetched():
     sync_pairs = tuple((u, u) for u in range(0, 100_000, 100))
-    ends, apart = (
-        cost_of(question(sync_pairs, at), matching, 4).source_reading for at in ((99_950,), (10_050, 50_050))
-    )
+    ends, apart = (cost_of(question(sync_pairs, at)).source_reading for at in ((99_950,), (10_050, 50_050)))
     assert ends.width <= ends.reach <= 1_000
     assert (apart.runs, ends.runs) == (3, 1), "two windows and the tail; the tail alone"
     assert 89_000 <= apart.reach <= 91_000
-    assert cost_of(question(((0, 0),), (40_000,)), matching, 4).source_reading.reach == 100_000
+    assert cost_of(question(((0, 0),), (40_000,))).source_reading.reach == 100_000
 
 
 def test_the_estimate_is_records_times_the_topics_average_size():
     sizes = {"t": (10.0, 20.0), "u": (None, 5.0), "v": (None, None)}
     asked = [*costs({0: (100, 200)}), *costs({0: (3, 4)}, "u"), *costs({0: (1, 1)}, "v"), *costs({0: (1, 0)}, "w")]
-    estimate = plan_fetch(asked, sizes, NO_LIMITS, 1).estimate
+    estimate, _ = fetch_estimate(asked, sizes, NO_LIMITS)
     assert (estimate.partitions, estimate.source_records, estimate.target_records) == (4, 105, 205)
     usual = (10 + 20 + 5) / 3
     assert estimate.source_bytes == round(1000 + 15 + 2 * usual)
     assert estimate.target_bytes == round(4000 + 20 + usual)
-    assert plan_fetch(costs({0: (2, 0)}), {}, NO_LIMITS, 1).estimate.source_bytes == 2 * UNKNOWN_SIZE
+    assert fetch_estimate(costs({0: (2, 0)}), {}, NO_LIMITS)[0].source_bytes == 2 * UNKNOWN_SIZE
 
 
 def test_a_budget_holds_for_either_cluster_and_leaves_out_the_widest_first():
     asked = costs({0: (10, 10), 1: (100, 5), 2: (5, 400), 3: (50, 50)})
     sizes = {"t": (1.0, 1.0)}
     for budget, kept in ((500, {0, 1, 2, 3}), (464, {0, 1, 3}), (160, {0, 1, 3}), (159, {0, 3}), (9, set())):
-        plan = plan_fetch(asked, sizes, Limits(1, budget), 2)
-        assert set(plan.task_of) == {place(n) for n in kept}
-        assert plan.left_out == {place(n) for n in {0, 1, 2, 3} - kept}
-        assert plan.estimate.left_out == 4 - len(kept)
-        assert max(plan.estimate.source_bytes, plan.estimate.target_bytes) <= budget
+        estimate, left_out = fetch_estimate(asked, sizes, Limits(1, budget))
+        assert left_out == {place(n) for n in {0, 1, 2, 3} - kept}
+        assert (estimate.partitions, estimate.left_out) == (len(kept), 4 - len(kept))
+        assert max(estimate.source_bytes, estimate.target_bytes) <= budget
 
 
 def test_tasks_get_about_the_same_to_do():
     rnd = random.Random(5)
-    asked = [Cost(place(n), whole(rnd.randrange(5_000)), whole(rnd.randrange(5_000)), ()) for n in range(300)]
-    task_of = plan_fetch(asked, {}, NO_LIMITS, 7).task_of
+    widths = {place(n): rnd.randrange(10_000) for n in range(300)}
+    task_of = spread(widths, 7)
     loads = dict.fromkeys(range(7), 0)
-    for cost in asked:
-        loads[task_of[cost.source]] += cost.width + PER_PARTITION
+    for each, width in widths.items():
+        loads[task_of[each]] += width + PER_PARTITION
     assert max(loads.values()) - min(loads.values()) <= 10_000 + PER_PARTITION
 
 
 def test_timestamps_cost_the_source_alone_from_the_lowest_commit_that_may_be_read():
-    cost = cost_by_timestamp(question(((0, 0),), (40_000, 60_000)), 4)
+    cost = cost_of(question(((0, 0),), (40_000, 60_000), by_timestamp=True))
     assert (cost.source_reading, cost.target_reading.width) == (LogReading(60_000, 1, 60_000), 0)
-    assert cost_by_timestamp(question((), (10, 60_000), limit=50_000), 4).width == 40_000
-    assert cost_by_timestamp(question((), (100_000,)), 4).width == 0
+    assert cost_of(question((), (10, 60_000), limit=50_000, by_timestamp=True)).width == 40_000
+    assert cost_of(question((), (100_000,), by_timestamp=True)).width == 0
     assert cost.newest == ((0, 0),)
 
 
 def test_a_copy_of_which_no_sync_says_where_it_is_costs_about_what_its_original_costs():
-    cost = cost_of(question((), (97_000, 100_000)), matching, 4)
+    cost = cost_of(question((), (97_000, 100_000)))
     assert cost.target_reading.width == cost.source_reading.width >= 3_000
+
+
+WIDTHS = st.integers(0, 10**10)
+CORES = st.integers(1, 300)
+
+
+@given(WIDTHS, CORES)
+def test_there_is_a_task_and_never_so_many_that_brokers_drown_in_connections(width, cores):
+    assert 1 <= task_count(width, cores) <= min(MOST_TASKS, TASKS_PER_CORE * cores)
+
+
+@given(WIDTHS, CORES)
+def test_a_core_has_a_second_task_only_where_all_have_much_to_do(width, cores):
+    tasks = task_count(width, cores)
+    assert tasks <= 1 + width // LEAST_PER_TASK
+    assert tasks <= cores or width >= tasks * LEAST_PER_SECOND_TASK
+
+
+@given(WIDTHS, WIDTHS, CORES)
+def test_more_to_read_is_never_fewer_tasks(one, other, cores):
+    assert task_count(min(one, other), cores) <= task_count(max(one, other), cores)
+
+
+def test_two_cores_share_what_is_worth_two_connections_and_have_two_tasks_each_of_much():
+    assert [task_count(width, 2) for width in (0, 99_999, 100_000, 1_499_999, 1_500_000, 2_000_000, 10**9)] == [
+        1, 1, 2, 2, 3, 4, 4,
+    ]  # fmt: skip

@@ -5,10 +5,9 @@ from contextlib import nullcontext
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.match.comparison import Limits, Listener
+from migrate.match.compare import LEAST_PER_TAIL, MOST_PER_TAIL, Memory, TailComparer, TasksHere, tail_limit
 from migrate.match.equality import Equality
-from migrate.match.protocol import Work
-from migrate.match.tail_comparer import LEAST_PER_PARTITION, MOST_PER_PARTITION, TailComparer, _limit
+from migrate.match.protocol import Limits, Listener, Work
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
 
@@ -23,7 +22,7 @@ class Flow:
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.reads, self.reader, self.syncs = 0, reader, syncs
         self.grow(written, copied)
-        self.comparer = TailComparer(self.sync_pairs, self.open)
+        self.comparer = TailComparer(TasksHere(self.open, self.sync_pairs), Memory())
 
     def grow(self, written, copied):
         self.written, self.copied = written, copied
@@ -84,10 +83,10 @@ def test_what_was_not_drained_is_read_again_even_if_it_stands_still():
 def test_what_no_anchor_told_is_found_out_anew_at_the_next_look():
     flow = Flow(100, 0)
     assert flow.compare()[1].equalities == {"t": Equality.ALL}
-    assert flow.comparer._equalities == {}
+    assert not flow.comparer.memory.calibrations
     flow.grow(100, 100)
     flow.compare()
-    assert flow.comparer._equalities == {"t": Equality.ALL}
+    assert flow.comparer.memory.calibrations["t"].equality is Equality.ALL
 
 
 def test_a_partition_that_may_not_be_read_is_not_judged_and_no_error():
@@ -101,4 +100,4 @@ def test_a_cluster_that_does_not_answer_is_an_error():
 
 
 def test_many_partitions_share_what_may_be_read_in_a_round():
-    assert (_limit(1), _limit(100), _limit(10_000)) == (MOST_PER_PARTITION, 20_000, LEAST_PER_PARTITION)
+    assert [tail_limit(tails) for tails in (1, 100, 10_000)] == [MOST_PER_TAIL, 20_000, LEAST_PER_TAIL]

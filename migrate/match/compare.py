@@ -1,0 +1,472 @@
+"""Comparing the records of all partitions: what is read for it, in which order, and which task reads it. Pure.
+
+What each partition will read is known before a record is (`Cost`). Each topic is calibrated on a few anchors, then the
+budget says which partitions are left out, and every commit is placed by its law, in tasks. A `TaskRunner` runs them:
+one in this process (`TasksHere`), one in Spark (`migrate.spark.tasks`).
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from heapq import heapify, heapreplace
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+from migrate.match.calibration import ANCHORS, CalibratedOn, Calibration, calibrate_topics, topic_questions
+from migrate.match.equality import Equality
+from migrate.match.least_timestamp import topics_with_kept_timestamps
+from migrate.match.log_reader import GAP, SHORT_FETCH, runs_of
+from migrate.match.matcher import matching
+from migrate.match.protocol import (
+    ChainOf,
+    Comparison,
+    FetchEstimate,
+    Limits,
+    Listener,
+    Matched,
+    Needs,
+    OffsetPair,
+    OffsetRange,
+    PartitionAnswer,
+    PartitionQuestion,
+    WhyUnmatched,
+    Work,
+)
+from migrate.match.task import Answer, Asked, Fetched, OpenReaders, Task, answers_of, match_partitions
+from migrate.model import LogRange, TopicPartition
+
+# Where a commit's syncs are far apart, its place is searched by timestamps: about what that reads, in offsets.
+SEARCH = 1_000
+# What a record takes if none was read, in bytes.
+UNKNOWN_SIZE = 1_000.0
+# A partition costs something even if nothing of it is read: a place in an assignment, its matching. In offsets.
+PER_PARTITION = 200
+# What one costs whose windows are not read, in the same measure.
+PER_GUARDED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """What is read of one log at first: `width` offsets in `runs` straight runs.
+
+    `reach` offsets lie between the first of them and the log's end: no more can be fetched.
+    """
+
+    width: int
+    runs: int
+    reach: int
+
+    def fetched_bytes(self, size: float) -> float:
+        """Return what this will fetch, of records of `size` bytes: each run's last fetch brings more than its end."""
+        return min(self.reach * size, self.width * size + self.runs * SHORT_FETCH)
+
+
+NOTHING_READ = LogReading(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a partition's matching reads of either log at first, and its newest syncs."""
+
+    source: TopicPartition
+    source_reading: LogReading
+    target_reading: LogReading
+    newest: tuple[OffsetPair, ...]
+
+    @property
+    def width(self) -> int:
+        """Offsets of both logs."""
+        return self.source_reading.width + self.target_reading.width
+
+
+class Assigned(NamedTuple):
+    """Which task a partition goes to, what its records must agree in, and why its windows are not read, if so.
+
+    A tuple: they travel to Spark's tasks by the hundred thousand.
+    """
+
+    task: int
+    equality: Equality
+    unread: WhyUnmatched | None
+
+    def given_to(self, question: PartitionQuestion) -> PartitionQuestion:
+        """Return the question as its task is asked it."""
+        return replace(question, equality=self.equality, unread=self.unread)
+
+
+Share = Callable[[float], None]
+"""Hears which part of the tasks is done, from 0 to 1, perhaps from another thread."""
+
+
+class Questions(Protocol):
+    """The question of each partition, before it is known how its records compare."""
+
+    def costs(self) -> Collection[Cost]:
+        """Return what each will read; no record is read for it."""
+
+    def run(
+        self, task: Task[PartitionQuestion, Answer], assigned: Mapping[TopicPartition, Assigned], share: Share
+    ) -> Iterable[Answer]:
+        """Give the questions of the assigned partitions to their tasks, and return the answers."""
+
+
+class TaskRunner(Protocol):
+    """Runs tasks, each with readers of its own; `cores` is how many at once. Raises `MigrateError` where one fails."""
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at the same time."""
+
+    def questions(self, works: Collection[Work], limits: Limits, failback: bool) -> AbstractContextManager[Questions]:
+        """Return the questions about these works, with the chain of each, as long as they are wanted."""
+
+    def run(
+        self, task: Task[Asked, Answer], lists: Sequence[Sequence[Asked]], share: Share | None = None
+    ) -> Iterable[Answer]:
+        """Run one task over each list, of which there is one at least."""
+
+
+class HeldQuestions:
+    """Questions whose chains are held in this process: of all that few enough syncs were written for."""
+
+    def __init__(
+        self, runner: TaskRunner, works: Collection[Work], chain_of: ChainOf, limits: Limits, failback: bool
+    ) -> None:
+        self._runner = runner
+        self._questions = {
+            work.source: PartitionQuestion.of(
+                work,
+                chain_of(work.target if failback else work.source, work.source_log.end, work.target_log.end),
+                limits,
+                failback,
+            )
+            for work in works
+        }
+
+    def costs(self) -> list[Cost]:
+        """Return what each will read."""
+        return list(map(cost_of, self._questions.values()))
+
+    def run(
+        self, task: Task[PartitionQuestion, Answer], assigned: Mapping[TopicPartition, Assigned], share: Share
+    ) -> Iterable[Answer]:
+        """Give each task its list."""
+        lists: list[list[PartitionQuestion]] = [[] for _ in range(1 + max(each.task for each in assigned.values()))]
+        for place, each in assigned.items():
+            lists[each.task].append(each.given_to(self._questions[place]))
+        return self._runner.run(task, lists, share)
+
+
+class TasksHere:
+    """Runs tasks in this process, one after the other with the same readers: a `TaskRunner` without Spark."""
+
+    cores = 1
+
+    def __init__(self, open_readers: OpenReaders, chain_of: ChainOf) -> None:
+        self._open_readers = open_readers
+        self._chain_of = chain_of
+
+    def questions(self, works: Collection[Work], limits: Limits, failback: bool) -> AbstractContextManager[Questions]:
+        """Return the questions about these works."""
+        return nullcontext(HeldQuestions(self, works, self._chain_of, limits, failback))
+
+    def run(
+        self, task: Task[Asked, Answer], lists: Sequence[Sequence[Asked]], share: Share | None = None
+    ) -> Iterator[Answer]:
+        """Yield answers as they are found: that is how far the tasks are."""
+        return answers_of(self._open_readers, task, chain.from_iterable(lists))
+
+
+class _Answered(NamedTuple):
+    """What was answered to a work, and under which equality: that holds as long as the answer does."""
+
+    work: Work
+    answer: PartitionAnswer
+    equality: Equality | None
+
+
+class Memory:
+    """What comparisons have shown, for as long as it holds: how topics compare, and partitions that have not moved."""
+
+    def __init__(self) -> None:
+        self.calibrations: dict[str, Calibration] = {}
+        self._answered: dict[TopicPartition, _Answered] = {}
+
+    def forget(self) -> None:
+        """Read everything anew from now on: a topic was created anew, say."""
+        self.calibrations.clear()
+        self._answered.clear()
+
+    def of(self, works: Collection[Work]) -> list[_Answered]:
+        """Return what is known of those works whose logs and commits are as they were."""
+        return [
+            known for work in works if (known := self._answered.get(work.source)) is not None and known.work == work
+        ]
+
+    def keep(self, works: Collection[Work], comparison: Comparison, left_out: Collection[TopicPartition]) -> None:
+        """Remember the answers that another reading of the same logs would give again, and no others."""
+        answers = comparison.answers
+        self._answered = {
+            work.source: _Answered(work, answers[work.source], comparison.equalities[work.source.topic])
+            for work in works
+            if work.source not in left_out and _holds(work, answers[work.source])
+        }
+
+
+def _holds(work: Work, answer: PartitionAnswer) -> bool:
+    """True if another reading of the same logs would say the same: what was not readable may be by then."""
+    if not work.source_committed:
+        return answer.tail.uncopied == 0
+    unplaced = (place.reason for place in answer.places.values() if not isinstance(place, Matched))
+    return all(reason in (WhyUnmatched.MATCH_LIMIT, WhyUnmatched.RECORDS_CHANGED) for reason in unplaced)
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """Behind `RecordComparer`: compares with the tasks of a runner; with a `memory`, what has not moved only once."""
+
+    runner: TaskRunner
+    memory: Memory | None = None
+
+    def compare(
+        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
+    ) -> Comparison:
+        """Place the commits of every work; raises `ClusterError` if a cluster, or Spark, does not answer."""
+        return compare(works, self.runner, limits, listener, failback, self.memory)
+
+
+# Offsets of either log that are read of all tails in one round, and of each at least and at most.
+TAILS_PER_ROUND = 2_000_000
+LEAST_PER_TAIL = 5_000
+MOST_PER_TAIL = 50_000
+
+
+@dataclass(frozen=True)
+class TailComparer:
+    """Behind `RecordComparer`, but it places no commits: it reads whether MM2 has copied everything, unannounced.
+
+    Only what is behind the last proven sync is read; what was drained and has not moved, not again.
+    """
+
+    runner: TaskRunner
+    memory: Memory
+
+    def compare(
+        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
+    ) -> Comparison:
+        """Compare the tails; raises `ClusterError` if a cluster does not answer."""
+        tails = [replace(work, source_committed=(), last_copied_offset=None, compacted=False) for work in works]
+        moved = len(tails) - len(self.memory.of(tails))
+        most = min(limits.match_records, tail_limit(moved))
+        unheard = Listener(lambda estimate: None, lambda done, total: None)
+        return compare(tails, self.runner, replace(limits, match_records=most), unheard, failback, self.memory)
+
+
+def tail_limit(partitions: int) -> int:
+    """Return how many offsets of either log may be read of each of so many tails."""
+    return max(LEAST_PER_TAIL, min(MOST_PER_TAIL, TAILS_PER_ROUND // max(1, partitions)))
+
+
+def compare(
+    works: Collection[Work],
+    runner: TaskRunner,
+    limits: Limits,
+    listener: Listener,
+    failback: bool = False,
+    memory: Memory | None = None,
+) -> Comparison:
+    """Place the commits of every work that `memory` does not know, and remember there what holds.
+
+    `failback` is True where the groups leave MM2's target. Raises `MigrateError` as the runner does.
+    """
+    remembered = memory or Memory()
+    known = remembered.of(works)
+    answers = {each.work.source: each.answer for each in known}
+    equalities = {each.work.source.topic: each.equality for each in known}
+    asked = {work.source: work for work in works if work.source not in answers}
+    if not asked:
+        estimate, _ = fetch_estimate([], {}, limits)
+        listener.expects(estimate)
+        return Comparison(answers, equalities, estimate, 0, 0)
+    with runner.questions(list(asked.values()), limits, failback) as questions:
+        costs = questions.costs()
+        calibrations = _calibrations(runner, asked, costs, remembered)
+        equalities |= {topic: calibrations[topic].equality for topic in {place.topic for place in asked}}
+        unread = _unread(runner, asked, costs, equalities, limits)
+        sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
+        estimate, left_out = fetch_estimate([cost for cost in costs if cost.source not in unread], sizes, limits)
+        listener.expects(estimate)
+        unread |= dict.fromkeys(left_out, WhyUnmatched.MATCH_LIMIT)
+        widths = {cost.source: PER_GUARDED if cost.source in unread else cost.width for cost in costs}
+        task_of = spread(widths, task_count(sum(widths.values()), runner.cores))
+        # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
+        assigned = {
+            place: Assigned(task, equalities[place.topic] or Equality.TIME_AND_KEY, unread.get(place))
+            for place, task in task_of.items()
+        }
+        fresh: dict[TopicPartition, PartitionAnswer] = {}
+        fetched = [0, 0]
+
+        def share(part: float) -> None:
+            listener.advance(int(part * len(asked)), len(asked))
+
+        for outcome in questions.run(match_partitions, assigned, share):
+            if isinstance(outcome, Fetched):
+                fetched = [fetched[0] + outcome.source_bytes, fetched[1] + outcome.target_bytes]
+            else:
+                place, fresh[place] = outcome
+                listener.advance(len(fresh), len(asked))
+    lacking = asked.keys() - fresh.keys()
+    assert not lacking, f"no answer for {len(lacking)} partitions"
+    comparison = Comparison(answers | fresh, equalities, estimate, *fetched)
+    if memory is not None:
+        memory.keep(works, comparison, left_out)
+    return comparison
+
+
+def _calibrations(
+    runner: TaskRunner, asked: Mapping[TopicPartition, Work], costs: Collection[Cost], memory: Memory
+) -> Mapping[str, Calibration]:
+    """Return how the records of topics compare; what anchors agree on is not asked again."""
+    unknown = [cost for cost in costs if cost.source.topic not in memory.calibrations]
+    found = {each.topic: each for each in _ask_topics(runner, calibrate_topics, asked, unknown)}
+    calibrations = memory.calibrations | found
+    memory.calibrations |= {topic: each for topic, each in found.items() if each.lasts}
+    return calibrations
+
+
+def _unread(
+    runner: TaskRunner,
+    asked: Mapping[TopicPartition, Work],
+    costs: Collection[Cost],
+    equalities: Mapping[str, Equality | None],
+    limits: Limits,
+) -> dict[TopicPartition, WhyUnmatched]:
+    """Return why the commits of some partitions cannot be placed by comparing records, or by their timestamps."""
+    if not limits.match_records:
+        return dict.fromkeys(asked, WhyUnmatched.NO_MATCH)
+    if not limits.by_timestamp:
+        return {place: WhyUnmatched.RECORDS_CHANGED for place in asked if equalities[place.topic] is None}
+    timed = [cost for cost in costs if asked[cost.source].may_keep_timestamps]
+    kept = frozenset(_ask_topics(runner, topics_with_kept_timestamps, asked, timed))
+    return {place: WhyUnmatched.TIMESTAMPS_NOT_KEPT for place in asked if place.topic not in kept}
+
+
+def _ask_topics(
+    runner: TaskRunner,
+    task: Task[CalibratedOn, Answer],
+    asked: Mapping[TopicPartition, Work],
+    costs: Collection[Cost],
+) -> list[Answer]:
+    """Ask something about each topic, on the partitions that have most syncs."""
+    topics = topic_questions((asked[cost.source], cost.newest) for cost in costs)
+    tasks = min(len(topics), runner.cores)
+    return list(runner.run(task, [topics[n::tasks] for n in range(tasks)])) if topics else []
+
+
+# Less is not worth a task and its connections, or the second task of a core, in offsets of both logs.
+LEAST_PER_TASK, LEAST_PER_SECOND_TASK = 100_000, 500_000
+TASKS_PER_CORE = 2
+# Each has up to four connections to the brokers.
+MOST_TASKS = 128
+
+
+def task_count(width: int, cores: int) -> int:
+    """Return how many tasks share a job of this width, in offsets of both logs."""
+    one_each = min(cores, 1 + width // LEAST_PER_TASK)
+    return min(MOST_TASKS, max(one_each, min(TASKS_PER_CORE * cores, width // LEAST_PER_SECOND_TASK)))
+
+
+def cost_of(question: PartitionQuestion) -> Cost:
+    """Return what is asked for first of a partition, which is mostly all, however its records compare.
+
+    Of a commit that its first windows leave out it is only known that its place will be searched.
+    """
+    newest = tuple(question.sync_pairs[-ANCHORS:])
+    if question.by_timestamp:
+        return Cost(question.source, _by_timestamp(question), NOTHING_READ, newest)
+    try:
+        needs = next(matching(question))
+    except StopIteration:
+        needs = Needs()
+    starts = [piece.start for piece in needs.source]
+    searched = sum(not _covers(needs.source, starts, committed) for committed in question.source_committed)
+    source, target = (
+        _reading(log, pieces, searched, question.match_limit)
+        for log, pieces in ((question.source_log, needs.source), (question.target_log, needs.target))
+    )
+    if not question.sync_pairs:
+        # Where no sync says which stretch of the copy, it is found by timestamps later: about as long as the original.
+        length = question.target_log.end - question.target_log.start
+        target = LogReading(min(length, max(target.width, source.width)), max(target.runs, source.runs), length)
+    return Cost(question.source, source, target, newest)
+
+
+def _by_timestamp(question: PartitionQuestion) -> LogReading:
+    """Return what Law 2b reads of a partition: the source once, from the lowest commit that may be read on."""
+    log = question.source_log
+    first = max(log.start, log.end - question.match_limit)
+    lowest = next((committed for committed in question.source_committed if committed >= first), log.end)
+    width = max(0, log.end - lowest)
+    return LogReading(width, int(width > 0), width)
+
+
+def _reading(log: LogRange, pieces: Sequence[OffsetRange], searched: int, limit: int) -> LogReading:
+    """Return what is read of a log for these pieces, and for places to be searched that may lie anywhere in it."""
+    length = log.end - log.start
+    width = min(limit, length, sum(p.end - p.start for p in pieces) + searched * SEARCH)
+    start = log.start if searched or not pieces else max(log.start, pieces[0].start)
+    return LogReading(max(0, width), len(runs_of(pieces, GAP)) + searched, max(0, log.end - start))
+
+
+def _covers(pieces: Sequence[OffsetRange], starts: Sequence[int], offset: int) -> bool:
+    """True if an offset lies in one of these pieces, or at the end of one."""
+    at = bisect_right(starts, offset) - 1
+    return at >= 0 and offset <= pieces[at].end
+
+
+def fetch_estimate(
+    costs: Collection[Cost], sizes: Mapping[str, tuple[float | None, float | None]], limits: Limits
+) -> tuple[FetchEstimate, frozenset[TopicPartition]]:
+    """Leave out the widest partitions until both clusters' budgets hold; return what the others take, and those.
+
+    `sizes` are average records by source topic, in bytes: (source, target).
+    """
+    known = [size for pair in sizes.values() for size in pair if size is not None]
+    usual = sum(known) / len(known) if known else UNKNOWN_SIZE
+    bytes_of: dict[TopicPartition, tuple[float, float]] = {}
+    for cost in costs:
+        on_source, on_target = sizes.get(cost.source.topic, (None, None))
+        bytes_of[cost.source] = (
+            cost.source_reading.fetched_bytes(on_source or on_target or usual),
+            cost.target_reading.fetched_bytes(on_target or on_source or usual),
+        )
+    kept = sorted(costs, key=lambda cost: (sum(bytes_of[cost.source]), cost.source))
+    left_out: set[TopicPartition] = set()
+    totals = [sum(bytes_of[cost.source][side] for cost in kept) for side in (0, 1)]
+    while kept and limits.fetch_bytes is not None and max(totals) > limits.fetch_bytes:
+        widest = kept.pop().source
+        left_out.add(widest)
+        totals = [total - part for total, part in zip(totals, bytes_of[widest], strict=True)]
+    estimate = FetchEstimate(
+        partitions=len(kept),
+        source_records=sum(cost.source_reading.width for cost in kept),
+        target_records=sum(cost.target_reading.width for cost in kept),
+        source_bytes=round(max(0.0, totals[0])),
+        target_bytes=round(max(0.0, totals[1])),
+        left_out=len(left_out),
+    )
+    return estimate, frozenset(left_out)
+
+
+def spread(widths: Mapping[TopicPartition, int], tasks: int) -> dict[TopicPartition, int]:
+    """Give each partition, the widest first, to the task with the least to do so far."""
+    loads = [(0, task) for task in range(max(1, tasks))]
+    heapify(loads)
+    task_of = {}
+    for place in sorted(widths, key=lambda place: (-widths[place], place)):
+        load, task = loads[0]
+        task_of[place] = task
+        heapreplace(loads, (load + widths[place] + PER_PARTITION, task))
+    return task_of
