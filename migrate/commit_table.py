@@ -119,6 +119,12 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         offsets = self._offsets
         return [None if at is None else offsets[at] for at in _found(self._places, partitions)]
 
+    def commits_at(self, partitions: tuple[TopicPartition, ...]) -> list[Commit | None]:
+        """Return the commit on each of these partitions; None for none."""
+        if self._metadata or self._epochs:
+            return list(map(self.get, partitions))
+        return [None if offset is None else Commit(offset) for offset in self.offsets_at(partitions)]
+
     def at(self, partition: TopicPartition) -> int:
         """Return what is committed on a partition that has a commit; raises `KeyError` for any other."""
         return self._offsets[self._places.at[partition]]
@@ -257,6 +263,13 @@ def offsets_at(commits: Commits, partitions: Iterable[TopicPartition]) -> list[i
     if isinstance(commits, CommitTable):
         return commits.offsets_at(tuple(partitions))
     return [None if (commit := commits.get(partition)) is None else commit.offset for partition in partitions]
+
+
+def commits_at(commits: Commits, partitions: Iterable[TopicPartition]) -> list[Commit | None]:
+    """Return the commit on each of these partitions; None for none."""
+    if isinstance(commits, CommitTable):
+        return commits.commits_at(tuple(partitions))
+    return list(map(commits.get, partitions))
 
 
 def has_same_offsets(one: Commits, other: Commits) -> bool:

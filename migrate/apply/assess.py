@@ -11,24 +11,23 @@ from functools import partial
 
 from migrate.apply.drift import (
     TARGET_OFFSET,
+    GroupNow,
     SideWorld,
     World,
     cluster_drift,
     compared,
     group_drift,
+    group_now,
     is_other_cluster,
-    needs_comparison,
-    pending_rows,
-    to_write,
+    seem_gone,
     unread_source,
 )
-from migrate.apply.hidden import hidden, seem_gone
-from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.history import JournalState
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import goes_whole
 from migrate.checks.groups import pending_transactions
 from migrate.checks.mm2 import group_sync
-from migrate.commit_table import has_metadata, offsets_at
+from migrate.commit_table import commits_at
 from migrate.errors import ClusterError
 from migrate.model import CheckResult, Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
@@ -135,20 +134,21 @@ def assess(
     if options.synced is None and not undo:
         notes += (_sync_not_seen(plan),)
     other_cluster = tuple(map(str, cluster_drift(plan, world)))
+    now = {group: group_now(plan, group, world, traces.get(group)) for group in held}
     if watch is not None and not other_cluster:
-        world, expiry_notes = _with_expiry(world, held, traces, watch)
+        world, expiry_notes = _with_expiry(world, now, watch)
         notes += expiry_notes
     blocks = (f"{c.subject}: {c.check}: expected {c.expected}, seen {c.seen}" for c in plan.cluster_blocks())
     refusals = (*other_cluster, *blocks)
-    refusals += tuple(_lost_source(plan, held, world, traces, lost)) if not source_unreachable else ()
+    refusals += tuple(_lost_source(plan, now, lost)) if not source_unreachable else ()
     groups = []
-    for group, rows in by_group.items():
+    for group in by_group:
         if group in blocked:
             groups.append(GroupAssessment(group, Fate.BLOCKED, blocked[group]))
         elif group not in held:
             groups.append(GroupAssessment(group, Fate.NOTHING))
-        elif not refusals or (lost and not _needs_source(rows, world, group, traces.get(group))):
-            groups.append(_assess_group(plan, group, rows, world, traces.get(group)))
+        elif not refusals or (lost and not _needs_source(now[group])):
+            groups.append(_assess_group(plan, group, now[group], world))
         else:
             groups.append(GroupAssessment(group, Fate.DRIFTED, refusals))
     unread = unread_source(world)
@@ -160,16 +160,13 @@ def assess(
     return Assessment(plan, proven, refusals, notes, commits, journal, open_blocks, source_unseen)
 
 
-def _needs_source(rows: GroupRows, world: World, group: str, trace: GroupTrace | None) -> bool:
-    commits = world.target.commits.get(group)
-    return commits is None or isinstance(commits, Failure) or needs_comparison(rows, commits, trace)
+def _needs_source(now: GroupNow | Failure) -> bool:
+    return isinstance(now, Failure) or now.needs_comparison
 
 
-def _lost_source(
-    plan: Plan, held: Mapping[str, GroupRows], world: World, traces: Mapping[str, GroupTrace], lost: str
-) -> Iterable[str]:
+def _lost_source(plan: Plan, now: Mapping[str, GroupNow | Failure], lost: str) -> Iterable[str]:
     """Yield why nothing may be written without the source, if some group still needs to be compared with it."""
-    needing = [group for group, rows in held.items() if _needs_source(rows, world, group, traces.get(group))]
+    needing = any(map(_needs_source, now.values()))
     if lost and needing:
         yield (
             f"source {plan.header.source_alias}: expected an answer, seen: {lost} Its groups may be alive, or reset "
@@ -198,18 +195,12 @@ def _sync_not_seen(plan: Plan) -> str:
 
 
 def _with_expiry(
-    world: World, held: Mapping[str, GroupRows], traces: Mapping[str, GroupTrace], watch: ExpiryWatch
+    world: World, now: Mapping[str, GroupNow | Failure], watch: ExpiryWatch
 ) -> tuple[World, tuple[str, ...]]:
     """Add the groups whose offsets would soon be gone, and the note by when the first consumers must be back."""
-    pending, setting = {}, set()
-    for group, rows in held.items():
-        commits = world.target.commits.get(group)
-        if commits is None or isinstance(commits, Failure):
-            continue
-        if still_to_write := pending_rows(rows, commits, traces.get(group)):
-            pending[group] = rows
-            if Decision.SET in GroupRows.of(still_to_write).column("decision"):
-                setting.add(group)
+    writing = {g: group for g, group in now.items() if isinstance(group, GroupNow) and group.pending}
+    pending = {g: group.rows for g, group in writing.items()}
+    setting = {g for g, group in writing.items() if Decision.SET in GroupRows.of(group.pending).column("decision")}
     expiries, now_ms = watch.look(pending, setting, world.target.states, world.target.commits)
     soon = {
         group: f"{expiry.at(now_ms)}. {remedy(expiry, watch.target.alias)}, then plan again"
@@ -227,17 +218,14 @@ def _with_expiry(
     return replace(world, expiring=soon), tuple(notes)
 
 
-def _assess_group(plan: Plan, group: str, rows: GroupRows, world: World, trace: GroupTrace | None) -> GroupAssessment:
-    drifts = (*hidden(group, rows, world, trace), *group_drift(plan, group, rows, world, trace))
-    if drifts:
+def _assess_group(plan: Plan, group: str, now: GroupNow | Failure, world: World) -> GroupAssessment:
+    drifts = group_drift(plan, group, now, world)
+    if drifts or isinstance(now, Failure):
         has_moved_on = any(drift.what == TARGET_OFFSET for drift in drifts)
         return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)), has_moved_on=has_moved_on)
-    commits = world.target.commits[group]
-    assert not isinstance(commits, Failure), "an unreadable group is drift"
-    pending = pending_rows(rows, commits, trace)
-    if not pending:
-        return GroupAssessment(group, Fate.DONE if to_write(rows) else Fate.NOTHING)
-    return GroupAssessment(group, Fate.WRITE, (), pending)
+    if not now.pending:
+        return GroupAssessment(group, Fate.DONE if now.writes else Fate.NOTHING)
+    return GroupAssessment(group, Fate.WRITE, (), now.pending)
 
 
 def _blocked(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -285,26 +273,22 @@ def _needs(pending: Collection[Row], before: Commits, undo: bool) -> Iterable[st
     `before` is what an undo would bring back: the first backup, or what is there now.
     """
     table, whole = GroupRows.of(pending), goes_whole(pending, before)
-    only_sets = Decision.REMOVE not in table.column("decision")
-    if not any(table.column("target_metadata")):
-        if (undo or not before) and (whole or only_sets):
-            return
-        # An undo by offsets alone, of each of these rows: most of what lies on groups that are there already.
-        if only_sets and not has_metadata(before) and None not in offsets_at(before, table.target_partitions()):
-            return
-    others = bool(before.keys() - {row.target_partition for row in pending if row.decision is Decision.REMOVE})
-    for row in pending:
-        prior = before.get(row.target_partition)
-        if row.target_metadata:
-            yield f"{row.subject}: it is set with metadata"
-        elif row.decision is Decision.REMOVE and not whole:
-            yield f"{row.subject}: this one offset of its group is removed, others stay"
+    removed = {row.target_partition for row in table.where("decision", Decision.REMOVE.__eq__)}
+    others = not removed.issuperset(before)
+    priors = commits_at(before, table.target_partitions())
+    for place, ((metadata, decision), prior) in enumerate(
+        zip(table.values("target_metadata", "decision"), priors, strict=True)
+    ):
+        if metadata:
+            yield f"{table[place].subject}: it is set with metadata"
+        elif decision is Decision.REMOVE and not whole:
+            yield f"{table[place].subject}: this one offset of its group is removed, others stay"
         elif undo:
             continue
         elif prior is not None and prior.metadata:
-            yield f"{row.subject}: a rollback has to write the prior offset's metadata"
+            yield f"{table[place].subject}: a rollback has to write the prior offset's metadata"
         elif prior is None and others:
-            yield f"{row.subject}: a rollback has to remove this one offset of its group"
+            yield f"{table[place].subject}: a rollback has to remove this one offset of its group"
 
 
 def _read_world(

@@ -19,13 +19,13 @@ Any difference refuses its group (a difference of a whole cluster: all groups), 
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import eq
 
 from migrate.apply.history import REMOVED, GroupTrace
+from migrate.apply.outcome import State, is_as_before, is_as_planned, state_of
 from migrate.checks.groups import offsets_expiry, source_group_stopped
 from migrate.checks.mm2 import group_sync
 from migrate.checks.topics import producers_stopped
-from migrate.commit_table import has_metadata, offsets_at
+from migrate.commit_table import commits_at
 from migrate.model import (
     UNREAD_METADATA,
     Commit,
@@ -61,7 +61,7 @@ class World:
     `source_optional` says that a source group or log that could not be read is no difference.
     `expiring` says of groups whose offsets would be gone within 2 hours by when their consumers must be back;
     `synced` are the groups whose offsets MM2 writes as well. `target_topics` are the topics that the target shows, None
-    where nobody asked (`migrate.apply.hidden`).
+    where nobody asked.
     """
 
     target: SideWorld
@@ -91,6 +91,7 @@ class Drift:
 _WRITTEN = frozenset({Decision.SET, Decision.REMOVE})
 _HELD = _WRITTEN | {Decision.KEEP}
 TARGET_OFFSET = "target committed offset"
+_NOTHING_TO_DO = (State.AS_PLANNED, State.MOVED_ON, State.NOT_HELD)
 
 
 def to_write(rows: GroupRows) -> Sequence[Row]:
@@ -117,41 +118,94 @@ def is_committed_as_planned(row: Row, commits: Commits) -> bool:
     return is_as_planned(row, commits.get(row.target_partition))
 
 
-def is_as_planned(row: Row, commit: Commit | None) -> bool:
-    """True if a commit is just what the row plans: offset and metadata (not the leader epoch), or None for nothing."""
-    if commit is None or row.target_offset is None:
-        return commit is None and row.target_offset is None
-    return commit.offset == row.target_offset and commit.metadata == row.target_metadata
+@dataclass(frozen=True, slots=True)
+class GroupNow:
+    """A group of a plan beside what the target has committed for it now, and what an earlier run of the command did.
 
-
-def is_done(row: Row, commits: Commits, trace: GroupTrace | None) -> bool:
-    """True if a row to write needs no writing any more.
-
-    Without a record of our own read-back, an offset beyond the planned one is somebody else's: not done.
+    `pending` are the rows still to be written. `moved` says where those are that somebody else has moved, `hidden`
+    which topics of offsets to be removed the target does not show.
     """
-    if row.needs_acknowledgement and (trace is None or not trace.is_certain(row.target_partition)):
-        # What is committed now may be what an earlier, unanswered write has not replaced yet.
-        return False
-    if is_committed_as_planned(row, commits):
-        return True
-    if trace is None or not trace.read_back or row.target_partition not in trace.planned:
-        return False
-    if row.decision is Decision.REMOVE:
-        # It was removed and read back: what is there now is a later plan's, or a consumer's.
-        return trace.results.get(row.target_partition) == REMOVED
-    now = committed(row, commits)
-    # At the offset with other metadata: a consumer that has started since commits where it is.
-    return now is not None and row.target_offset is not None and now >= row.target_offset
+
+    rows: GroupRows
+    trace: GroupTrace | None
+    pending: Sequence[Row] = ()
+    moved: tuple[Drift, ...] = ()
+    hidden: tuple[Drift, ...] = ()
+
+    @property
+    def writes(self) -> bool:
+        """True if the plan writes to the group, done or not."""
+        return not _WRITTEN.isdisjoint(self.rows.column("decision"))
+
+    @property
+    def needs_comparison(self) -> bool:
+        """True if the group's move is still to come, or nobody has confirmed yet that all of it may stay as it is."""
+        return bool(self.pending) if self.writes else self.trace is None or not self.trace.read_back
 
 
-def pending_rows(rows: GroupRows, commits: Commits, trace: GroupTrace | None) -> Sequence[Row]:
-    """Return the rows of a group that are still to be written."""
-    writes = to_write(rows)
-    if trace is None and isinstance(writes, GroupRows):
-        now = offsets_at(commits, writes.target_partitions())
-        if not any(map(eq, now, writes.whole("target_offset"))):
-            return writes
-    return [row for row in writes if not is_done(row, commits, trace)]
+def group_now(plan: Plan, group: str, world: "World", trace: GroupTrace | None = None) -> GroupNow | Failure:
+    """Look at a group's rows one after the other; a failure where the target did not show what it has committed.
+
+    `trace` is what earlier runs of the same command did to the group.
+    """
+    rows, commits = plan.groups()[group], world.target.commits.get(group, _NOT_READ)
+    if isinstance(commits, Failure):
+        return commits
+    pending, moved, header = list[Row](), list[Drift](), plan.header
+    restores = header.kind == UNDO and header.settings.get(MOVED_SETTING) == RESTORE_MOVED
+    for row, commit in zip(rows, commits_at(commits, rows.target_partitions()), strict=True):
+        state = state_of(row, trace, commit)
+        if state in _NOTHING_TO_DO:
+            continue
+        if row.decision is not Decision.KEEP:
+            pending.append(row)
+        is_theirs = state is State.CHANGED or not (is_as_before(row, commit) or is_as_planned(row, commit))
+        if is_theirs and not restores:
+            moved.append(_moved(header, row, commit, trace))
+    hidden = tuple(_hidden(rows, commits, world.target_topics, trace))
+    return GroupNow(rows, trace, rows if len(pending) == len(rows) else pending, tuple(moved), hidden)
+
+
+def _moved(header: Header, row: Row, commit: Commit | None, trace: GroupTrace | None) -> Drift:
+    """Return where a row is, and how far from where it was expected; one that we wrote has gone from there."""
+    undo = header.kind == UNDO
+    origin = f"what {header.set_by} set" if undo else "as planned from"
+    if row.decision is Decision.KEEP:
+        origin = "kept"
+    now, ours = None if commit is None else commit.offset, row.target_prior if undo else row.target_offset
+    seen = offset_text(now)
+    if now == row.target_prior:
+        seen += _other_metadata(row.target_prior_metadata, commit)
+    elif now is not None and ours is not None and (undo or (trace and trace.is_written(row.target_partition))):
+        way = f"on by {now - ours}" if now > ours else f"back by {ours - now}"
+        seen += f": moved {way} since: a consumer, or somebody else, has committed there"
+    return Drift(row.subject, TARGET_OFFSET, f"{offset_text(row.target_prior)} ({origin})", seen)
+
+
+def seem_gone(rows: GroupRows, commits: Commits | Failure) -> Sequence[Row]:
+    """Return the rows to remove that have nothing committed any more, as far as the target shows."""
+    if isinstance(commits, Failure):
+        return ()
+    removed = rows.where("decision", Decision.REMOVE.__eq__)
+    return [row for row in removed if committed(row, commits) is None]
+
+
+def _hidden(
+    rows: GroupRows, commits: Commits, shown: Collection[str] | None, trace: GroupTrace | None
+) -> Iterator[Drift]:
+    """Yield the topics of a group's offsets to be removed that the target does not show, where that was asked.
+
+    Brokers leave what is committed on a topic that we may not DESCRIBE out of their answer without a word, and the
+    topic out of every listing. What an earlier run removed and read back needs no topic.
+    """
+    if shown is None:
+        return
+    removed = trace.results if trace is not None and trace.read_back else {}
+    gone = seem_gone(rows, commits)
+    topics = {row.target_topic for row in gone if removed.get(row.target_partition) != REMOVED}
+    for topic in sorted(topics.difference(shown)):
+        expected = "listed, so that what is committed on it shows"
+        yield Drift(topic, "target topic", expected, "deleted, or the principal lacks DESCRIBE on it", True)
 
 
 def is_other_cluster(planned_id: str, cluster_id: str) -> bool:
@@ -172,21 +226,15 @@ def cluster_drift(plan: Plan, world: World) -> tuple[Drift, ...]:
     )
 
 
-def group_drift(
-    plan: Plan, group: str, rows: GroupRows, world: World, trace: GroupTrace | None = None
-) -> tuple[Drift, ...]:
-    """Return what differs for one group; of one whose rows are all done, only what was to be kept.
-
-    `trace` is what earlier runs of the same command did to the group.
-    """
-    commits = world.target.commits.get(group, _NOT_READ)
-    if isinstance(commits, Failure):
-        return (_unreadable(group, "target committed offsets", commits),)
-    offsets = _target_offsets(plan.header, rows, commits, trace)
-    if not needs_comparison(rows, commits, trace):
-        return tuple(offsets)
-    drifts = [*_topic_ids(plan.header, rows, world), *offsets]
-    if to_write(rows):
+def group_drift(plan: Plan, group: str, now: GroupNow | Failure, world: World) -> tuple[Drift, ...]:
+    """Return what differs for one group; of one whose rows are all done, only what was to be kept."""
+    if isinstance(now, Failure):
+        return (_unreadable(group, "target committed offsets", now),)
+    if not now.needs_comparison:
+        return (*now.hidden, *now.moved)
+    rows = now.rows
+    drifts = [*_topic_ids(plan.header, rows, world), *now.moved]
+    if now.writes:
         # Where nothing is written a consumer harms nothing: what it commits shows.
         drifts = [*_group_state(group, Side.TARGET, world.target.states.get(group, _NOT_READ)), *drifts]
     if plan.header.kind != UNDO:
@@ -203,14 +251,7 @@ def group_drift(
             every_topic = not any(map(plan.header.settings.get, ("topic", "exclude-topic")))
             source = _source(group, rows, world.source, grows, every_topic, AS_OF_SETTING in plan.header.settings)
             drifts += [drift for drift in source if not (world.source_optional and drift.is_unread)]
-    return tuple(drifts)
-
-
-def needs_comparison(rows: GroupRows, commits: Commits, trace: GroupTrace | None) -> bool:
-    """True if the group's move is still to come, or nobody has confirmed yet that all of it may stay as it is."""
-    if to_write(rows):
-        return bool(pending_rows(rows, commits, trace))
-    return trace is None or not trace.read_back
+    return (*now.hidden, *drifts)
 
 
 def unread_source(world: World) -> tuple[str, ...]:
@@ -257,54 +298,6 @@ def _topic_ids(header: Header, rows: GroupRows, world: World) -> Iterator[Drift]
                 yield Drift(topic, f"{side} topic id", expected, seen)
 
 
-def _target_offsets(header: Header, rows: GroupRows, commits: Commits, trace: GroupTrace | None) -> Iterator[Drift]:
-    undo = header.kind == UNDO
-    restore = undo and header.settings.get(MOVED_SETTING) == RESTORE_MOVED
-    held = compared(rows)
-    if not held or _all_stand_at(held, Side.TARGET, "target_prior", "target_prior_metadata", commits):
-        return
-    for row in held:
-        now = committed(row, commits)
-        metadata = _other_metadata(row.target_prior_metadata, commits.get(row.target_partition))
-        if (now == row.target_prior and not metadata) or restore:
-            continue
-        if row.needs_acknowledgement and is_committed_as_planned(row, commits):
-            continue
-        if row.decision is Decision.KEEP:
-            if _moved_on(row, now, trace):
-                continue
-        elif is_done(row, commits, trace):
-            continue
-        origin = f"what {header.set_by} set" if undo else "kept" if row.decision is Decision.KEEP else "as planned from"
-        expected = f"{offset_text(row.target_prior)} ({origin})"
-        seen = offset_text(now) + (metadata if now == row.target_prior else _moved(row, now, trace, undo))
-        yield Drift(row.subject, TARGET_OFFSET, expected, seen)
-
-
-def _all_stand_at(rows: Sequence[Row], side: Side, offset: str, metadata: str, commits: Commits) -> bool:
-    """True if all rows of a group are committed at their `offset`, none with metadata: what mostly holds, told quickly.
-
-    `offset` and `metadata` are fields of a row, for commits of its `side`.
-    """
-    table = GroupRows.of(rows)
-    if has_metadata(commits) or set(table.column(metadata)) != {""}:
-        return False
-    partitions = table.target_partitions() if side is Side.TARGET else table.source_partitions()
-    return all(map(eq, offsets_at(commits, partitions), table.whole(offset)))
-
-
-def _moved_on(row: Row, now: int | None, trace: GroupTrace | None) -> bool:
-    """True if a kept row was read back by an earlier run, and is at its offset or beyond it now."""
-    confirmed = trace is not None and trace.read_back
-    return bool(confirmed and now is not None and row.target_prior is not None and now >= row.target_prior)
-
-
-def is_kept(row: Row, commits: Commits) -> bool:
-    """True if a row to keep holds just what it held when the plan was made."""
-    commit = commits.get(row.target_partition)
-    return committed(row, commits) == row.target_prior and not _other_metadata(row.target_prior_metadata, commit)
-
-
 def _other_metadata(expected: str, commit: Commit | None) -> str:
     """Return how a commit's metadata differs, as the end of a sentence; "" where it does not, or nothing is there."""
     if commit is None or commit.metadata == expected:
@@ -313,30 +306,17 @@ def _other_metadata(expected: str, commit: Commit | None) -> str:
     return f" with other metadata{length}: somebody has committed there since"
 
 
-def _moved(row: Row, now: int | None, trace: GroupTrace | None, undo: bool) -> str:
-    ours = row.target_prior if undo else row.target_offset
-    written = undo or (trace is not None and trace.is_written(row.target_partition))
-    if now is None or ours is None or not written:
-        return ""
-    way = f"on by {now - ours}" if now > ours else f"back by {ours - now}"
-    return f": moved {way} since: a consumer, or somebody else, has committed there"
-
-
 def _logs(
     side: Side, rows: GroupRows, ranges: Mapping[TopicPartition, LogRange | Failure], grows: Collection[str]
 ) -> Iterator[Drift]:
     """Yield what differs of the logs of one side; those of `grows`, source topics, may have grown."""
     on_target, held = side is Side.TARGET, compared(rows)
-    if not held:
+    table = GroupRows.of(held) if held else None
+    if table is None:
         return
-    table = GroupRows.of(held)
     partitions = table.target_partitions() if on_target else table.source_partitions()
-    limits = f"{side}_log_start", f"{side}_log_end"
-    # What mostly holds, told quickly.
-    logs = zip(map(ranges.get, partitions), table.values(*limits), strict=True)
-    if all(isinstance(now, LogRange) and (now.start, now.end) == then for now, then in logs):
-        return
-    for partition, (start, end, source_topic) in zip(partitions, table.values(*limits, "source_topic"), strict=True):
+    logs = table.values(f"{side}_log_start", f"{side}_log_end", "source_topic")
+    for partition, (start, end, source_topic) in zip(partitions, logs, strict=True):
         if start is None or end is None:
             continue
         now = ranges.get(partition, _NOT_READ)
@@ -368,17 +348,15 @@ def _source(
 def _source_commits(
     group: str, rows: GroupRows, commits: Commits, every_topic: bool, is_as_of: bool
 ) -> Iterator[Drift]:
-    what, held = "source committed offset", compared(rows)
-    if held and not is_as_of and _all_stand_at(held, Side.SOURCE, "source_committed", "source_metadata", commits):
-        held = ()
-    for row in held:
-        commit = commits.get(row.source_partition)
+    what = "source committed offset"
+    planned = rows.values("decision", "live_source_offset" if is_as_of else "source_committed", "source_metadata")
+    found = zip(planned, commits_at(commits, rows.source_partitions()), strict=True)
+    for place, ((decision, offset, metadata), commit) in enumerate(found):
         now = None if commit is None else commit.offset
         # The metadata of then says nothing of that of now.
-        planned = row.live_source_offset if is_as_of else row.source_committed
-        metadata = "" if is_as_of else _other_metadata(row.source_metadata, commit)
-        if now != planned or metadata:
-            yield Drift(row.subject, what, offset_text(planned), offset_text(now) + metadata)
+        other = "" if is_as_of else _other_metadata(metadata, commit)
+        if (now != offset or other) and decision in _HELD:
+            yield Drift(rows[place].subject, what, offset_text(offset), offset_text(now) + other)
     topics = set(rows.column("source_topic"))
     # A new commit has no row: its partition would fall to auto.offset.reset.
     for partition in sorted(set(commits).difference(rows.source_partitions())):

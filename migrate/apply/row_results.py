@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
 from migrate.apply.attempt import Answer
-from migrate.apply.drift import committed, is_as_planned, is_committed_as_planned, is_kept, offset_text
+from migrate.apply.drift import committed, is_committed_as_planned, offset_text
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
+from migrate.apply.outcome import is_as_before, is_as_planned
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.row_table import GroupRows
 
@@ -101,9 +102,10 @@ def _judge_untouched(row: Row, status: RowStatus, before: int | None, commits: C
         error, now = f"{status}, but it could not be read back: {commits}", None
         status = RowStatus.UNKNOWN
     elif commits is not None:
-        now = committed(row, commits)
+        commit = commits.get(row.target_partition)
+        now = None if commit is None else commit.offset
         # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
-        as_planned = is_kept(row, commits) if row.decision is Decision.KEEP else is_committed_as_planned(row, commits)
+        as_planned = is_as_before(row, commit) if row.decision is Decision.KEEP else is_as_planned(row, commit)
         if not as_planned and now != before:
             had, has = ("no offset" if offset is None else str(offset) for offset in (before, now))
             where = {RowStatus.KEPT: "to be kept", RowStatus.MOVED_ON: "moved on"}.get(status, "already")

@@ -6,33 +6,25 @@ where the group has members now, or the user says that consumers have run; and a
 too, that the row was set and read back, which is never enough alone: somebody may have written since. The same holds
 for a row at its offset with other metadata: a consumer that has just started commits where it is.
 
-Rows that were not to be written are counted apart (`migrate.apply.not_written`), and a plan that was rolled back is
-spent: it is never verified, wherever its offsets are.
+Rows that were not to be written are counted apart (`NotWritten`), and a plan that was rolled back is spent: it is never
+verified, wherever its offsets are.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from migrate.apply.history import JournalState
-from migrate.apply.not_written import (
-    NOT_WRITTEN,
-    WORDS,
-    Noted,
-    NotWritten,
-    WhyNotWritten,
-    blocks_without_rows,
-    by_plan,
-    left_out,
-    noted,
-)
+from migrate.apply.outcome import NOTED_WORDS, Noted, State, noted, state_of
+from migrate.commit_table import commits_at
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
-from migrate.model import CheckResult, Commits, Decision, Failure, GroupState, Row, TopicPartition
+from migrate.model import CheckResult, Commit, Commits, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
 from migrate.ports import Progress
 from migrate.progress import in_batches
+from migrate.row_table import GroupRows, PlanRows
 from migrate.survey.cluster import ClusterAdmin
 from migrate.text import many
 
@@ -59,6 +51,51 @@ class Standing(StrEnum):
     UNREADABLE = "unreadable"
 
 
+class WhyNotWritten(StrEnum):
+    """Why a row was not written: by the plan, by a reviewer's choice, or because apply left its group out."""
+
+    BLOCKED = "blocked"
+    SKIPPED = "skipped"
+    LEFT_OUT = "left-out"
+
+
+NOT_WRITTEN = {Decision.BLOCK: WhyNotWritten.BLOCKED, Decision.SKIP: WhyNotWritten.SKIPPED}
+
+
+@dataclass(frozen=True, slots=True)
+class NotWritten:
+    """One row that nobody was to write, so that nothing can be verified. `reason` is the plan's code, or ""."""
+
+    key: tuple[str, str, int]
+    target_partition: TopicPartition
+    why: WhyNotWritten
+    reason: str
+    sentence: str
+
+    @property
+    def group(self) -> str:
+        """The row's group."""
+        return self.key[0]
+
+
+def by_plan(row: Row) -> NotWritten:
+    """Return a row that the plan itself neither writes nor keeps."""
+    return NotWritten(row.key, row.target_partition, NOT_WRITTEN[row.decision], row.reason, row.sentence)
+
+
+def left_out(row: Row, offset: int | None) -> NotWritten:
+    """Return a row whose group apply left out; `offset` is the target's offset, which is what it was before."""
+    where = "it has no committed offset, as before" if offset is None else f"it is at {offset}, as before"
+    return NotWritten(
+        row.key, row.target_partition, WhyNotWritten.LEFT_OUT, "", f"{NOTED_WORDS[Noted.NO_WRITE]}: {where}"
+    )
+
+
+def blocks_without_rows(plan: Plan) -> tuple[CheckResult, ...]:
+    """Return the open blocks that no blocked row shows: a group without a commit, a misspelt name, a share group."""
+    return (*(() if plan.blocked_groups() else plan.cluster_blocks()), *plan.blocks_without_rows())
+
+
 GOOD = frozenset({Standing.EQUAL, Standing.AHEAD, Standing.OTHER_METADATA})
 # What only consumers may commit, and what is to be asked about them first.
 _BY_CONSUMERS = frozenset(
@@ -68,6 +105,8 @@ _BY_CONSUMERS = frozenset(
     }
 )  # fmt: skip
 _BY_STATE = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
+# Of a topic that the target does not show.
+_HIDDEN = "NOT_SHOWN"
 _AS_BEFORE = frozenset({Standing.MISSING, Standing.BEHIND, Standing.NOT_REMOVED, Standing.METADATA_NOT_SET})
 
 
@@ -188,7 +227,7 @@ def verify(
     if rows is None:
         groups = sorted(g for g, table in plan.groups().items() if set(table.column("decision")) - NOT_WRITTEN.keys())
     else:
-        groups = sorted({row.group for row in rows if by_plan(row) is None})
+        groups = sorted({row.group for row in rows if row.decision not in NOT_WRITTEN})
     progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
     commits = in_batches(groups, target.commits, progress)
     first, asked = compare(plan, commits, rows, known), known
@@ -214,84 +253,94 @@ def compare(
     Blocks without a row are those of the whole plan: a selection of rows is not asked about them.
     """
     known = known or Known()
+    journal, shown = known.journal, known.topics
     findings: list[VerifyFinding] = []
     unwritten: list[NotWritten] = []
-    for row in plan.rows if rows is None else rows:
-        planned_out = by_plan(row)
-        if planned_out is not None:
-            unwritten.append(planned_out)
-            continue
-        answer = commits.get(row.group, {})
-        finding = _finding(plan, row, answer, known)
-        if _was_left_out(row, finding, answer, known.journal):
-            unwritten.append(left_out(row, finding.seen))
-        else:
-            findings.append(finding)
+    tables = plan.groups().values() if rows is None else PlanRows.of(rows).groups().values()
+    for table in tables:
+        trace, partitions = journal.applied.get(table.group), table.target_partitions()
+        found = _found(table, commits.get(table.group, {}), shown)
+        for row, partition, commit in zip(table, partitions, found, strict=True):
+            state = state_of(row, trace, commit)
+            if state is State.NOT_HELD:
+                unwritten.append(by_plan(row))
+                continue
+            word = noted(row, trace, journal)
+            if state is State.AS_PLANNED:
+                offset = None if commit is None or isinstance(commit, Failure) else commit.offset
+                findings.append(VerifyFinding(row.key, partition, offset, offset, Standing.EQUAL, "as planned", word))
+                continue
+            finding = _finding(plan, row, commit, state, word, known)
+            if trace is None and word is Noted.NO_WRITE and state is State.PENDING and finding.standing in _AS_BEFORE:
+                # Apply wrote other groups and not this one. One that has moved since is a finding, and so is one beyond
+                # its planned offset: starting there skips records.
+                unwritten.append(left_out(row, finding.seen))
+            else:
+                findings.append(finding)
     blocks = blocks_without_rows(plan) if rows is None else ()
-    return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, known.journal.is_spent)
+    return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, journal.is_spent)
 
 
-def _was_left_out(row: Row, finding: VerifyFinding, commits: Commits | Failure, journal: JournalState) -> bool:
-    """True if apply wrote other groups and not this one, which is where it was before, with the metadata it had.
+def _found(
+    rows: GroupRows, commits: Commits | Failure, shown: Collection[str] | None
+) -> Sequence[Commit | Failure | None]:
+    """Return what is committed for each row of a group; `shown` are the topics that the target shows, if asked."""
+    if isinstance(commits, Failure):
+        return [commits] * len(rows)
+    found = commits_at(commits, rows.target_partitions())
+    if shown is None or None not in found:
+        return found
+    hidden, pairs = Failure(_HIDDEN, ""), zip(rows.whole("target_topic"), found, strict=True)
+    return [hidden if commit is None and topic not in shown else commit for topic, commit in pairs]
 
-    One that has moved since is a finding, and so is one beyond its planned offset: starting there skips records.
-    """
-    if finding.standing not in _AS_BEFORE or finding.journal is not Noted.NO_WRITE or row.group in journal.applied:
-        return False
-    commit = None if isinstance(commits, Failure) else commits.get(row.target_partition)
-    metadata = row.target_prior_metadata if commit is None else commit.metadata
-    return (finding.seen, metadata) == (row.target_prior, row.target_prior_metadata)
 
-
-def _finding(plan: Plan, row: Row, commits: Commits | Failure, known: Known) -> VerifyFinding:
+def _finding(
+    plan: Plan, row: Row, commit: Commit | Failure | None, state: State, word: Noted, known: Known
+) -> VerifyFinding:
+    """Return how a row that is not as planned stands."""
     # A kept row is held to what it was kept at: an `ahead-kept` one is beyond its translation.
     kept = row.decision is Decision.KEEP
     expected = row.target_prior if kept else row.target_offset
-    word = noted(row, known.journal)
-    seen: int | None = None
-
-    def finding(standing: Standing, sentence: str) -> VerifyFinding:
-        says = word is not Noted.NOTHING or standing in _BY_CONSUMERS
-        if says and not kept and standing is not Standing.EQUAL:
-            sentence = f"{sentence}; {WORDS[word]}"
-        return VerifyFinding(row.key, row.target_partition, expected, seen, standing, sentence, word)
-
-    if isinstance(commits, Failure):
-        return finding(Standing.UNREADABLE, f"could not be read: {commits}")
-    commit = commits.get(row.target_partition)
-    seen = None if commit is None else commit.offset
-    if seen is None and known.topics is not None and row.target_topic not in known.topics:
-        alias = plan.header.target_alias
-        why = f"{alias} shows us no topic {row.target_topic}: it is gone, or this principal lacks DESCRIBE on it"
-        return finding(Standing.UNREADABLE, why)
-    trace = known.journal.applied.get(row.group)
-    if row.needs_acknowledgement and (trace is None or not trace.is_certain(row.target_partition)):
+    seen = None if commit is None or isinstance(commit, Failure) else commit.offset
+    if isinstance(commit, Failure):
+        standing, sentence = Standing.UNREADABLE, f"could not be read: {commit}"
+        if commit.code == _HIDDEN:
+            gone = "it is gone, or this principal lacks DESCRIBE on it"
+            sentence = f"{plan.header.target_alias} shows us no topic {row.target_topic}: {gone}"
+    elif state is State.UNKNOWN:
         where = "no offset" if seen is None else f"at {seen}"
-        why = f"is {where}, and the cluster has not acknowledged it: an earlier write may still become visible"
-        return finding(Standing.NOT_ACKNOWLEDGED, why)
-    standing, sentence = _stand(expected, seen)
-    if standing is Standing.AHEAD and seen == row.target_prior and not kept and word is not Noted.READ_BACK:
-        # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
-        return finding(Standing.NOT_REWOUND, f"is still at its prior offset {seen}, beyond the planned {expected}")
-    metadata = row.target_prior_metadata if kept else row.target_metadata
-    if standing is Standing.EQUAL and commit is not None and commit.metadata != metadata:
-        standing, sentence = Standing.OTHER_METADATA, f"is at {seen} with other metadata than planned"
-    if standing in _BY_CONSUMERS:
-        moved = f"moved on by {seen - expected} to {seen}" if seen and expected is not None and seen > expected else ""
-        standing, sentence = _explained(plan, row, standing, sentence, moved or sentence, word, known)
-    return finding(standing, sentence)
+        standing = Standing.NOT_ACKNOWLEDGED
+        sentence = f"is {where}, and the cluster has not acknowledged it: an earlier write may still become visible"
+    else:
+        standing, sentence, good = _stand(expected, seen)
+        if standing is Standing.AHEAD and seen == row.target_prior and not kept and word is not Noted.READ_BACK:
+            # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
+            standing = Standing.NOT_REWOUND
+            sentence = f"is still at its prior offset {seen}, beyond the planned {expected}"
+        if standing in _BY_CONSUMERS:
+            standing, sentence = _explained(plan, row, standing, sentence, good, word, known)
+    if not kept and (word is not Noted.NOTHING or standing in _BY_CONSUMERS):
+        sentence = f"{sentence}; {NOTED_WORDS[word]}"
+    return VerifyFinding(row.key, row.target_partition, expected, seen, standing, sentence, word)
 
 
-def _stand(expected: int | None, seen: int | None) -> tuple[Standing, str]:
+def _stand(expected: int | None, seen: int | None) -> tuple[Standing, str, str]:
+    """Return how a row that is not as planned stands, in words, and in those for one that its consumers account for."""
     if expected == seen:
-        return Standing.EQUAL, "as planned"
+        sentence = f"is at {seen} with other metadata than planned"
+        return Standing.OTHER_METADATA, sentence, sentence
     if expected is None:
-        return Standing.NOT_REMOVED, f"is at {seen}, where none was to be left"
+        return Standing.NOT_REMOVED, f"is at {seen}, where none was to be left", ""
     if seen is None:
-        return Standing.MISSING, f"no committed offset, expected {expected}"
+        return Standing.MISSING, f"no committed offset, expected {expected}", ""
     if seen > expected:
-        return Standing.AHEAD, f"is at {seen}, {seen - expected} beyond the planned {expected}"
-    return Standing.BEHIND, f"is at {seen}, {expected - seen} below the planned {expected}: these are read again"
+        beyond = seen - expected
+        return (
+            Standing.AHEAD,
+            f"is at {seen}, {beyond} beyond the planned {expected}",
+            f"moved on by {beyond} to {seen}",
+        )
+    return Standing.BEHIND, f"is at {seen}, {expected - seen} below the planned {expected}: these are read again", ""
 
 
 def _explained(

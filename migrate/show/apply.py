@@ -9,12 +9,10 @@ from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.row_results import RowResult, RowStatus
 from migrate.checks.clusters import topics_visible
-from migrate.commit_table import offsets_at
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Decision, Level, Row
 from migrate.plan.attention import failback_text
 from migrate.plan.plan import UNDO, Plan
-from migrate.row_table import GroupRows
 from migrate.show.lines import at_most, names, number, tally, wrapped
 from migrate.show.table import Column, Table
 from migrate.text import Colour, both_names, many, name, paint, safe, shell_word
@@ -164,10 +162,7 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
     again, skipped, moves = 0, 0, []
     for group in result.assessment.writable if result.assessment.plan.header.kind == UNDO else ():
         commits = result.assessment.target_commits.get(group.group, {})
-        table = GroupRows.of(group.pending)
-        if offsets_at(commits, table.target_partitions()) == list(table.whole("target_prior")):
-            continue
-        for row in table:
+        for row in group.pending:
             commit = commits.get(row.target_partition)
             now = None if commit is None else commit.offset
             if now == row.target_prior or (row.needs_acknowledgement and now == row.target_offset):

@@ -7,10 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from migrate.apply.not_written import NotWritten, WhyNotWritten
 from migrate.apply.proof_logs import Next
 from migrate.apply.record_proof import FAILED, RecordProof, RecordVerdict, RowProof
-from migrate.apply.verify import Standing, Verification, VerifyFinding, joint_exit_code
+from migrate.apply.verify import (
+    NotWritten,
+    Standing,
+    Verification,
+    VerifyFinding,
+    WhyNotWritten,
+    joint_exit_code,
+)
 from migrate.apply.verify_positions import PositionVerification, not_looked_at
 from migrate.clock import is_date, iso
 from migrate.match.equality import Part

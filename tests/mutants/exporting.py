@@ -101,8 +101,8 @@ EXPORTING = (
         "as-of-then-compared-with-now",
         "Before a plan of an earlier time is applied, the live commit that it saw is compared.",
         "migrate/apply/drift.py",
-        "        planned = row.live_source_offset if is_as_of else row.source_committed\n",
-        "        planned = row.source_committed\n",
+        'rows.values("decision", "live_source_offset" if is_as_of else "source_committed", "source_metadata")',
+        'rows.values("decision", "source_committed", "source_metadata")',
         ("tests/unit/apply/test_drift.py",),
     ),
     Mutant(

@@ -263,8 +263,8 @@ SAYING = (
         "verify-reads-the-plan",
         "Verify compares what is committed, and not the plan with itself.",
         "migrate/apply/verify.py",
-        "    seen = None if commit is None else commit.offset\n    if seen is None and known.topics",
-        "    seen = expected\n    if seen is None and known.topics",
+        "            state = state_of(row, trace, commit)\n",
+        "            state = state_of(row, trace, row.target_commit)\n",
         ("tests/unit/apply/test_verify.py::test_a_row_is_where_planned_or_beyond_while_its_consumers_run",),
     ),
     Mutant(
@@ -307,8 +307,8 @@ SAYING = (
         "unreadable-left-out-of-verify",
         "A row that could not be read is a finding, and no pass.",
         "migrate/apply/verify.py",
-        '        return finding(Standing.UNREADABLE, f"could not be read',
-        '        return finding(Standing.EQUAL, f"could not be read',
+        "        standing, sentence = Standing.UNREADABLE, f",
+        "        standing, sentence = Standing.EQUAL, f",
         ("tests/unit/apply/test_verify.py::test_what_cannot_be_read_is_a_failure_not_a_pass",),
     ),
     Mutant(

@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.apply.drift import Drift, SideWorld, World, cluster_drift, group_drift
-from migrate.apply.history import GroupTrace
-from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
+from migrate.apply.drift import Drift, GroupNow, SideWorld, World, cluster_drift, group_drift, group_now, seem_gone
+from migrate.apply.history import REMOVED, GroupTrace
+from migrate.model import Commit, Commits, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.plan.plan import Plan
+from migrate.row_table import GroupRows
 from tests.builders import make_check
 from tests.fakes import ALIVE, FakeCluster
 from tests.unit.plans import clusters, plan, row
@@ -29,7 +30,7 @@ def world(made: Plan, change: Change = lambda target, source: None, source_answe
 
 
 def drift(made: Plan, change: Change = lambda t, s: None, trace: GroupTrace | None = None) -> tuple[Drift, ...]:
-    return group_drift(made, "g", made.groups()["g"], world(made, change), trace)
+    return group_drift(made, "g", group_now(made, "g", now := world(made, change), trace), now)
 
 
 def test_an_unchanged_world_has_no_drift() -> None:
@@ -133,7 +134,7 @@ def test_a_new_source_commit_on_any_topic_is_drift_unless_the_plan_filters_topic
 def test_a_source_that_does_not_answer_is_not_compared() -> None:
     made = plan(row("g"))
     now = world(made, lambda t, s: s.states.update({"g": ALIVE}), source_answers=False)
-    assert group_drift(made, "g", made.groups()["g"], now) == ()
+    assert group_drift(made, "g", group_now(made, "g", now), now) == ()
 
 
 def test_skipped_rows_are_the_reviewers_own_choice() -> None:
@@ -172,7 +173,8 @@ def test_a_target_that_cannot_be_read_is_drift() -> None:
     made = plan(row("g"))
     now = world(made)
     unread = replace(now.target, commits={"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")})
-    (found,) = group_drift(made, "g", made.groups()["g"], replace(now, target=unread))
+    now = replace(now, target=unread)
+    (found,) = group_drift(made, "g", group_now(made, "g", now), now)
     assert "GROUP_AUTHORIZATION_FAILED" in found.seen
 
 
@@ -235,3 +237,34 @@ def test_a_commit_that_was_gone_when_an_earlier_time_was_planned_is_to_be_gone_s
     assert drift(made, lambda t, s: s.offsets["g"].clear()) == ()
     (found,) = drift(made)
     assert (found.expected, found.seen) == ("none", "120")
+
+
+P0, P1 = (TopicPartition("A.orders", p) for p in (0, 1))
+REMOVALS = [row("g", partition=p, offset=None, decision=Decision.REMOVE, target_prior=60) for p in (0, 1)]
+
+
+def told(commits: Commits, topics: frozenset[str] | None, trace: GroupTrace | None = None) -> list[str]:
+    world = World(SideWorld("id", {}, {}, {"g": commits}), None, {}, target_topics=topics)
+    now = group_now(plan(*REMOVALS, kind="undo"), "g", world, trace)
+    assert isinstance(now, GroupNow)
+    return [drift.subject for drift in now.hidden]
+
+
+def test_a_topic_that_is_not_listed_is_named_where_one_of_its_offsets_seems_to_be_gone() -> None:
+    assert told({}, frozenset()) == told({P0: Commit(60)}, frozenset()) == ["A.orders"]
+    assert told({P0: Commit(60), P1: Commit(60)}, frozenset()) == []
+
+
+def test_a_topic_that_is_listed_hides_nothing_and_nobody_knows_where_nobody_asked() -> None:
+    assert told({}, frozenset({"A.orders"})) == told({}, None) == []
+
+
+def test_what_was_removed_and_read_back_needs_no_topic() -> None:
+    results = dict.fromkeys((P0, P1), REMOVED)
+    assert told({}, frozenset(), GroupTrace({}, results, read_back=True)) == []
+    assert told({}, frozenset(), GroupTrace({}, results, read_back=False)) == ["A.orders"]
+
+
+def test_only_rows_to_remove_can_seem_to_be_gone_and_none_of_a_group_that_was_not_read() -> None:
+    assert seem_gone(GroupRows.of_rows([*REMOVALS, row("g", partition=2)]), {P0: Commit(60)}) == [REMOVALS[1]]
+    assert seem_gone(GroupRows.of_rows(REMOVALS), Failure("NO_ANSWER", "silent")) == ()

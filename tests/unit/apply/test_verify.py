@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.not_written import Noted, WhyNotWritten, noted
+from migrate.apply.outcome import NOTED_WORDS, Noted, noted
 from migrate.apply.verify import (
     Known,
     Standing,
     Verification,
     VerifyFinding,
+    WhyNotWritten,
+    blocks_without_rows,
     compare,
     joint_exit_code,
+    left_out,
     verify,
     with_members,
 )
@@ -25,7 +28,9 @@ from migrate.model import (
     Decision,
     Failure,
     GroupState,
+    Level,
     Row,
+    Scope,
     TopicPartition,
 )
 from migrate.plan.plan import Plan
@@ -112,7 +117,7 @@ def test_a_group_whose_members_could_not_be_asked_for_is_unreadable_not_good() -
 def test_a_journal_has_to_say_that_the_row_was_set_and_read_back_but_is_never_enough_alone(
     state: JournalState, word: Noted
 ) -> None:
-    assert noted(row("g"), state) is word
+    assert noted(row("g"), state.applied.get("g"), state) is word
     good = word in (Noted.READ_BACK, Noted.NOTHING)
     for known in (Known(state, states={"g": ALIVE}), Known(state, consumers_ran=True)):
         assert (held(row("g"), 95, known).exit_code == 0) is good
@@ -193,6 +198,12 @@ def test_a_row_that_apply_left_out_on_a_topic_that_is_not_shown_is_unreadable() 
     assert verify(made, target, NoProgress(), known=others).exit_code == 4
     target.ranges.clear()
     assert only(verify(made, target, NoProgress(), known=others)).standing is Standing.UNREADABLE
+
+
+def test_each_row_of_a_group_is_held_to_its_offset() -> None:
+    made = plan(row("g"), row("g", partition=1))
+    assert compare(made, {"g": {P0: Commit(60), P1: Commit(60)}}).counts() == {Standing.EQUAL: 2}
+    assert compare(made, {"g": {P0: Commit(60), P1: Commit(59)}}).exit_code == 1
 
 
 def test_one_outranks_four() -> None:
@@ -292,3 +303,41 @@ def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answe
     known = Known(JournalState(applied=applied, events=len(applied)))
     found = compare(undo, {"g": {place: Commit(10)}}, known=known)
     assert found.exit_code == exit_code
+
+
+def test_a_row_that_was_there_already_when_its_group_was_read_back_counts_as_read_back() -> None:
+    trace = GroupTrace({P1: 61}, {P1: SET}, True)
+    assert noted(row("g"), trace, journal()) is Noted.READ_BACK
+    assert noted(row("g"), replace(trace, read_back=None), journal()) is Noted.NO_WRITE
+
+
+@pytest.mark.parametrize(
+    ("scope", "subject", "shown"),
+    [
+        (Scope.GROUP, "b", True),
+        (Scope.GROUP, "g", False),
+        (Scope.TOPIC, "orders", True),
+        (Scope.TOPIC, "bills", False),
+        (Scope.ROW, "b/orders/0", True),
+        (Scope.CLUSTER, "A", True),
+    ],
+)
+def test_a_block_is_said_once_by_its_rows_or_by_itself(scope: Scope, subject: str, shown: bool) -> None:
+    block = make_check("some-check", subject, scope=scope)
+    waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
+    made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
+    assert (blocks_without_rows(made) == ()) is shown
+
+
+def test_a_row_that_is_kept_or_whose_plan_has_no_journal_has_no_word_of_it() -> None:
+    assert noted(row("g", decision=Decision.KEEP), journal().applied["g"], journal()) is Noted.NOTHING
+    assert noted(row("g"), None, JournalState()) is Noted.NOTHING
+
+
+def test_every_word_of_a_journal_can_be_said() -> None:
+    assert NOTED_WORDS.keys() == set(Noted)
+
+
+def test_a_row_that_apply_left_out_says_where_it_still_is() -> None:
+    assert left_out(row("g"), 10).sentence == "the journal tells of no write to it: it is at 10, as before"
+    assert left_out(row("g"), None).sentence.endswith("it has no committed offset, as before")

@@ -2,8 +2,7 @@
 
 import json
 
-from migrate.apply.not_written import NotWritten, WhyNotWritten
-from migrate.apply.verify import Standing, Verification, VerifyFinding
+from migrate.apply.verify import NotWritten, Standing, Verification, VerifyFinding, WhyNotWritten
 from migrate.model import TopicPartition
 from migrate.show.verify import ROWS_SHOWN, verdict, verify_document, verify_lines
 from tests.builders import make_plan, make_row

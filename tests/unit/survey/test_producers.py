@@ -1,6 +1,6 @@
 """Producers that still write: two readings of the log ends, the check, and what an accepted writer means to apply."""
 
-from migrate.apply.drift import World, group_drift
+from migrate.apply.drift import World, group_drift, group_now
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.producers import Growth, growth_of, rate_text
@@ -130,7 +130,7 @@ def drifts(accepted, source_end=1000, target_end=960):
         side("cluster-id-of-A", place, source_end, {place: Commit(700)}),
         {},
     )
-    return [d.what for d in group_drift(plan, "billing", plan.groups()["billing"], now)]
+    return [d.what for d in group_drift(plan, "billing", group_now(plan, "billing", now), now)]
 
 
 def test_apply_refuses_what_was_written_since_the_plan_unless_the_writer_was_accepted_there():
