@@ -1,4 +1,4 @@
-"""What a journal says, folded from its events. Pure.
+"""What a journal says, folded from its events: what was there before, what was done, and the runs that did it. Pure.
 
 - The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
 - An intent without an outcome is "unknown": it may have been written.
@@ -18,6 +18,7 @@ from migrate.model import Commit, Commits, TopicPartition, partitions_of
 
 APPLY = "apply"
 ROLLBACK = "rollback"
+UNDONE = "apply of an undo plan"
 # `follow` leaves a group alone: its own memory says which, and of a cutover it says nothing.
 LEFT = "left"
 SET = "set"
@@ -37,12 +38,40 @@ class GroupTrace:
 
     `planned` are the offsets that were about to be written (None: to be removed), `results` the strongest
     answer per partition: "set" and "removed" beat "unknown", which beats "failed". An intent without a
-    result is "unknown". `read_back` is None until a reading, then whether it was as planned.
+    result is "unknown". `read_back` is None until a reading, then whether it was as planned, and `seen` the offsets
+    that it showed (None: no offset there). `errors` are what the cluster answered last where a write failed.
     """
 
     planned: Offsets
     results: Mapping[TopicPartition, str]
     read_back: bool | None = None
+    seen: Offsets = field(default_factory=dict)
+    errors: Mapping[TopicPartition, str] = field(default_factory=dict)
+    # Attempts without an answer so far, with what was known of their rows before.
+    _before: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+    def begun(self, planned: Offsets) -> "GroupTrace":
+        """Return the trace with an attempt under way: whatever was known before, it may be written now."""
+        before = {p: UNKNOWN if p in self._before else self.results.get(p, FAILED) for p in planned}
+        results = {**self.results, **dict.fromkeys(planned, UNKNOWN)}
+        planned, before = {**self.planned, **planned}, {**self._before, **before}
+        return replace(self, planned=planned, results=results, _before=before)
+
+    def answered(self, answers: Iterable[tuple[TopicPartition, str, str, str]]) -> "GroupTrace":
+        """Return the trace after answers: each a partition, its status, and the code and message of a failure."""
+        results, errors, before = dict(self.results), dict(self.errors), dict(self._before)
+        for p, status, code, message in answers:
+            known = before.pop(p, None)
+            if known is None:
+                # What a later reading found: it may settle what is unknown, and takes nothing back.
+                results[p] = max(results.get(p, FAILED), status, key=_STRENGTH.__getitem__)
+            else:
+                # An attempt that failed for sure leaves all as it was, with earlier attempts still in doubt.
+                results[p] = known if status == FAILED else status
+            errors.pop(p, None)
+            if code:
+                errors[p] = f"{code}: {message}"
+        return replace(self, results=results, errors=errors, _before=before)
 
     def written(self) -> frozenset[TopicPartition]:
         """Return the partitions that were, or may have been, written."""
@@ -70,12 +99,37 @@ class GroupTrace:
         return self.is_written(partition) and not self.is_certain(partition)
 
 
+NOTHING_DONE = GroupTrace({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """One run of `apply` or `rollback`, or `UNDONE`: the apply of a plan that undoes this one, with its own journal.
+
+    Times are ISO 8601; `ended` is "" and `exit_code` None where no end was noted. `counts` are rows by status, as
+    `outcome.RowStatus` names them. `source_not_seen` is why the source was not compared, "" where it was.
+    """
+
+    command: str
+    began: str
+    who: str
+    ended: str = ""
+    exit_code: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    source_not_seen: str = ""
+
+    @property
+    def end_told(self) -> str:
+        """When it ended, or where that can be looked up."""
+        return self.ended or ("see its own journal" if self.command == UNDONE else "no end noted")
+
+
 @dataclass(frozen=True, slots=True)
 class JournalState:
     """A journal, folded: prior commits and what was done since. Empty where there is no journal.
 
     `spends` are all that have spent the plan, in order: "rollback" for each run of it, the fingerprint of an undo
-    plan for each run of that.
+    plan for each run of that. `runs` are all runs, oldest first.
     """
 
     prior: Mapping[str, Commits] = field(default_factory=dict)
@@ -83,8 +137,12 @@ class JournalState:
     rolled_back: Mapping[str, GroupTrace] = field(default_factory=dict)
     events: int = 0
     torn: bool = False
-    last_writer: str = ""
     spends: tuple[str, ...] = ()
+    runs: tuple[PastRun, ...] = ()
+
+    def last(self, command: str) -> PastRun | None:
+        """Return the last run of this command; None if there was none."""
+        return next((run for run in reversed(self.runs) if run.command == command), None)
 
     @property
     def spent_by(self) -> str:
@@ -145,62 +203,50 @@ class _Folding:
         self._prior: dict[str, Commits] = {}
         self._traces: dict[str, dict[str, GroupTrace]] = {APPLY: {}, ROLLBACK: {}}
         self._command = APPLY
-        # Attempts without an answer so far, with what was known of their rows before.
-        self._before: dict[tuple[str, str, TopicPartition], str] = {}
         self._spends: list[str] = []
-        self._last_writer = ""
+        self._runs: list[PastRun] = []
 
     def state(self, events: int, torn: bool) -> JournalState:
         applied, rolled_back = self._traces[APPLY], self._traces[ROLLBACK]
-        return JournalState(self._prior, applied, rolled_back, events, torn, self._last_writer, tuple(self._spends))
+        return JournalState(self._prior, applied, rolled_back, events, torn, tuple(self._spends), tuple(self._runs))
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one event in; a field that is missing or of the wrong kind raises."""
         kind = event["event"]
-        if kind == "begin":
+        if kind in ("intent", "outcome", "readback"):
+            self._trace(kind, event["group"], event)
+        elif kind == "backup":
+            self._prior.setdefault(event["group"], _commits(event))
+        elif kind == "begin":
             self._command = ROLLBACK if event["command"] == ROLLBACK else APPLY
-            self._last_writer = f"process {event['pid']} on {event['host']}"
+            who, unseen = f"process {event['pid']} on {event['host']}", str(event.get("source_not_seen", ""))
+            self._runs.append(PastRun(self._command, event["time"], who, source_not_seen=unseen))
             if self._command == ROLLBACK:
                 self._spends.append(ROLLBACK)
         elif kind == "spent":
             self._spends.append(str(event["by"]))
-        elif kind == "backup":
-            self._prior.setdefault(event["group"], _commits(event))
-        elif kind in ("intent", "outcome", "readback"):
-            self._trace(kind, event["group"], event)
-        elif kind not in ("end", LEFT):
+            if self._runs:
+                # Noted before the first write of the undo: how that went stands in its own journal.
+                self._runs[-1] = replace(self._runs[-1], command=UNDONE)
+        elif kind == "end":
+            if self._runs:
+                ended, code, counts = event["time"], event["exit_code"], dict(event["counts"])
+                self._runs[-1] = replace(self._runs[-1], ended=ended, exit_code=code, counts=counts)
+        elif kind != LEFT:
             raise ValueError(kind)
 
     def _trace(self, kind: str, group: str, event: Mapping[str, Any]) -> None:
         traces = self._traces[self._command]
-        known = traces.get(group, GroupTrace({}, {}))
+        known = traces.get(group, NOTHING_DONE)
         if kind == "intent":
-            planned = offsets_of(event)
-            for p in planned:
-                attempt = (self._command, group, p)
-                unanswered = attempt in self._before or (p in known.planned and p not in known.results)
-                self._before[attempt] = UNKNOWN if unanswered else known.results.get(p, FAILED)
-            # Until this attempt has its answer, whatever was known before: it may have been written now.
-            results = {**known.results, **dict.fromkeys(planned, UNKNOWN)}
-            traces[group] = GroupTrace({**known.planned, **planned}, results)
+            traces[group] = known.begun(offsets_of(event))
         elif kind == "outcome":
-            traces[group] = replace(known, results=self._answered(group, known.results, answers_of(event)))
+            traces[group] = known.answered(answers_of(event))
         else:
-            traces[group] = replace(known, read_back=bool(event["ok"]))
-
-    def _answered(
-        self, group: str, known: Mapping[TopicPartition, str], answers: Iterable[tuple[TopicPartition, str, str, str]]
-    ) -> dict[TopicPartition, str]:
-        results = dict(known)
-        for partition, status, _, _ in answers:
-            before = self._before.pop((self._command, group, partition), None)
-            if before is None:
-                # What a later reading found: it may settle what is unknown, and takes nothing back.
-                results[partition] = max(results.get(partition, FAILED), status, key=lambda s: _STRENGTH[s])
-            else:
-                # An attempt that failed for sure leaves all as it was, with earlier attempts still in doubt.
-                results[partition] = before if status == FAILED else status
-        return results
+            seen: Offsets = offsets_of(event)
+            # Mostly the same: then held once.
+            seen = known.planned if seen == known.planned else seen
+            traces[group] = replace(known, read_back=bool(event["ok"]), seen=seen)
 
 
 def _commits(event: Mapping[str, Any]) -> Commits:

@@ -190,7 +190,8 @@ class Journal:
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in _IN_USE:
-                who = self.read().last_writer
+                runs = self.read().runs
+                who = runs[-1].who if runs else ""
                 raise Refused(
                     f"The journal {self.path} is in use{f' by {who}' if who else ''}: "
                     "this plan is being applied or rolled back.",

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from migrate.apply.history import JournalState, read_history
-from migrate.apply.journal import journal_content, journal_to_read
-from migrate.apply.past_runs import PastRuns, past_runs
+from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import signatures_beside
 from migrate.errors import MigrateError, Refused, UsageError
 from migrate.plan.companions import is_no_ordinary_file
@@ -24,29 +22,21 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     _refuse_overwrite(out)
     plan = read_plan(path)
     refuse_standing(plan, "report")
-    state, past, journal = _told_by_journal(path, plan)
+    journal = journal_to_read(path, plan.fingerprint)  # also one that was written under another file name
+    state = read_journal(journal, plan.fingerprint)
     verified = None if verification is None else _verified(verification, plan)
-    after = aftermath(plan, state, past, verified)
+    after = aftermath(plan, state, verified)
     html, data = report(plan, str(path), after, options, signatures_beside(plan, path))
     size = _write(html, out)
     lines = [
         f"Wrote {name(str(out))}: {bytes_text(size)}, {many(len(plan.rows), 'row')}, plan {plan.short_fingerprint}."
     ]
-    if journal is not None:
+    if journal.exists():
         lines.append(f"With what was done, from {name(journal.name)}.")
     if data.rows_left_out:
         rows, groups = many(data.rows_left_out, "row"), many(data.groups_left_out, "group")
         lines.append(f"{rows} of {groups} are counted in it but not listed: {name(str(path))} has them.")
     return lines
-
-
-def _told_by_journal(path: Path, plan: Plan) -> tuple[JournalState, PastRuns, Path | None]:
-    """Return what the journal beside the plan tells; one that was written under another file name too."""
-    journal = journal_to_read(path, plan.fingerprint)
-    content = journal_content(journal)
-    if content is None:
-        return JournalState(), PastRuns(), None
-    return read_history(content, str(journal), plan.fingerprint), past_runs(content), journal
 
 
 def _verified(file: Path, plan: Plan) -> Verified:

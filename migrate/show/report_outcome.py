@@ -9,13 +9,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from migrate.apply.history import APPLY, FAILED, REMOVED, ROLLBACK, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.past_runs import UNDONE, PastRun, PastRuns
+from migrate.apply.history import (
+    APPLY,
+    FAILED,
+    NOTHING_DONE,
+    REMOVED,
+    ROLLBACK,
+    SET,
+    UNDONE,
+    UNKNOWN,
+    GroupTrace,
+    JournalState,
+    PastRun,
+)
 from migrate.apply.row_results import RowStatus, what_became
 from migrate.apply.verify import GOOD
 from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
-from migrate.model import Decision, Row
+from migrate.model import Decision, Row, TopicPartition
 from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.show.lines import number, tally
 from migrate.text import many
@@ -118,65 +129,64 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
     return Verified(exit_code, looked_ms, offsets, records, left_out, blocks)
 
 
-def aftermath(plan: Plan, state: JournalState, past: PastRuns, verified: Verified | None) -> Aftermath:
+def aftermath(plan: Plan, state: JournalState, verified: Verified | None) -> Aftermath:
     """Return what became of the plan's rows; nothing where there is neither a journal nor a verification."""
-    if not past.runs and not state.is_spent and verified is None:
+    if not state.runs and verified is None:
         return Aftermath()
-    rows = {row.key: _with_verified(row, _after(row, state, past), verified) for row in plan.rows}
-    counts = Counter(after.status for after in rows.values()) if past.runs or state.is_spent else Counter[str]()
-    verdicts = [_journal_verdict(state, past, counts)] if counts or state.is_spent else []
+    rows = {row.key: _with_verified(row, _after(row, state), verified) for row in plan.rows}
+    counts = Counter(after.status for after in rows.values()) if state.runs else Counter[str]()
+    verdicts = [_journal_verdict(state, counts)] if counts or state.is_spent else []
     standings = Counter[str]() if verified is None else verified.standings
     if verified is not None:
-        verdicts.append(verified_headline(plan, verified, past))
+        verdicts.append(verified_headline(plan, verified, state))
     return Aftermath(
-        tuple(verdicts), past.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
-        state.is_spent, bool(counts) and _is_complete(past, counts),
+        tuple(verdicts), state.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
+        state.is_spent, bool(counts) and _is_complete(state, counts),
         "" if verified is None else iso(verified.looked_ms),
     )  # fmt: skip
 
 
-def _after(row: Row, state: JournalState, past: PastRuns) -> RowAfter:
+def _after(row: Row, state: JournalState) -> RowAfter:
+    partition, trace = row.target_partition, state.applied.get(row.group, NOTHING_DONE)
     undone = state.rolled_back.get(row.group)
-    if undone is not None and row.target_partition in undone.planned:
-        return _undone(row, undone, state.applied.get(row.group), past)
-    read_back = past.seen.get((APPLY, row.group), {})
-    partition = row.target_partition
-    shown = number(read_back[partition], "none") if partition in read_back else ""
-    trace = state.applied.get(row.group)
-    as_planned = partition in read_back and read_back[partition] == row.target_offset
+    if undone is not None and partition in undone.planned:
+        return _undone(row, undone, trace)
+    shown, is_read = _shown(trace, partition), partition in trace.seen
+    as_planned = is_read and trace.seen[partition] == row.target_offset
     # The journal notes the offset that was read back, and of its metadata only whether all of the group was as planned.
-    untold = bool(row.target_metadata or row.target_prior_metadata) and as_planned and not (trace and trace.read_back)
-    if trace is not None and (partition in trace.planned or partition in trace.results):
-        answer, error = trace.results.get(partition, UNKNOWN), past.errors.get((APPLY, row.group, partition), "")
-        status = what_became(row, answer, as_planned if shown and not untold else None)
+    untold = bool(row.target_metadata or row.target_prior_metadata) and as_planned and not trace.read_back
+    if partition in trace.planned or partition in trace.results:
+        answer, error = trace.results.get(partition, UNKNOWN), trace.errors.get(partition, "")
+        status = what_became(row, answer, as_planned if is_read and not untold else None)
         if untold:
             error = error or "Whether its metadata was read back as planned was not noted."
         elif answer in (SET, REMOVED):
             error = "" if as_planned else "Written, but not read back."
-            if shown and not as_planned:
+            if is_read and not as_planned:
                 error = f"Written, but read back {shown}: something else commits to this group."
         elif status is RowStatus.UNKNOWN:
             error = error or "It may have been written: no answer was noted."
         return RowAfter(status, shown, error)
-    confirmed = trace is not None and trace.read_back
-    if row.decision is Decision.KEEP and shown and read_back[partition] != row.target_prior and not confirmed:
+    if row.decision is Decision.KEEP and is_read and trace.seen[partition] != row.target_prior and not trace.read_back:
         return RowAfter(RowStatus.FAILED, shown, f"Was to be kept at {row.target_prior}, and was read back at {shown}.")
     if row.decision in _DECIDED:
         return RowAfter(_DECIDED[row.decision], shown)
-    last = past.last(APPLY)
+    last = state.last(APPLY)
     if as_planned or (last is not None and last.exit_code == EXIT_DONE):
         return RowAfter(RowStatus.ALREADY, shown, "It stood there already.")
     return RowAfter(NOT_WRITTEN, shown, "The journal tells of no write to this row.")
 
 
-def _undone(row: Row, trace: GroupTrace, applied: GroupTrace | None, past: PastRuns) -> RowAfter:
+def _shown(trace: GroupTrace, partition: TopicPartition) -> str:
+    return number(trace.seen[partition], "none") if partition in trace.seen else ""
+
+
+def _undone(row: Row, trace: GroupTrace, applied: GroupTrace) -> RowAfter:
     partition = row.target_partition
     # Where apply got no certain answer, its offset may appear after a reading that shows the prior one.
-    proven = trace.is_certain(partition) or (applied is not None and applied.is_certain(partition))
-    read_back = past.seen.get((ROLLBACK, row.group), {})
-    error = past.errors.get((ROLLBACK, row.group, partition), "")
-    shown = number(read_back[partition], "none") if partition in read_back else ""
-    if proven and partition in read_back and read_back[partition] == trace.planned[partition]:
+    proven = trace.is_certain(partition) or applied.is_certain(partition)
+    shown, error = _shown(trace, partition), trace.errors.get(partition, "")
+    if proven and partition in trace.seen and trace.seen[partition] == trace.planned[partition]:
         return RowAfter(RESTORED, shown)
     if trace.results.get(partition, UNKNOWN) == FAILED:
         return RowAfter(UNDO_FAILED, shown, error)
@@ -200,16 +210,16 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
     return RowAfter(after.status, after.seen, after.told, str(offset["standing"]), "; ".join(sentences))
 
 
-def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, int]) -> Headline:
+def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline:
     if state.is_spent and not state.rolled_back:
         undo = f"its undo {state.spent_by[:SHORT_DIGITS]} was begun, and has a journal of its own"
         return Headline(f"SPENT: {'a rollback was begun' if state.spent_by == ROLLBACK else undo}", "warn")
     if state.rolled_back:
-        return _rollback_verdict(past, counts)
-    last = past.last(APPLY)
+        return _rollback_verdict(state, counts)
+    last = state.last(APPLY)
     done = sum(counts.get(status, 0) for status in DONE)
-    if _is_complete(past, counts):
-        unseen = any(run.source_not_seen for run in past.runs if run.command == APPLY)
+    if _is_complete(state, counts):
+        unseen = any(run.source_not_seen for run in state.runs if run.command == APPLY)
         word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
         return Headline(f"{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour)
     rows = f"{done} as planned" + _counted(counts, RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
@@ -218,8 +228,8 @@ def _journal_verdict(state: JournalState, past: PastRuns, counts: Mapping[str, i
     return Headline(f"PARTLY APPLIED: {rows}" if done else f"NOT APPLIED: {rows}", "bad")
 
 
-def _rollback_verdict(past: PastRuns, counts: Mapping[str, int]) -> Headline:
-    last, restored = past.last(ROLLBACK), counts.get(RESTORED, 0)
+def _rollback_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline:
+    last, restored = state.last(ROLLBACK), counts.get(RESTORED, 0)
     rest = _counted(counts, UNDO_FAILED, UNDO_UNKNOWN)
     if last is not None and last.exit_code == EXIT_DONE and not rest:
         return Headline(f"ROLLED BACK: {many(restored, 'offset')} restored, read back", "warn")
@@ -230,8 +240,8 @@ def _counted(counts: Mapping[str, int], *statuses: str) -> str:
     return "".join(f", {counts[status]} {status}" for status in statuses if counts.get(status))
 
 
-def _is_complete(past: PastRuns, counts: Mapping[str, int]) -> bool:
-    last = past.last(APPLY)
+def _is_complete(state: JournalState, counts: Mapping[str, int]) -> bool:
+    last = state.last(APPLY)
     ended_well = last is not None and last.exit_code == EXIT_DONE
     return ended_well and not any(n for status, n in counts.items() if status not in AS_PLANNED)
 
@@ -243,13 +253,13 @@ def _not_looked_at(plan: Plan, verified: Verified) -> int:
     return sum(place not in verified.offsets and place not in verified.left_out for place in places)
 
 
-def verified_headline(plan: Plan, verified: Verified, past: PastRuns) -> Headline:
+def verified_headline(plan: Plan, verified: Verified, state: JournalState) -> Headline:
     """Return in one sentence what a verification says of a plan, and whether it still does after these runs."""
     standings, not_looked_at = verified.standings, _not_looked_at(plan, verified)
     counted = tally(standings, sorted(standings)) or "no rows"
     if verified.exit_code not in (EXIT_DONE, EXIT_PARTLY) or not all(standing in GOOD for standing in standings):
         return Headline(f"VERIFY FOUND TROUBLE: {counted}; exit code {verified.exit_code}", "bad")
-    if (why := _out_of_date(verified, past)) is not None:
+    if (why := _out_of_date(verified, state)) is not None:
         return Headline(f"VERIFIED {why}: {counted}", "warn")
     rest = [f"{many(not_looked_at, 'row')} not looked at"] * bool(not_looked_at)
     rest += [f"{many(len(verified.left_out), 'row')} not written"] * bool(verified.left_out)
@@ -259,11 +269,11 @@ def verified_headline(plan: Plan, verified: Verified, past: PastRuns) -> Headlin
     return Headline(f"VERIFIED: {counted}", "good")
 
 
-def _out_of_date(verified: Verified, past: PastRuns) -> str | None:
+def _out_of_date(verified: Verified, state: JournalState) -> str | None:
     """Return how a verification stands to the last run where it may be older: what that run changed is not in it."""
-    if not past.runs:
+    if not state.runs:
         return None
-    last = past.runs[-1]
+    last = state.runs[-1]
     if last.command == UNDONE:  # when that ended is not known here
         return f"BEFORE OR AMID THE LAST {UNDONE.upper()}"
     return f"BEFORE THE LAST {last.command.upper()}" if verified.looked_ms < ms_of(last.ended or last.began) else None

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.apply.history import REMOVED, SET
-from migrate.apply.journal import journal_content, journal_to_read
-from migrate.apply.past_runs import PastRuns, past_runs
+from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
 from migrate.model import Decision
@@ -90,9 +89,8 @@ def verification_verdict(path: str | Path, plan_path: str | Path, plan: Plan) ->
     """
     _verification(path, plan)
     with review_errors():
-        content = journal_content(_journal(plan_path, plan))
-        past = PastRuns() if content is None else past_runs(content)
-        return verified_headline(plan, read_verified(Path(path).read_text("utf-8"), str(path), plan), past).text
+        state = read_journal(_journal(plan_path, plan), plan.fingerprint)
+        return verified_headline(plan, read_verified(Path(path).read_text("utf-8"), str(path), plan), state).text
 
 
 def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":

@@ -31,8 +31,8 @@ SAYING = (
         "verified-before-the-rollback",
         "A verification says nothing of what a later run has changed.",
         "migrate/show/report_outcome.py",
-        "    if (why := _out_of_date(verified, past)) is not None:\n",
-        "    if (why := _out_of_date(verified, past)) == 0:\n",
+        "_out_of_date(verified, state)) is not None",
+        "_out_of_date(verified, JournalState())) is not None",
         ("tests/unit/show/test_report_outcome.py",),
     ),
     Mutant(

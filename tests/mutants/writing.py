@@ -396,8 +396,8 @@ WRITING = (
         "no-result-taken-for-not-written",
         "A rollback takes back a row whose write was begun and has no answer in the journal.",
         "migrate/apply/history.py",
-        "            results = {**known.results, **dict.fromkeys(planned, UNKNOWN)}\n",
-        "            results = {**dict.fromkeys(planned, FAILED), **known.results}\n",
+        "        results = {**self.results, **dict.fromkeys(planned, UNKNOWN)}\n",
+        "        results = {**dict.fromkeys(planned, FAILED), **self.results}\n",
         (
             "tests/unit/apply/test_engine.py::test_what_a_killed_run_had_set_is_read_back_by_the_next_and_then_consumers_may_move_on",
         ),

@@ -8,7 +8,6 @@ import pytest
 
 from migrate.apply.engine import apply_plan
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
-from migrate.apply.past_runs import past_runs
 from migrate.apply.row_results import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.errors import Refused
@@ -216,5 +215,5 @@ def test_an_undo_that_is_not_begun_spends_nothing_and_its_journal_says_how_it_en
     with pytest.raises(Refused):
         apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options)
     assert not scene.journal.read().is_spent
-    (run,) = past_runs(own.path.read_bytes()).runs
+    (run,) = own.read().runs
     assert (run.exit_code, bool(run.ended)) == (3, True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, sealed
+from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNDONE, UNKNOWN, sealed
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Failure
 from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, TIMED_OUT, journal, one_group
@@ -137,3 +137,51 @@ def test_an_event_whose_columns_do_not_fit_each_other_is_damaged(tmp_path: Path,
         writer.write("intent", group="g", **columns)
     with pytest.raises(UnreadablePlan, match="Line 2 of the journal .* is damaged"):
         journal(tmp_path).read()
+
+
+def test_a_run_that_noted_its_end_has_its_exit_code_and_one_that_did_not_has_none(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {"source_not_seen": "A is gone."}) as writer:
+        writer.end(4, {"set": 1, "failed": 2})
+    with journal(tmp_path).open(ROLLBACK, {}):
+        pass
+    first, second = journal(tmp_path).read().runs
+    assert (first.command, first.exit_code, first.counts) == (APPLY, 4, {"set": 1, "failed": 2})
+    assert first.began == first.ended == "2023-11-14T22:13:20.123Z" and first.source_not_seen == "A is gone."
+    assert (second.command, second.exit_code, second.ended, second.source_not_seen) == (ROLLBACK, None, "", "")
+
+
+def test_the_last_run_is_told_by_command(tmp_path: Path) -> None:
+    for code in (4, 0):
+        with journal(tmp_path).open(APPLY, {}) as writer:
+            writer.end(code, {})
+    last = journal(tmp_path).read().last(APPLY)
+    assert last is not None and last.exit_code == 0 and journal(tmp_path).read().last(ROLLBACK) is None
+
+
+def test_an_undo_plan_that_was_applied_is_a_run_of_its_own_kind(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        writer.spent("f" * 64)
+    (run,) = journal(tmp_path).read().runs
+    # It is noted before the first write of the undo: when that ended is not known here.
+    assert run.command == UNDONE and not run.ended and run.exit_code is None
+
+
+def test_the_last_answer_and_the_last_reading_count(tmp_path: Path) -> None:
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        one_group(writer, DENIED)
+        writer.read_back("g", False, {P0: None, P1: 61})
+    trace = journal(tmp_path).read().applied["g"]
+    assert trace.errors == {P0: "GROUP_AUTHORIZATION_FAILED: no"} and trace.seen == {P0: None, P1: 61}
+    with journal(tmp_path).open(APPLY, {}) as writer:
+        writer.outcome("g", {P0: SET})
+        writer.read_back("g", True, {P0: 60, P1: 61})
+    trace = journal(tmp_path).read().applied["g"]
+    assert trace.errors == {} and trace.seen == {P0: 60, P1: 61}
+
+
+def test_what_a_rollback_read_back_is_kept_apart_from_what_apply_did(tmp_path: Path) -> None:
+    for command, offset in ((APPLY, 60), (ROLLBACK, 10)):
+        with journal(tmp_path).open(command, {}) as writer:
+            writer.read_back("g", True, {P0: offset})
+    state = journal(tmp_path).read()
+    assert (state.applied["g"].seen, state.rolled_back["g"].seen) == ({P0: 60}, {P0: 10})

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from migrate.apply.engine import ApplyResult, apply_plan
-from migrate.apply.history import read_history
+from migrate.apply.history import UNDONE, read_history
 from migrate.apply.journal import Journal
-from migrate.apply.past_runs import UNDONE, past_runs
 from migrate.apply.row_results import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.verify import Known, compare
@@ -32,7 +31,7 @@ SAME_WORD = {RowStatus.SET, RowStatus.ALREADY, RowStatus.FAILED, RowStatus.UNKNO
 def after(scene: Scene, verified: Verified | None = None) -> Aftermath:
     content = scene.journal.path.read_bytes() if scene.journal.path.exists() else b""
     state = read_history(content, "journal", scene.plan.fingerprint)
-    return aftermath(scene.plan, state, past_runs(content), verified)
+    return aftermath(scene.plan, state, verified)
 
 
 def statuses(told: Aftermath) -> dict[Any, str]:
