@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from migrate.apply.drift import committed, is_committed_as_planned
 from migrate.apply.history import REMOVED, SET
+from migrate.apply.outcome import Answer
 from migrate.apply.pending import PendingRows
 from migrate.commit_table import has_same_offsets
 from migrate.errors import MigrateError
@@ -12,7 +13,6 @@ from migrate.model import Commit, Commits, Failure, Row, TopicPartition
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import answer_of_each
 
-Answer = str | Failure
 Answers = dict[str, dict[TopicPartition, Answer]]
 Left = Mapping[str, PendingRows]
 MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.apply.history import REMOVED, GroupTrace
-from migrate.apply.outcome import State, is_as_before, is_as_planned, state_of
+from migrate.apply.outcome import State, is_as_before, is_as_planned, offset_text, state_of
 from migrate.checks.groups import offsets_expiry, source_group_stopped
 from migrate.checks.mm2 import group_sync
 from migrate.checks.topics import producers_stopped
@@ -363,8 +363,3 @@ def _source_commits(
         if every_topic or partition.topic in topics:
             subject = f"{group}/{partition.topic}/{partition.partition}"
             yield Drift(subject, what, "none", str(commits[partition].offset))
-
-
-def offset_text(offset: int | None) -> str:
-    """Return a committed offset in words: "none" where there is none."""
-    return "none" if offset is None else str(offset)

@@ -15,13 +15,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from migrate.apply.assess import Assessment, Fate, assess
-from migrate.apply.attempt import Answer
 from migrate.apply.drift import committed, compared
 from migrate.apply.history import APPLY, ROLLBACK, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
+from migrate.apply.outcome import Answer, RowOutcome, RowStatus
 from migrate.apply.pending import PendingRows
-from migrate.apply.read_back import ReadBack, proven_by, read_commits
-from migrate.apply.row_results import RowResult, RowStatus, results_of
+from migrate.apply.read_back import ReadBack, found_outcomes, proven_by, read_commits
 from migrate.apply.run import MAX_CONCURRENCY, ApplyClusters, ApplyOptions
 from migrate.apply.undo import refuse_stale
 from migrate.apply.write import GroupWriter
@@ -46,7 +45,7 @@ class ApplyResult:
     exit_code: int
     executed: bool
     assessment: Assessment
-    rows: tuple[RowResult, ...]
+    rows: tuple[RowOutcome, ...]
     trouble: str = ""
     journal_gap: str = ""
 
@@ -84,7 +83,7 @@ def apply_plan(
     proceed = _may_write(assessment, options.allow_partial)
     done = _found_done(assessment, traces)
     if not options.execute or not proceed or not (assessment.writable or done):
-        rows = results_of(assessment, {}, {}, proceed)
+        rows = found_outcomes(assessment, proceed)
         return ApplyResult(_exit_code(assessment, rows, options), False, assessment, rows)
     unseen = {"source_not_seen": assessment.source_unseen} if assessment.source_unseen else {}
     details = {"plan": plan.fingerprint, **(options.details or {}), **unseen}
@@ -93,7 +92,7 @@ def apply_plan(
         _before_writing(assessment, done, writer)
         trouble = gap = ""
         if not assessment.writable:
-            rows = results_of(assessment, {}, {}, True)
+            rows = found_outcomes(assessment, True)
         else:
             writing_target = target.holding(writer.lock)
             try:
@@ -186,7 +185,7 @@ def _execute(
     clock: Clock,
     progress: Progress,
     options: ApplyOptions,
-) -> tuple[tuple[RowResult, ...], str, str]:
+) -> tuple[tuple[RowOutcome, ...], str, str]:
     """Save, write and read back; return the rows, what ended the run early, and the gap in the journal ("" if none).
 
     `histories` are what this journal tells of earlier runs, and what the undone plan's tells of rollbacks.
@@ -217,7 +216,7 @@ def _execute(
     progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
     read_back = ReadBack(assessment, written.answers, histories, journal, written.journal_gap)
     read_commits(target, read_again, clock, timeout, tell, read_back.take)
-    return read_back.results(), written.trouble, read_back.finish()
+    return read_back.outcomes(), written.trouble, read_back.finish()
 
 
 def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> list[str]:
@@ -229,7 +228,7 @@ def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> li
     return [group for group in untouched if (trace := traces.get(group)) is None or not trace.read_back]
 
 
-def _exit_code(assessment: Assessment, rows: Sequence[RowResult], options: ApplyOptions) -> int:
+def _exit_code(assessment: Assessment, rows: Sequence[RowOutcome], options: ApplyOptions) -> int:
     fates = {g.fate for g in assessment.groups}
     if not _may_write(assessment, options.allow_partial):
         return EXIT_REFUSED

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from migrate.apply.attempt import Answer
 from migrate.apply.drift import is_committed_as_planned, is_other_cluster
 from migrate.apply.follow_decision import (
     Allowed,
@@ -31,6 +30,7 @@ from migrate.apply.follow_memory import FollowMemory, GroupMemory, carries_metad
 from migrate.apply.follow_names import renamed, survey_of_the_others
 from migrate.apply.follow_sights import of_another_log, others_on_target, sights_of
 from migrate.apply.history import SET
+from migrate.apply.outcome import Answer
 from migrate.apply.pending import PendingRows
 from migrate.apply.read_back import read_commits
 from migrate.apply.write import GroupWriter

@@ -1,12 +1,18 @@
 """What became of an offset: from its row, what the journal says of it, and what is committed now. Pure.
 
-`state_of` is the one place where these three are put together. What a command prints is a word for a state.
+`state_of` is the one place where these three are put together. What a command prints is a word for a state: `RowStatus`
+of an apply or a rollback, and of the report on it; `migrate.apply.verify.Standing` of a verification.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
-from migrate.apply.history import FAILED, REMOVED, SET, GroupTrace, JournalState
-from migrate.model import Commit, Decision, Failure, Row
+from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN, GroupTrace, JournalState
+from migrate.commit_table import commits_at
+from migrate.model import Commit, Commits, Decision, Failure, Row, TopicPartition
+
+Answer = str | Failure
 
 _SET, _REMOVE, _KEEP = Decision.SET, Decision.REMOVE, Decision.KEEP
 
@@ -110,6 +116,11 @@ def noted(row: Row, trace: GroupTrace | None, journal: JournalState) -> Noted:
     return Noted.FAILED if result == FAILED else Noted.UNKNOWN
 
 
+def found_at(commits: Commits | Failure, partitions: Sequence[TopicPartition]) -> Sequence[Commit | Failure | None]:
+    """Return what is committed on each of these partitions; the failure for each where the group was not read."""
+    return [commits] * len(partitions) if isinstance(commits, Failure) else commits_at(commits, partitions)
+
+
 def is_as_planned(row: Row, commit: Commit | None) -> bool:
     """True if a commit is just what the row plans: offset and metadata (not the leader epoch), or None for nothing."""
     if commit is None or row.target_offset is None:
@@ -122,3 +133,124 @@ def is_as_before(row: Row, commit: Commit | None) -> bool:
     if commit is None or row.target_prior is None:
         return commit is None and row.target_prior is None
     return commit.offset == row.target_prior and commit.metadata == row.target_prior_metadata
+
+
+class RowStatus(StrEnum):
+    """What happened to a row. `planned`: would be written, or was not written because others refused.
+
+    `moved-on`: an earlier run set and read it back, and it is elsewhere now; `verify` says whether consumers did that.
+    """
+
+    SET = "set"
+    REMOVED = "removed"
+    ALREADY = "already"
+    MOVED_ON = "moved-on"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    LEFT_OUT = "left-out"
+    PLANNED = "planned"
+    KEPT = "kept"
+    SKIPPED = "skipped"
+
+
+class RowOutcome(NamedTuple):
+    """One row's end. `seen` is the target's committed offset as last read, None for none or unread.
+
+    `detail` says why it is not as planned, "" where it is. `acknowledged` says that the cluster answered this run's
+    write with success, whatever is committed now. A tuple: a run has as many as its plan has rows.
+    """
+
+    key: tuple[str, str, int]
+    target_partition: TopicPartition
+    status: RowStatus
+    detail: str = ""
+    seen: int | None = None
+    acknowledged: bool = False
+
+
+def untouched(row: Row, before: Commit | None, after: Commit | Failure | None, was_read: bool) -> RowOutcome:
+    """Return what became of a row that was done already, or kept: as found `before`, unless the read-back differs.
+
+    `was_read` is False where nothing was read back.
+    """
+    status = RowStatus.KEPT
+    if row.decision is not _KEEP:
+        status = RowStatus.ALREADY if is_as_planned(row, before) else RowStatus.MOVED_ON
+    found = _offset(before)
+    if isinstance(after, Failure):
+        detail = f"{status}, but it could not be read back: {after}"
+        return RowOutcome(row.key, row.target_partition, RowStatus.UNKNOWN, detail)
+    # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
+    now = _offset(after) if was_read else found
+    as_planned = is_as_before(row, after) if row.decision is _KEEP else is_as_planned(row, after)
+    if now == found or as_planned:
+        return RowOutcome(row.key, row.target_partition, status, "", now)
+    where = {RowStatus.KEPT: "to be kept", RowStatus.MOVED_ON: "moved on"}.get(status, "already")
+    had, has = ("no offset" if offset is None else str(offset) for offset in (found, now))
+    detail = f"was {where} at {had}, and was read back at {has}: something else commits to this group"
+    return RowOutcome(row.key, row.target_partition, RowStatus.FAILED, detail, now)
+
+
+def written(
+    row: Row, answer: Answer | None, is_in_doubt: bool, after: Commit | Failure | None, was_read: bool
+) -> RowOutcome:
+    """Return what became of a row that was written, from the cluster's answer and the read-back together.
+
+    A failure for sure is unknown where an earlier run's try may have been written (`is_in_doubt`).
+    """
+    word, trouble = SET, ""
+    if isinstance(answer, Failure) and not (answer.outcome_unknown or is_in_doubt):
+        word, trouble = FAILED, str(answer)
+    elif not isinstance(answer, str):
+        word, trouble = UNKNOWN, f"no certain answer ({answer})" if answer else "no answer"
+    now, detail = None, trouble
+    if isinstance(after, Failure) or not was_read:
+        status = what_became(row, word, None)
+        if status is RowStatus.UNKNOWN:
+            detail = f"{trouble or 'written'}, but it could not be read back: {after or 'not asked'}"
+    else:
+        now, as_planned = _offset(after), is_as_planned(row, after)
+        status = what_became(row, word, as_planned)
+        if as_planned and not (row.needs_acknowledgement and trouble):
+            detail = ""
+        elif row.needs_acknowledgement and trouble:
+            why = f"read back {offset_text(now)}, which does not prove it: an earlier write may still become visible"
+            detail = f"{trouble}; {why}. Run the same command again"
+        elif not trouble:
+            where = f"{_where(row, now)} instead of {offset_text(row.target_offset)}"
+            detail = f"written, but read back {where}: something else commits to this group"
+        elif word == UNKNOWN:
+            detail = f"{trouble}; read back {_where(row, now)}: run the same command again"
+    return RowOutcome(row.key, row.target_partition, status, detail, now, isinstance(answer, str))
+
+
+def what_became(row: Row, answer: str, is_as_planned: bool | None) -> RowStatus:
+    """Return what became of a row that was written: in this run, or as a journal records it.
+
+    `answer` is the cluster's, in the journal's words (`history.SET`, `REMOVED`, `FAILED` for sure, `UNKNOWN`).
+    `is_as_planned` says whether what was read back is what the row plans, None where it was not read back. Of a row
+    that needs an acknowledgement no reading is proof: an earlier write may still become visible.
+    """
+    is_acknowledged = answer in (SET, REMOVED)
+    unproven = RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN
+    if is_as_planned is None or (row.needs_acknowledgement and not is_acknowledged):
+        return unproven
+    if is_as_planned:
+        done = RowStatus.REMOVED if row.decision is Decision.REMOVE else RowStatus.SET
+        return RowStatus.ALREADY if answer == FAILED else done
+    return RowStatus.FAILED if is_acknowledged else unproven
+
+
+def offset_text(offset: int | None) -> str:
+    """Return a committed offset in words: "none" where there is none."""
+    return "none" if offset is None else str(offset)
+
+
+def _offset(commit: Commit | None) -> int | None:
+    return None if commit is None else commit.offset
+
+
+def _where(row: Row, now: int | None) -> str:
+    if now is None:
+        return "no offset"
+    return f"{now} with other metadata" if now == row.target_offset else str(now)

@@ -5,19 +5,18 @@ While one chunk of groups is being read, the chunk before it is judged and noted
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from migrate.apply.assess import Assessment
-from migrate.apply.attempt import Answer, no_answer
-from migrate.apply.drift import is_committed_as_planned, to_write
+from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
+from migrate.apply.attempt import no_answer
 from migrate.apply.history import REMOVED, SET, GroupTrace
 from migrate.apply.journal import JournalLost, JournalWriter
-from migrate.apply.row_results import RowResult, RowStatus, group_results
+from migrate.apply.outcome import Answer, RowOutcome, RowStatus, State, found_at, state_of, untouched, written
 from migrate.apply.write import PAUSE_SECONDS, Interruption, is_passing
 from migrate.clock import Backoff, Clock
-from migrate.model import Commits, Decision, Failure, TopicPartition
+from migrate.commit_table import commits_at
+from migrate.model import Commits, Decision, Failure, Row, TopicPartition
 from migrate.progress import batches, in_background
 from migrate.row_table import GroupRows
 from migrate.survey.cluster import ClusterAdmin
@@ -108,22 +107,22 @@ class ReadBack:
         self._histories = histories
         self._journal = journal
         self._gap = journal_gap
-        self._results: dict[str, tuple[RowResult, ...]] = {}
+        self._outcomes: dict[str, tuple[RowOutcome, ...]] = {}
 
     def take(self, read: CommitAnswers) -> None:
         """Judge and note what was read of some groups."""
         for group, commits in read.items():
-            results = self._results[group] = self._judged(group, commits)
+            outcomes = self._outcomes[group] = self._judged(group, commits)
             if isinstance(commits, Failure) or self._gap:
                 continue
             try:
-                self._note(group, commits, results)
+                self._note(group, commits, outcomes)
             except JournalLost as error:
                 self._lost(error)
 
-    def results(self) -> tuple[RowResult, ...]:
-        """Return one result for each row of the plan, in its order; call it when all is taken."""
-        judged = (self._results.get(group) or self._judged(group, None) for group in self._groups)
+    def outcomes(self) -> tuple[RowOutcome, ...]:
+        """Return one outcome for each row of the plan, in its order; call it when all is taken."""
+        judged = (self._outcomes.get(group) or self._judged(group, None) for group in self._groups)
         return tuple(chain.from_iterable(judged))
 
     def finish(self) -> str:
@@ -138,19 +137,67 @@ class ReadBack:
     def _lost(self, error: JournalLost) -> None:
         self._gap = f"what was read back, and how this run ended ({error})"
 
-    def _judged(self, group: str, commits: Commits | Failure | None) -> tuple[RowResult, ...]:
-        answers = self._answers.get(group)
-        if answers is not None:
-            answers = _with_doubt(answers, [traces[group] for traces in self._histories if group in traces])
-        return tuple(group_results(self._assessment, self._groups[group], answers, commits, True))
+    def _judged(self, group: str, commits: Commits | Failure | None) -> tuple[RowOutcome, ...]:
+        traces = [traces[group] for traces in self._histories if group in traces]
+        return group_outcomes(self._assessment, self._groups[group], self._answers.get(group), commits, traces)
 
-    def _note(self, group: str, commits: Commits, results: Sequence[RowResult]) -> None:
-        rows, traces = self._assessment.plan.groups()[group], self._histories[0]
-        if proven := proven_by(rows, self._answers.get(group, {}), traces.get(group), commits):
+    def _note(self, group: str, commits: Commits, outcomes: Sequence[RowOutcome]) -> None:
+        rows, trace = self._assessment.plan.groups()[group], self._histories[0].get(group)
+        if proven := proven_by(rows, self._answers.get(group, {}), trace, commits):
             self._journal.outcome(group, proven)
-        compared = [result for result in results if result.status is not RowStatus.SKIPPED]
-        offsets = {result.target_partition: result.seen_offset for result in compared}
-        self._journal.read_back(group, all(result.status in _GOOD for result in compared), offsets)
+        compared = [outcome for outcome in outcomes if outcome.status is not RowStatus.SKIPPED]
+        offsets = {outcome.target_partition: outcome.seen for outcome in compared}
+        self._journal.read_back(group, all(outcome.status in _GOOD for outcome in compared), offsets)
+
+
+def found_outcomes(assessment: Assessment, proceed: bool) -> tuple[RowOutcome, ...]:
+    """Return one outcome for each row of a plan of which nothing is written; `proceed` is False where groups refuse."""
+    found = (group_outcomes(assessment, group, None, None, (), proceed) for group in assessment.groups)
+    return tuple(chain.from_iterable(found))
+
+
+def group_outcomes(
+    assessment: Assessment,
+    group: GroupAssessment,
+    answers: Mapping[TopicPartition, Answer] | None,
+    after: Commits | Failure | None,
+    traces: Sequence[GroupTrace],
+    proceed: bool = True,
+) -> tuple[RowOutcome, ...]:
+    """Return one outcome for each row of a group, in the plan's order.
+
+    `answers` are the cluster's, None where nothing was sent; `after` is what was read back, None where nothing was.
+    `traces` tell of earlier runs. `proceed` is False where other groups are refused, so that this one was not written.
+    """
+    rows, commits = assessment.plan.groups()[group.group], assessment.target_commits.get(group.group, {})
+    pending = set(GroupRows.of(group.pending).target_partitions()) if group.pending else ()
+    partitions, is_read = rows.target_partitions(), after is not None
+    befores = commits_at(commits, partitions)
+    afters = found_at(after or {}, partitions)
+    outcomes: list[RowOutcome] = []
+    for row, partition, before, later in zip(rows, partitions, befores, afters, strict=True):
+        now = None if before is None else before.offset
+        if answers is not None and partition in pending:
+            is_in_doubt = any(trace.is_in_doubt(partition) for trace in traces)
+            outcomes.append(written(row, answers.get(partition), is_in_doubt, later, is_read))
+        elif row.decision is Decision.SKIP:
+            outcomes.append(RowOutcome(row.key, partition, RowStatus.SKIPPED, "", now))
+        elif group.fate in REFUSED:
+            detail = "; ".join(_own_reasons(row, group.reasons))
+            outcomes.append(RowOutcome(row.key, partition, RowStatus.LEFT_OUT, detail, now))
+        elif partition in pending:
+            detail = "" if proceed else "not written: other groups are refused"
+            outcomes.append(RowOutcome(row.key, partition, RowStatus.PLANNED, detail, now))
+        else:
+            outcomes.append(untouched(row, before, later, is_read))
+    return tuple(outcomes)
+
+
+def _own_reasons(row: Row, reasons: Sequence[str]) -> Sequence[str]:
+    """Return the reasons that name this row, or the first of its group's where none does."""
+    names = (row.subject, str(row.target_partition))
+    own = [reason for reason in reasons if any(reason.startswith((f"{n}:", f"{n} ")) for n in names)]
+    return own or reasons[:1]
 
 
 def proven_by(
@@ -160,24 +207,10 @@ def proven_by(
     if trace is None and not any(isinstance(answer, Failure) for answer in answers.values()):
         return {}
     proven: dict[TopicPartition, Answer] = {}
-    for row in to_write(rows):
+    for row, commit in zip(rows, commits_at(commits, rows.target_partitions()), strict=True):
         answer, partition = answers.get(row.target_partition), row.target_partition
         earlier = trace is not None and trace.is_in_doubt(partition)
         unknown = answer.outcome_unknown or earlier if isinstance(answer, Failure) else answer is None and earlier
-        if unknown and is_committed_as_planned(row, commits) and not row.needs_acknowledgement:
+        if unknown and row.decision is not Decision.KEEP and state_of(row, None, commit) is State.AS_PLANNED:
             proven[partition] = REMOVED if row.decision is Decision.REMOVE else SET
     return proven
-
-
-def _with_doubt(
-    answers: Mapping[TopicPartition, Answer], traces: Sequence[GroupTrace]
-) -> Mapping[TopicPartition, Answer]:
-    """Return the answers; a failure for sure is unknown where an earlier run's try may have been written."""
-    if not traces:
-        return answers
-    return {
-        partition: replace(answer, outcome_unknown=True)
-        if isinstance(answer, Failure) and any(trace.is_in_doubt(partition) for trace in traces)
-        else answer
-        for partition, answer in answers.items()
-    }

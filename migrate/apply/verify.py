@@ -17,8 +17,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from migrate.apply.history import JournalState
-from migrate.apply.outcome import NOTED_WORDS, Noted, State, noted, state_of
-from migrate.commit_table import commits_at
+from migrate.apply.outcome import NOTED_WORDS, Noted, State, found_at, noted, state_of
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.model import CheckResult, Commit, Commits, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
@@ -285,9 +284,7 @@ def _found(
     rows: GroupRows, commits: Commits | Failure, shown: Collection[str] | None
 ) -> Sequence[Commit | Failure | None]:
     """Return what is committed for each row of a group; `shown` are the topics that the target shows, if asked."""
-    if isinstance(commits, Failure):
-        return [commits] * len(rows)
-    found = commits_at(commits, rows.target_partitions())
+    found = found_at(commits, rows.target_partitions())
     if shown is None or None not in found:
         return found
     hidden, pairs = Failure(_HIDDEN, ""), zip(rows.whole("target_topic"), found, strict=True)

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Self
 
-from migrate.apply.attempt import MOVED, Answer, Answers, Attempt, Left, is_ours, no_answer
+from migrate.apply.attempt import MOVED, Answers, Attempt, Left, is_ours, no_answer
 from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import JournalLost, JournalWriter
+from migrate.apply.outcome import Answer
 from migrate.apply.pending import PendingRows
 from migrate.clock import Backoff, Clock
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from migrate.apply.assess import Assessment, Fate
 from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
-from migrate.apply.row_results import RowResult, RowStatus
+from migrate.apply.outcome import RowOutcome, RowStatus
 from migrate.checks.clusters import topics_visible
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Decision, Level, Row
@@ -21,12 +21,12 @@ ROWS_SHOWN = 200
 NAMED = 20
 
 # A row of the plan, and what became of it.
-COLUMNS: tuple[Column[tuple[Row, RowResult]], ...] = (
+COLUMNS: tuple[Column[tuple[Row, RowOutcome]], ...] = (
     Column("GROUP", lambda pair: both_names(pair[0].group, pair[0].group_on_target)),
     Column("TOPIC:PARTITION", lambda pair: f"{name(pair[0].target_topic)}:{pair[0].partition}"),
     Column("PRIOR-OFFSET", lambda pair: pair[0].target_prior, right=True),
     Column("NEW-OFFSET", lambda pair: pair[0].target_offset, right=True),
-    Column("COMMITTED", lambda pair: pair[1].seen_offset, right=True),
+    Column("COMMITTED", lambda pair: pair[1].seen, right=True),
     Column("RESULT", lambda pair: pair[1].status),
 )
 _BAD = (RowStatus.FAILED, RowStatus.UNKNOWN)
@@ -214,15 +214,15 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
         yield from table.lines(colour, _shade, above=COLUMNS[0].cell)
         yield ""
     for row in shown:
-        if row.error and row.status in _BAD:
-            yield from wrapped(f"{safe(planned[row.key].subject)}: {safe(row.error)}", width, "  ", "    ")
+        if row.detail and row.status in _BAD:
+            yield from wrapped(f"{safe(planned[row.key].subject)}: {safe(row.detail)}", width, "  ", "    ")
 
 
 def _be(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _shade(pair: tuple[Row, RowResult]) -> Colour | None:
+def _shade(pair: tuple[Row, RowOutcome]) -> Colour | None:
     return Colour.RED if pair[1].status in _BAD else None
 
 

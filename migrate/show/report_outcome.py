@@ -22,7 +22,7 @@ from migrate.apply.history import (
     JournalState,
     PastRun,
 )
-from migrate.apply.row_results import RowStatus, what_became
+from migrate.apply.outcome import RowStatus, what_became
 from migrate.apply.verify import GOOD
 from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError

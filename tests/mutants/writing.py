@@ -30,10 +30,13 @@ WRITING = (
     Mutant(
         "a-group-set-though-read-back-elsewhere",
         "A group is called set only where every row was read back as planned.",
-        "migrate/apply/row_results.py",
-        "None if commit is None else commit.offset, is_as_planned(row, commit)\n",
-        "None if commit is None else commit.offset, not trouble or is_as_planned(row, commit)\n",
-        ("tests/unit/apply/test_engine.py", "tests/unit/apply/test_row_results.py"),
+        "migrate/apply/outcome.py",
+        "        now, as_planned = _offset(after), is_as_planned(row, after)\n",
+        "        now, as_planned = _offset(after), not trouble or is_as_planned(row, after)\n",
+        (
+            "tests/unit/apply/test_engine.py",
+            "tests/unit/apply/test_outcome.py",
+        ),
     ),
     Mutant(
         "a-group-set-with-metadata-of-others",
@@ -41,7 +44,10 @@ WRITING = (
         "migrate/apply/outcome.py",
         "    return commit.offset == row.target_offset and commit.metadata == row.target_metadata\n",
         "    return commit.offset == row.target_offset\n",
-        ("tests/unit/apply/test_engine.py", "tests/unit/apply/test_row_results.py"),
+        (
+            "tests/unit/apply/test_engine.py",
+            "tests/unit/apply/test_outcome.py",
+        ),
     ),
     Mutant(
         "a-way-back-without-its-client",
@@ -142,9 +148,9 @@ WRITING = (
     Mutant(
         "skipped-rows-not-reported",
         "Every row of the plan has its line in the report, the skipped ones too.",
-        "migrate/apply/row_results.py",
-        "    return map(result, rows)\n",
-        "    return (result(row) for row in rows if row.decision is not Decision.SKIP)\n",
+        "migrate/apply/read_back.py",
+        '            outcomes.append(RowOutcome(row.key, partition, RowStatus.SKIPPED, "", now))\n',
+        "            pass\n",
         ("tests/unit/apply/test_engine.py::test_kept_and_skipped_rows_are_not_written",),
     ),
     Mutant(
@@ -249,7 +255,7 @@ WRITING = (
     Mutant(
         "read-back-difference-ignored",
         "A row that is read back elsewhere than it was written has failed.",
-        "migrate/apply/row_results.py",
+        "migrate/apply/outcome.py",
         "    if is_as_planned:\n        done = ",
         "    if is_as_planned or is_acknowledged:\n        done = ",
         ("tests/unit/apply/test_engine.py::test_an_offset_that_somebody_overwrote_at_once_is_a_failure",),

@@ -7,7 +7,7 @@ from typing import Any
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
 from migrate.model import CheckResult, Decision, Level, Row, Scope

@@ -5,7 +5,7 @@
 
 from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.history import APPLY, ROLLBACK
-from migrate.apply.row_results import RowResult, RowStatus
+from migrate.apply.outcome import RowOutcome, RowStatus
 from migrate.model import Commit, Decision, Failure, Row
 from tests.unit.lifefakes import Place
 from tests.unit.planlife import FOLDERS, Life, Ran, told
@@ -245,7 +245,7 @@ def _carried_out(ran: Ran) -> int:
     return sum(write.carried_out for write in ran.writes)
 
 
-def _results(ran: Ran) -> list[tuple[RowResult, Row]]:
+def _results(ran: Ran) -> list[tuple[RowOutcome, Row]]:
     if ran.result is None or ran.plan is None:
         return []
     return list(zip(ran.result.rows, ran.plan.rows, strict=True))

@@ -19,7 +19,7 @@ import pytest
 from migrate.apply.drift import is_committed_as_planned, to_write
 from migrate.apply.engine import ApplyResult
 from migrate.apply.history import JournalState, read_history
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.cli import apply as commands
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Failure, GroupState, Row

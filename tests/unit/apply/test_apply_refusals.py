@@ -8,7 +8,7 @@ import pytest
 
 from migrate.apply.engine import apply_plan
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.errors import Refused
 from migrate.model import Commit, Failure, Row, TopicPartition

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.assess import Fate
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.model import Commit, Decision, Failure, Level, Scope, TopicPartition
 from migrate.plan.totals import totals
 from migrate.show.plan_table import verdict

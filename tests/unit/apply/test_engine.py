@@ -14,7 +14,7 @@ from migrate.apply.drift import RESTORE_MOVED
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
 from migrate.apply.journal import Journal
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import ClusterError, MigrateError, Refused
@@ -63,7 +63,7 @@ def test_apply_sets_every_row_and_reads_it_back(folder: Path) -> None:
     assert scene.target.held("a") == {("A.orders", 0): 60, ("A.orders", 1): 61}
     assert scene.target.held("b") == {("A.orders", 0): 70, ("A.bills", 0): 71}
     assert all(trace.read_back for trace in scene.journal.read().applied.values())
-    assert all(r.seen_offset == r2.target_offset for r, r2 in zip(result.rows, scene.plan.rows, strict=True))
+    assert all(r.seen == r2.target_offset for r, r2 in zip(result.rows, scene.plan.rows, strict=True))
 
 
 def test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write(folder: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_ti
     assert result.exit_code == 4
     assert statuses(result)[("c", "orders", 0)] is RowStatus.UNKNOWN
     assert 30 <= scene.clock.waited < 40 and scene.target.clients > 5
-    assert "NOT_COORDINATOR" in [r.error for r in result.rows if r.key[0] == "c"][0]
+    assert "NOT_COORDINATOR" in [r.detail for r in result.rows if r.key[0] == "c"][0]
 
 
 def test_what_is_denied_fails_at_once_and_the_rest_is_written(folder: Path) -> None:
@@ -257,7 +257,7 @@ def test_an_offset_that_somebody_overwrote_at_once_is_a_failure(folder: Path) ->
     scene.target.on_call = overwrite
     result = scene.apply()
     assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.FAILED
-    assert "read back 99 instead of 60" in result.rows[0].error
+    assert "read back 99 instead of 60" in result.rows[0].detail
     assert scene.apply().exit_code == 3
 
 
@@ -451,7 +451,7 @@ def test_an_offset_read_back_with_other_metadata_is_a_failure(folder: Path) -> N
 
     scene.target.on_call = cut
     result = scene.apply()
-    assert result.exit_code == 4 and "read back 60 with other metadata instead of 60" in result.rows[0].error
+    assert result.exit_code == 4 and "read back 60 with other metadata instead of 60" in result.rows[0].detail
 
 
 def test_a_consumer_that_commits_where_it_was_set_leaves_the_row_done(folder: Path) -> None:
@@ -586,7 +586,7 @@ def test_an_unexpected_fault_is_an_unknown_outcome_that_the_next_run_goes_on_fro
     scene.target.on_call = fail
     result = scene.apply(concurrency=1, group_timeout_seconds=0.0)
     unknown = [r for r in result.rows if r.status is RowStatus.UNKNOWN]
-    assert result.exit_code == 4 and len(unknown) == WINDOWS_PER_CHUNK and "RuntimeError: bug" in unknown[0].error
+    assert result.exit_code == 4 and len(unknown) == WINDOWS_PER_CHUNK and "RuntimeError: bug" in unknown[0].detail
     scene.target.on_call = lambda call: None
     assert scene.apply().exit_code == 0
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.model import Commit, Decision, Method, TopicPartition
 from migrate.plan.plan import Plan
 from tests.fakes import ALIVE, EMPTY

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.apply.undo import refuse_stale
 from migrate.errors import Refused
 from migrate.kafka.errors import failure_of
@@ -200,7 +200,7 @@ def test_a_rollback_without_an_answer_is_unknown_whatever_is_read_and_goes_on_wh
     assert scene.apply(group_timeout_seconds=0.0).exit_code == 4
     result = scene.rollback(group_timeout_seconds=0.0)
     assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
-    assert "does not prove" in result.rows[0].error
+    assert "does not prove" in result.rows[0].detail
     assert scene.rollback().exit_code == 0 and scene.rollback().executed is False
 
 
@@ -265,8 +265,8 @@ def test_how_the_first_try_in_doubt_ended_is_still_told_when_later_ones_fail_for
     scene.target.script("alter", "a", Script(killed), Script(loading), Script(loading), Script(DENIED))
     result = scene.apply()
     assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
-    assert "Java ended by SIGKILL. After that: not allowed" in result.rows[0].error
-    assert "loading" not in result.rows[0].error
+    assert "Java ended by SIGKILL. After that: not allowed" in result.rows[0].detail
+    assert "loading" not in result.rows[0].detail
 
 
 def test_a_retry_that_was_killed_after_a_failure_stays_in_doubt_when_the_next_one_fails(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_what_somebody_has_committed_between_two_tries_is_not_overwritten(
     scene.target.on_call = move
     result = scene.apply()
     assert result.exit_code == exit_code and scene.target.held("a") == {("A.orders", 0): 65}
-    assert "somebody else has committed there" in result.rows[0].error and scene.target.calls["alter"] == 1
+    assert "somebody else has committed there" in result.rows[0].detail and scene.target.calls["alter"] == 1
 
 
 def test_one_row_that_somebody_has_moved_between_two_tries_leaves_all_of_its_group_alone(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_t
     scene.target.on_call = move
     result = scene.apply()
     assert scene.clock.waited > 20 and scene.target.held("a") == {("A.orders", 0): 65}
-    assert result.exit_code == 1 and "somebody else has committed there" in result.rows[0].error
+    assert result.exit_code == 1 and "somebody else has committed there" in result.rows[0].detail
 
 
 def test_what_a_colleague_set_after_our_failure_is_not_taken_back_by_rollback(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal, journal_path
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.signatures import read_signatures, signatures_path
 from migrate.apply.write import WINDOWS_PER_CHUNK

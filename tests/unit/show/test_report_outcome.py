@@ -9,7 +9,7 @@ import pytest
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import UNDONE, read_history
 from migrate.apply.journal import Journal
-from migrate.apply.row_results import RowStatus
+from migrate.apply.outcome import RowStatus
 from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.verify import Known, compare
 from migrate.cli.report import run_report

@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
-from migrate.apply.row_results import RowStatus, what_became
+from migrate.apply.outcome import RowStatus, what_became
 from migrate.model import UNACKNOWLEDGED, Decision, TopicPartition
 from tests.unit.plans import row
 
