@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.apply.history import REMOVED, GroupTrace
-from migrate.apply.outcome import State, is_as_before, is_as_planned, offset_text, state_of
+from migrate.apply.outcome import State, committed, is_as_before, is_as_planned, offset_text, state_of
 from migrate.checks.groups import offsets_expiry, source_group_stopped
 from migrate.checks.mm2 import group_sync
 from migrate.checks.topics import producers_stopped
@@ -105,17 +105,6 @@ def compared(rows: GroupRows) -> Sequence[Row]:
     The group's move rests on their facts; a skipped row is the reviewer's own choice.
     """
     return rows.where("decision", _HELD.__contains__)
-
-
-def committed(row: Row, commits: Commits) -> int | None:
-    """Return what the target has committed for a row now; None for nothing."""
-    commit = commits.get(row.target_partition)
-    return None if commit is None else commit.offset
-
-
-def is_committed_as_planned(row: Row, commits: Commits) -> bool:
-    """True if what is committed for a row is just what it plans."""
-    return is_as_planned(row, commits.get(row.target_partition))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from migrate.apply.assess import Assessment, Fate, assess
-from migrate.apply.drift import committed, compared
+from migrate.apply.assess import MAX_CONCURRENCY, ApplyClusters, ApplyOptions, Assessment, Fate, assess
+from migrate.apply.drift import compared
 from migrate.apply.history import APPLY, ROLLBACK, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
-from migrate.apply.outcome import Answer, RowOutcome, RowStatus
-from migrate.apply.pending import PendingRows
+from migrate.apply.outcome import Answer, RowOutcome, RowStatus, committed
 from migrate.apply.read_back import ReadBack, found_outcomes, proven_by, read_commits
-from migrate.apply.run import MAX_CONCURRENCY, ApplyClusters, ApplyOptions
+from migrate.apply.restore import GroupRestorer
 from migrate.apply.undo import refuse_stale
-from migrate.apply.write import GroupWriter
+from migrate.apply.write import GroupWriter, PendingRows
 from migrate.clock import Clock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.model import Decision, TopicPartition
@@ -207,9 +206,11 @@ def _execute(
         progress.advance(done, total)
 
     timeout = options.group_timeout_seconds
-    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(
-        rows, assessment.target_commits, assessment.looked_at
-    )
+    judged = rows, assessment.target_commits, assessment.looked_at
+    if assessment.plan.header.kind == UNDO:
+        written = GroupRestorer(target, journal, clock, timeout, concurrency, tell).restore(*judged)
+    else:
+        written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write_offsets(*judged)
     # Those that the journal confirms already were read just now.
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]

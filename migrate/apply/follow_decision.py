@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites, same
+from migrate.apply.follow_journal import FollowMemory, GroupMemory, OwnWrites, same
 from migrate.apply.history import SET
 from migrate.checks.check import is_without_members
 from migrate.checks.groups import offsets_expiry

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from migrate.apply.drift import is_committed_as_planned, is_other_cluster
+from migrate.apply.drift import is_other_cluster
 from migrate.apply.follow_decision import (
     Allowed,
     GroupSight,
@@ -25,15 +25,12 @@ from migrate.apply.follow_decision import (
     refuse,
 )
 from migrate.apply.follow_delay import Delay, DelayWatch
-from migrate.apply.follow_journal import FollowWriter
-from migrate.apply.follow_memory import FollowMemory, GroupMemory, carries_metadata, same
-from migrate.apply.follow_names import renamed, survey_of_the_others
-from migrate.apply.follow_sights import of_another_log, others_on_target, sights_of
+from migrate.apply.follow_journal import FollowMemory, FollowWriter, GroupMemory, carries_metadata, same
+from migrate.apply.follow_sights import of_another_log, others_on_target, renamed, sights_of, survey_of_the_others
 from migrate.apply.history import SET
-from migrate.apply.outcome import Answer
-from migrate.apply.pending import PendingRows
+from migrate.apply.outcome import Answer, is_committed_as_planned
 from migrate.apply.read_back import read_commits
-from migrate.apply.write import GroupWriter
+from migrate.apply.write import GroupWriter, PendingRows
 from migrate.checks.check import is_without_members
 from migrate.clock import Clock
 from migrate.errors import ClusterError
@@ -255,7 +252,7 @@ class Follower:
         journal.expect({group: of_group.commits() for group, of_group in pending.items()})
         timeout, has_ended = min(choices.group_timeout_seconds, left_seconds), lambda: self._seconds_left() <= 0
         writer = GroupWriter(target, journal, self._clock, timeout, choices.concurrency, has_ended=has_ended)
-        written = writer.write(going, {g: before[g] for g in going}, looked_at)
+        written = writer.write_offsets(going, {g: before[g] for g in going}, looked_at)
         # Those that were not begun are the next pass's.
         asked = [group for group in going if group in written.answers]
         read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)

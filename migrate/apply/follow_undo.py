@@ -4,18 +4,21 @@ Only our own writes are taken back: a place where something else stands by now i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
-from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites
-from migrate.apply.follow_names import renamed
+from migrate.apply.follow_journal import FollowMemory, GroupMemory, OwnWrites
+from migrate.apply.follow_sights import renamed
 from migrate.apply.history import JournalState
-from migrate.apply.undo import digest_of
-from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row, TopicPartition
-from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, SET_BY_FOLLOW, SET_BY_SETTING, UNDO, Plan
+from migrate.apply.undo import undo_of, way_back
+from migrate.model import Commits, Decision, Row, TopicPartition
+from migrate.plan.plan import MOVED_SETTING, SET_BY_FOLLOW, SET_BY_SETTING, Plan
 from migrate.plan.standing import group_map_of_mandate
 from migrate.row_table import PlanRows
 
 SourceTopicOf = Callable[[str], str | None]
+# What a mandate knows of a row.
+_NOTHING_KNOWN = Row(
+    "", "", "", 0, None, "", None, None, None, None, None, "", Decision.SKIP, None, None, None, None, None, "", ""
+)
 
 
 def groups_in_doubt(memory: FollowMemory) -> tuple[str, ...]:
@@ -42,20 +45,8 @@ def undo_of_follow(
         for place, own in sorted(memory.of(group).written().items())
     ]
     rows.sort(key=lambda row: row.key)
-    header = replace(
-        plan.header,
-        format_version=FORMAT_VERSION,
-        kind=UNDO,
-        created_at_ms=now_ms,
-        settings={MOVED_SETTING: moved, SET_BY_SETTING: SET_BY_FOLLOW},
-        waivers=(),
-        counts={"commits_read": len(rows), "rows": len(rows), "uncommitted_added": 0},
-        undoes=plan.fingerprint,
-        undoes_events=state.events,
-        undoes_digest=digest_of(state),
-        mandate=None,
-    )
-    return Plan(header, PlanRows.of(rows))
+    settings = {MOVED_SETTING: moved, SET_BY_SETTING: SET_BY_FOLLOW}
+    return undo_of(plan, state, PlanRows.of(rows), now_ms, settings, plan.header.tool_version)
 
 
 def _row(
@@ -64,36 +55,7 @@ def _row(
     stands = standing.get(place)
     ours = stands if stands is not None and own.is_ours(stands) else own.last
     assert ours is not None, "a place without a write of ours is not undone"
-    first = memory.prior.get(place)
-    if first is None:
-        decision, reason, sentence = Decision.REMOVE, "was-absent", "Nothing was committed before `follow` began: "
-        sentence += "the offset is removed."
-    else:
-        decision, reason = Decision.SET, "was-there"
-        sentence = f"Back to {first.offset}, which was committed before `follow` began."
-    if own.has_doubt:
-        reason = UNACKNOWLEDGED
-        sentence += " A write of `follow` got no certain answer: it is written whatever is there now."
-    return Row(
-        group=group,
-        source_topic=names(place.topic) or place.topic,
-        target_topic=place.topic,
-        partition=place.partition,
-        source_committed=None,
-        source_metadata="",
-        source_log_start=None,
-        source_log_end=None,
-        target_log_start=None,
-        target_log_end=None,
-        target_prior=ours.offset,
-        target_prior_metadata=ours.metadata,
-        decision=decision,
-        target_offset=None if first is None else first.offset,
-        method=None,
-        grade=None,
-        rereads_at_most=None,
-        rereads_estimate=None,
-        reason=reason,
-        sentence=sentence,
-        target_metadata="" if first is None else first.metadata,
+    known = _NOTHING_KNOWN._replace(
+        group=group, source_topic=names(place.topic) or place.topic, target_topic=place.topic, partition=place.partition
     )
+    return way_back(known, ours[:2], memory.prior.get(place), not own.has_doubt, "`follow`")

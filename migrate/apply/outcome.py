@@ -128,6 +128,17 @@ def is_as_planned(row: Row, commit: Commit | None) -> bool:
     return commit.offset == row.target_offset and commit.metadata == row.target_metadata
 
 
+def committed(row: Row, commits: Commits) -> int | None:
+    """Return what the target has committed for a row now; None for nothing."""
+    commit = commits.get(row.target_partition)
+    return None if commit is None else commit.offset
+
+
+def is_committed_as_planned(row: Row, commits: Commits) -> bool:
+    """True if what is committed for a row is just what it plans."""
+    return is_as_planned(row, commits.get(row.target_partition))
+
+
 def is_as_before(row: Row, commit: Commit | None) -> bool:
     """True if a commit is just what the plan found there, or None for nothing."""
     if commit is None or row.target_prior is None:
@@ -176,12 +187,12 @@ def untouched(row: Row, before: Commit | None, after: Commit | Failure | None, w
     status = RowStatus.KEPT
     if row.decision is not _KEEP:
         status = RowStatus.ALREADY if is_as_planned(row, before) else RowStatus.MOVED_ON
-    found = _offset(before)
+    found = offset_of(before)
     if isinstance(after, Failure):
         detail = f"{status}, but it could not be read back: {after}"
         return RowOutcome(row.key, row.target_partition, RowStatus.UNKNOWN, detail)
     # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
-    now = _offset(after) if was_read else found
+    now = offset_of(after) if was_read else found
     as_planned = is_as_before(row, after) if row.decision is _KEEP else is_as_planned(row, after)
     if now == found or as_planned:
         return RowOutcome(row.key, row.target_partition, status, "", now)
@@ -198,6 +209,8 @@ def written(
 
     A failure for sure is unknown where an earlier run's try may have been written (`is_in_doubt`).
     """
+    if isinstance(answer, str) and was_read and not isinstance(after, Failure) and is_as_planned(row, after):
+        return RowOutcome(row.key, row.target_partition, what_became(row, SET, True), "", row.target_offset, True)
     word, trouble = SET, ""
     if isinstance(answer, Failure) and not (answer.outcome_unknown or is_in_doubt):
         word, trouble = FAILED, str(answer)
@@ -209,7 +222,7 @@ def written(
         if status is RowStatus.UNKNOWN:
             detail = f"{trouble or 'written'}, but it could not be read back: {after or 'not asked'}"
     else:
-        now, as_planned = _offset(after), is_as_planned(row, after)
+        now, as_planned = offset_of(after), is_as_planned(row, after)
         status = what_became(row, word, as_planned)
         if as_planned and not (row.needs_acknowledgement and trouble):
             detail = ""
@@ -246,7 +259,8 @@ def offset_text(offset: int | None) -> str:
     return "none" if offset is None else str(offset)
 
 
-def _offset(commit: Commit | None) -> int | None:
+def offset_of(commit: Commit | None) -> int | None:
+    """Return a commit's offset; None for no commit."""
     return None if commit is None else commit.offset
 
 

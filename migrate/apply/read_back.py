@@ -9,11 +9,20 @@ from functools import partial
 from itertools import chain
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
-from migrate.apply.attempt import no_answer
 from migrate.apply.history import REMOVED, SET, GroupTrace
 from migrate.apply.journal import JournalLost, JournalWriter
-from migrate.apply.outcome import Answer, RowOutcome, RowStatus, State, found_at, state_of, untouched, written
-from migrate.apply.write import PAUSE_SECONDS, Interruption, is_passing
+from migrate.apply.outcome import (
+    Answer,
+    RowOutcome,
+    RowStatus,
+    State,
+    found_at,
+    offset_of,
+    state_of,
+    untouched,
+    written,
+)
+from migrate.apply.write import PAUSE_SECONDS, Interruption, is_passing, no_answer
 from migrate.clock import Backoff, Clock
 from migrate.commit_table import commits_at
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
@@ -171,23 +180,22 @@ def group_outcomes(
     """
     rows, commits = assessment.plan.groups()[group.group], assessment.target_commits.get(group.group, {})
     pending = set(GroupRows.of(group.pending).target_partitions()) if group.pending else ()
+    in_doubt = {partition for trace in traces for partition in trace.planned if trace.is_in_doubt(partition)}
     partitions, is_read = rows.target_partitions(), after is not None
     befores = commits_at(commits, partitions)
     afters = found_at(after or {}, partitions)
     outcomes: list[RowOutcome] = []
     for row, partition, before, later in zip(rows, partitions, befores, afters, strict=True):
-        now = None if before is None else before.offset
         if answers is not None and partition in pending:
-            is_in_doubt = any(trace.is_in_doubt(partition) for trace in traces)
-            outcomes.append(written(row, answers.get(partition), is_in_doubt, later, is_read))
+            outcomes.append(written(row, answers.get(partition), partition in in_doubt, later, is_read))
         elif row.decision is Decision.SKIP:
-            outcomes.append(RowOutcome(row.key, partition, RowStatus.SKIPPED, "", now))
+            outcomes.append(RowOutcome(row.key, partition, RowStatus.SKIPPED, "", offset_of(before)))
         elif group.fate in REFUSED:
             detail = "; ".join(_own_reasons(row, group.reasons))
-            outcomes.append(RowOutcome(row.key, partition, RowStatus.LEFT_OUT, detail, now))
+            outcomes.append(RowOutcome(row.key, partition, RowStatus.LEFT_OUT, detail, offset_of(before)))
         elif partition in pending:
             detail = "" if proceed else "not written: other groups are refused"
-            outcomes.append(RowOutcome(row.key, partition, RowStatus.PLANNED, detail, now))
+            outcomes.append(RowOutcome(row.key, partition, RowStatus.PLANNED, detail, offset_of(before)))
         else:
             outcomes.append(untouched(row, before, later, is_read))
     return tuple(outcomes)

@@ -10,15 +10,22 @@ carries a reason of its own (`UNACKNOWLEDGED`), and is written whatever the targ
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from migrate.apply.assess import refuse_other_cluster
 from migrate.apply.drift import to_write
 from migrate.apply.history import GroupTrace, JournalState
-from migrate.errors import Refused
-from migrate.model import UNACKNOWLEDGED, Commits, Decision, Row
+from migrate.apply.outcome import committed, is_committed_as_planned
+from migrate.apply.read_back import read_commits
+from migrate.clock import Clock
+from migrate.errors import MigrateError, Refused
+from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, REFUSE_MOVED, SHORT_DIGITS, UNDO, Plan, canonical
+from migrate.ports import Progress
 from migrate.row_table import PlanRows
+from migrate.survey.cluster import ClusterAdmin
+from migrate.text import capital
 
 
 def undo_plan(
@@ -43,6 +50,13 @@ def undo_plan(
         for row in to_write(of_group)
         if trace.is_written(row.target_partition)
     )
+    return undo_of(plan, state, rows, now_ms, {MOVED_SETTING: moved}, tool_version)
+
+
+def undo_of(
+    plan: Plan, state: JournalState, rows: PlanRows, now_ms: int, settings: Mapping[str, str], tool_version: str
+) -> Plan:
+    """Return the plan of these rows that undoes `plan`, made from this state of its journal."""
     topics = {topic for of_group in rows.groups().values() for topic in of_group.column("target_topic")}
     header = replace(
         plan.header,
@@ -50,7 +64,7 @@ def undo_plan(
         tool_version=tool_version,
         kind=UNDO,
         created_at_ms=now_ms,
-        settings={MOVED_SETTING: moved},
+        settings=settings,
         waivers=(),
         target_topic_ids={t: i for t, i in plan.header.target_topic_ids.items() if t in topics},
         source_topic_ids={},  # an undo asks the target alone
@@ -65,6 +79,7 @@ def undo_plan(
         undoes_digest=digest_of(state),
         comparison={},
         sums={},
+        mandate=None,
     )
     return Plan(header, rows)
 
@@ -119,17 +134,31 @@ def digest_of(state: JournalState, undo: str = "") -> str:
 def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
     """Return the row that takes another one back; `prior` are its group's commits before, None where nobody knows."""
     partition = row.target_partition
-    certain, before = trace.is_certain(partition), None
+    ours = trace.planned[partition], row.target_metadata
     if prior is None:
-        decision, reason = Decision.BLOCK, "no-backup"
         sentence = "The journal holds no backup of this group: what was there before is not known."
-    elif (before := prior.get(partition)) is None:
-        sentence = "Nothing was committed before the apply: the offset is removed."
-        decision, (reason, sentence) = Decision.REMOVE, _reason(certain, "was-absent", sentence)
-    else:
-        sentence = f"Back to {before.offset}, which was committed before the apply"
+        return way_back(row, ours, None, True, "")._replace(
+            decision=Decision.BLOCK, reason="no-backup", sentence=sentence
+        )
+    return way_back(row, ours, prior.get(partition), trace.is_certain(partition), "the apply")
+
+
+def way_back(row: Row, ours: tuple[int | None, str], before: Commit | None, certain: bool, since: str) -> Row:
+    """Return the row that brings back what was committed in a place before our first write there, None for nothing.
+
+    `row` says which place it is, and what is known of its logs. `ours` are the offset (None: removed) and the metadata
+    that we wrote last, and that are expected there. Where no answer was `certain`, an earlier write may still become
+    visible. `since` is what wrote, in words.
+    """
+    decision, reason = Decision.REMOVE, "was-absent"
+    sentence = f"Nothing was committed before {since}: the offset is removed."
+    if before is not None:
+        decision, reason = Decision.SET, "was-there"
+        sentence = f"Back to {before.offset}, which was committed before {since}"
         sentence += ", with its metadata." if before.metadata else "."
-        decision, (reason, sentence) = Decision.SET, _reason(certain, "was-there", sentence)
+    if not certain:
+        reason = UNACKNOWLEDGED
+        sentence += f" {capital(since)} got no certain answer for it: it is written whatever is there now."
     # An undo translates nothing: the fields that say how a row was translated are not there.
     return Row(
         group=row.group,
@@ -142,8 +171,8 @@ def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
         source_log_end=row.source_log_end,
         target_log_start=row.target_log_start,
         target_log_end=row.target_log_end,
-        target_prior=trace.planned[partition],
-        target_prior_metadata=row.target_metadata,
+        target_prior=ours[0],
+        target_prior_metadata=ours[1],
         decision=decision,
         target_offset=None if before is None else before.offset,
         method=None,
@@ -157,7 +186,64 @@ def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
     )
 
 
-def _reason(certain: bool, reason: str, sentence: str) -> tuple[str, str]:
-    if certain:
-        return reason, sentence
-    return UNACKNOWLEDGED, f"{sentence} The apply got no certain answer for it: it is written whatever is there now."
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What a way back cannot take back: rows that are as planned although this journal did not write them.
+
+    A plan that was copied to another folder has a journal of its own there. Whoever began to apply it in one folder and
+    finished in the other has two journals, each of which knows half; the target has all of it. `unread` are groups that
+    could not be looked at. `why` is what kept from looking, "" if nothing did.
+    """
+
+    rows: tuple[Row, ...] = ()
+    unread: tuple[str, ...] = ()
+    why: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.unread)
+
+
+def outside(plan: Plan, state: JournalState) -> tuple[Row, ...]:
+    """Return the rows to set of which the journal does not say that they were, or may have been, written."""
+    rows: list[Row] = []
+    for group, table in plan.groups().items():
+        trace = state.applied.get(group)
+        written = trace.written() if trace else frozenset[TopicPartition]()
+        if Decision.SET in table.column("decision") and not written.issuperset(table.target_partitions()):
+            rows += (r for r in table if r.decision is Decision.SET and r.target_partition not in written)
+    return tuple(rows)
+
+
+def as_planned(rows: Collection[Row], commits: Mapping[str, Commits]) -> tuple[Row, ...]:
+    """Return the rows at their planned offset; where that is the prior one, too, those with the planned metadata."""
+    return tuple(
+        row
+        for row in rows
+        if (held := commits.get(row.group)) is not None
+        and committed(row, held) == row.target_offset
+        and (row.target_prior != row.target_offset or is_committed_as_planned(row, held))
+    )
+
+
+def look_elsewhere(
+    plan: Plan, rows: Sequence[Row], target: ClusterAdmin, clock: Clock, timeout_seconds: float, progress: Progress
+) -> Elsewhere:
+    """Read the groups of `rows` on the target, and return which rows are as planned.
+
+    Raises `Refused` for a cluster that is not the plan's; one that does not answer is in the result.
+    """
+    groups = sorted({row.group for row in rows})
+    if not groups:
+        return Elsewhere()
+    progress.step(f"looking at {len(groups)} groups on {target.side} {target.alias} that this journal did not write")
+    try:
+        refuse_other_cluster(target, plan.header.target_cluster_id)
+    except Refused:
+        raise
+    except MigrateError as error:
+        return Elsewhere(unread=tuple(groups), why=error.problem)
+    answers = read_commits(target, groups, clock, timeout_seconds)
+    failed = {group: answer for group, answer in answers.items() if isinstance(answer, Failure)}
+    commits = {group: answer for group, answer in answers.items() if not isinstance(answer, Failure)}
+    why = next((str(answer) for answer in failed.values()), "")
+    return Elsewhere(as_planned(rows, commits), tuple(failed), why)

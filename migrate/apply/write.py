@@ -1,31 +1,74 @@
-"""Writes groups: intent, write, outcome; retries transient failures until a deadline.
+"""Writes offsets, group by group: intent, write, outcome; retries transient failures until a deadline.
 
 A commit of absolute offsets can be repeated, so an unknown outcome is settled by reading back and, where the offset is
 not there, by writing once more. A second try takes a new client: librdkafka never forgets a coordinator that has moved.
 
 While one chunk of groups is being written, the intents of the next are brought to disk: the cluster never waits for it.
 Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, and nothing more is begun.
+
+What only a way back needs, removing offsets, is `migrate.apply.restore`'s.
 """
 
 import signal
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Self
 
-from migrate.apply.attempt import MOVED, Answers, Attempt, Left, is_ours, no_answer
-from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import JournalLost, JournalWriter
-from migrate.apply.outcome import Answer
-from migrate.apply.pending import PendingRows
+from migrate.apply.outcome import Answer, committed, is_committed_as_planned
 from migrate.clock import Backoff, Clock
-from migrate.model import Commits, Decision, Failure, Row, TopicPartition
+from migrate.commit_table import CommitTable, has_same_offsets
+from migrate.errors import MigrateError
+from migrate.model import Commits, Failure, Row, TopicPartition
 from migrate.progress import batches
 from migrate.row_table import GroupRows
 from migrate.survey.cluster import ClusterAdmin
+from migrate.survey.groups import answer_of_each
+
+Answers = dict[str, dict[TopicPartition, Answer]]
+Left = Mapping[str, "PendingRows"]
+
+
+class PendingRows(Mapping[TopicPartition, Row]):
+    """A group's rows that are still to be written, one at least, as columns, by their partition on the target.
+
+    A row is made when somebody looks at it, and not kept.
+    """
+
+    __slots__ = ("table",)
+
+    def __init__(self, rows: Collection[Row]) -> None:
+        self.table = GroupRows.of(rows)
+
+    def planned(self) -> dict[TopicPartition, int | None]:
+        """Return the offset that each partition shall have committed; None for nothing."""
+        return dict(zip(self.table.target_partitions(), self.table.whole("target_offset"), strict=True))
+
+    def commits(self) -> CommitTable:
+        """Return what is to be committed, where each row sets an offset."""
+        metadata = tuple(self.table.whole("target_metadata")) if any(self.table.column("target_metadata")) else ()
+        return CommitTable(self.table.target_partitions(), self.table.whole("target_offset"), metadata)
+
+    def by_partition(self) -> dict[TopicPartition, Row]:
+        """Return all rows, made now."""
+        return dict(zip(self, self.table, strict=True))
+
+    def __getitem__(self, partition: TopicPartition) -> Row:
+        try:
+            return self.table[self.table.target_partitions().index(partition)]
+        except ValueError:
+            raise KeyError(partition) from None
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self.table.target_partitions())
+
+    def __len__(self) -> int:
+        return len(self.table)
+
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -81,6 +124,8 @@ WINDOWS_PER_CHUNK = 5
 # A look at the commits that is older when a chunk of groups is written is made again: somebody may have reset one.
 FRESH_SECONDS = 10.0
 
+MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
+_LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 # For the journal only, where the intent is already recorded: what is known of these rows is what was known before.
 _NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
 _ENDED = Failure("NOT_SENT", "not tried: the time for it was over", retriable=True)
@@ -124,25 +169,25 @@ class GroupWriter:
         self._chunk = concurrency * WINDOWS_PER_CHUNK
         self._tell = tell
         self._interrupted = Interruption()
-        self._whole: frozenset[str] = frozenset()
+        self._before: Mapping[str, Commits] = {}
         # Groups of which a row is worth another try.
         self._passing: set[str] = set()
         # The monotonic second before the newest reading of all groups that may be written.
         self._looked_at = 0.0
 
-    def write(self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits], looked_at: float) -> Written:
+    def write_offsets(
+        self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits], looked_at: float
+    ) -> Written:
         """Write the rows of each group.
 
         `before` are the commits that the rows were judged by, and `looked_at` the monotonic second before they were
-        read: what is neither there any more nor as planned is somebody else's, and stays. A group is deleted only if it
-        still holds nothing else.
+        read: what is neither there any more nor as planned is somebody else's, and stays.
         """
         written = Written()
-        self._looked_at = looked_at
-        self._whole = frozenset(g for g, rows in groups.items() if goes_whole(rows, before.get(g, {})))
+        self._before, self._looked_at = before, looked_at
         try:
             with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
-                reached_all = self._write(pool, {g: PendingRows(rows) for g, rows in groups.items()}, before, written)
+                reached_all = self._write(pool, {g: PendingRows(rows) for g, rows in groups.items()}, written)
             if self._interrupted and not reached_all:
                 written.trouble = "interrupted: stopped before all groups were set"
         except JournalLost as error:
@@ -154,12 +199,12 @@ class GroupWriter:
             written.trouble = f"{no_answer(error).message}: no more groups were begun"
         return written
 
-    def _write(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> bool:
+    def _write(self, pool: ThreadPoolExecutor, left: Left, written: Written) -> bool:
         """Try until nothing is left, or no more may be tried; return True if nothing is left."""
         total = fewest = len(left)
         backoff = None
         while True:
-            self._pass(pool, left, before, written)
+            self._pass(pool, left, written)
             left = _again(left, written.answers)
             if backoff is None or len(left) < fewest:
                 backoff, fewest = Backoff(self._clock, *PAUSE_SECONDS, self._timeout), len(left)
@@ -167,7 +212,7 @@ class GroupWriter:
                 return not left
             backoff.pause()
             self._admin = self._admin.renewed()
-            self._take(written, self._settled(left, written.answers, before))
+            self._take(written, self._settled(left, written.answers))
             left = _again(left, written.answers)
             self._tell(total - len(left))
             if not left or self._is_over():
@@ -176,7 +221,7 @@ class GroupWriter:
     def _is_over(self) -> bool:
         return bool(self._interrupted) or self._has_ended()
 
-    def _pass(self, pool: ThreadPoolExecutor, left: Left, before: Mapping[str, Commits], written: Written) -> None:
+    def _pass(self, pool: ThreadPoolExecutor, left: Left, written: Written) -> None:
         """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
         running: Future[Answers] | None = None
         try:
@@ -194,7 +239,7 @@ class GroupWriter:
                         self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT if nobody_answered else _ENDED))
                     self._journal.sync()
                     return
-                running = pool.submit(self._attempt, chunk, before)
+                running = pool.submit(self.attempt, chunk)
                 self._take(written, answers)
             if running:
                 answers, running = running.result(), None
@@ -216,16 +261,57 @@ class GroupWriter:
                 (self._passing.add if passes else self._passing.discard)(group)
             self._tell(len(written.answers) - len(self._passing))
 
-    def _attempt(self, left: Left, before: Mapping[str, Commits]) -> Answers:
-        is_fresh = self._clock.monotonic() - self._looked_at <= FRESH_SECONDS
-        return Attempt(self._admin, left, before, self._whole, is_fresh).run()
+    def attempt(self, left: Left) -> Answers:
+        """Try to write some groups, but for those that somebody has moved; return what the cluster answered."""
+        answers = self.moved(left, left)
+        return answers | self.alter({group: rows.commits() for group, rows in left.items() if group not in answers})
 
-    def _settled(self, left: Left, answers: Answers, before: Mapping[str, Commits]) -> Answers:
+    def moved(self, left: Left, groups: Collection[str]) -> Answers:
+        """Answer for groups that somebody has committed for since they were judged, or that cannot be read any more.
+
+        Nothing where the look that they were judged by is fresh.
+        """
+        if not groups or self._clock.monotonic() - self._looked_at <= FRESH_SECONDS:
+            return {}
+        try:
+            current = self.commits(groups)
+        except Exception as error:
+            unread = replace(no_answer(error), outcome_unknown=False)
+            return {group: dict.fromkeys(left[group], unread) for group in groups}
+        moved: Answers = {}
+        for group, now in current.items():
+            judged = self._before.get(group, {})
+            if isinstance(now, Failure):
+                moved[group] = dict.fromkeys(left[group], now)
+            elif not has_same_offsets(now, judged) and not all(
+                is_ours(row, now, judged) for row in left[group].by_partition().values()
+            ):
+                moved[group] = dict.fromkeys(left[group], MOVED)
+        return moved
+
+    def alter(self, offsets: Mapping[str, Commits]) -> Answers:
+        """Commit offsets, and return what the cluster answered; whatever breaks is an answer too."""
+        if not offsets:
+            return {}
+        try:
+            altered = self._admin.alter(offsets)
+        except Exception as error:
+            # Whatever broke: what was asked for may have been carried out.
+            lost = no_answer(error)
+            return {group: dict.fromkeys(commits, lost) for group, commits in offsets.items()}
+        return {group: answered(altered.get(group, {}), commits, SET) for group, commits in offsets.items()}
+
+    def commits(self, groups: Collection[str]) -> dict[str, Commits | Failure]:
+        """Read groups; one that the answer leaves out is a failure, and no failure to read is a write in doubt."""
+        read = answer_of_each(groups, self._admin.commits(list(groups)) if groups else {})
+        return {g: Failure(a.code, a.message, a.retriable) if isinstance(a, Failure) else a for g, a in read.items()}
+
+    def _settled(self, left: Left, answers: Answers) -> Answers:
         """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
 
-        Of rows that need an acknowledgement no reading is proof. `before` are the commits that the rows were judged
-        by: what is neither there nor as planned is not ours to overwrite, whatever the last try was answered, and
-        where one row is not, none of its group is.
+        Of rows that need an acknowledgement no reading is proof. What is neither where the rows were judged by nor as
+        planned is not ours to overwrite, whatever the last try was answered; where one row is not, none of its group
+        is.
         """
         looked_at = self._clock.monotonic()
         try:
@@ -246,18 +332,11 @@ class GroupWriter:
                 in_doubt = isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement
                 if in_doubt and is_committed_as_planned(row, commits):
                     results[p] = REMOVED if row.target_commit is None else SET
-            if not all(is_ours(row, commits, before.get(group, {})) for row in rows.values()):
+            if not all(is_ours(row, commits, self._before.get(group, {})) for row in rows.values()):
                 results = {p: results.get(p, MOVED) for p in rows}
             if results:
                 settled[group] = results
         return settled
-
-
-def goes_whole(rows: Collection[Row], commits: Commits) -> bool:
-    """True if removing these rows leaves nothing of the group: then it is deleted, which every client can do."""
-    if any(decision is not Decision.REMOVE for decision in GroupRows.of(rows).column("decision")):
-        return False
-    return set(GroupRows.of(rows).target_partitions()).issuperset(commits)
 
 
 def _again(left: Left, answers: Answers) -> Left:
@@ -296,3 +375,23 @@ def _later(before: Answer | None, answer: Answer) -> Answer:
     first = before.first_doubt or before.message
     message = answer.message if answer.message == first else f"{first.rstrip('.')}. After that: {answer.message}"
     return replace(answer, message=message, outcome_unknown=True, first_doubt=first)
+
+
+def is_ours(row: Row, now: Commits, judged: Commits) -> bool:
+    """True if what is committed is what the row was judged by, was there before it, or is what it sets."""
+    return is_committed_as_planned(row, now) or committed(row, now) in (committed(row, judged), row.target_prior)
+
+
+def no_answer(error: Exception) -> Failure:
+    """Return whatever broke as the answer of a write that may have been carried out."""
+    what = error.problem if isinstance(error, MigrateError) else f"{type(error).__name__}: {error}"
+    return Failure("NO_ANSWER", what, retriable=True, outcome_unknown=True)
+
+
+def answered(
+    outcomes: Mapping[TopicPartition, Failure | None], asked: Collection[TopicPartition], done: str
+) -> dict[TopicPartition, Answer]:
+    """Return each partition's answer; one that was left out of a group's outcomes is unknown."""
+    if not any(outcomes.values()) and all(map(outcomes.__contains__, asked)):
+        return dict.fromkeys(asked, done)
+    return {partition: outcomes.get(partition, _LEFT_OUT) or done for partition in asked}

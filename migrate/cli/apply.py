@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from migrate import __version__
-from migrate.apply.elsewhere import Elsewhere, look_elsewhere, outside
+from migrate.apply.assess import ApplyClusters, ApplyOptions, refuse_other_cluster
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, journal_to_read, read_journal
-from migrate.apply.proof_logs import LogSide
-from migrate.apply.record_proof import prove
-from migrate.apply.run import ApplyClusters, ApplyOptions, refuse_other_cluster
+from migrate.apply.record_proof import LogSide, prove
 from migrate.apply.signatures import Signature, signatures_beside
-from migrate.apply.undo import undo_plan
+from migrate.apply.undo import Elsewhere, look_elsewhere, outside, undo_plan
 from migrate.apply.verify import Known, joint_exit_code, verify, with_members
 from migrate.apply.verify_positions import (
     PositionVerification,

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from migrate import __version__
+from migrate.apply.assess import refuse_other_cluster
 from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
 from migrate.apply.follow_journal import FOLLOW, FollowJournal, FollowWriter, read_memory
-from migrate.apply.follow_run import Cadence, PassSum, follow
-from migrate.apply.follow_status import read_status, status_path, write_status
-from migrate.apply.run import refuse_other_cluster
+from migrate.apply.follow_run import Cadence, PassSum, follow, read_status, status_path, write_status
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.write import Interruption
 from migrate.cli.apply import approved, refuse_other_name

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate.apply.follow_status import read_status, status_path
+from migrate.apply.follow_run import read_status, status_path
 from migrate.clock import ms_of
 from migrate.plan.file import read_plan
 from migrate.plan.standing import mandate_of

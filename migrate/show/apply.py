@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.apply.assess import Assessment, Fate
-from migrate.apply.elsewhere import Elsewhere
 from migrate.apply.engine import ApplyResult
 from migrate.apply.outcome import RowOutcome, RowStatus
+from migrate.apply.undo import Elsewhere
 from migrate.checks.clusters import topics_visible
 from migrate.errors import EXIT_DONE, EXIT_PARTLY
 from migrate.model import Decision, Level, Row

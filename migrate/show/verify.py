@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from migrate.apply.proof_logs import Next
-from migrate.apply.record_proof import FAILED, RecordProof, RecordVerdict, RowProof
+from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
 from migrate.apply.verify import (
     NotWritten,
     Standing,

@@ -21,11 +21,10 @@ from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, Co
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from migrate.apply.assess import assess
+from migrate.apply.assess import ApplyClusters, ApplyOptions, assess
 from migrate.apply.history import APPLY, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.read_back import read_commits
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import GroupWriter
 from migrate.clock import SystemClock
 from migrate.kafka.admin import NOT_EMPTY
@@ -142,7 +141,7 @@ def our_turn(bench: Bench) -> None:
             partitions = {group: [row.target_partition for row in pending] for group, pending in rows.items()}
             journal.backup(assessment.target_commits, partitions)
             writer = GroupWriter(writing, journal, clock, 60.0, WINDOW)
-            written = writer.write(rows, assessment.target_commits, looked_at)
+            written = writer.write_offsets(rows, assessment.target_commits, looked_at)
         assert not written.trouble
         with timed(bench.ours["read-back"]):
             seen = read_commits(writing, bench.groups, clock, 60.0)

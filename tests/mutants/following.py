@@ -85,7 +85,7 @@ FOLLOWING = (
     Mutant(
         "refreshes-that-were-not-made-count",
         "A write that was not made is no refresh: retention would take the offsets.",
-        "migrate/apply/follow_memory.py",
+        "migrate/apply/follow_journal.py",
         "attempt=commit, attempt_ms=now_ms)",
         "attempt=commit, attempt_ms=now_ms, written_ms=now_ms)",
         ("tests/unit/apply/test_follow_memory.py", "tests/unit/apply/test_follow_decision.py"),
@@ -93,7 +93,7 @@ FOLLOWING = (
     Mutant(
         "refreshes-proven-by-what-they-refresh",
         "What looked the same before a write in doubt does not prove it.",
-        "migrate/apply/follow_memory.py",
+        "migrate/apply/follow_journal.py",
         "            and not any(same(standing, commit) for commit in before)\n",
         "",
         ("tests/unit/apply/test_follow_memory.py", "tests/unit/apply/test_follow_decision.py"),
@@ -285,7 +285,7 @@ FOLLOWING = (
     Mutant(
         "first-prior-state-forgotten",
         "A rollback goes back to what stood there before the first pass.",
-        "migrate/apply/follow_memory.py",
+        "migrate/apply/follow_journal.py",
         "prior={**commits_of(event), **memory.prior}",
         "prior={**memory.prior, **commits_of(event)}",
         ("tests/unit/apply/test_follow_memory.py", "tests/unit/apply/test_follow_decision.py"),
@@ -293,7 +293,7 @@ FOLLOWING = (
     Mutant(
         "a-write-in-doubt-is-not-ours",
         "A write that got no answer counts as ours, whether it was made or not.",
-        "migrate/apply/follow_memory.py",
+        "migrate/apply/follow_journal.py",
         "for c in (self.certain, *self.doubtful, self.attempt) if c is not None",
         "for c in (self.certain, self.attempt) if c is not None",
         ("tests/unit/apply/test_follow_memory.py",),

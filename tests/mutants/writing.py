@@ -14,9 +14,11 @@ WRITING = (
     Mutant(
         "offset-zero-not-written",
         "Every row of the plan is written, the one that sets offset 0 included.",
-        "migrate/apply/attempt.py",
-        "wanted = {group: rows.commits() for group, rows in left.items()}",
-        "wanted = {g: {p: c for p, c in rows.commits().items() if c.offset} for g, rows in left.items()}",
+        "migrate/apply/write.py",
+        "self.alter({group: rows.commits() for group, rows in left.items() if group not in answers})",
+        "self.alter(\n"
+        "            {g: {p: c for p, c in rows.commits().items() if c.offset} for g, rows in left.items()}\n"
+        "        )",
         ("tests/unit/apply/test_engine.py::test_an_offset_of_0_is_set_like_any_other",),
     ),
     Mutant(
@@ -31,8 +33,8 @@ WRITING = (
         "a-group-set-though-read-back-elsewhere",
         "A group is called set only where every row was read back as planned.",
         "migrate/apply/outcome.py",
-        "        now, as_planned = _offset(after), is_as_planned(row, after)\n",
-        "        now, as_planned = _offset(after), not trouble or is_as_planned(row, after)\n",
+        "        now, as_planned = offset_of(after), is_as_planned(row, after)\n",
+        "        now, as_planned = offset_of(after), not trouble or is_as_planned(row, after)\n",
         (
             "tests/unit/apply/test_engine.py",
             "tests/unit/apply/test_outcome.py",
@@ -149,7 +151,7 @@ WRITING = (
         "skipped-rows-not-reported",
         "Every row of the plan has its line in the report, the skipped ones too.",
         "migrate/apply/read_back.py",
-        '            outcomes.append(RowOutcome(row.key, partition, RowStatus.SKIPPED, "", now))\n',
+        '            outcomes.append(RowOutcome(row.key, partition, RowStatus.SKIPPED, "", offset_of(before)))\n',
         "            pass\n",
         ("tests/unit/apply/test_engine.py::test_kept_and_skipped_rows_are_not_written",),
     ),
@@ -298,42 +300,14 @@ WRITING = (
         "backup-after-the-write",
         "Prior offsets are saved before the first write.",
         "migrate/apply/engine.py",
-        """    try:
-        journal.backup(
-            {group: assessment.target_commits[group] for group in rows},
-            {group: PendingRows(pending) for group, pending in rows.items()},
-        )
-    except JournalLost as error:
-        raise _nothing_written(error) from error
-    progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
-    total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
-
-    def tell(done: int) -> None:
-        progress.advance(done, total)
-
-    timeout = options.group_timeout_seconds
-    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(
-        rows, assessment.target_commits, assessment.looked_at
-    )
-""",
-        """    progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
-    total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
-
-    def tell(done: int) -> None:
-        progress.advance(done, total)
-
-    timeout = options.group_timeout_seconds
-    written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write(
-        rows, assessment.target_commits, assessment.looked_at
-    )
-    try:
-        journal.backup(
-            {group: assessment.target_commits[group] for group in rows},
-            {group: PendingRows(pending) for group, pending in rows.items()},
-        )
-    except JournalLost as error:
-        raise _nothing_written(error) from error
-""",
+        "    try:\n"
+        "        journal.backup(\n"
+        "            {group: assessment.target_commits[group] for group in rows},\n"
+        "            {group: PendingRows(pending) for group, pending in rows.items()},\n"
+        "        )\n"
+        "    except JournalLost as error:\n"
+        "        raise _nothing_written(error) from error\n",
+        "    journal.sync()\n",
         ("tests/unit/apply/test_engine.py::test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write",),
     ),
     Mutant(
@@ -383,7 +357,7 @@ WRITING = (
     Mutant(
         "lost-answer-taken-for-failed",
         "A client that breaks while it writes leaves an unknown outcome.",
-        "migrate/apply/attempt.py",
+        "migrate/apply/write.py",
         '    return Failure("NO_ANSWER", what, retriable=True, outcome_unknown=True)\n',
         '    return Failure("NO_ANSWER", what, retriable=True)\n',
         ("tests/unit/apply/test_engine.py::test_a_cluster_that_is_gone_ends_the_run_and_every_row_is_told",),
@@ -391,7 +365,7 @@ WRITING = (
     Mutant(
         "partition-left-out-taken-for-set",
         "A partition that the cluster's answer leaves out is not taken for set.",
-        "migrate/apply/attempt.py",
+        "migrate/apply/write.py",
         "    if not any(outcomes.values()) and all(map(outcomes.__contains__, asked)):\n",
         "    if not any(outcomes.values()):\n",
         (
@@ -441,7 +415,7 @@ WRITING = (
     Mutant(
         "group-deleted-unread",
         "A rollback deletes a group only if it holds nothing but what was judged.",
-        "migrate/apply/attempt.py",
+        "migrate/apply/restore.py",
         "any(now[p].offset != (judged[p].offset if p in judged else None) for p in going if p not in doubted)",
         "any(p in judged and now[p].offset != judged[p].offset for p in going if p not in doubted)",
         (
@@ -451,7 +425,7 @@ WRITING = (
     Mutant(
         "change-before-a-removal-not-seen",
         "A rollback looks at what a group holds before it takes an offset of it away.",
-        "migrate/apply/attempt.py",
+        "migrate/apply/restore.py",
         "elif not has_same_offsets(now, judged) and (",
         "elif not now and (",
         (
@@ -462,22 +436,22 @@ WRITING = (
         "prior-offset-removed-by-the-undo",
         "An undo brings an offset back where there was one, also in a group whose other partitions had none.",
         "migrate/apply/undo.py",
-        "    elif (before := prior.get(partition)) is None:\n",
-        "    elif (before := None) is None:\n",
+        "    return way_back(row, ours, prior.get(partition), trace",
+        "    return way_back(row, ours, None, trace",
         ("tests/unit/apply/test_undo.py",),
     ),
     Mutant(
         "doubt-lost-in-the-undo",
         "An undo writes a row that was never acknowledged whatever the target shows.",
         "migrate/apply/undo.py",
-        "    if certain:\n",
-        "    if True:\n",
+        "    if not certain:\n",
+        "    if False:\n",
         ("tests/unit/apply/test_undo.py",),
     ),
     Mutant(
         "half-a-group-taken-for-ours",
         "Rows of a group that another folder's journal wrote are looked for, also if ours wrote others of it.",
-        "migrate/apply/elsewhere.py",
+        "migrate/apply/undo.py",
         "not written.issuperset(table.target_partitions()):",
         "not written:",
         ("tests/unit/apply/test_elsewhere.py",),
@@ -493,7 +467,7 @@ WRITING = (
     Mutant(
         "changed-group-restored-in-part",
         "A rollback leaves all of a group as it is where somebody commits to it before an offset of it is removed.",
-        "migrate/apply/attempt.py",
+        "migrate/apply/restore.py",
         "                    answers[group] = dict.fromkeys(left[group], changed)\n",
         "                    answers[group] = dict.fromkeys(rows, changed)\n",
         (
@@ -685,8 +659,8 @@ WRITING = (
         "undo-trusts-what-the-plan-saw",
         "A rollback restores what was saved before the first write, not what the plan saw.",
         "migrate/apply/undo.py",
-        "    elif (before := prior.get(partition)) is None:\n",
-        "    elif row.target_prior is None or (before := prior.get(partition)) is None:\n",
+        "    return way_back(row, ours, prior.get(partition), trace",
+        "    return way_back(row, ours, row.target_prior and prior.get(partition), trace",
         (
             "tests/unit/apply/test_undo.py::test_metadata_comes_back_with_its_offset_and_what_apply_wrote_is_expected_there",
         ),
@@ -713,8 +687,8 @@ WRITING = (
         "unacknowledged-restored-only-if-seen",
         "A write that nobody acknowledged is taken back whatever the target shows.",
         "migrate/apply/undo.py",
-        "    if certain:\n        return reason, sentence\n",
-        "    if certain or reason:\n        return reason, sentence\n",
+        "        reason = UNACKNOWLEDGED\n",
+        "        pass\n",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_a_row_that_crashed_before_its_answer_is_restored_although_the_prior_offset_is_read",
         ),
@@ -738,8 +712,8 @@ WRITING = (
     Mutant(
         "hidden-append-left-in-the-log",
         "What a rollback removes is committed once more where an unanswered write may hide it.",
-        "migrate/apply/attempt.py",
-        "for g, rows in removed.items() if rows.need_acknowledgement})",
+        "migrate/apply/restore.py",
+        "for g, rows in removed.items() if _need_acknowledgement(rows)})",
         "for g, rows in removed.items() if not rows})",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_an_append_that_no_reading_shows_does_not_come_back_after_the_rollback",
@@ -748,7 +722,7 @@ WRITING = (
     Mutant(
         "hidden-append-said-to-be-overtaken",
         "A removal is not done where the hidden append could not be overtaken.",
-        "migrate/apply/attempt.py",
+        "migrate/apply/restore.py",
         "if failed := [answer for answer in shown if isinstance(answer, Failure)]:",
         "if failed := [answer for answer in shown if not answer]:",
         (
@@ -767,23 +741,24 @@ WRITING = (
         "old-look-taken-for-fresh",
         "What somebody has committed since an old look is not overwritten.",
         "migrate/apply/write.py",
-        "        is_fresh = self._clock.monotonic() - self._looked_at <= FRESH_SECONDS\n",
-        "        is_fresh = True\n",
-        ("tests/unit/apply/test_attempt.py",),
+        "        if not groups or self._clock.monotonic() - self._looked_at <= FRESH_SECONDS:\n",
+        "        if True:\n",
+        ("tests/unit/apply/test_write.py",),
     ),
     Mutant(
         "age-of-the-look-not-told",
         "The writer knows when the commits were read.",
         "migrate/apply/engine.py",
-        "        rows, assessment.target_commits, assessment.looked_at\n",
-        "        rows, assessment.target_commits\n",
-        ("tests/unit/apply/test_attempt.py",),
+        "    judged = rows, assessment.target_commits, assessment.looked_at\n",
+        "    judged = rows, assessment.target_commits, clock.monotonic()\n",
+        ("tests/unit/apply/test_write.py",),
     ),
     Mutant(
         "unread-group-removed-all-the-same",
         "Nothing is removed of a group that could not be read before, for an append may be hidden.",
-        "migrate/apply/attempt.py",
-        "                answers[group] = dict.fromkeys(self.left[group], now)\n",
+        "migrate/apply/restore.py",
+        "                # A second reading that succeeds would take what is hidden for removed.\n"
+        "                answers[group] = dict.fromkeys(left[group], now)\n",
         "                pass\n",
         ("tests/unit/apply/test_unknown_outcomes.py",),
     ),

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
 from migrate.apply.outcome import RowStatus
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.plan.companions import journal_path

@@ -3,9 +3,8 @@
 `ALWAYS` are those that hold at any moment, `OF_A_COMMAND` those that a command that has just ended must keep.
 """
 
-from migrate.apply.drift import is_committed_as_planned
 from migrate.apply.history import APPLY, ROLLBACK
-from migrate.apply.outcome import RowOutcome, RowStatus
+from migrate.apply.outcome import RowOutcome, RowStatus, is_committed_as_planned
 from migrate.model import Commit, Decision, Failure, Row
 from tests.unit.lifefakes import Place
 from tests.unit.planlife import FOLDERS, Life, Ran, told

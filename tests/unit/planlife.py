@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from migrate.apply.drift import is_committed_as_planned, to_write
+from migrate.apply.drift import to_write
 from migrate.apply.engine import ApplyResult
 from migrate.apply.history import JournalState, read_history
-from migrate.apply.outcome import RowStatus
+from migrate.apply.outcome import RowStatus, is_committed_as_planned
 from migrate.cli import apply as commands
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Failure, GroupState, Row

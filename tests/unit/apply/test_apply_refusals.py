@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.outcome import RowStatus
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.errors import Refused
 from migrate.model import Commit, Failure, Row, TopicPartition
 from migrate.plan.file import refuse_replaced, write_plan

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.assess import Fate
+from migrate.apply.assess import Fate, refuse_other_cluster
 from migrate.apply.outcome import RowStatus
+from migrate.errors import Refused
 from migrate.model import Commit, Decision, Failure, Level, Scope, TopicPartition
 from migrate.plan.totals import totals
 from migrate.show.plan_table import verdict
@@ -14,7 +15,7 @@ from migrate.show.review import next_commands
 from tests.builders import make_check
 from tests.fakes import ALIVE, Script
 from tests.unit.applyscene import Scene, block, kept, statuses, text, three_groups, with_checks
-from tests.unit.plans import plan, row
+from tests.unit.plans import clusters, plan, row
 
 P0 = TopicPartition("A.orders", 0)
 
@@ -223,3 +224,15 @@ def test_what_is_left_of_an_apply_needs_the_source(tmp_path: Path) -> None:
     assert result.exit_code == 3
     fates = {g.group: g.fate for g in result.assessment.groups}
     assert fates == {"a": Fate.DONE, "b": Fate.DRIFTED, "c": Fate.DONE}
+
+
+def test_a_cluster_that_is_not_the_plans_is_refused_by_both_ids() -> None:
+    target, _ = clusters(plan(row("g")))
+    with pytest.raises(Refused, match="The plan is for target cluster another-id, and B is target-id"):
+        refuse_other_cluster(target, "another-id")
+
+
+@pytest.mark.parametrize("planned_id", ["target-id", ""])
+def test_the_plans_cluster_is_taken_and_a_plan_that_was_made_without_it_cannot_tell(planned_id: str) -> None:
+    target, _ = clusters(plan(row("g")))
+    refuse_other_cluster(target, planned_id)

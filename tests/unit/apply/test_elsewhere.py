@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.elsewhere import as_planned, look_elsewhere, outside
 from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.undo import as_planned, look_elsewhere, outside
 from migrate.errors import Refused
 from migrate.model import Commit, Failure
 from tests.fakes import FakeClock, NoProgress, Script

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.assess import Fate
+from migrate.apply.assess import ApplyClusters, ApplyOptions, Fate
 from migrate.apply.drift import RESTORE_MOVED
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
 from migrate.apply.journal import Journal
 from migrate.apply.outcome import RowStatus
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition

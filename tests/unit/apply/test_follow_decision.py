@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from migrate.apply.follow_decision import Allowed, GroupSight, WhyNot, judge
-from migrate.apply.follow_memory import FollowMemory, GroupMemory, OwnWrites, planned_columns, same
+from migrate.apply.follow_journal import FollowMemory, GroupMemory, OwnWrites, planned_columns, same
 from migrate.apply.history import FAILED, SET, UNKNOWN, by_partition
 from migrate.clock import iso
 from migrate.model import UNREAD_METADATA, Commit, Decision, Failure, Grade, GroupState, Row, TopicPartition

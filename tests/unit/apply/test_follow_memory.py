@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.apply.follow_memory import FollowMemory, OwnWrites, planned_columns, same
+from migrate.apply.follow_journal import FollowMemory, OwnWrites, planned_columns, same
 from migrate.apply.history import FAILED, SET, UNKNOWN, by_partition
 from migrate.clock import iso
 from migrate.model import Commit, TopicPartition

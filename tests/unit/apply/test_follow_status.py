@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from migrate.apply.follow_status import read_status, status_path, write_status
+from migrate.apply.follow_run import read_status, status_path, write_status
 from migrate.errors import MigrateError
 from tests.unit.journals import FINGERPRINT
 

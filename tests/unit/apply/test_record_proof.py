@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from migrate.apply.history import GroupTrace, JournalState
-from migrate.apply.proof_logs import LogSide, Next
 from migrate.apply.record_proof import (
     FAILED,
     LOOK_AHEAD_AT_MOST,
+    LogSide,
+    Next,
     RecordProof,
     RecordVerdict,
     RowProof,

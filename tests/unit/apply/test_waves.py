@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
 from migrate.cli.main import cli
 from migrate.model import Decision, Failure

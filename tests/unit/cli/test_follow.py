@@ -10,7 +10,7 @@ import migrate.cli.apply as apply_module
 import migrate.cli.follow as follow_module
 import migrate.cli.standing as standing_module
 from migrate.apply.follow_engine import FollowEdges
-from migrate.apply.follow_status import read_status, status_path, write_status
+from migrate.apply.follow_run import read_status, status_path, write_status
 from migrate.clock import iso
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan

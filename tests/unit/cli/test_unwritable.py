@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal, journal_path
 from migrate.apply.outcome import RowStatus
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.signatures import read_signatures, signatures_path
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.cli.sign import run_sign

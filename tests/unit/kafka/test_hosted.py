@@ -224,7 +224,7 @@ def test_applied_while_coordinators_move_load_and_go_away(mock: MockCluster, tmp
     journal = Journal(journal_path(tmp_path / "p", made.fingerprint), made.fingerprint, SystemClock().now_ms)
     with journal.open(APPLY, {}) as told:
         writer = GroupWriter(hosted.holding(told.lock), told, SystemClock(), DEADLINE_SECONDS, 5)
-        written = writer.write(made.groups(), {}, SystemClock().monotonic())
+        written = writer.write_offsets(made.groups(), {}, SystemClock().monotonic())
     assert not written.trouble
     assert {a for results in written.answers.values() for a in results.values()} == {SET}
     assert all(set(t.results.values()) == {SET} for t in journal.read().applied.values())

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 
+from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import JournalState
 from migrate.apply.journal import Journal
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.undo import undo_plan
 from migrate.cli.main import cli
 from migrate.errors import ClusterError

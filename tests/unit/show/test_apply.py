@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.elsewhere import Elsewhere
+from migrate.apply.undo import Elsewhere
 from migrate.model import Failure, Level
 from migrate.row_table import PlanRows
 from migrate.show.apply import NAMED, Typed, apply_lines, deleted_whole_lines, elsewhere_lines

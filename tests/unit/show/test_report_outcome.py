@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import UNDONE, read_history
 from migrate.apply.journal import Journal
 from migrate.apply.outcome import RowStatus
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.verify import Known, compare
 from migrate.cli.report import run_report
 from migrate.errors import UnreadablePlan, UsageError

@@ -2,9 +2,9 @@
 
 import pytest
 
+from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.journal import Journal
-from migrate.apply.run import ApplyClusters, ApplyOptions
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
 from migrate.apply.undo import undo_plan
 from migrate.apply.verify import verify
