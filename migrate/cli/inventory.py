@@ -25,9 +25,7 @@ from migrate.inventory.group_waves import (
 from migrate.inventory.groups_files import refuse_waves_in, write_waves
 from migrate.inventory.listing import Inventory, inventory_of
 from migrate.inventory.read import ClusterGroups, read_groups
-from migrate.inventory.watch import Glance, watch_groups
 from migrate.mm2.flow import Flow
-from migrate.plan.watch import Asking, BackgroundLook
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
 from migrate.show.describe import (
@@ -44,6 +42,7 @@ from migrate.show.screen import Screen
 from migrate.show.status import late_text
 from migrate.survey.filters import Filters
 from migrate.text import Colour, duration_text
+from migrate.watch import Asking, BackgroundLook, Glance, watch_until_over
 
 T = TypeVar("T")
 Print = Callable[[Iterable[str]], None]
@@ -173,7 +172,7 @@ def _look(
 
             with teller.screen():
                 begin = partial(BackgroundLook, once, asking)
-                seen = teller.unless_left(lambda: watch_groups(begin, options["timeout"], clock, teller))
+                seen = teller.unless_left(lambda: watch_until_over(begin, options["timeout"], clock, teller))
     if not options["watch"] or (options["on_terminal"] and options["form"] == "table"):
         show(lines(seen))
     return seen
@@ -211,7 +210,7 @@ class Watcher(Generic[T]):
             self._screen.draw(self._drawn(glance))
         elif glance.is_tick:
             return
-        elif not glance.sight.is_current:
+        elif not glance.freshness.is_current:
             self.progress.say(_late_line(glance))
         elif glance.seen is not None:
             whole = self.lines(glance.seen)
@@ -230,15 +229,15 @@ class Watcher(Generic[T]):
             raise
         except (KeyboardInterrupt, ReaderGone):
             last = self._last
-            if last is None or last.seen is None or not last.sight.is_current:
+            if last is None or last.seen is None or not last.freshness.is_current:
                 raise
             return last.seen
 
     def _drawn(self, glance: Glance[T]) -> Iterator[str]:
         width = self.options["width"]()
-        late = late_text(glance.sight)
+        late = late_text(glance.freshness)
         read = glance.seen is not None
-        age = f"Read {duration_text(glance.sight.age_seconds)} ago." if read else "Looking for the first time."
+        age = f"Read {duration_text(glance.freshness.age_seconds)} ago." if read else "Looking for the first time."
         shade = Colour.RED if late and self.options["colour"] else None
         yield from wrapped(f"{age} {late}".rstrip(), width, colour=shade)
         if glance.seen is None:
@@ -251,8 +250,8 @@ class Watcher(Generic[T]):
 
 def _late_line(glance: Glance[Any]) -> str:
     """Return what a log says of a newer look that does not come."""
-    late = late_text(glance.sight)
-    if glance.sight.waiting is None:
-        return f"{late} Trying again."
-    age = f"; the last look is {duration_text(glance.sight.age_seconds)} old" if glance.seen is not None else ""
+    late = late_text(glance.freshness)
+    if glance.freshness.waiting is None:
+        return glance.note
+    age = f"; the last look is {duration_text(glance.freshness.age_seconds)} old" if glance.seen is not None else ""
     return late + age

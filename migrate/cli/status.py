@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
 from migrate.plan.plan import refuse_standing
 from migrate.plan.status import Status, status_of
-from migrate.plan.watch import EVERY_SECONDS, Asking, BackgroundLook, Sight, Told, Wakeful, watch_until_ready
+from migrate.plan.watch import Watch, watch_until_ready
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import StatusSession, status_session
@@ -35,6 +35,7 @@ from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import duration_text, many
+from migrate.watch import Asking, BackgroundLook, Freshness, Glance, Wakeful
 
 if TYPE_CHECKING:
     from migrate.cli.followed import Followed
@@ -80,7 +81,7 @@ def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Pri
                 return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
 
             try:
-                status = watch_until_ready(begin, options["settle"], options["timeout"], clock, teller)
+                status = watch_until_ready(begin, options["settle"], options["timeout"], clock, teller, teller.watch)
             except ReaderGone:
                 return EXIT_REFUSED
     else:
@@ -129,7 +130,7 @@ class Lookout:
         request = replace(self.request, settle_seconds=settle_seconds, source_down=bool(down))
         clusters = edges.clusters(source_down=bool(down))
         request = with_names(request, clusters)
-        clock = Wakeful(self.clock, lambda: self._ask_all(clusters), EVERY_SECONDS) if self.watches else self.clock
+        clock = Wakeful(self.clock, lambda: self._ask_all(clusters)) if self.watches else self.clock
         survey = take_survey(request, clusters, clock, self.progress)
         edges.memories[Side.TARGET].note(records_rest_on(survey.target.states, survey.priors))
         positions = survey.mm2.positions
@@ -166,8 +167,9 @@ class Teller:
     show: Print
     progress: LineProgress
     followed: "Followed | None" = None
+    watch: Watch = field(default_factory=Watch)
     _screen: Screen | None = None
-    _last: Told | None = None  # in a watch
+    _is_watching: bool = False
 
     @contextmanager
     def screen(self) -> Iterator[None]:
@@ -179,52 +181,53 @@ class Teller:
             yield
         self._screen = None
 
-    def __call__(self, told: Told) -> None:
+    def __call__(self, glance: Glance[Status]) -> None:
         """Say what a watch sees: what is new, and on a screen every second how old it is."""
-        self._last = told
+        self._is_watching = True
         if self._screen:
-            self._screen.draw(self._drawn(told))
-        elif told.is_tick:
+            self._screen.draw(self._drawn(glance))
+        elif glance.is_tick:
             return
-        elif told.status is None or not self.as_json:
-            self.progress.say(self._line(told))
+        elif glance.seen is None or not self.as_json:
+            self.progress.say(self._line(glance))
         else:
-            watch = told.watch
-            document = status_document(told.status, self.forecast, watch.bars, watch.time_left(), told.sight)
-            self.show([json.dumps(document | self._of_follow() | {"note": told.note or None})])
+            left = self.watch.time_left()
+            document = status_document(glance.seen, self.forecast, self.watch.bars, left, glance.freshness)
+            self.show([json.dumps(document | self._of_follow() | {"note": glance.note or None})])
             if reader_has_gone():
                 raise ReaderGone
 
-    def _drawn(self, told: Told) -> list[str]:
-        if told.status is None:
-            return list(first_look_lines(told.sight, self.page()))
-        lines = self._lines(told.status, told.sight)
-        if told.note and told.sight.is_current:  # else the verdict itself says it; below, it would leave the screen
-            lines.insert(lines.index(""), told.note)
+    def _drawn(self, glance: Glance[Status]) -> list[str]:
+        if glance.seen is None:
+            return list(first_look_lines(glance.freshness, self.page()))
+        lines = self._lines(glance.seen, glance.freshness)
+        # Else the verdict itself says it; below, it would leave the screen.
+        if glance.note and glance.freshness.is_current:
+            lines.insert(lines.index(""), glance.note)
         return lines
 
-    @staticmethod
-    def _line(told: Told) -> str:
-        age = f"; the last status is {duration_text(told.sight.age_seconds)} old" if told.status else ""
-        if told.sight.waiting is not None:
-            return late_text(told.sight) + age
-        if told.note or told.status is None:
-            return told.note + (age if told.sight.problem else "")
-        return progress_line(told.status, told.watch.bars, left_text(told.watch.time_left(), told.status.lag))
+    def _line(self, glance: Glance[Status]) -> str:
+        age = f"; the last status is {duration_text(glance.freshness.age_seconds)} old" if glance.seen else ""
+        if glance.freshness.waiting is not None:
+            return late_text(glance.freshness) + age
+        if glance.note or glance.seen is None:
+            return glance.note + (age if glance.freshness.problem else "")
+        return progress_line(glance.seen, self.watch.bars, left_text(self.watch.time_left(), glance.seen.lag))
 
     def finally_(self, status: Status) -> None:
         """Say how it ended; a watch in JSON has said it."""
         if not self.as_json:
             self.show(self._lines(status))
-        elif self._last is None:
+        elif not self._is_watching:
             self.show([json.dumps(status_document(status, self.forecast) | self._of_follow(), indent=2)])
 
     def _of_follow(self) -> dict[str, Any]:
         return {"follow": self.followed.document()} if self.followed else {}
 
-    def _lines(self, status: Status, sight: Sight | None = None) -> list[str]:
-        watch = self._last.watch if self._last else None
-        left = left_text(watch.time_left(), status.lag) if watch else ""
+    def _lines(self, status: Status, freshness: Freshness | None = None) -> list[str]:
+        bars, left = None, ""
+        if self._is_watching:
+            bars, left = self.watch.bars, left_text(self.watch.time_left(), status.lag)
         text = self.forecast.text if self.forecast else ""
-        lines = list(status_lines(status, self.page(), text, watch.bars if watch else None, left, sight))
+        lines = list(status_lines(status, self.page(), text, bars, left, freshness))
         return [*lines, "", *self.followed.lines(self.page(), status.time_ms)] if self.followed else lines

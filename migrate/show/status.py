@@ -9,7 +9,7 @@ from migrate.model import Failure, GroupState
 from migrate.plan.attention import findings_of
 from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
-from migrate.plan.watch import CopyProgress, Sight
+from migrate.plan.watch import CopyProgress
 from migrate.show.lines import aligned, at_most, number, wrapped
 from migrate.show.plan_table import LABELS, Page, attention_lines
 from migrate.show.table import INDENT, UNSEEN, Column, Table
@@ -18,6 +18,7 @@ from migrate.survey.group_facts import TOO_MANY_RECORDS, cadence_text
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import rate_text
 from migrate.text import Colour, both_names, duration_text, many, name, paint, safe
+from migrate.watch import Freshness
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
 TOPICS_SHOWN = 40
@@ -37,15 +38,15 @@ def status_lines(
     forecast: str = "",
     progress: Mapping[str, CopyProgress] | None = None,
     left: str = "",
-    sight: Sight | None = None,
+    freshness: Freshness | None = None,
 ) -> Iterator[str]:
     """Yield the screen. `progress` are the bars of a watch by topic, `left` what it says of the time left.
 
-    `sight` says how fresh the status is; a verdict that is not the newest look's is given as one of the past, and a
+    `freshness` says how fresh the status is; a verdict that is not the newest look's is given as one of the past, and a
     glance's READY as none.
     """
-    stale = None if sight is None or sight.is_current else sight
-    settling = sight is not None and sight.settling
+    stale = None if freshness is None or freshness.is_current else freshness
+    settling = freshness is not None and freshness.settling
     verdict = _verdict(status, settling)
     if stale is not None:
         yield from _late(stale, page)
@@ -53,7 +54,7 @@ def status_lines(
     colour = Colour.GREEN if status.is_ready else Colour.RED if status.blocks or status.source_down else Colour.YELLOW
     yield from wrapped(verdict, page.width, colour=colour if page.colour and not (stale or settling) else None)
     yield ""
-    yield from aligned(_facts(status, forecast, left, sight), page.width, LABELS)
+    yield from aligned(_facts(status, forecast, left, freshness), page.width, LABELS)
     yield ""
     if status.topics:
         yield from _topics(status, page, progress or {})
@@ -62,23 +63,23 @@ def status_lines(
     yield from _missing(status, page, stale)
 
 
-def first_look_lines(sight: Sight, page: Page) -> Iterator[str]:
+def first_look_lines(freshness: Freshness, page: Page) -> Iterator[str]:
     """Yield the screen of a watch that has not seen anything yet."""
     yield paint("LOOKING for the first time: nothing is known yet", Colour.BOLD, page.colour)
-    yield from _late(sight, page)
+    yield from _late(freshness, page)
 
 
-def late_text(sight: Sight) -> str:
+def late_text(freshness: Freshness) -> str:
     """Return in one sentence what keeps a newer status from coming: who does not answer, to what, for how long."""
-    parts = [safe(sight.problem)] if sight.problem else []
-    if sight.waiting is not None:
-        waited = duration_text(sight.waiting.seconds)
-        parts.append(f"NO ANSWER for {waited}: {safe(sight.waiting.question)}")
+    parts = [safe(freshness.problem)] if freshness.problem else []
+    if freshness.waiting is not None:
+        waited = duration_text(freshness.waiting.seconds)
+        parts.append(f"NO ANSWER for {waited}: {safe(freshness.waiting.question)}")
     return " ".join(parts)
 
 
-def _late(sight: Sight, page: Page) -> Iterator[str]:
-    if text := late_text(sight):
+def _late(freshness: Freshness, page: Page) -> Iterator[str]:
+    if text := late_text(freshness):
         yield from wrapped(text, page.width, colour=Colour.RED if page.colour else None)
 
 
@@ -124,10 +125,10 @@ def _verdict(status: Status, settling: bool) -> str:
     return f"{down}NOT READY: {names}"
 
 
-def _facts(status: Status, forecast: str, left: str, sight: Sight | None) -> Iterator[tuple[str, str]]:
+def _facts(status: Status, forecast: str, left: str, freshness: Freshness | None) -> Iterator[tuple[str, str]]:
     read = datetime.fromtimestamp(status.time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    if sight is not None:
-        read += f", {duration_text(sight.age_seconds)} ago"
+    if freshness is not None:
+        read += f", {duration_text(freshness.age_seconds)} ago"
     a, b = name(status.source_alias), name(status.target_alias)
     yield "Flow", f"{a} -> {b}, read {read}"
     if status.source_down:
@@ -312,7 +313,7 @@ def _living(group: GroupStatus, status: Status) -> Iterator[str]:
             yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}{pace}"
 
 
-def _missing(status: Status, page: Page, stale: Sight | None) -> Iterator[str]:
+def _missing(status: Status, page: Page, stale: Freshness | None) -> Iterator[str]:
     heading = "NOTHING IS MISSING" if status.commits else "NOTHING WAS LOOKED AT"
     heading = "WHAT IS MISSING" if status.blocks else heading
     if stale is not None:

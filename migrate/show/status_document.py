@@ -8,11 +8,12 @@ from migrate.model import Failure, GroupState, LogRange
 from migrate.plan.forecast import Forecast
 from migrate.plan.pace import TimeLeft
 from migrate.plan.status import GroupStatus, PartitionStatus, Status, TopicStatus
-from migrate.plan.watch import CopyProgress, Sight
+from migrate.plan.watch import CopyProgress
 from migrate.show.streamed_json import fields_of
 from migrate.survey.drain import Lag
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import Growth
+from migrate.watch import Freshness
 
 
 def status_document(
@@ -20,22 +21,22 @@ def status_document(
     forecast: Forecast | None = None,
     progress: Mapping[str, CopyProgress] | None = None,
     left: TimeLeft | None = None,
-    sight: Sight | None = None,
+    freshness: Freshness | None = None,
 ) -> dict[str, Any]:
     """Return the document; what is not known is null. Offsets and records are counts, times ms or seconds by name.
 
-    `sight` says how fresh the status is. Where it is not that of the newest look, or that of a
+    `freshness` says how fresh the status is. Where it is not that of the newest look, or that of a
     glance which the look over the settle time has not confirmed yet (`settling`), nothing is `ready`.
     """
-    sight = sight or Sight()
+    freshness = freshness or Freshness()
     bars = progress or {}
     return {
         "time_ms": status.time_ms,
-        "ready": status.is_ready and sight.is_current and not sight.settling,
-        "age_seconds": round(sight.age_seconds, 1),
-        "waiting": None if sight.waiting is None else asdict(sight.waiting),
-        "problem": sight.problem or None,
-        "settling": sight.settling,
+        "ready": status.is_ready and freshness.is_current and not freshness.settling,
+        "age_seconds": round(freshness.age_seconds, 1),
+        "waiting": None if freshness.waiting is None else asdict(freshness.waiting),
+        "problem": freshness.problem or None,
+        "settling": freshness.settling,
         "source": status.source_alias,
         "target": status.target_alias,
         "source_down": status.source_down or None,

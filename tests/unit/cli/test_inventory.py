@@ -15,8 +15,7 @@ from migrate.cli import inventory
 from migrate.cli.console import Ended, print_lines
 from migrate.cli.inventory_wiring import InventorySession
 from migrate.errors import UsageError
-from migrate.inventory.watch import Glance
-from migrate.plan.watch import Sight, Waiting
+from migrate.watch import Freshness, Glance, Waiting
 from tests.fakes import NoProgress
 from tests.unit.inventoryscene import DENIED, FakeGroups, commits, group
 
@@ -127,25 +126,25 @@ def test_a_watch_without_a_terminal_prints_every_look_and_none_twice(cluster, fo
         assert text.count("Groups on A") == 1
 
 
-LATE = Sight(9.0, Waiting("listing groups on A", 7.0))
-GONE = Sight(2.0, None, "A cannot be reached.")
+LATE = Freshness(9.0, Waiting("listing groups on A", 7.0))
+GONE = Freshness(2.0, None, "A cannot be reached.")
 
 
 def test_a_watcher_says_once_why_no_newer_look_comes():
     said, shown = [], []
     teller = inventory.Watcher(iter, shown.append, SimpleNamespace(say=said.append), LOOK)
-    teller(Glance(["a look"], Sight(), False))
-    teller(Glance(["a look"], GONE, False))
-    teller(Glance(["a look"], replace(GONE, age_seconds=3.0), True))
+    teller(Glance(["a look"], Freshness(), is_tick=False))
+    teller(Glance(["a look"], GONE, f"{GONE.problem} Trying again.", is_tick=False))
+    teller(Glance(["a look"], replace(GONE, age_seconds=3.0), is_tick=True))
     assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again."]
 
 
 def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():
     said = []
     teller = inventory.Watcher(iter, lambda lines: None, SimpleNamespace(say=said.append), LOOK)
-    teller(Glance(["a look"], LATE, False))
-    teller(Glance(None, LATE, False))
-    teller(Glance(["a look"], LATE, True))
+    teller(Glance(["a look"], LATE, is_tick=False))
+    teller(Glance(None, LATE, is_tick=False))
+    teller(Glance(["a look"], LATE, is_tick=True))
     silent = "NO ANSWER for 7 s: listing groups on A"
     assert said == [f"{silent}; the last look is 9 s old", silent]
 
@@ -153,10 +152,10 @@ def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():
 @pytest.mark.parametrize(
     ("glance", "left"),
     [
-        (Glance("a look", Sight(), True), "a look"),
-        (Glance("a look", GONE, False), None),
-        (Glance("a look", LATE, True), None),
-        (Glance(None, Sight(), True), None),
+        (Glance("a look", Freshness(), is_tick=True), "a look"),
+        (Glance("a look", GONE, is_tick=False), None),
+        (Glance("a look", LATE, is_tick=True), None),
+        (Glance(None, Freshness(), is_tick=True), None),
     ],
     ids=["of a look", "of one that failed", "of one that is late", "of none"],
 )
@@ -179,7 +178,7 @@ def test_a_kill_is_no_way_to_leave_a_watch():
     teller = inventory.Watcher(iter, lambda lines: None, SimpleNamespace(say=lambda text: None), LOOK)
 
     def watch():
-        teller(Glance("a look", Sight(), True))
+        teller(Glance("a look", Freshness(), is_tick=True))
         raise Ended(signal.SIGTERM)
 
     with pytest.raises(Ended):
@@ -210,12 +209,12 @@ def test_a_screen_lays_out_a_look_once_for_each_width_and_its_age_every_second(m
 
     teller = inventory.Watcher(lines, None, None, LOOK | {"on_terminal": True, "width": lambda: width[0]})
     with teller.screen():
-        teller(Glance(None, Sight(), True))
+        teller(Glance(None, Freshness(), is_tick=True))
         for seconds in (0.0, 1.0, 2.0):
-            teller(Glance("one", Sight(seconds), seconds > 0))
+            teller(Glance("one", Freshness(seconds), is_tick=seconds > 0))
         width[0] = 60
-        teller(Glance("one", Sight(3.0), True))
-        teller(Glance("two", Sight(0.0), False))
+        teller(Glance("one", Freshness(3.0), is_tick=True))
+        teller(Glance("two", Freshness(0.0), is_tick=False))
     assert laid_out == [("one", 80), ("one", 60), ("two", 60)]
     ages = [f"Read {seconds} s ago." for seconds in (0, 1, 2, 3, 0)]
     assert [page[0] for page in drawn] == ["Looking for the first time.", *ages]

@@ -3,9 +3,9 @@
 import pytest
 
 from migrate.plan.pace import Pace, TimeLeft
-from migrate.plan.watch import Sight, Waiting
 from migrate.show.status import late_text, left_text
 from migrate.survey.drain import Lag
+from migrate.watch import Freshness, Waiting
 
 
 @pytest.mark.parametrize(("lag", "left", "said"), [
@@ -19,6 +19,6 @@ def test_why_nobody_can_tell_how_long_is_said(lag, left, said):
 
 
 def test_who_does_not_answer_is_said_escaped_and_since_when():
-    sight = Sight(problem="it\x1b failed", waiting=Waiting("log ends of A", 75.0))
-    assert late_text(sight) == r"it\x1b failed NO ANSWER for 75 s: log ends of A"
-    assert late_text(Sight()) == ""
+    freshness = Freshness(problem="it\x1b failed", waiting=Waiting("log ends of A", 75.0))
+    assert late_text(freshness) == r"it\x1b failed NO ANSWER for 75 s: log ends of A"
+    assert late_text(Freshness()) == ""

@@ -3,8 +3,8 @@
 import pytest
 
 from migrate.plan.status import Status
-from migrate.plan.watch import Sight, Waiting
 from migrate.show.status_document import status_document
+from migrate.watch import Freshness, Waiting
 
 READY = Status(
     time_ms=0, source_alias="A", target_alias="B", source_down="", topics=(), groups=(), mm2_topics=(),
@@ -19,6 +19,8 @@ def test_what_is_not_known_is_null():
     assert [document[key] for key in unknown] == [None] * len(unknown)
 
 
-@pytest.mark.parametrize("sight", [Sight(settling=True), Sight(problem="x"), Sight(waiting=Waiting("log ends", 9.0))])
-def test_nothing_is_ready_that_the_newest_whole_look_did_not_see(sight):
-    assert READY.is_ready and status_document(READY, sight=sight)["ready"] is False
+@pytest.mark.parametrize(
+    "freshness", [Freshness(settling=True), Freshness(problem="x"), Freshness(waiting=Waiting("log ends", 9.0))]
+)
+def test_nothing_is_ready_that_the_newest_whole_look_did_not_see(freshness):
+    assert READY.is_ready and status_document(READY, freshness=freshness)["ready"] is False

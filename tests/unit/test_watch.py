@@ -1,11 +1,10 @@
-"""The watch of the `groups` commands: it ends in time, goes on where a look fails, and never passes old for new."""
+"""The loop of a watch: it ends in time, goes on where a look fails, and never passes old for new."""
 
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.inventory.watch import watch_groups
-from migrate.plan.watch import EVERY_SECONDS, LATE_AFTER, TICK_SECONDS, Waiting
 from migrate.progress import LONGEST_SECONDS
+from migrate.watch import EVERY_SECONDS, LATE_AFTER, TICK_SECONDS, Waiting, watch_until_over
 from tests.fakes import FakeClock
 
 GONE = ClusterError("A cannot be reached.", "Start it.")
@@ -47,7 +46,7 @@ class Watched:
         return Look(self.clock, *next(self.looks))
 
     def until(self, timeout):
-        return watch_groups(self.begin, timeout, self.clock, self.told.append)
+        return watch_until_over(self.begin, timeout, self.clock, self.told.append)
 
     def lines(self):
         """Return what a log has lines for: all but the ticks."""
@@ -74,8 +73,8 @@ def test_the_cluster_is_left_alone_after_a_look_however_long_it_took():
 def test_a_look_that_fails_leaves_the_last_one_with_its_age_and_the_reason():
     watched = Watched(1, GONE, 3)
     assert watched.until(3 * EVERY_SECONDS) == 3
-    assert [(told.seen, told.sight.problem) for told in watched.told] == [(1, ""), (1, GONE.problem), (3, "")]
-    assert [told.sight.age_seconds for told in watched.told] == [0.0, EVERY_SECONDS, 0.0]
+    assert [(told.seen, told.freshness.problem) for told in watched.told] == [(1, ""), (1, GONE.problem), (3, "")]
+    assert [told.freshness.age_seconds for told in watched.told] == [0.0, EVERY_SECONDS, 0.0]
 
 
 @pytest.mark.parametrize("looks", [(GONE,), (1, GONE), (1, GONE, GONE)])
@@ -91,14 +90,14 @@ def test_a_slow_look_that_the_cluster_answers_ends_the_watch_though_the_time_is_
     watched = Watched(1, slow)
     assert watched.until(EVERY_SECONDS + TICK_SECONDS) == 2
     assert watched.clock.waited == EVERY_SECONDS + slow[1] * TICK_SECONDS
-    assert all(glance.sight.waiting is None for glance in watched.told)
+    assert all(glance.freshness.waiting is None for glance in watched.told)
 
 
 def test_a_question_without_an_answer_is_told_once_it_is_late_and_ends_the_watch_when_the_time_is_up():
     watched = Watched((1, 1000))
     with pytest.raises(ClusterError, match=r"The time is up.*for 10 s to: reading commits on A"):
         watched.until(10.0)
-    late = [glance.sight.waiting is not None for glance in watched.told]
+    late = [glance.freshness.waiting is not None for glance in watched.told]
     assert late == [number * TICK_SECONDS > LATE_AFTER for number in range(1, 10)] and watched.clock.waited == 10.0
 
 
@@ -107,6 +106,6 @@ def test_a_late_question_is_worth_a_line_at_once_and_then_ever_more_slowly(befor
     watched = Watched(*before, (1, 1000))
     with pytest.raises(ClusterError):
         watched.until(200.0)
-    waited = [glance.sight.waiting.seconds for glance in watched.lines() if glance.sight.waiting is not None]
+    waited = [glance.freshness.waiting.seconds for glance in watched.lines() if glance.freshness.waiting is not None]
     assert waited == [3.0, 7.0, 15.0, 31.0, *[31.0 + LONGEST_SECONDS * more for more in range(1, 6)]]
     assert len(watched.lines()) == len(before) + len(waited)
