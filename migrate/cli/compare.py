@@ -7,9 +7,14 @@ from migrate.cli.group_map import group_map_of
 from migrate.cli.options import filters_of, limits_of
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
-from migrate.inventory.compare import comparison_of, translated_commits
-from migrate.inventory.compared import GroupComparison, Stretch
-from migrate.inventory.count_records import count_plan, count_records
+from migrate.inventory.compare import (
+    GroupComparison,
+    Stretch,
+    comparison_of,
+    count_plan,
+    count_records,
+    translated_commits,
+)
 from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress

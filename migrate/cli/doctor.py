@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any
 
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
-from migrate.checks.rights import ResourceKind, is_infrastructure
-from migrate.checks.rights_check import (
+from migrate.checks.rights import (
     Examined,
     Health,
+    ResourceKind,
     Subjects,
     examine_rights,
+    is_infrastructure,
     names_to_ask,
     subjects_of,
     unread_commits,

@@ -19,10 +19,11 @@ from migrate.inventory.group_waves import (
     GroupsToMove,
     Waves,
     groups_to_move,
+    refuse_waves_in,
     waves_by_prefix,
     waves_by_topics,
+    write_waves,
 )
-from migrate.inventory.groups_files import refuse_waves_in, write_waves
 from migrate.inventory.listing import Inventory, inventory_of
 from migrate.inventory.read import ClusterGroups, read_groups
 from migrate.mm2.flow import Flow

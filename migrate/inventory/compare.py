@@ -12,22 +12,158 @@ wrote that: MM2's group sync, a tool, consumers.
   truth up. A commit below the first translation stays loss-free; one above it proves nothing any more.
 """
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import NamedTuple
 
 from migrate.checks import clusters, group_kinds, group_names, groups, mm2, topics
 from migrate.checks import rows as row_checks
-from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss, Stretch
-from migrate.inventory.only_on_target import committed_after, only_on_target
-from migrate.match.protocol import Why
-from migrate.model import CheckResult, Failure, Grade, GroupPartition, GroupState, Level, Row, Scope, lag
+from migrate.match.equality import Equality
+from migrate.match.log_reader import LogReader, Wanted
+from migrate.match.protocol import Limits, LogSlice, OffsetRange, Why
+from migrate.model import (
+    CheckResult,
+    Commit,
+    Failure,
+    Grade,
+    GroupPartition,
+    GroupState,
+    Level,
+    Row,
+    Scope,
+    TopicPartition,
+    lag,
+)
 from migrate.plan.build import checked
 from migrate.row_table import PlanRows
+from migrate.survey.groups import NO_ANSWER
 from migrate.survey.other_log import OtherLog, OtherTopic, proofs_on_source, proofs_on_target
 from migrate.survey.policies import Policies, Rewind
-from migrate.survey.survey import Survey
+from migrate.survey.survey import Survey, copy_of
 from migrate.text import many
+
+# Why a row may lose records although it is equal or behind: of what it is owed not all was compared.
+NOT_ALL_COMPARED = "not-all-compared"
+
+
+class CompareVerdict(StrEnum):
+    """How a target commit stands to the translation of the source's, the worst first."""
+
+    AHEAD = "ahead"
+    UNDECIDED = "undecided"
+    MISSING = "missing-on-target"
+    UNTRANSLATED = "untranslated"
+    ONLY_ON_TARGET = "only-on-target"
+    BEHIND = "behind"
+    EQUAL = "equal"
+
+
+class Loss(StrEnum):
+    """What a group that starts from its target commit loses: nothing, perhaps something, or records for all that both
+    clusters tell.
+
+    It is never more than likely: consumers that ran on the target, and have stopped or were never members, may have
+    read there what their commit has passed.
+    """
+
+    NONE = "none"
+    POSSIBLE = "possible"
+    LIKELY = "likely"
+
+
+class Stretch(NamedTuple):
+    """Offsets of one log of the target between a commit and a translation, `end` exclusive."""
+
+    partition: TopicPartition
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """One commit of a group on either side, or on both.
+
+    `difference` is the target commit less the translated offset: in records where `difference_is_records`, else in
+    offsets, of which some may hold no record (markers, aborted, compacted); None where there is nothing to subtract.
+    `rereads_at_most` is a proven bound on what the group reads twice from its target commit on; None where none is.
+    `source_moved_to` is what the source had committed at the second look, None where nothing moved, or nothing is left.
+    `reason` is a code, "" where the verdict says all; `sentence` is never empty. `target_group` is as in a plan's row.
+    """
+
+    group: str
+    source_topic: str
+    target_topic: str
+    partition: int
+    source_committed: int | None
+    target_committed: int | None
+    translated: int | None
+    difference: int | None
+    difference_is_records: bool
+    verdict: CompareVerdict
+    grade: Grade | None
+    loss: Loss
+    rereads_at_most: int | None
+    source_moved_to: int | None
+    reason: str
+    sentence: str
+    target_group: str = ""
+
+    @property
+    def group_on_target(self) -> str:
+        """What the group is called on the target."""
+        return self.target_group or self.group
+
+    def is_within(self, records: int) -> bool:
+        """True if the group is at its place, or behind it by at most so many records, as far as the look goes.
+
+        What it has read on the source meanwhile counts too. Losing is never within.
+        """
+        if self.loss is not Loss.NONE:
+            return False
+        if self.verdict is CompareVerdict.EQUAL:
+            return True
+        if self.verdict is not CompareVerdict.BEHIND or self.difference is None:
+            return False
+        moved = 0
+        if self.source_moved_to is not None and self.source_committed is not None:
+            moved = self.source_moved_to - self.source_committed
+        return moved - self.difference <= records
+
+
+@dataclass(frozen=True)
+class GroupComparison:
+    """All rows, sorted, and what the look rests on: `premises` are checks on it that did not pass.
+
+    `unstable` are groups with transactional offsets pending: of those, what was committed before is compared.
+    """
+
+    time_ms: int
+    source_alias: str
+    target_alias: str
+    rows: tuple[ComparedRow, ...]
+    premises: tuple[CheckResult, ...]
+    unstable: frozenset[str]
+
+    def counts(self) -> Mapping[CompareVerdict, int]:
+        """Count rows by verdict."""
+        return Counter(row.verdict for row in self.rows)
+
+    def beyond(self, within: int) -> tuple[ComparedRow, ...]:
+        """Return the rows that are not equal, and not behind by at most so many records."""
+        return tuple(row for row in self.rows if not row.is_within(within))
+
+    def is_good(self, within: int) -> bool:
+        """True if something was compared, no row is beyond, and nothing is known that may hide a row or move one."""
+        return bool(self.rows) and not (self.beyond(within) or self.blocks or self.unstable)
+
+    @property
+    def blocks(self) -> tuple[CheckResult, ...]:
+        """The premises that do not hold: rows may be missing, or be about other logs."""
+        return tuple(result for result in self.premises if result.counts_as is Level.BLOCK)
+
 
 # Checks that say whether all commits were seen, and on the right clusters.
 PREMISES = frozenset(
@@ -336,3 +472,147 @@ def _undecided(
     return _Finding(
         CompareVerdict.UNDECIDED, Loss.POSSIBLE, sentence, reason, difference, rereads_at_most=rereads_at_most
     )
+
+
+def committed_after(survey: Survey, group: str, source: TopicPartition) -> int | None | Failure:
+    """Return what the second look at the source found committed; None for nothing."""
+    after = survey.commits_after.get(group, NO_ANSWER)
+    if isinstance(after, Failure):
+        return after
+    commit = after.get(source)
+    return None if commit is None else commit.offset
+
+
+def only_on_target(survey: Survey) -> Iterator[ComparedRow]:
+    """Yield the commits on copies, inside the filters, that have no commit on the source."""
+    flow = survey.flow
+    originals: dict[str, str | None] = {}
+    for group, commits in survey.priors.items():
+        for place, commit in commits.items():
+            if place.topic not in originals:
+                originals[place.topic] = _original(survey, place.topic)
+            topic = originals[place.topic]
+            if topic is None or survey.request.filters.verdict(group, topic) is not None:
+                continue
+            source = TopicPartition(topic, place.partition)
+            if GroupPartition(group, *source) in survey.keys or copy_of(flow, source) != place:
+                continue
+            yield _on_target_only(survey, group, source, place, commit)
+
+
+def _original(survey: Survey, target_topic: str) -> str | None:
+    """Return the source topic that a topic of the target is a copy of; None where it is none, or may be its own."""
+    flow = survey.flow
+    topic = flow.policy.source_topic(target_topic)
+    if topic is None or flow.why_not_replicated(topic):
+        return None
+    # Where copies are named as their originals are, a topic that the source lacks is the target's own.
+    return None if topic == target_topic and topic not in survey.source.topics else topic
+
+
+def _on_target_only(
+    survey: Survey, group: str, source: TopicPartition, target: TopicPartition, commit: Commit
+) -> ComparedRow:
+    after = committed_after(survey, group, source)
+    verdict, reason = CompareVerdict.UNDECIDED, "not-visible"
+    if isinstance(after, Failure):
+        sentence = f"What the source has committed could not be read: {after}."
+    elif after is not None:
+        reason = "source-moved"
+        sentence = (
+            f"The source has {after} at a second look: the group committed it during the look, or was missing from the "
+            "list of groups before."
+        )
+    elif source.topic not in survey.source.topics:
+        reason = "source-topic-missing"
+        sentence = (
+            f"The source shows no topic {source.topic}: it was deleted, or this principal may not DESCRIBE it, and "
+            "then commits on it are left out in silence."
+        )
+    else:
+        verdict, reason = CompareVerdict.ONLY_ON_TARGET, ""
+        sentence = "The source has no such commit: the group never made it, or it has expired or was deleted there."
+    return ComparedRow(
+        group, source.topic, target.topic, source.partition, None, commit.offset, None, None, False, verdict, None,
+        Loss.POSSIBLE, None, after if isinstance(after, int) else None, reason, sentence,
+        survey.target_names.renamed.get(group, ""),
+    )  # fmt: skip
+
+
+# Offsets that are read in all: this process holds some 30 bytes of each.
+MOST_OFFSETS = 2_000_000
+# Bytes of a record, where none was read that would tell.
+UNKNOWN_SIZE = 1000.0
+
+
+@dataclass(frozen=True)
+class CountPlan:
+    """What is to be read to count stretches: disjoint ranges by partition, and about how many bytes they are."""
+
+    ranges: Mapping[TopicPartition, tuple[OffsetRange, ...]]
+    bytes: int
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets are read."""
+        return sum(piece.end - piece.start for pieces in self.ranges.values() for piece in pieces)
+
+
+def count_plan(stretches: Collection[Stretch], limits: Limits, bytes_read: int, records_read: int) -> CountPlan:
+    """Return what to read: partitions with little to read come first, and what the limits do not afford is left out.
+
+    What comparing has read of the target counts towards the limit, and says how large a record is.
+    """
+    budget, spent = MOST_OFFSETS, 0.0
+    bytes_per_record = bytes_read / records_read if records_read else UNKNOWN_SIZE
+    ranges: dict[TopicPartition, tuple[OffsetRange, ...]] = {}
+    joined = {p: _joined(pieces) for p, pieces in _by_partition(stretches).items()}
+    for partition, pieces in sorted(joined.items(), key=lambda item: (_width(item[1]), item[0])):
+        width = _width(pieces)
+        cost = width * bytes_per_record
+        affordable = limits.fetch_bytes is None or bytes_read + spent + cost <= limits.fetch_bytes
+        if width <= min(budget, limits.match_records) and affordable:
+            ranges[partition], budget, spent = pieces, budget - width, spent + cost
+    return CountPlan(ranges, round(spent))
+
+
+def count_records(reader: LogReader, plan: CountPlan, stretches: Collection[Stretch]) -> dict[Stretch, int]:
+    """Return how many records each stretch holds that was read in full; raises `ClusterError` as the reader does.
+
+    Offsets may be markers, or hold nothing any more. Without a count a difference counts offsets, which is never too
+    few. A stretch that cannot be read, or whose beginning retention has removed, is not in the answer.
+    """
+    wanted = {partition: Wanted(ranges, Equality.KEY_AND_VALUE) for partition, ranges in plan.ranges.items()}
+    read = {p: slices for p, slices in reader.read(wanted).items() if isinstance(slices, tuple)} if wanted else {}
+    counts = {}
+    for stretch in set(stretches):
+        for piece in read.get(stretch.partition, ()):
+            if _holds(piece, stretch):
+                counts[stretch] = bisect_left(piece.offsets, stretch.end) - bisect_left(piece.offsets, stretch.start)
+    return counts
+
+
+def _holds(piece: LogSlice, stretch: Stretch) -> bool:
+    # What retention has removed meanwhile was there when the commit was looked at, and would be counted as nothing.
+    return max(piece.start, piece.readable_from) <= stretch.start and stretch.end <= piece.end
+
+
+def _by_partition(stretches: Collection[Stretch]) -> dict[TopicPartition, list[OffsetRange]]:
+    by_partition: dict[TopicPartition, list[OffsetRange]] = {}
+    for partition, start, end in sorted(set(stretches)):
+        by_partition.setdefault(partition, []).append(OffsetRange(start, end))
+    return by_partition
+
+
+def _joined(pieces: Collection[OffsetRange]) -> tuple[OffsetRange, ...]:
+    joined: list[OffsetRange] = []
+    for piece in pieces:
+        if joined and piece.start <= joined[-1].end:
+            joined[-1] = OffsetRange(joined[-1].start, max(joined[-1].end, piece.end))
+        else:
+            joined.append(piece)
+    return tuple(joined)
+
+
+def _width(pieces: Collection[OffsetRange]) -> int:
+    return sum(piece.end - piece.start for piece in pieces)

@@ -5,14 +5,15 @@ from itertools import chain
 from migrate import __version__
 from migrate.checks import checklist
 from migrate.commit_table import GroupCommits
-from migrate.model import CheckResult, Scope
-from migrate.plan.decide import decide, decide_positions
-from migrate.plan.header import flow_names, pinned_ranges, planned_activity, planned_states, reading_cost
+from migrate.match.protocol import Comparison
+from migrate.mm2.flow import Flow
+from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side
 from migrate.plan.held import counts_of_copies, origins, position_row, with_open_batches
-from migrate.plan.plan import CUTOVER, FORMAT_VERSION, Header, Plan
-from migrate.plan.rows import with_blocks
+from migrate.plan.plan import CUTOVER, FORMAT_VERSION, Header, PinnedRange, Plan, PlannedActivity, PlannedGroupState
+from migrate.plan.rows import decide, decide_positions, with_blocks
 from migrate.plan.totals import sums_of
 from migrate.row_table import PlanRows
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.survey import Survey
 
 
@@ -86,3 +87,88 @@ def _checked_positions(survey: Survey, of_groups: tuple[CheckResult, ...]) -> tu
     results = checklist.run_on_positions(survey, rows, of_groups)
     # After the checks: a state is not of the batch that was not finished.
     return with_open_batches(rows, ends, held), results
+
+
+def flow_names(flow: Flow) -> dict[str, str]:
+    """Return the names that were used: policy, MM2's topics, brokers, MM2's own filter."""
+    # In MM2's own words, whose source is the plan's target on a failback.
+    on_mm2_source = flow.syncs_side is (Side.TARGET if flow.failback else Side.SOURCE)
+    return {
+        "replication_policy": str(flow.policy.kind),
+        "separator": flow.policy.separator,
+        "offset_syncs_location": str(Side.SOURCE if on_mm2_source else Side.TARGET) if flow.by_mm2 else "",
+        "checkpoints_topic": flow.checkpoints_topic,
+        "offset_syncs_topic": flow.offset_syncs_topic,
+        "source_bootstrap": flow.source.bootstrap,
+        "target_bootstrap": flow.target.bootstrap,
+        "topics": ",".join(flow.topic_filter.include) if flow.topic_filter else "",
+        "topics_exclude": ",".join(flow.topic_filter.exclude) if flow.topic_filter else "",
+        **flow.runtime_words(),
+    }
+
+
+def reading_cost(compared: Comparison | None) -> dict[str, int]:
+    """Return what comparing was expected to read and did read."""
+    if compared is None:
+        return {}
+    answers = compared.answers.values()
+    return {
+        "partitions": compared.estimate.partitions,
+        "left_out": compared.estimate.left_out,
+        "source_bytes_estimated": compared.estimate.source_bytes,
+        "source_bytes_fetched": compared.source_bytes,
+        "source_records_estimated": compared.estimate.source_records,
+        "source_records_read": sum(a.source_read for a in answers),
+        "target_bytes_estimated": compared.estimate.target_bytes,
+        "target_bytes_fetched": compared.target_bytes,
+        "target_records_estimated": compared.estimate.target_records,
+        "target_records_read": sum(a.target_read for a in answers),
+    }
+
+
+def pinned_ranges(survey: Survey) -> tuple[PinnedRange, ...]:
+    """Return every log range that the plan was made from, sorted."""
+    ranges = [
+        PinnedRange(str(side), tp.topic, tp.partition, log.start, log.end)
+        for side, logs in ((Side.SOURCE, survey.logs.source), (Side.TARGET, survey.logs.target))
+        for tp, log in logs.items()
+        if isinstance(log, LogRange)
+    ]
+    ranges += [
+        PinnedRange(str(read.side), read.topic, 0, read.pinned.start, read.pinned.end)
+        for read in (survey.mm2.checkpoints_topic, survey.mm2.syncs_topic)
+        if read.pinned
+    ]
+    if survey.selected.witness is not None:
+        read = survey.selected.witness.pin.logs
+        ranges += [PinnedRange(str(Side.SOURCE), OFFSETS_TOPIC, p, log.start, log.end) for p, log in read.items()]
+    ranges += [
+        PinnedRange(str(Side.TARGET), place.topic, place.partition, log.start, log.end)
+        for place, log in survey.mm2.positions.pinned.items()
+    ]
+    return tuple(sorted(ranges, key=lambda r: (r.side, r.topic, r.partition)))
+
+
+def planned_states(survey: Survey) -> tuple[PlannedGroupState, ...]:
+    """Return the groups' states, those of the source first."""
+    return tuple(
+        PlannedGroupState(str(side), group, state.state, state.member_count, state.kind)
+        for side, states in ((Side.SOURCE, survey.source.states), (Side.TARGET, survey.target.states))
+        for group, state in sorted(states.items())
+        if isinstance(state, GroupState)
+    )
+
+
+def planned_activity(survey: Survey) -> tuple[PlannedActivity, ...]:
+    """Return when groups committed last on the source, and how often: those of the plan whose records could be read."""
+    records = survey.group_facts.source_records
+    told = {} if isinstance(records, Failure) else {g: r for g, r in records.items() if g in survey.groups}
+    return tuple(
+        PlannedActivity(group, last, _ms(record.seconds_between_commits), record.records_between_commits)
+        for group, record in sorted(told.items())
+        if (last := record.last_commit_ms) is not None
+    )
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)

@@ -16,7 +16,7 @@ from migrate.mm2.flow import Flow, RuntimeWord
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.settings import java_pattern
 from migrate.model import Grade
-from migrate.plan.header import flow_names
+from migrate.plan.build import flow_names
 from migrate.plan.mandate import Mandate, MappedGroup
 from migrate.plan.plan import FORMAT_VERSION, STANDING, Header, Plan
 from migrate.row_table import PlanRows

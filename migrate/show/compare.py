@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from migrate.checks.topics import missing_on_target
 from migrate.clock import iso
-from migrate.inventory.compared import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss
+from migrate.inventory.compare import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss
 from migrate.show.lines import aligned, at_most, names, wrapped
 from migrate.show.streamed_json import document_lines, fields_of
 from migrate.show.table import INDENT, Column, Table, field

@@ -1,5 +1,6 @@
 """Why a plan's row is what it is, in a few sentences with numbers, and MM2's own commands: by the plan alone. Pure."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from migrate.errors import UsageError
@@ -32,7 +33,6 @@ from migrate.plan.totals import is_of_later_commit, is_proven_best
 from migrate.plan.translate import why_text
 from migrate.show.group_table import activity_told
 from migrate.show.lines import aligned, headed, wrapped
-from migrate.show.own_stores import kept_elsewhere
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
 from migrate.text import Colour, both_names, capital, many, name, paint, safe, some
 
@@ -355,3 +355,26 @@ def site_of(header: Header) -> Mm2Site:
     if header.failback:
         aliases, bootstrap = aliases[::-1], header.flow.get("source_bootstrap", "")
     return Mm2Site(*aliases, bootstrap or "HOST:PORT", header.flow)
+
+
+# Names that Apache Iceberg's Kafka Connect sink gives to its control group and topic unless it is told others.
+_ICEBERG_GROUP, _ICEBERG_TOPIC = re.compile(r"cg-control-.*", re.DOTALL), re.compile(r".*control-iceberg.*", re.DOTALL)
+_SNOWFLAKE = re.compile(r"connect-.*snowflake.*", re.DOTALL | re.IGNORECASE)
+
+
+def kept_elsewhere(group: str, rows: Iterable[Row]) -> Iterator[str]:
+    """Yield what a group's connector keeps outside Kafka, by the names that it usually has, and what to do."""
+    topics = {row.source_topic for row in rows}
+    if _ICEBERG_GROUP.fullmatch(group) or any(map(_ICEBERG_TOPIC.fullmatch, topics)):
+        yield (
+            f"{name(group)} looks like Apache Iceberg's sink. Its tables keep offsets of its control topic in their "
+            "snapshots (kafka.connect.offsets.*), and no plan translates these: a control topic on the target begins "
+            "at 0, and all below the number in the snapshot is dropped in silence (apache/iceberg#16360). Give the "
+            "sink on the target a new control topic and a new control group; apply moves the group that reads the data."
+        )
+    if _SNOWFLAKE.fullmatch(group):
+        yield (
+            f"{name(group)} looks like Snowflake's sink. Snowflake keeps an offset token for each channel, named after "
+            "topic and partition, and no plan translates these. Where topics have other names on the target, channels "
+            "are new, and the group's commit counts; where names stay, the token wins: use another connector name."
+        )

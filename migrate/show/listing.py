@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from migrate.clock import iso, minute
-from migrate.inventory.activity import DAY_MS
-from migrate.inventory.listing import GroupNotice, GroupSummary, Inventory
+from migrate.inventory.listing import DAY_MS, GroupNotice, GroupSummary, Inventory
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
 from migrate.show.lines import aligned, at_most, tally, wrapped

@@ -16,11 +16,10 @@ from migrate.model import Decision, Grade, Row, lag
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
-from migrate.show.csv_cells import Value, csv_line
 from migrate.show.lines import wrapped
 from migrate.show.plan_table import verdict
 from migrate.show.streamed_json import document_lines
-from migrate.show.table import Column, Table
+from migrate.show.table import Column, Table, Value, csv_line
 from migrate.text import many, name, safe, shell_word
 
 # Fields whose column has their own name.

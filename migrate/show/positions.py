@@ -15,7 +15,7 @@ from migrate.model import HOLDER_BLOCKED, CheckResult, Decision, HolderKind, Mea
 from migrate.plan.held import partitions_without_place
 from migrate.plan.plan import Plan, PositionOrigin
 from migrate.row_table import GroupRows
-from migrate.show.csv_cells import csv_line
+from migrate.show.table import csv_line
 from migrate.survey.spark_offsets import kafka_line, lines_of
 from migrate.text import many, name, safe, some
 

@@ -7,9 +7,8 @@ from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.flow import NOT_MM2
 from migrate.model import Failure, GroupState
 from migrate.plan.attention import findings_of
-from migrate.plan.pace import Pace, TimeLeft
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, Status, TopicStatus
-from migrate.plan.watch import CopyProgress
+from migrate.plan.watch import CopyProgress, Pace, TimeLeft
 from migrate.show.lines import aligned, at_most, number, wrapped
 from migrate.show.plan_table import LABELS, Page, attention_lines
 from migrate.show.table import INDENT, UNSEEN, Column, Table

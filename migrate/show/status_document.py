@@ -6,9 +6,8 @@ from typing import Any
 
 from migrate.model import Failure, GroupState, LogRange
 from migrate.plan.forecast import Forecast
-from migrate.plan.pace import TimeLeft
 from migrate.plan.status import GroupStatus, PartitionStatus, Status, TopicStatus
-from migrate.plan.watch import CopyProgress
+from migrate.plan.watch import CopyProgress, TimeLeft
 from migrate.show.streamed_json import fields_of
 from migrate.survey.drain import Lag
 from migrate.survey.offsets_topic import GroupRecord

@@ -3,16 +3,47 @@
 What a cluster did not let us see is a `Failure`: "?" in text, "not-visible" in CSV, null in JSON, and never a number.
 """
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import StringIO
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from migrate.model import Failure
-from migrate.show.csv_cells import csv_cell, csv_line
 from migrate.show.lines import wrapped
-from migrate.text import Colour, cells, paint, safe
+from migrate.text import FORMULA_STARTS, Colour, cells, paint, safe
+
+Value = str | int | float | None
+_LINE_END = "\r\n"
+NOT_VISIBLE = "not-visible"
+
+
+def harmless(text: str) -> str:
+    """Return text that no spreadsheet runs and no terminal obeys."""
+    shown = safe(text)
+    return f"'{shown}" if text.lstrip(" ").startswith(FORMULA_STARTS) else shown
+
+
+def csv_line(values: Iterable[Value]) -> str:
+    """Return one line without its end, quoted by the csv module; a quoted line feed inside a name stays."""
+    buffer = StringIO()
+    # Python 3.11 quotes a line end inside a name only if it is part of the lines' own.
+    csv.writer(buffer, lineterminator=_LINE_END).writerow(values)
+    return buffer.getvalue().removesuffix(_LINE_END)
+
+
+def csv_cell(value: Any) -> Value:
+    """Return the cell of a value: empty for nothing, a word for what is not visible, a list with blanks between."""
+    if isinstance(value, Failure):
+        return NOT_VISIBLE
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, (int, float)):
+        return value
+    return harmless(" ".join(map(str, value)) if isinstance(value, tuple) else str(value))
+
 
 INDENT = "  "
 UNSEEN = "?"

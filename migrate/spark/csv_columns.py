@@ -1,6 +1,6 @@
 """Rows as lines of CSV, by SQL: RFC 4180, and no text in them that a spreadsheet runs or a terminal obeys.
 
-Names, client ids and metadata are other people's text. As in all CSV of this tool (`migrate.show.csv_cells.harmless`)
+Names, client ids and metadata are other people's text. As in all CSV of this tool (`migrate.show.table.harmless`)
 what is not plainly visible is escaped, and an apostrophe stands before what a spreadsheet would take for a formula.
 """
 

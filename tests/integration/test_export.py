@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.show.csv_cells import csv_cell
+from migrate.show.table import csv_cell
 from tests.integration.cli import Ran
 from tests.integration.clusters import (
     CALL_SECONDS,

@@ -70,7 +70,7 @@ COMPARING = (
     Mutant(
         "pending-offsets-pass-as-equal",
         "An open transaction may move an offset a second later.",
-        "migrate/inventory/compared.py",
+        "migrate/inventory/compare.py",
         " or self.blocks or self.unstable)",
         " or self.blocks)",
         ("tests/unit/inventory/test_compared.py",),
@@ -166,7 +166,7 @@ COMPARING = (
     Mutant(
         "within-lets-losses-pass",
         "Losing records is within no tolerance.",
-        "migrate/inventory/compared.py",
+        "migrate/inventory/compare.py",
         "if self.verdict is not CompareVerdict.BEHIND or self.difference is None:",
         "if self.difference is None:",
         ("tests/unit/inventory/test_compared.py",),
@@ -174,7 +174,7 @@ COMPARING = (
     Mutant(
         "moved-and-within",
         "What a group has read on the source during the look is read twice on the target, too.",
-        "migrate/inventory/compared.py",
+        "migrate/inventory/compare.py",
         "            moved = self.source_moved_to - self.source_committed\n",
         "            moved = 0\n",
         ("tests/unit/inventory/test_compared.py",),
@@ -182,7 +182,7 @@ COMPARING = (
     Mutant(
         "nothing-compared-and-good",
         "A comparison of nothing, or of a part, is no success.",
-        "migrate/inventory/compared.py",
+        "migrate/inventory/compare.py",
         "        return bool(self.rows) and not (self.beyond(within) or self.blocks or self.unstable)\n",
         "        return not (self.beyond(within) or self.unstable)\n",
         ("tests/unit/inventory/test_compared.py",),
@@ -190,7 +190,7 @@ COMPARING = (
     Mutant(
         "hidden-on-the-source-taken-for-none",
         "A commit on a topic that the source does not show is not proven to be on the target alone.",
-        "migrate/inventory/only_on_target.py",
+        "migrate/inventory/compare.py",
         "    elif source.topic not in survey.source.topics:\n",
         "    elif source.topic is None:\n",
         ("tests/unit/inventory/test_only_on_target.py",),
@@ -198,7 +198,7 @@ COMPARING = (
     Mutant(
         "committed-meanwhile-and-only-on-target",
         "A group that commits on the source during the look has a commit there.",
-        "migrate/inventory/only_on_target.py",
+        "migrate/inventory/compare.py",
         "    elif after is not None:\n",
         "    elif after is False:\n",
         ("tests/unit/inventory/test_only_on_target.py",),
@@ -206,7 +206,7 @@ COMPARING = (
     Mutant(
         "removed-records-counted-as-none",
         "Records that retention removes while they are counted are not none.",
-        "migrate/inventory/count_records.py",
+        "migrate/inventory/compare.py",
         "    return max(piece.start, piece.readable_from) <= stretch.start and stretch.end <= piece.end\n",
         "    return piece.start <= stretch.start and stretch.end <= piece.end\n",
         ("tests/unit/inventory/test_count_records.py",),

@@ -156,7 +156,7 @@ EXPORTING = (
     Mutant(
         "topic-commits-with-a-hidden-topic-well",
         "An offsets topic that a cluster does not show is a right that is missing.",
-        "migrate/checks/rights_check.py",
+        "migrate/checks/rights.py",
         "        if not isinstance(answer, Failure) or resource is Resources.OFFSETS:\n",
         "        if not isinstance(answer, Failure):\n",
         ("tests/unit/checks/test_rights_check.py",),

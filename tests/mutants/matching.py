@@ -530,7 +530,7 @@ MATCHING = (
     Mutant(
         "commit-at-zero-has-no-row",
         "Every commit becomes exactly one row.",
-        "migrate/plan/decide.py",
+        "migrate/plan/rows.py",
         "for facts in _facts(case, shared_by, checkpoints)), known)",
         "for facts in _facts(case, shared_by, checkpoints) if facts.commit is None or facts.commit.offset), known)",
         ("tests/unit/plan/test_build.py::test_a_commit_at_offset_0_is_a_commit",),

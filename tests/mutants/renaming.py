@@ -22,7 +22,7 @@ RENAMING = (
     Mutant(
         "checkpoints-of-whoever-has-the-name",
         "A checkpoint under the target's name is another group's where the source has a group of that name.",
-        "migrate/plan/decide.py",
+        "migrate/plan/rows.py",
         "if self.target_group and not self.shares_name else",
         "if self.target_group else",
         ("tests/unit/plan/test_group_map.py",),

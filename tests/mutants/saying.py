@@ -78,7 +78,7 @@ SAYING = (
     Mutant(
         "idle-though-alive",
         "A group that has members is in use, however long ago it committed.",
-        "migrate/inventory/activity.py",
+        "migrate/inventory/listing.py",
         "    if not description.is_stopped:\n",
         "    if description is None:\n",
         ("tests/unit/inventory/test_listing.py",),
@@ -86,7 +86,7 @@ SAYING = (
     Mutant(
         "idle-though-just-left",
         "A group is in use until its last member leaves, however long ago it committed.",
-        "migrate/inventory/activity.py",
+        "migrate/inventory/listing.py",
         "for time in (self.last_commit_ms, self.empty_since_ms)",
         "for time in (self.last_commit_ms,)",
         ("tests/unit/inventory/test_activity.py",),
@@ -102,7 +102,7 @@ SAYING = (
     Mutant(
         "idle-groups-of-kip-848",
         "Only classic groups store when their last member left.",
-        "migrate/inventory/activity.py",
+        "migrate/inventory/listing.py",
         '    if kind != "classic":\n',
         "    if kind is None:\n",
         ("tests/unit/inventory/test_activity.py",),
@@ -110,7 +110,7 @@ SAYING = (
     Mutant(
         "commits-that-a-transaction-hides-taken-for-none",
         "A group whose records were not seen has not been left by everybody.",
-        "migrate/inventory/activity.py",
+        "migrate/inventory/listing.py",
         '        return Failure("NOT_TOLD", f"its records were not to be seen: {why}")\n',
         "        return GroupActivity(None, None, None, None, None)\n",
         ("tests/unit/inventory/test_activity.py",),
@@ -190,7 +190,7 @@ SAYING = (
     Mutant(
         "expiry-of-a-group-that-is-moving",
         "The clock of offsets runs only while their group is Empty.",
-        "migrate/inventory/activity.py",
+        "migrate/inventory/listing.py",
         '    if description.state != "Empty" or not commits:\n',
         "    if not commits:\n",
         ("tests/unit/inventory/test_activity.py",),
@@ -254,7 +254,7 @@ SAYING = (
     Mutant(
         "waves-over-those-of-an-earlier-day",
         "No wave that lies in the folder is overwritten, or taken for one of today's.",
-        "migrate/inventory/groups_files.py",
+        "migrate/inventory/group_waves.py",
         "    if there:\n",
         "    if False:\n",
         ("tests/unit/inventory/test_groups_files.py",),

@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from migrate.model import Failure, TopicPartition
-from migrate.show.csv_cells import harmless
+from migrate.show.table import harmless
 from migrate.spark.commit_history import FIELDS, commit_series
 from migrate.spark.consumer_offsets import offsets_session
 from migrate.survey.commit_history import OFFSET_DELETED, HistoryRequest, reason_of

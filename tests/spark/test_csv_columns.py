@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from migrate.show.csv_cells import harmless
+from migrate.show.table import harmless
 from migrate.spark.csv_columns import csv_rows
 from migrate.text import FORMULA_STARTS
 

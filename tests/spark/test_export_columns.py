@@ -7,7 +7,7 @@ import json
 import pytest
 
 from migrate.model import LogRange
-from migrate.show.csv_cells import csv_cell
+from migrate.show.table import csv_cell
 from migrate.spark import export_columns
 from migrate.spark.consumer_offsets import chosen_and_written
 from migrate.survey.offsets_export import ExportKinds, ExportRequest

@@ -1,7 +1,13 @@
 """Groups of two clusters in memory, compared: what the tests of `groups compare` and of its text share."""
 
-from migrate.inventory.compare import comparison_of, translated_commits
-from migrate.inventory.compared import ComparedRow, CompareVerdict, GroupComparison, Loss
+from migrate.inventory.compare import (
+    ComparedRow,
+    CompareVerdict,
+    GroupComparison,
+    Loss,
+    comparison_of,
+    translated_commits,
+)
 from migrate.match.protocol import Limits, LogSlice, Unreadable
 from migrate.mm2.config_file import client_flow
 from migrate.model import Grade

@@ -1,7 +1,15 @@
 """The doctor on rights: what is missing per command, and what it asks about."""
 
-from migrate.checks.rights import CLUSTER_NAME, Resources, resources_of
-from migrate.checks.rights_check import Health, examine_rights, names_to_ask, subjects_of, unread_commits
+from migrate.checks.rights import (
+    CLUSTER_NAME,
+    Health,
+    Resources,
+    examine_rights,
+    names_to_ask,
+    resources_of,
+    subjects_of,
+    unread_commits,
+)
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import READER_GROUP

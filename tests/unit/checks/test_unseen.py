@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.checks.rights_check import Health
+from migrate.checks.rights import Health
 from migrate.cli import doctor
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.checks.rights import Seen
-from migrate.checks.rights_check import Examined, Health
+from migrate.checks.rights import Examined, Health, Seen
 from migrate.cli import doctor
 from migrate.errors import ClusterError, MigrateError, UsageError
 from migrate.model import Failure, LogRange, Side, TopicPartition

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.inventory.activity import DAY_MS, activity_of, is_idle
+from migrate.inventory.listing import DAY_MS, activity_of, is_idle
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.expiry import OffsetClocks

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.inventory.compare import TranslatedCommits
-from migrate.inventory.compared import CompareVerdict, Loss, Stretch
+from migrate.inventory.compare import CompareVerdict, Loss, Stretch, TranslatedCommits
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.model import Commit, Failure, GroupState, LogRange, OffsetSync, TopicPartition

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.inventory.compared import CompareVerdict, GroupComparison, Loss
+from migrate.inventory.compare import CompareVerdict, GroupComparison, Loss
 from migrate.model import CheckResult, Level, Scope
 from tests.unit.comparedscene import row
 

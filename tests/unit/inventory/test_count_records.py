@@ -2,8 +2,7 @@
 
 import pytest
 
-from migrate.inventory.compared import Stretch
-from migrate.inventory.count_records import MOST_OFFSETS, count_plan, count_records
+from migrate.inventory.compare import MOST_OFFSETS, Stretch, count_plan, count_records
 from migrate.match.protocol import Limits, OffsetRange
 from migrate.model import TopicPartition
 from tests.unit.comparedscene import ThirdsLog

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError, Refused, UsageError
-from migrate.inventory.group_waves import WavePart
-from migrate.inventory.groups_files import refuse_waves_in, write_waves
+from migrate.inventory.group_waves import WavePart, refuse_waves_in, write_waves
 from migrate.survey.filters import read_groups_file
 
 WAVES = (
@@ -37,7 +36,7 @@ def test_whoever_interrupts_the_writing_finds_no_wave_that_lacks_groups(tmp_path
             raise KeyboardInterrupt
         yield "billing"
 
-    monkeypatch.setattr("migrate.inventory.groups_files.wave_lines", lines)
+    monkeypatch.setattr("migrate.inventory.group_waves.wave_lines", lines)
     with pytest.raises(KeyboardInterrupt):
         write_waves(WAVES, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from migrate.inventory.compared import CompareVerdict, Loss
+from migrate.inventory.compare import CompareVerdict, Loss
 from migrate.mm2.config_file import Overrides, client_flow
 from migrate.model import LogRange, TopicPartition
 from migrate.survey.filters import Filters

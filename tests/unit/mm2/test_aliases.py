@@ -11,7 +11,7 @@ from migrate.match.equality import Content
 from migrate.mm2.commands import resetting
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import LogRange, TopicPartition
-from migrate.plan.header import flow_names
+from migrate.plan.build import flow_names
 from migrate.session.clusters import mm2_worker_of
 from migrate.show.explain import site_of
 from tests.builders import make_header

@@ -9,7 +9,7 @@ from migrate.cli.options import resolve_flow
 from migrate.errors import ConfigError
 from migrate.mm2.commands import resetting, stopping
 from migrate.model import TopicPartition
-from migrate.plan.header import flow_names
+from migrate.plan.build import flow_names
 from migrate.show.explain import site_of
 from tests.builders import make_header
 from tests.facts import options

@@ -9,7 +9,7 @@ from migrate.errors import UsageError
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.other_names import MappedNames
 from migrate.model import Commit, LogRange, TopicPartition
-from migrate.plan.decide import decide, decide_positions
+from migrate.plan.rows import decide, decide_positions
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies, parse_untranslatable
 from tests.randomsurveys import KINDS, random_survey

@@ -1,7 +1,7 @@
 """What a header says of a survey: every log range that was pinned, the names that were used, the groups' states."""
 
 from migrate.model import Side
-from migrate.plan.header import flow_names, pinned_ranges, planned_states, reading_cost
+from migrate.plan.build import flow_names, pinned_ranges, planned_states, reading_cost
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeComparer, NoProgress

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.plan.pace import Pace, Reading, time_left
+from migrate.plan.watch import Pace, Reading, time_left
 
 RECORDED = Path(__file__).parents[1] / "drains"
 

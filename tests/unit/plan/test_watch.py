@@ -10,8 +10,7 @@ from migrate.errors import ClusterError
 from migrate.match.protocol import Tail
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import LogRange, TopicPartition
-from migrate.plan.pace import Pace
-from migrate.plan.watch import Watch, watch_until_ready
+from migrate.plan.watch import Pace, Watch, watch_until_ready
 from migrate.progress import LineProgress
 from migrate.show.plan_table import Page
 from migrate.show.status import first_look_lines, left_text, progress_line, status_lines

@@ -7,7 +7,7 @@ from itertools import starmap
 
 import pytest
 
-from migrate.inventory.compared import CompareVerdict, GroupComparison, Loss
+from migrate.inventory.compare import CompareVerdict, GroupComparison, Loss
 from migrate.model import CheckResult, Grade, Level, Scope
 from migrate.show.compare import (
     CompareView,

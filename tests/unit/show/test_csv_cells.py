@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 
 from migrate.model import Failure
-from migrate.show.csv_cells import csv_cell, csv_line, harmless
+from migrate.show.table import csv_cell, csv_line, harmless
 
 
 def test_a_line_has_no_end_and_reads_as_the_values_that_it_was_made_of():

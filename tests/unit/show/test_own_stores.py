@@ -2,8 +2,7 @@
 
 import pytest
 
-from migrate.show.explain import explanation
-from migrate.show.own_stores import kept_elsewhere
+from migrate.show.explain import explanation, kept_elsewhere
 from tests.builders import make_plan, make_position, make_row
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.plan.pace import Pace, TimeLeft
+from migrate.plan.watch import Pace, TimeLeft
 from migrate.show.status import late_text, left_text
 from migrate.survey.drain import Lag
 from migrate.watch import Freshness, Waiting
