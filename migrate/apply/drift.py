@@ -148,8 +148,10 @@ def group_now(plan: Plan, group: str, world: "World", trace: GroupTrace | None =
             continue
         if row.decision is not Decision.KEEP:
             pending.append(row)
-        is_theirs = state is State.CHANGED or not (is_as_before(row, commit) or is_as_planned(row, commit))
-        if is_theirs and not restores:
+        is_ours = state is State.PENDING or (
+            state is State.UNKNOWN and (is_as_before(row, commit) or is_as_planned(row, commit))
+        )
+        if not is_ours and not restores:
             moved.append(_moved(header, row, commit, trace))
     hidden = tuple(_hidden(rows, commits, world.target_topics, trace))
     return GroupNow(rows, trace, rows if len(pending) == len(rows) else pending, tuple(moved), hidden)

@@ -26,7 +26,8 @@ from migrate.apply.follow_decision import (
 )
 from migrate.apply.follow_delay import Delay, DelayWatch
 from migrate.apply.follow_journal import FollowMemory, FollowWriter, GroupMemory, carries_metadata, same
-from migrate.apply.follow_sights import of_another_log, others_on_target, renamed, sights_of, survey_of_the_others
+from migrate.apply.follow_sights import of_another_log, others_on_target, sights_of, survey_of_the_others
+from migrate.apply.follow_undo import renamed
 from migrate.apply.history import SET
 from migrate.apply.outcome import Answer, is_committed_as_planned
 from migrate.apply.read_back import read_commits

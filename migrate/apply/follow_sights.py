@@ -9,7 +9,6 @@ Pure, but for asking for the ids of topics again.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 from migrate.apply.follow_decision import (
@@ -30,6 +29,8 @@ from migrate.survey.commits import CommitsNotVisible
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.survey import PlanRequest, Survey
 from migrate.text import name
+
+AskIds = Callable[[Collection[str]], Mapping[str, str]]
 
 
 def survey_of_the_others(
@@ -81,19 +82,6 @@ def sharing_with_written(group_map: NameMap, groups: Collection[str], memory: Fo
         )
         for group, other in shared.items()
     }
-
-
-def renamed(group_map: NameMap, groups: Iterable[str]) -> dict[str, str]:
-    """Return what the target calls those of these groups that have another name there."""
-    names: dict[str, str] = {}
-    for group in groups:
-        with suppress(NoNameOfItsOwn):
-            if (target := group_map.mapped(group)) != group:
-                names[group] = target
-    return names
-
-
-AskIds = Callable[[Collection[str]], Mapping[str, str]]
 
 
 def sights_of(

@@ -3,12 +3,13 @@
 Only our own writes are taken back: a place where something else stands by now is drift, as after an apply.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from migrate.apply.follow_journal import FollowMemory, GroupMemory, OwnWrites
-from migrate.apply.follow_sights import renamed
 from migrate.apply.history import JournalState
 from migrate.apply.undo import undo_of, way_back
+from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commits, Decision, Row, TopicPartition
 from migrate.plan.plan import MOVED_SETTING, SET_BY_FOLLOW, SET_BY_SETTING, Plan
 from migrate.plan.standing import group_map_of_mandate
@@ -19,6 +20,16 @@ SourceTopicOf = Callable[[str], str | None]
 _NOTHING_KNOWN = Row(
     "", "", "", 0, None, "", None, None, None, None, None, "", Decision.SKIP, None, None, None, None, None, "", ""
 )
+
+
+def renamed(group_map: NameMap, groups: Iterable[str]) -> dict[str, str]:
+    """Return what the target calls those of these groups that have another name there."""
+    names: dict[str, str] = {}
+    for group in groups:
+        with suppress(NoNameOfItsOwn):
+            if (target := group_map.mapped(group)) != group:
+                names[group] = target
+    return names
 
 
 def groups_in_doubt(memory: FollowMemory) -> tuple[str, ...]:

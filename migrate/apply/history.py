@@ -94,6 +94,11 @@ class GroupTrace:
             return False
         return any(map(self.is_in_doubt, self.planned))
 
+    @property
+    def is_whole(self) -> bool:
+        """True if all of it is certain, and no reading speaks against it."""
+        return self.read_back is not False and all(map(self.is_certain, self.planned))
+
     def is_in_doubt(self, partition: TopicPartition) -> bool:
         """True if a write was begun, and nothing says for sure what became of it."""
         return self.is_written(partition) and not self.is_certain(partition)

@@ -147,9 +147,11 @@ def is_as_before(row: Row, commit: Commit | None) -> bool:
 
 
 class RowStatus(StrEnum):
-    """What happened to a row. `planned`: would be written, or was not written because others refused.
+    """The word for a row's state after a run (`status_of`), or for what became of it by its journal.
 
-    `moved-on`: an earlier run set and read it back, and it is elsewhere now; `verify` says whether consumers did that.
+    `planned`: would be written, or was not written because others refused. `moved-on`: an earlier run set and read it
+    back, and it is elsewhere now; `verify` says whether consumers did that. The last four are a report's alone:
+    `not-written` is what the journal tells nothing of, the others are rows that a rollback takes back.
     """
 
     SET = "set"
@@ -162,6 +164,35 @@ class RowStatus(StrEnum):
     PLANNED = "planned"
     KEPT = "kept"
     SKIPPED = "skipped"
+    NOT_WRITTEN = "not-written"
+    RESTORED = "restored"
+    NOT_RESTORED = "not-restored"
+    UNDO_UNKNOWN = "undo-unknown"
+
+
+_WORDS = {State.PENDING: RowStatus.PLANNED, State.MOVED_ON: RowStatus.MOVED_ON, State.CHANGED: RowStatus.FAILED}
+
+
+def status_of(row: Row, state: State, answer: str | None) -> RowStatus:
+    """Return the word for a row's state.
+
+    `answer` is the cluster's to the last write of the row, in the journal's words (`history.SET`, `REMOVED`, `FAILED`
+    for sure, `UNKNOWN`); None where it was not written. A write that is not read back as planned has failed, whatever
+    is there, unless nobody knows what became of it.
+    """
+    if state is State.NOT_HELD:
+        return RowStatus.SKIPPED if row.decision is Decision.SKIP else RowStatus.LEFT_OUT
+    if row.decision is _KEEP and state in (State.AS_PLANNED, State.MOVED_ON):
+        return RowStatus.KEPT
+    if state is State.AS_PLANNED:
+        if answer is None or answer == FAILED:
+            return RowStatus.ALREADY
+        return RowStatus.REMOVED if row.decision is _REMOVE else RowStatus.SET
+    if state is State.UNKNOWN:
+        return RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN
+    if answer is None:
+        return _WORDS[state]
+    return RowStatus.UNKNOWN if answer == UNKNOWN else RowStatus.FAILED
 
 
 class RowOutcome(NamedTuple):
@@ -179,22 +210,16 @@ class RowOutcome(NamedTuple):
     acknowledged: bool = False
 
 
-def untouched(row: Row, before: Commit | None, after: Commit | Failure | None, was_read: bool) -> RowOutcome:
-    """Return what became of a row that was done already, or kept: as found `before`, unless the read-back differs.
-
-    `was_read` is False where nothing was read back.
-    """
-    status = RowStatus.KEPT
-    if row.decision is not _KEEP:
-        status = RowStatus.ALREADY if is_as_planned(row, before) else RowStatus.MOVED_ON
-    found = offset_of(before)
+def untouched(row: Row, before: Commit | None, after: Commit | Failure | None) -> RowOutcome:
+    """Return what became of a row that was done already, or kept: as found `before`, unless the read-back differs."""
+    # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
+    is_there = row.decision is _KEEP or is_as_planned(row, before)
+    status = status_of(row, State.AS_PLANNED if is_there else State.MOVED_ON, None)
     if isinstance(after, Failure):
         detail = f"{status}, but it could not be read back: {after}"
         return RowOutcome(row.key, row.target_partition, RowStatus.UNKNOWN, detail)
-    # `before` is what was found just now: a consumer that has moved on since the plan was judged by then.
-    now = offset_of(after) if was_read else found
-    as_planned = is_as_before(row, after) if row.decision is _KEEP else is_as_planned(row, after)
-    if now == found or as_planned:
+    found, now = offset_of(before), offset_of(after)
+    if now == found or (is_as_before(row, after) if row.decision is _KEEP else is_as_planned(row, after)):
         return RowOutcome(row.key, row.target_partition, status, "", now)
     where = {RowStatus.KEPT: "to be kept", RowStatus.MOVED_ON: "moved on"}.get(status, "already")
     had, has = ("no offset" if offset is None else str(offset) for offset in (found, now))
@@ -202,29 +227,25 @@ def untouched(row: Row, before: Commit | None, after: Commit | Failure | None, w
     return RowOutcome(row.key, row.target_partition, RowStatus.FAILED, detail, now)
 
 
-def written(
-    row: Row, answer: Answer | None, is_in_doubt: bool, after: Commit | Failure | None, was_read: bool
-) -> RowOutcome:
+def written(row: Row, answer: Answer | None, is_in_doubt: bool, after: Commit | Failure | None) -> RowOutcome:
     """Return what became of a row that was written, from the cluster's answer and the read-back together.
 
     A failure for sure is unknown where an earlier run's try may have been written (`is_in_doubt`).
     """
-    if isinstance(answer, str) and was_read and not isinstance(after, Failure) and is_as_planned(row, after):
-        return RowOutcome(row.key, row.target_partition, what_became(row, SET, True), "", row.target_offset, True)
-    word, trouble = SET, ""
+    partition, word, trouble = row.target_partition, SET, ""
     if isinstance(answer, Failure) and not (answer.outcome_unknown or is_in_doubt):
         word, trouble = FAILED, str(answer)
     elif not isinstance(answer, str):
         word, trouble = UNKNOWN, f"no certain answer ({answer})" if answer else "no answer"
-    now, detail = None, trouble
-    if isinstance(after, Failure) or not was_read:
-        status = what_became(row, word, None)
+    trace = GroupTrace({partition: row.target_offset}, {partition: word}) if row.needs_acknowledgement else None
+    state = state_of(row, trace, after)
+    status, detail, now = status_of(row, state, word), trouble, None
+    if isinstance(after, Failure):
         if status is RowStatus.UNKNOWN:
-            detail = f"{trouble or 'written'}, but it could not be read back: {after or 'not asked'}"
+            detail = f"{trouble or 'written'}, but it could not be read back: {after}"
     else:
-        now, as_planned = offset_of(after), is_as_planned(row, after)
-        status = what_became(row, word, as_planned)
-        if as_planned and not (row.needs_acknowledgement and trouble):
+        now = offset_of(after)
+        if state is State.AS_PLANNED:
             detail = ""
         elif row.needs_acknowledgement and trouble:
             why = f"read back {offset_text(now)}, which does not prove it: an earlier write may still become visible"
@@ -234,24 +255,7 @@ def written(
             detail = f"written, but read back {where}: something else commits to this group"
         elif word == UNKNOWN:
             detail = f"{trouble}; read back {_where(row, now)}: run the same command again"
-    return RowOutcome(row.key, row.target_partition, status, detail, now, isinstance(answer, str))
-
-
-def what_became(row: Row, answer: str, is_as_planned: bool | None) -> RowStatus:
-    """Return what became of a row that was written: in this run, or as a journal records it.
-
-    `answer` is the cluster's, in the journal's words (`history.SET`, `REMOVED`, `FAILED` for sure, `UNKNOWN`).
-    `is_as_planned` says whether what was read back is what the row plans, None where it was not read back. Of a row
-    that needs an acknowledgement no reading is proof: an earlier write may still become visible.
-    """
-    is_acknowledged = answer in (SET, REMOVED)
-    unproven = RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN
-    if is_as_planned is None or (row.needs_acknowledgement and not is_acknowledged):
-        return unproven
-    if is_as_planned:
-        done = RowStatus.REMOVED if row.decision is Decision.REMOVE else RowStatus.SET
-        return RowStatus.ALREADY if answer == FAILED else done
-    return RowStatus.FAILED if is_acknowledged else unproven
+    return RowOutcome(row.key, partition, status, detail, now, isinstance(answer, str))
 
 
 def offset_text(offset: int | None) -> str:

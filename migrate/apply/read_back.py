@@ -32,6 +32,7 @@ from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import answer_of_each
 
 READ_CHUNK = 500
+_NOT_ASKED = Failure("NOT_READ", "it was not asked for")
 CommitAnswers = Mapping[str, Commits | Failure]
 _GOOD = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.KEPT, RowStatus.MOVED_ON)
 
@@ -181,13 +182,13 @@ def group_outcomes(
     rows, commits = assessment.plan.groups()[group.group], assessment.target_commits.get(group.group, {})
     pending = set(GroupRows.of(group.pending).target_partitions()) if group.pending else ()
     in_doubt = {partition for trace in traces for partition in trace.planned if trace.is_in_doubt(partition)}
-    partitions, is_read = rows.target_partitions(), after is not None
+    partitions = rows.target_partitions()
     befores = commits_at(commits, partitions)
-    afters = found_at(after or {}, partitions)
+    afters = found_at(_NOT_ASKED if after is None else after, partitions)
     outcomes: list[RowOutcome] = []
     for row, partition, before, later in zip(rows, partitions, befores, afters, strict=True):
         if answers is not None and partition in pending:
-            outcomes.append(written(row, answers.get(partition), partition in in_doubt, later, is_read))
+            outcomes.append(written(row, answers.get(partition), partition in in_doubt, later))
         elif row.decision is Decision.SKIP:
             outcomes.append(RowOutcome(row.key, partition, RowStatus.SKIPPED, "", offset_of(before)))
         elif group.fate in REFUSED:
@@ -197,7 +198,7 @@ def group_outcomes(
             detail = "" if proceed else "not written: other groups are refused"
             outcomes.append(RowOutcome(row.key, partition, RowStatus.PLANNED, detail, offset_of(before)))
         else:
-            outcomes.append(untouched(row, before, later, is_read))
+            outcomes.append(untouched(row, before, before if after is None else later))
     return tuple(outcomes)
 
 

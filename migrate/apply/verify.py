@@ -6,8 +6,8 @@ where the group has members now, or the user says that consumers have run; and a
 too, that the row was set and read back, which is never enough alone: somebody may have written since. The same holds
 for a row at its offset with other metadata: a consumer that has just started commits where it is.
 
-Rows that were not to be written are counted apart (`NotWritten`), and a plan that was rolled back is spent: it is never
-verified, wherever its offsets are.
+Rows that were not to be written are counted apart (`Verification.not_written`), and a plan that was rolled back is
+spent: it is never verified, wherever its offsets are.
 """
 
 from collections import Counter
@@ -31,7 +31,8 @@ from migrate.text import many
 class Standing(StrEnum):
     """Where a committed offset is, against its planned one.
 
-    The `-empty` ones lack a consumer that accounts for them, the `-not-set` ones a write that was read back.
+    The `-empty` ones lack a consumer that accounts for them, the `-not-set` ones a write that was read back. Of
+    the last three nothing was to be written: by the plan, by a reviewer's choice, or because apply left the group out.
     """
 
     EQUAL = "equal"
@@ -48,46 +49,12 @@ class Standing(StrEnum):
     NOT_ACKNOWLEDGED = "not-acknowledged"
     MOVING_EMPTY = "moving-empty"
     UNREADABLE = "unreadable"
-
-
-class WhyNotWritten(StrEnum):
-    """Why a row was not written: by the plan, by a reviewer's choice, or because apply left its group out."""
-
     BLOCKED = "blocked"
     SKIPPED = "skipped"
     LEFT_OUT = "left-out"
 
 
-NOT_WRITTEN = {Decision.BLOCK: WhyNotWritten.BLOCKED, Decision.SKIP: WhyNotWritten.SKIPPED}
-
-
-@dataclass(frozen=True, slots=True)
-class NotWritten:
-    """One row that nobody was to write, so that nothing can be verified. `reason` is the plan's code, or ""."""
-
-    key: tuple[str, str, int]
-    target_partition: TopicPartition
-    why: WhyNotWritten
-    reason: str
-    sentence: str
-
-    @property
-    def group(self) -> str:
-        """The row's group."""
-        return self.key[0]
-
-
-def by_plan(row: Row) -> NotWritten:
-    """Return a row that the plan itself neither writes nor keeps."""
-    return NotWritten(row.key, row.target_partition, NOT_WRITTEN[row.decision], row.reason, row.sentence)
-
-
-def left_out(row: Row, offset: int | None) -> NotWritten:
-    """Return a row whose group apply left out; `offset` is the target's offset, which is what it was before."""
-    where = "it has no committed offset, as before" if offset is None else f"it is at {offset}, as before"
-    return NotWritten(
-        row.key, row.target_partition, WhyNotWritten.LEFT_OUT, "", f"{NOTED_WORDS[Noted.NO_WRITE]}: {where}"
-    )
+NOT_WRITTEN = {Decision.BLOCK: Standing.BLOCKED, Decision.SKIP: Standing.SKIPPED}
 
 
 def blocks_without_rows(plan: Plan) -> tuple[CheckResult, ...]:
@@ -125,7 +92,8 @@ class Known:
 class VerifyFinding(NamedTuple):
     """One row compared. `expected` and `seen` are target offsets, None for no commit; `journal` is its word.
 
-    A tuple: there are as many as the plan has rows.
+    `reason` is the plan's code of a row that it does not write, "" of any other. A tuple: there are as many as the plan
+    has rows.
     """
 
     key: tuple[str, str, int]
@@ -135,6 +103,7 @@ class VerifyFinding(NamedTuple):
     standing: Standing
     sentence: str
     journal: Noted = Noted.NOTHING
+    reason: str = ""
 
     @property
     def group(self) -> str:
@@ -157,7 +126,7 @@ class Verification:
 
     findings: tuple[VerifyFinding, ...]
     moving: frozenset[str] = frozenset()
-    not_written: tuple[NotWritten, ...] = ()
+    not_written: tuple[VerifyFinding, ...] = ()
     blocks: tuple[CheckResult, ...] = ()
     spent: bool = False
 
@@ -231,7 +200,7 @@ def verify(
     commits = in_batches(groups, target.commits, progress)
     first, asked = compare(plan, commits, rows, known), known
     unseen = any(finding.seen is None for finding in first.findings)
-    if unseen or any(row.why is WhyNotWritten.LEFT_OUT for row in first.not_written):
+    if unseen or any(row.standing is Standing.LEFT_OUT for row in first.not_written):
         # Brokers leave commits on topics that we may not DESCRIBE out of the answer, in silence.
         known = replace(known, topics=target.topics())
     unexplained = sorted({f.group for f in first.findings if f.standing in _BY_STATE})
@@ -254,7 +223,7 @@ def compare(
     known = known or Known()
     journal, shown = known.journal, known.topics
     findings: list[VerifyFinding] = []
-    unwritten: list[NotWritten] = []
+    unwritten: list[VerifyFinding] = []
     tables = plan.groups().values() if rows is None else PlanRows.of(rows).groups().values()
     for table in tables:
         trace, partitions = journal.applied.get(table.group), table.target_partitions()
@@ -262,7 +231,8 @@ def compare(
         for row, partition, commit in zip(table, partitions, found, strict=True):
             state = state_of(row, trace, commit)
             if state is State.NOT_HELD:
-                unwritten.append(by_plan(row))
+                why, sentence = NOT_WRITTEN[row.decision], row.sentence
+                unwritten.append(VerifyFinding(row.key, partition, None, None, why, sentence, reason=row.reason))
                 continue
             word = noted(row, trace, journal)
             if state is State.AS_PLANNED:
@@ -273,7 +243,9 @@ def compare(
             if trace is None and word is Noted.NO_WRITE and state is State.PENDING and finding.standing in _AS_BEFORE:
                 # Apply wrote other groups and not this one. One that has moved since is a finding, and so is one beyond
                 # its planned offset: starting there skips records.
-                unwritten.append(left_out(row, finding.seen))
+                where = "it has no committed offset" if finding.seen is None else f"it is at {finding.seen}"
+                sentence = f"{NOTED_WORDS[word]}: {where}, as before"
+                unwritten.append(finding._replace(standing=Standing.LEFT_OUT, sentence=sentence))
             else:
                 findings.append(finding)
     blocks = blocks_without_rows(plan) if rows is None else ()

@@ -147,12 +147,8 @@ def _standing(group: str, rows: Sequence[Row], wave: Wave) -> GroupStanding:
     undoing = [trace for trace in tries if trace is not None and trace.written()]
     if undoing:
         # Taken back whole, or it is somewhere between the two clusters.
-        return GroupStanding.UNDONE if any(map(_is_whole, undoing)) else GroupStanding.UNCERTAIN
-    return GroupStanding.MOVED if _is_whole(trace) else GroupStanding.UNCERTAIN
-
-
-def _is_whole(trace: GroupTrace) -> bool:
-    return trace.read_back is not False and all(map(trace.is_certain, trace.planned))
+        return GroupStanding.UNDONE if any(trace.is_whole for trace in undoing) else GroupStanding.UNCERTAIN
+    return GroupStanding.MOVED if trace.is_whole else GroupStanding.UNCERTAIN
 
 
 def wave_of(path: Path, plan: Plan) -> Wave:

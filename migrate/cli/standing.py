@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.apply.follow_journal import read_memory
-from migrate.apply.follow_sights import renamed
-from migrate.apply.follow_undo import groups_in_doubt, undo_of_follow
+from migrate.apply.follow_undo import groups_in_doubt, renamed, undo_of_follow
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.signatures import REQUIRED_SETTING

@@ -22,21 +22,19 @@ from migrate.apply.history import (
     JournalState,
     PastRun,
 )
-from migrate.apply.outcome import RowStatus, what_became
+from migrate.apply.outcome import RowStatus, State, state_of, status_of
 from migrate.apply.verify import GOOD
 from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
-from migrate.model import Decision, Row, TopicPartition
+from migrate.model import Commit, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.show.lines import number, tally
 from migrate.text import many
 
 Key = tuple[str, str, int]
-NOT_WRITTEN, RESTORED = "not-written", "restored"
-UNDO_FAILED, UNDO_UNKNOWN = "not-restored", "undo-unknown"
 DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
-AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RESTORED})
-_DECIDED = {Decision.KEEP: RowStatus.KEPT, Decision.SKIP: RowStatus.SKIPPED, Decision.BLOCK: RowStatus.LEFT_OUT}
+AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RowStatus.RESTORED})
+_UNTOLD = Failure("NOT_NOTED", "the journal does not say what was read back")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +155,8 @@ def _after(row: Row, state: JournalState) -> RowAfter:
     untold = bool(row.target_metadata or row.target_prior_metadata) and as_planned and not trace.read_back
     if partition in trace.planned or partition in trace.results:
         answer, error = trace.results.get(partition, UNKNOWN), trace.errors.get(partition, "")
-        status = what_became(row, answer, as_planned if is_read and not untold else None)
+        found = _UNTOLD if untold or not is_read else _read(trace.seen[partition], row.target_metadata)
+        status = status_of(row, state_of(row, trace, found), answer)
         if untold:
             error = error or "Whether its metadata was read back as planned was not noted."
         elif answer in (SET, REMOVED):
@@ -169,12 +168,17 @@ def _after(row: Row, state: JournalState) -> RowAfter:
         return RowAfter(status, shown, error)
     if row.decision is Decision.KEEP and is_read and trace.seen[partition] != row.target_prior and not trace.read_back:
         return RowAfter(RowStatus.FAILED, shown, f"Was to be kept at {row.target_prior}, and was read back at {shown}.")
-    if row.decision in _DECIDED:
-        return RowAfter(_DECIDED[row.decision], shown)
+    if row.decision in (Decision.KEEP, Decision.SKIP, Decision.BLOCK):
+        kept = State.AS_PLANNED if row.decision is Decision.KEEP else State.NOT_HELD
+        return RowAfter(status_of(row, kept, None), shown)
     last = state.last(APPLY)
     if as_planned or (last is not None and last.exit_code == EXIT_DONE):
         return RowAfter(RowStatus.ALREADY, shown, "It stood there already.")
-    return RowAfter(NOT_WRITTEN, shown, "The journal tells of no write to this row.")
+    return RowAfter(RowStatus.NOT_WRITTEN, shown, "The journal tells of no write to this row.")
+
+
+def _read(offset: int | None, metadata: str) -> Commit | None:
+    return None if offset is None else Commit(offset, metadata)
 
 
 def _shown(trace: GroupTrace, partition: TopicPartition) -> str:
@@ -187,11 +191,11 @@ def _undone(row: Row, trace: GroupTrace, applied: GroupTrace) -> RowAfter:
     proven = trace.is_certain(partition) or applied.is_certain(partition)
     shown, error = _shown(trace, partition), trace.errors.get(partition, "")
     if proven and partition in trace.seen and trace.seen[partition] == trace.planned[partition]:
-        return RowAfter(RESTORED, shown)
+        return RowAfter(RowStatus.RESTORED, shown)
     if trace.results.get(partition, UNKNOWN) == FAILED:
-        return RowAfter(UNDO_FAILED, shown, error)
+        return RowAfter(RowStatus.NOT_RESTORED, shown, error)
     why = "was not read back there" if proven else "the cluster has not acknowledged it"
-    return RowAfter(UNDO_UNKNOWN, shown, error or f"It was to be restored, and {why}.")
+    return RowAfter(RowStatus.UNDO_UNKNOWN, shown, error or f"It was to be restored, and {why}.")
 
 
 def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowAfter:
@@ -222,15 +226,16 @@ def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline
         unseen = any(run.source_not_seen for run in state.runs if run.command == APPLY)
         word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
         return Headline(f"{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour)
-    rows = f"{done} as planned" + _counted(counts, RowStatus.FAILED, RowStatus.UNKNOWN, NOT_WRITTEN, RowStatus.LEFT_OUT)
+    left = RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.NOT_WRITTEN, RowStatus.LEFT_OUT
+    rows = f"{done} as planned" + _counted(counts, *left)
     if last is not None and last.exit_code is None:
         return Headline(f"NOT FINISHED: the last run noted no end; {rows}", "bad")
     return Headline(f"PARTLY APPLIED: {rows}" if done else f"NOT APPLIED: {rows}", "bad")
 
 
 def _rollback_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline:
-    last, restored = state.last(ROLLBACK), counts.get(RESTORED, 0)
-    rest = _counted(counts, UNDO_FAILED, UNDO_UNKNOWN)
+    last, restored = state.last(ROLLBACK), counts.get(RowStatus.RESTORED, 0)
+    rest = _counted(counts, RowStatus.NOT_RESTORED, RowStatus.UNDO_UNKNOWN)
     if last is not None and last.exit_code == EXIT_DONE and not rest:
         return Headline(f"ROLLED BACK: {many(restored, 'offset')} restored, read back", "warn")
     return Headline(f"PARTLY ROLLED BACK: {restored} restored{rest}", "bad")

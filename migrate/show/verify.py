@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 from migrate.apply.record_proof import FAILED, Next, RecordProof, RecordVerdict, RowProof
 from migrate.apply.verify import (
-    NotWritten,
     Standing,
     Verification,
     VerifyFinding,
-    WhyNotWritten,
     joint_exit_code,
 )
 from migrate.apply.verify_positions import PositionVerification, not_looked_at
@@ -31,9 +29,9 @@ from migrate.text import Colour, both_names, many, name, paint, safe
 ROWS_SHOWN = 200
 NAMED = 20
 _WORDS = {
-    WhyNotWritten.BLOCKED: "blocked in the plan",
-    WhyNotWritten.SKIPPED: "skipped, as the plan says",
-    WhyNotWritten.LEFT_OUT: "left out by apply: the journal tells of no write",
+    Standing.BLOCKED: "blocked in the plan",
+    Standing.SKIPPED: "skipped, as the plan says",
+    Standing.LEFT_OUT: "left out by apply: the journal tells of no write",
 }
 _EMPTY = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
 
@@ -43,7 +41,7 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
     text, shade = verdict(verification)
     yield from wrapped(paint(text, shade, colour), width, "", "  ")
     counts = [f"{count} {standing}" for standing, count in sorted(verification.counts().items())]
-    unwritten = Counter(row.why for row in verification.not_written)
+    unwritten = Counter(row.standing for row in verification.not_written)
     counts += [f"{count} {why}" for why, count in sorted(unwritten.items())]
     yield from wrapped(
         f"Plan {plan.short_fingerprint} on {safe(plan.header.target_alias)}: {', '.join(counts) or 'no rows'}",
@@ -62,7 +60,7 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
             "stopped since: only if you know that they have, say --consumers-ran.", width,
         )  # fmt: skip
     yield from _section("Moved on by consumers:", (_sentence(f, called) for f in moved), width)
-    rows = Counter((row.group, row.why, row.reason) for row in verification.not_written)
+    rows = Counter((row.group, row.standing, row.reason) for row in verification.not_written)
     those = (
         f"{_both_names(group, called)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
         for (group, why, reason), count in rows.items()
@@ -205,7 +203,10 @@ def verify_document(
     fields = ("expected", "seen", "standing", "sentence", "journal")
     called = plan.rows.renamed()
     findings = (_place(finding, called) | fields_of(finding, *fields) for finding in verification.findings)
-    unwritten = (_place(row, called) | fields_of(row, "why", "reason", "sentence") for row in verification.not_written)
+    unwritten = (
+        _place(row, called) | {"why": row.standing} | fields_of(row, "reason", "sentence")
+        for row in verification.not_written
+    )
     lists: dict[str, Iterable[dict[str, Any]]] = {"offsets": findings, "left_out": unwritten}
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
@@ -218,7 +219,7 @@ def verify_document(
     return document_lines(head, lists)
 
 
-def _place(row: VerifyFinding | NotWritten, called: Mapping[str, str]) -> dict[str, Any]:
+def _place(row: VerifyFinding, called: Mapping[str, str]) -> dict[str, Any]:
     partition = row.target_partition
     return _names(row.group, called) | {"target_topic": partition.topic, "partition": partition.partition}
 

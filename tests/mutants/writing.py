@@ -33,8 +33,8 @@ WRITING = (
         "a-group-set-though-read-back-elsewhere",
         "A group is called set only where every row was read back as planned.",
         "migrate/apply/outcome.py",
-        "        now, as_planned = offset_of(after), is_as_planned(row, after)\n",
-        "        now, as_planned = offset_of(after), not trouble or is_as_planned(row, after)\n",
+        "    state = state_of(row, trace, after)\n",
+        "    state = state_of(row, trace, after) if trouble else State.AS_PLANNED\n",
         (
             "tests/unit/apply/test_engine.py",
             "tests/unit/apply/test_outcome.py",
@@ -258,8 +258,8 @@ WRITING = (
         "read-back-difference-ignored",
         "A row that is read back elsewhere than it was written has failed.",
         "migrate/apply/outcome.py",
-        "    if is_as_planned:\n        done = ",
-        "    if is_as_planned or is_acknowledged:\n        done = ",
+        "    return RowStatus.UNKNOWN if answer == UNKNOWN else RowStatus.FAILED\n",
+        "    return RowStatus.SET if answer == SET else RowStatus.FAILED\n",
         ("tests/unit/apply/test_engine.py::test_an_offset_that_somebody_overwrote_at_once_is_a_failure",),
     ),
     Mutant(
@@ -479,8 +479,8 @@ WRITING = (
         "drift-of-the-target-commit-ignored",
         "A group whose offset on the target was moved since the plan is refused.",
         "migrate/apply/drift.py",
-        "        is_theirs = state is State.CHANGED or not (is_as_before(row, commit) or is_as_planned(row, commit))\n",
-        "        is_theirs = row.decision is not Decision.SET and state is State.CHANGED\n",
+        "        if not is_ours and not restores:\n",
+        "        if not is_ours and not restores and row.decision is not Decision.SET:\n",
         ("tests/unit/apply/test_drift.py::test_each_difference_is_drift_and_named",),
     ),
     Mutant(

@@ -9,8 +9,7 @@ from migrate.apply.assess import ApplyClusters, ApplyOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
 from migrate.apply.follow_journal import FollowJournal, read_memory
-from migrate.apply.follow_sights import renamed
-from migrate.apply.follow_undo import groups_in_doubt, undo_of_follow
+from migrate.apply.follow_undo import groups_in_doubt, renamed, undo_of_follow
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
 from migrate.mm2.config_file import client_flow

@@ -7,7 +7,8 @@ import pytest
 
 from migrate.apply.follow_decision import WhyNot
 from migrate.apply.follow_journal import read_memory
-from migrate.apply.follow_sights import renamed, survey_of_the_others
+from migrate.apply.follow_sights import survey_of_the_others
+from migrate.apply.follow_undo import renamed
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commit, Decision, Failure
 from migrate.plan.mandate import MappedGroup

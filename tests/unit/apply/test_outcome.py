@@ -1,49 +1,85 @@
-"""What became of a row, by the cluster's answer and by what was read back; whole runs are in `test_engine.py`."""
+"""Where a row is, and in which word, by the answer and by what was read; whole runs are in `test_engine.py`."""
 
 import pytest
 
-from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
-from migrate.apply.outcome import RowStatus, what_became
-from migrate.model import UNACKNOWLEDGED, Decision, TopicPartition
+from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN, GroupTrace
+from migrate.apply.outcome import RowStatus, State, state_of, status_of, written
+from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, TopicPartition
 from tests.unit.plans import row
 
-P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
-
+P0 = TopicPartition("A.orders", 0)
 ANSWERS = (SET, REMOVED, FAILED, UNKNOWN)
+UNREAD = Failure("_TIMED_OUT", "no answer")
+GONE = row("g", offset=None, decision=Decision.REMOVE, target_prior=60)
+
+
+@pytest.mark.parametrize(
+    ("commit", "state"),
+    [
+        (Commit(60), State.AS_PLANNED),
+        (Commit(60, leader_epoch=7), State.AS_PLANNED),
+        (Commit(60, "m"), State.CHANGED),
+        (Commit(10, "was"), State.PENDING),
+        (Commit(10), State.CHANGED),
+        (Commit(75), State.CHANGED),
+        (None, State.CHANGED),
+        (UNREAD, State.UNKNOWN),
+    ],
+)
+def test_a_row_is_as_planned_as_it_was_or_changed_by_offset_and_metadata(
+    commit: Commit | Failure | None, state: State
+) -> None:
+    assert state_of(row("g", target_prior=10, target_prior_metadata="was"), None, commit) is state
+
+
+def test_what_was_read_back_once_has_moved_on_and_not_what_lies_before_it() -> None:
+    trace = GroupTrace({P0: 60}, {P0: SET}, True)
+    assert state_of(row("g"), trace, Commit(75)) is state_of(row("g"), trace, Commit(60, "m")) is State.MOVED_ON
+    assert state_of(row("g"), trace, Commit(59)) is State.CHANGED
+    kept = row("g", decision=Decision.KEEP, target_prior=70)
+    assert state_of(kept, trace, Commit(75)) is State.MOVED_ON and state_of(kept, None, Commit(75)) is State.CHANGED
+    removed = GroupTrace({P0: None}, {P0: REMOVED}, True)
+    assert state_of(GONE, removed, Commit(3)) is State.MOVED_ON and state_of(GONE, None, None) is State.AS_PLANNED
+
+
+@pytest.mark.parametrize("decision", [Decision.BLOCK, Decision.SKIP])
+def test_what_the_plan_holds_nothing_of_has_no_place_to_be_at(decision: Decision) -> None:
+    assert state_of(row("g", decision=decision), None, Commit(60)) is State.NOT_HELD
 
 
 @pytest.mark.parametrize("answer", [SET, UNKNOWN])
 def test_a_row_that_is_read_back_as_planned_is_set_also_where_the_answer_was_lost(answer: str) -> None:
-    assert what_became(row("g"), answer, True) is RowStatus.SET
+    assert status_of(row("g"), State.AS_PLANNED, answer) is RowStatus.SET
+    assert status_of(GONE, State.AS_PLANNED, answer) is RowStatus.REMOVED
 
 
-def test_a_removed_row_that_is_gone_is_removed() -> None:
-    assert what_became(row("g", offset=None, decision=Decision.REMOVE), REMOVED, True) is RowStatus.REMOVED
+@pytest.mark.parametrize("answer", [FAILED, None])
+def test_a_row_that_failed_for_sure_or_was_not_written_and_is_as_planned_was_there_already(answer: str | None) -> None:
+    assert status_of(row("g"), State.AS_PLANNED, answer) is RowStatus.ALREADY
 
 
-def test_a_row_that_failed_for_sure_and_is_as_planned_was_there_already() -> None:
-    assert what_became(row("g"), FAILED, True) is RowStatus.ALREADY
-
-
-def test_an_acknowledged_row_that_is_read_back_elsewhere_has_failed() -> None:
-    assert what_became(row("g"), SET, False) is RowStatus.FAILED
-
-
-@pytest.mark.parametrize("is_as_planned", [False, None])
-def test_where_no_reading_settles_it_a_lost_answer_stays_unknown_and_a_sure_failure_a_failure(
-    is_as_planned: bool | None,
-) -> None:
-    assert what_became(row("g"), UNKNOWN, is_as_planned) is RowStatus.UNKNOWN
-    assert what_became(row("g"), FAILED, is_as_planned) is RowStatus.FAILED
+@pytest.mark.parametrize("state", [State.PENDING, State.CHANGED, State.MOVED_ON])
+def test_a_row_that_is_read_back_elsewhere_has_failed_unless_its_answer_was_lost(state: State) -> None:
+    for answer in (SET, REMOVED, FAILED):
+        assert status_of(row("g"), state, answer) is RowStatus.FAILED
+    assert status_of(row("g"), state, UNKNOWN) is RowStatus.UNKNOWN
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_nothing_is_called_set_that_was_not_read_back(answer: str) -> None:
-    assert what_became(row("g"), answer, None) is (RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN)
+    expected = RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN
+    assert status_of(row("g"), state_of(row("g"), None, UNREAD), answer) is expected
 
 
-@pytest.mark.parametrize("is_as_planned", [True, False, None])
-def test_no_reading_proves_a_row_that_needs_an_acknowledgement(is_as_planned: bool | None) -> None:
+@pytest.mark.parametrize("after", [Commit(60), Commit(10), UNREAD])
+def test_no_reading_proves_a_row_that_needs_an_acknowledgement(after: Commit | Failure) -> None:
     needing = row("g", reason=UNACKNOWLEDGED)
-    assert what_became(needing, UNKNOWN, is_as_planned) is RowStatus.UNKNOWN
-    assert what_became(needing, SET, True) is RowStatus.SET
+    lost = Failure("_TIMED_OUT", "no answer", outcome_unknown=True)
+    assert written(needing, lost, False, after).status is RowStatus.UNKNOWN
+    assert written(needing, SET, False, Commit(60)).status is RowStatus.SET
+
+
+def test_a_sure_failure_after_an_earlier_try_in_doubt_is_unknown() -> None:
+    denied = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+    for is_in_doubt, status in ((False, RowStatus.FAILED), (True, RowStatus.UNKNOWN)):
+        assert written(row("g"), denied, is_in_doubt, None).status is status

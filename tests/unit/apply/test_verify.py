@@ -13,11 +13,9 @@ from migrate.apply.verify import (
     Standing,
     Verification,
     VerifyFinding,
-    WhyNotWritten,
     blocks_without_rows,
     compare,
     joint_exit_code,
-    left_out,
     verify,
     with_members,
 )
@@ -156,8 +154,8 @@ def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reas
         row("s", decision=Decision.SKIP, reason="not-replicated"),
     )
     found = held(made, 60)
-    assert found.exit_code == 4 and [(n.group, n.why) for n in found.not_written] == [
-        ("b", WhyNotWritten.BLOCKED), ("s", WhyNotWritten.SKIPPED),
+    assert found.exit_code == 4 and [(n.group, n.standing) for n in found.not_written] == [
+        ("b", Standing.BLOCKED), ("s", Standing.SKIPPED),
     ]  # fmt: skip
     told = text(found, made)
     assert told.startswith("VERIFIED: 1 offset of 1 group, BUT 2 rows of 2 groups were not written")
@@ -177,7 +175,7 @@ def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(prior: int |
     others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
     made = plan(row("g", target_prior=prior))
     found = held(made, prior, others)
-    assert found.exit_code == 4 and found.findings == () and found.not_written[0].why is WhyNotWritten.LEFT_OUT
+    assert found.exit_code == 4 and found.findings == () and found.not_written[0].standing is Standing.LEFT_OUT
     # Somebody has moved it since: that is no row left out, but one to look at.
     assert held(made, 21, others).exit_code == 1
     # And one that apply meant to write, and did not come to, was not left out.
@@ -188,7 +186,7 @@ def test_a_group_left_out_whose_offset_was_to_get_metadata_alone_is_named_so() -
     others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
     made = plan(row("g", target_prior=60, target_metadata="m"))
     found = held(made, 60, others)
-    assert found.exit_code == 4 and found.not_written[0].why is WhyNotWritten.LEFT_OUT
+    assert found.exit_code == 4 and found.not_written[0].standing is Standing.LEFT_OUT
 
 
 def test_a_row_that_apply_left_out_on_a_topic_that_is_not_shown_is_unreadable() -> None:
@@ -329,6 +327,13 @@ def test_a_block_is_said_once_by_its_rows_or_by_itself(scope: Scope, subject: st
     assert (blocks_without_rows(made) == ()) is shown
 
 
+def test_what_the_plan_blocks_or_skips_is_named_with_the_plans_reason() -> None:
+    for decision, why in ((Decision.BLOCK, Standing.BLOCKED), (Decision.SKIP, Standing.SKIPPED)):
+        (unwritten,) = held(row("g", decision=decision, reason="some-check", sentence="Because."), None).not_written
+        assert (unwritten.group, unwritten.standing) == ("g", why)
+        assert (unwritten.reason, unwritten.sentence) == ("some-check", "Because.")
+
+
 def test_a_row_that_is_kept_or_whose_plan_has_no_journal_has_no_word_of_it() -> None:
     assert noted(row("g", decision=Decision.KEEP), journal().applied["g"], journal()) is Noted.NOTHING
     assert noted(row("g"), None, JournalState()) is Noted.NOTHING
@@ -338,6 +343,10 @@ def test_every_word_of_a_journal_can_be_said() -> None:
     assert NOTED_WORDS.keys() == set(Noted)
 
 
-def test_a_row_that_apply_left_out_says_where_it_still_is() -> None:
-    assert left_out(row("g"), 10).sentence == "the journal tells of no write to it: it is at 10, as before"
-    assert left_out(row("g"), None).sentence.endswith("it has no committed offset, as before")
+@pytest.mark.parametrize(
+    ("prior", "where"), [(10, "it is at 10, as before"), (None, "it has no committed offset, as before")]
+)
+def test_a_row_that_apply_left_out_says_where_it_still_is(prior: int | None, where: str) -> None:
+    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
+    (unwritten,) = held(row("g", target_prior=prior), prior, others).not_written
+    assert unwritten.sentence == f"the journal tells of no write to it: {where}"

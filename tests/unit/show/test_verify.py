@@ -2,7 +2,7 @@
 
 import json
 
-from migrate.apply.verify import NotWritten, Standing, Verification, VerifyFinding, WhyNotWritten
+from migrate.apply.verify import Standing, Verification, VerifyFinding
 from migrate.model import TopicPartition
 from migrate.show.verify import ROWS_SHOWN, verdict, verify_document, verify_lines
 from tests.builders import make_plan, make_row
@@ -11,7 +11,7 @@ PLAN = make_plan([make_row("g")])
 PLACE = TopicPartition("A.orders", 0)
 EQUAL = VerifyFinding(("g", "orders", 0), PLACE, 650, 650, Standing.EQUAL, "as planned")
 BEHIND = next(s for s in Standing if not EQUAL._replace(standing=s).is_good)
-LEFT_OUT = NotWritten(("h", "orders", 0), PLACE, WhyNotWritten.BLOCKED, "drained", "its block")
+LEFT_OUT = VerifyFinding(("h", "orders", 0), PLACE, None, None, Standing.BLOCKED, "its block", reason="drained")
 
 
 def test_only_what_is_whole_is_verified_without_a_but():
