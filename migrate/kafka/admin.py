@@ -296,6 +296,7 @@ class ConfluentAdmin:
         A group that does not exist has rights; of a topic that may not be described, Kafka does not say if it exists.
         Describing a topic by name creates none (KIP-204).
         """
+        from migrate.checks.rights import Seen
 
         operations = self._described_cluster().authorized_operations
         return Seen(
