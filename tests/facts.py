@@ -3,15 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-from migrate.cli.options import ClusterOptions
+from migrate.cli.options import ReachedClusters
 from migrate.mm2.flow import Flow, Mm2Home
 from migrate.mm2.naming import ReplicationPolicy
 
 
-def options(**given: Any) -> ClusterOptions:
+def options(**given: Any) -> ReachedClusters:
     """Cluster options of the flow A -> B, with what is given."""
-    nothing = dict.fromkeys(ClusterOptions.__dataclass_fields__)
-    return ClusterOptions(**(nothing | {"source": "A", "target": "B"} | given))
+    return ReachedClusters(**({"source": "A", "target": "B"} | given))
 
 
 def facts(flow: Flow) -> Flow:

@@ -1,10 +1,14 @@
 """The `groups compare` command: wire the edges, look once at both clusters, print. It changes nothing on them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from migrate.cli.group_map import group_map_of
-from migrate.cli.options import filters_of, limits_of
+import click
+
+from migrate.cli.choices import MatchingOptions, MovedGroupOptions
+from migrate.cli.console import Terminal, print_in_utf8
+from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, SparkOptions, flag, option
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.inventory.compare import (
@@ -19,6 +23,7 @@ from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.progress import LineProgress
+from migrate.session.options import SessionOptions
 from migrate.session.plan import CompareSession, compare_session
 from migrate.show.compare import (
     CompareView,
@@ -35,27 +40,70 @@ from migrate.survey.survey import PlanRequest, Survey
 from migrate.survey.take import take_survey
 from migrate.text import bytes_text, many
 
-Print = Callable[[Iterable[str]], None]
+
+@dataclass(frozen=True, kw_only=True)
+class ComparingOptions(MatchingOptions):
+    """What translations rest on, and what bounds the comparing of records."""
+
+    no_match: bool = flag(
+        "Compare no records: translations rest on MM2's offset syncs alone, and are lower bounds. Takes seconds, and "
+        "needs neither Spark nor Java.")  # fmt: skip
 
 
-def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(OnClusters):
+    """Which groups are compared, how, and how far behind they may be."""
+
+    within: int = option(
+        "Let groups be behind by at most this many records; ahead is never let pass.",
+        default=0, type=click.IntRange(min=0), metavar="RECORDS")  # fmt: skip
+    form: str = option(
+        "json: one document. json and csv have every row.",
+        name="--format", default="table", type=click.Choice(["table", "json", "csv"]))  # fmt: skip
+    groups: MovedGroupOptions = MovedGroupOptions()
+    matching: ComparingOptions = ComparingOptions()
+    spark: SparkOptions = SparkOptions()
+
+
+def compare(options: CompareOptions) -> int:
+    """Compare what groups have committed on the target with what their source commits translate to.
+
+    Whoever wrote it: MM2's own group sync, `apply`, a tool, consumers. Commits of the source are translated as `plan`
+    does it; numbers of two clusters are never compared. --no-match needs neither Spark nor Java, and answers from MM2's
+    topics alone, which proves nothing. Exits 1 unless every row is proven to be equal, or behind by at most --within
+    records, and all could be seen.
+    """
+    flow = reached_flow(options.clusters, options.form != "table")
+    progress = options.log.progress()
+    if options.form == "csv":
+        print_in_utf8()
+    return run_compare(options, flow, progress, Terminal.here())
+
+
+def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, terminal: Terminal) -> int:
     """Print the verdict on every commit; return 1 if a row is beyond, nothing was compared, or not all was seen."""
-    limits = limits_of(options)
+    limits = options.matching.limits()
     request = PlanRequest(
         flow=flow,
-        filters=filters_of(options),
+        filters=options.groups.filters(),
         policies=Policies(),
         source_down=False,
         settle_seconds=0.0,
         settings={},
         limits=limits,
         only_compares=True,
-        group_map=group_map_of(options),
+        group_map=options.groups.names(),
     )
     clock = SystemClock()
     # What is said is at least as old as this: the reading may take minutes.
     now_ms = clock.now_ms()
-    with compare_session(flow, clock, progress, options) as edges:
+    session = SessionOptions(
+        options.clusters.request_timeout,
+        options.spark,
+        no_match=options.matching.no_match,
+        by_timestamp=options.matching.by_timestamp,
+    )
+    with compare_session(flow, clock, progress, session) as edges:
         request = with_names(request, edges.clusters)
         survey = take_survey(request, edges.clusters, clock, progress)
         edges.clusters.end()
@@ -63,11 +111,11 @@ def run_compare(flow: Flow, progress: LineProgress, show: Print, **options: Any)
         translated = translated_commits(survey)
         records = _records(edges, survey, set(translated.stretches()), limits, progress)
         seen = comparison_of(survey, translated, records, now_ms)
-        view = CompareView(options["within"], options["no_match"], edges.unread_syncs())
-    show(_lines(seen, view, options))
-    if options["form"] == "csv":
+        view = CompareView(options.within, options.matching.no_match, edges.unread_syncs())
+    terminal.show(_lines(seen, view, options.form, terminal))
+    if options.form == "csv":
         for text in (*premise_texts(seen), *doubts(seen, view)):
-            for line in wrapped(text, options["width"]()):
+            for line in wrapped(text, terminal.width):
                 progress.say(line)
     return EXIT_DONE if seen.is_good(view.within) else EXIT_FAILED
 
@@ -89,9 +137,9 @@ def _records(
     return count_records(edges.records, plan, stretches)
 
 
-def _lines(seen: GroupComparison, view: CompareView, options: Mapping[str, Any]) -> Iterator[str]:
-    if options["form"] == "json":
+def _lines(seen: GroupComparison, view: CompareView, form: str, terminal: Terminal) -> Iterator[str]:
+    if form == "json":
         return comparison_document(seen, view)
-    if options["form"] == "csv":
+    if form == "csv":
         return comparison_csv(seen)
-    return comparison_lines(seen, view, options["width"](), options["colour"])
+    return comparison_lines(seen, view, terminal.width, terminal.colour)

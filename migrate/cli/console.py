@@ -2,6 +2,8 @@
 
 import contextlib
 import errno
+import io
+import locale
 import os
 import shutil
 import signal
@@ -10,16 +12,17 @@ import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from functools import partial, wraps
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
-from migrate.text import safe, wants_colour
+from migrate.text import output_takes, safe, wants_colour
 
 _telling: list[tuple[Any, Any]] = []
 # Those of our stdouts whose reader has gone.
@@ -31,15 +34,20 @@ STAYS_DONE = (
     "`mm2-migrate verify` shows what is on the target."
 )
 
+C_LOCALES = frozenset({"C", "POSIX"})
+# Every glibc has it; elsewhere an unknown locale is the C locale again.
+C_WITH_UTF8 = "C.UTF-8"
 
-def one_paragraph(command: Callable[..., int]) -> Callable[..., None]:
-    """Turn a command's errors into one paragraph on stderr and the exit code that the error carries."""
 
-    @wraps(command)
-    def run(*args: Any, **options: Any) -> None:
-        debug = options.pop("debug", False)
+def one_paragraph(command: Callable[[], int], debug: bool = False) -> Callable[[], NoReturn]:
+    """Turn a command's errors into one paragraph on stderr and the exit code that the error carries.
+
+    With `debug` the stack trace is shown, too.
+    """
+
+    def run() -> NoReturn:
         try:
-            code = command(*args, **options)
+            code = command()
         except MigrateError as error:
             if debug:
                 traceback.print_exc()
@@ -241,11 +249,68 @@ def terminal_width() -> int:
     return int(columns) if columns.isdecimal() and int(columns) else 200
 
 
-def terminal() -> dict[str, Any]:
-    """Return how wide results may be, and whether they are coloured."""
-    return {"width": terminal_width(), "colour": coloured()}
-
-
 def coloured() -> bool:
     """Return whether results may be coloured: on a terminal, unless NO_COLOR says otherwise."""
     return wants_colour(sys.stdout.isatty(), os.environ)
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where results go: whether they may be coloured, whether it is a screen, how wide it is now, and what prints."""
+
+    colour: bool = False
+    is_screen: bool = False
+    columns: Callable[[], int] = terminal_width
+    show: Callable[[Iterable[str]], None] = print_lines
+
+    @classmethod
+    def here(cls) -> "Terminal":
+        """Return this process's stdout."""
+        return cls(coloured(), sys.stdout.isatty())
+
+    @property
+    def width(self) -> int:
+        """How many columns results may have; it changes while somebody watches."""
+        return self.columns()
+
+
+def open_standard_streams() -> None:
+    """Have something behind stdin, stdout and stderr: what is closed would be the next file, or socket, that is opened.
+
+    Python has None for such a stream; what is written there is lost, as it would be.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest that is free, which is this one
+            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", closefd=False))
+
+
+def take_utf8() -> None:
+    """Have UTF-8 in the C locale, for this process and what it starts; begin this process anew where Python has not.
+
+    In the C locale Java takes every name for ASCII, and finds no jar in a folder with another one. Python takes UTF-8
+    there by itself, unless PYTHONUTF8=0 forbids it: then no option or file name would be what was typed.
+    """
+    if locale.setlocale(locale.LC_CTYPE) not in C_LOCALES:
+        return
+    os.environ["LC_ALL"] = C_WITH_UTF8
+    once = os.environ.get("PYTHONUTF8") != "1" and not sys.flags.ignore_environment
+    if sys.getfilesystemencoding() != "utf-8" and once and sys.executable:
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, sys.orig_argv)
+
+
+def escape_what_output_lacks() -> None:
+    """Show what stdout's or stderr's encoding lacks escaped, and not crash; layout and quoting reckon with it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    output_takes(sys.stdout.encoding or "utf-8")
+
+
+def print_in_utf8() -> None:
+    """Print what programs read: a name that is escaped there is another name."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from migrate.checks.group_kinds import CONNECT_TODO, HIDDEN_TODO
 from migrate.checks.rights import (
@@ -21,8 +20,10 @@ from migrate.checks.rights import (
     subjects_of,
     unread_commits,
 )
-from migrate.cli.group_map import group_map_of
-from migrate.cli.options import ClusterOptions, filters_of, resolve_flow
+from migrate.cli.choices import CommitsFromOptions, MovedGroupOptions
+from migrate.cli.console import Terminal, printed
+from migrate.cli.flows import clusters_of
+from migrate.cli.options import OnClusters, ReachedClusters, SparkOptions, flag, resolve_flow
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.mm2.flow import NOT_MM2, Flow
@@ -61,24 +62,44 @@ class ClusterViews:
     hosted: dict[Side, frozenset[str] | Failure] = field(default_factory=dict)
 
 
-def examine(
-    given: ClusterOptions, progress: Progress, colour: bool, width: int, **options: Any
-) -> tuple[list[str], int]:
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(OnClusters):
+    """What is examined."""
+
+    source_down: bool = flag("Do not contact the source.")
+    commits: CommitsFromOptions = CommitsFromOptions()
+    clusters: ReachedClusters = ReachedClusters()
+    groups: MovedGroupOptions = MovedGroupOptions()
+    spark: SparkOptions = SparkOptions()
+
+
+def doctor(options: DoctorOptions) -> int:
+    """Check, now and not on the night: Java, Spark's jars (fetched into the cache), both clusters, MM2's topics.
+
+    Also checks this principal's rights: for each command and side, it lists those that are missing, by resource. The
+    filters choose the groups and topics; without any, it checks all groups and the topics they have committed on.
+    Exits 1 if something that a command needs is missing.
+    """
+    options = replace(options, clusters=clusters_of(options.clusters))
+    return printed(*examine(options, options.log.progress(), Terminal.here()))
+
+
+def examine(options: DoctorOptions, progress: Progress, terminal: Terminal) -> tuple[list[str], int]:
     """Examine everything that the other commands need; return the report and the exit code."""
     # Wrong use is said before anything is looked at: it is no finding.
-    parse_spark_conf(options["spark_conf"]), filters_of(options), group_map_of(options)
+    conf = parse_spark_conf(options.spark.spark_conf)
+    options.groups.filters(), options.groups.names()
     lines: list[Examined] = []
     progress.step("looking for Java")
     lines += _try("Java", _java)
     progress.step("looking for Spark's Kafka connector (fetched once into the cache)")
-    lines += _try("Spark's jars", lambda: _jars(parse_spark_conf(options["spark_conf"])))
-    if given.says_where:
-        flow = resolve_flow(given)
+    lines += _try("Spark's jars", lambda: _jars(conf))
+    if options.clusters.says_where:
+        flow = resolve_flow(options.clusters)
         with ExitStack() as running:
             spark = None
             if all(line.health is Health.OK for line in lines):
-                conf = parse_spark_conf(options["spark_conf"])
-                spark = running.enter_context(background_spark(options["master"], conf))
+                spark = running.enter_context(background_spark(options.spark.master, conf))
             lines += _clusters(flow, spark, progress, options)
     else:
         lines.append(
@@ -88,15 +109,15 @@ def examine(
             )
         )  # fmt: skip
     failed = any(line.health is Health.FAIL for line in lines)
-    return list(_report(lines, colour, width)), EXIT_FAILED if failed else EXIT_DONE
+    return list(_report(lines, terminal.colour, terminal.width)), EXIT_FAILED if failed else EXIT_DONE
 
 
-def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, options: dict[str, Any]) -> list[Examined]:
+def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, options: DoctorOptions) -> list[Examined]:
     """Examine both clusters: reached by both clients, rights per command, MM2's topics."""
     lines: list[Examined] = []
     views = ClusterViews()
-    source, target = endpoints(flow, options["request_timeout"])
-    sides = [target] if options["source_down"] else [source, target]
+    source, target = endpoints(flow, options.clusters.request_timeout)
+    sides = [target] if options.source_down else [source, target]
     for side in sides:
         progress.step(f"asking {side.cluster.alias}")
         what = f"{side.cluster.side} {side.cluster.alias}"
@@ -161,10 +182,10 @@ def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: Clust
         yield Examined(Health.FAIL, what, str(topics), todo)
 
 
-def _rights(flow: Flow, views: ClusterViews, options: Mapping[str, Any]) -> Iterator[Examined]:
+def _rights(flow: Flow, views: ClusterViews, options: DoctorOptions) -> Iterator[Examined]:
     """Examine the rights that each command needs on either side."""
-    filters, reads_offsets = filters_of(options), options["commits_from"] != CommitsFrom.ADMIN
-    group_map, subjects = group_map_of(options), Subjects()
+    filters, reads_offsets = options.groups.filters(), options.commits.commits_from is not CommitsFrom.ADMIN
+    group_map, subjects = options.groups.names(), Subjects()
     if Side.SOURCE in views.topics:
         listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]
         commits = views.clients[Side.SOURCE].commits(listed, require_stable=False)

@@ -1,24 +1,27 @@
-"""The `follow` command: passes that keep the target's offsets fresh under a mandate. Wiring, and no decisions."""
+"""The `follow` command: passes that keep the target's offsets fresh under a mandate; and what `status` shows of it."""
 
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate import __version__
+import click
+
 from migrate.apply.assess import refuse_other_cluster
 from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
 from migrate.apply.follow_journal import FOLLOW, FollowJournal, FollowWriter, read_memory
-from migrate.apply.follow_run import Cadence, PassSum, follow, read_status, status_path, write_status
-from migrate.apply.signatures import signatures_beside
+from migrate.apply.follow_run import Cadence, PassSum, read_status, status_path, write_status
+from migrate.apply.follow_run import follow as follow_until
 from migrate.apply.write import Interruption
-from migrate.cli.apply import approved, refuse_other_name
-from migrate.cli.console import print_lines, say_beside
-from migrate.cli.sign import refusal
-from migrate.clock import SystemClock, iso
+from migrate.cli.apply import WritingOptions, approved_plan
+from migrate.cli.console import Terminal, print_lines, say_beside
+from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, ParsedBy, Seconds, argument, option
+from migrate.clock import SystemClock, iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.mm2.flow import Flow
 from migrate.model import Grade
@@ -37,21 +40,45 @@ from migrate.plan.standing import (
 )
 from migrate.ports import Progress
 from migrate.progress import LineProgress
-from migrate.show.follow import dry_run_lines, follow_lines, pass_document, status_file_document
+from migrate.session.options import SessionOptions
+from migrate.show.follow import dry_run_lines, follow_lines, pass_document, status_facts, status_file_document
+from migrate.show.lines import aligned
+from migrate.show.mandate import LABELS
+from migrate.show.plan_table import Page
 from migrate.survey.survey import PlanRequest
+from migrate.text import parse_duration
 
 
-def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -> int:
-    """Follow the mandate at `path`, or tell what one pass would do; return the exit code."""
-    plan, clock = read_plan(path), SystemClock()
+@dataclass(frozen=True, kw_only=True)
+class FollowOptions(OnClusters):
+    """The mandate that is followed, and how often."""
+
+    plan: Path = argument()
+    writing: WritingOptions = WritingOptions()
+    every: int = option(
+        "A pass begins so long after the one before began (10s, 5m).",
+        default=30_000, type=ParsedBy(parse_duration), metavar="DURATION", show_default="30s")  # fmt: skip
+    passes: int | None = option(
+        "End after N passes.  [default: when the mandate does]", type=click.IntRange(min=1), metavar="N")  # fmt: skip
+    settle: float = option(
+        "Time between two looks at groups in a pass; keep it above auto-commit's 5 s.",
+        default=6.0, type=Seconds(min=1), metavar="SECONDS")  # fmt: skip
+
+
+def follow(options: FollowOptions) -> int:
+    """Keep the target's offsets fresh: pass after pass, every group that moved on is translated and set.
+
+    PLAN is a mandate, made by `plan --standing`. Never on a group with members on the target, never over what somebody
+    else wrote, never back but behind its own write. One JSON line for each pass goes to stderr and into a status file
+    beside the mandate, which `status --follow PLAN` reads. Without --execute: one pass, told, nothing written.
+    Ctrl-C or `kill` ends it after the group in hand; `rollback PLAN` then restores what stood there before. Exits 4 if
+    the newest pass left groups out, 1 if no pass succeeded.
+    """
+    flow, progress, terminal = reached_flow(options.clusters), options.log.progress(options.plan), Terminal.here()
+    path, plan, clock = options.plan, read_plan(options.plan), SystemClock()
     mandate = mandate_of(plan)
     refuse_other_names(plan, flow)
-    approval = approved(plan, options["approve"], options["execute"])
-    refuse_other_name(plan, path)
-    signatures = signatures_beside(plan, path)
-    unsigned = refusal(plan, path, signatures)
-    if unsigned is not None and options["execute"]:
-        raise unsigned
+    found = approved_plan(plan, path, options.writing)
     refuse_over(mandate, plan, clock.now_ms(), iso(mandate.until_ms))
     journal = FollowJournal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
     state = journal.read()
@@ -61,42 +88,37 @@ def run_follow(path: Path, flow: Flow, progress: LineProgress, **options: Any) -
             "Have a new one approved.",
         )
     telling = _FirstPass(progress)
-    with follow_edges_of(flow, plan, clock, telling, options) as edges:
+    with follow_edges_of(flow, plan, clock, telling, options.writing.session(options.clusters)) as edges:
         choices = _choices(plan, flow, options)
-        if not options["execute"]:
+        if not options.writing.execute:
             told = Follower(choices, edges, read_memory(journal.path), None, clock, telling).look_and_write()
-            # What is not signed yet is told all the same: it is what people sign.
-            head = [] if unsigned is None else [f"REFUSED: {unsigned.problem}", unsigned.todo, ""]
-            print_lines([*head, *dry_run_lines(plan, str(path), told, options["width"], options["colour"])])
+            # What is not signed yet is told all the same.
+            head = found.dry_run_head()
+            print_lines([*head, *dry_run_lines(plan, str(path), told, terminal.width, terminal.colour)])
             return EXIT_REFUSED if head else EXIT_PARTLY if told.refused else EXIT_DONE
-        details = {
-            "plan": plan.fingerprint,
-            "approved": approval,
-            "version": __version__,
-            "signatures": [{"time": s.time, "name": s.name, "note": s.note} for s in signatures],
-        }
+        details = {"plan": plan.fingerprint, **found.details()}
         # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.
         names = choices.request.group_map
         with journal.open(FOLLOW, details, state.events, names.mapped) as writer:
             assert isinstance(writer, FollowWriter), "the journal of a mandate is written by its own writer"
             follower = Follower(choices, edges, writer.memory, writer, clock, telling)
-            teller = _Teller(plan, path, options["every"] / 1000, telling)
-            cadence = Cadence(options["every"] / 1000, mandate.until_ms, options["passes"] or 0)
+            teller = _Teller(plan, path, options.every / 1000, telling)
+            cadence = Cadence(options.every / 1000, mandate.until_ms, options.passes or 0)
             try:
                 with Interruption() as stopped:
-                    total, ended = follow(follower, cadence, clock, lambda: bool(stopped), teller)
+                    total, ended = follow_until(follower, cadence, clock, lambda: bool(stopped), teller)
             except BaseException as error:
                 # Whoever reads the status file must not take it for running.
                 teller.write(teller.total, f"it failed ({type(error).__name__})")
                 raise
             teller.finally_(total, ended)
-    print_lines(follow_lines(plan, total, ended, options["width"], options["colour"]))
+    print_lines(follow_lines(plan, total, ended, terminal.width, terminal.colour))
     return total.exit_code
 
 
 @contextmanager
 def follow_edges_of(
-    flow: Flow, plan: Plan, clock: SystemClock, progress: Progress, options: Mapping[str, Any]
+    flow: Flow, plan: Plan, clock: SystemClock, progress: Progress, options: SessionOptions
 ) -> Iterator[FollowEdges]:
     """Yield what passes go through, once both clusters have said that they are those of the mandate."""
     from migrate.cli.follow_wiring import follow_session
@@ -113,14 +135,14 @@ def follow_edges_of(
         yield edges
 
 
-def _choices(plan: Plan, flow: Flow, options: Mapping[str, Any]) -> FollowChoices:
+def _choices(plan: Plan, flow: Flow, options: FollowOptions) -> FollowChoices:
     mandate = mandate_of(plan)
     request = PlanRequest(
         flow=flow,
         filters=filters_of_mandate(mandate),
         policies=policies_of_mandate(plan, NO_BLOCK_HERE),
         source_down=False,
-        settle_seconds=options["settle"],
+        settle_seconds=options.settle,
         settings={},
         limits=limits_of_mandate(mandate),
         group_map=group_map_of_mandate(plan),
@@ -129,8 +151,8 @@ def _choices(plan: Plan, flow: Flow, options: Mapping[str, Any]) -> FollowChoice
         request=request,
         cluster_ids=(plan.header.source_cluster_id, plan.header.target_cluster_id),
         grades=frozenset(map(Grade, mandate.grades)),
-        concurrency=options["concurrency"],
-        group_timeout_seconds=options["group_timeout"],
+        concurrency=options.writing.concurrency,
+        group_timeout_seconds=options.writing.group_timeout,
         until_ms=mandate.until_ms,
         moving_groups=moving_groups(mandate),
     )
@@ -194,3 +216,28 @@ def _document_of(path: Path) -> dict[str, Any] | None:
         return read_status(path)
     except MigrateError:
         return None
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The status file of one mandate."""
+
+    path: Path
+
+    @classmethod
+    def under(cls, plan_path: Path) -> "Followed":
+        """Return that of the mandate at `plan_path`; raises `UsageError` for a plan that is none."""
+        plan = read_plan(plan_path)
+        mandate_of(plan)
+        return cls(status_path(plan_path, plan.fingerprint))
+
+    def document(self) -> dict[str, Any] | None:
+        """Return what the file says now, None where there is none; raises `MigrateError` if it cannot be read."""
+        return read_status(self.path)
+
+    def lines(self, page: Page, now_ms: int) -> Iterator[str]:
+        """Yield what the file says now, for people; `now_ms` is the time of the look."""
+        document = self.document()
+        last = None if document is None else document["pass"]
+        at_ms = None if last is None else ms_of(last["at"])
+        yield from aligned(status_facts(document, now_ms, at_ms), page.width, LABELS)

@@ -1,9 +1,8 @@
 """What `follow` goes through: the plain consumers of `status`, a comparer in this process, and a client that writes."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any
 
 from migrate.apply.follow_engine import FollowEdges
 from migrate.clock import Clock
@@ -14,6 +13,7 @@ from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
 from migrate.ports import Progress
 from migrate.session.clusters import apply_session, endpoints, readers_of, status_session
+from migrate.session.options import SessionOptions
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters
@@ -47,15 +47,12 @@ class RenewedMirror:
 
 
 @contextmanager
-def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Mapping[str, Any]) -> Iterator[FollowEdges]:
-    """Yield what passes go through, without Spark; a JVM starts where a group turns out to carry metadata.
-
-    `options` are `request_timeout` and `concurrency`.
-    """
-    source, target = endpoints(flow, options["request_timeout"])
+def follow_session(flow: Flow, clock: Clock, progress: Progress, options: SessionOptions) -> Iterator[FollowEdges]:
+    """Yield what passes go through, without Spark; a JVM starts where a group turns out to carry metadata."""
+    source, target = endpoints(flow, options.request_timeout)
     with (
         apply_session(flow, progress, False, options) as by_java,
-        status_session(flow, clock, {**options, "no_match": True}, by_java.java) as looking,
+        status_session(flow, clock, replace(options, no_match=True), by_java.java) as looking,
         closing(source.records()) as on_source,
         closing(target.records()) as on_target,
     ):

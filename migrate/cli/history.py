@@ -3,20 +3,22 @@
 No cluster is changed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.cli.console import reader_has_gone
+import click
+
+from migrate.cli.console import Terminal, print_in_utf8, reader_has_gone
 from migrate.cli.export import period_of, waited_for
-from migrate.cli.options import filters_of
-from migrate.cli.position_options import refuse_password
+from migrate.cli.flows import reached_flow
+from migrate.cli.inventory import OneClusterFilters, OnOneCluster
+from migrate.cli.options import ParsedBy, SparkOptions, flag, option, refuse_password
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.inventory.new_file import new_file, refuse_existing
-from migrate.mm2.flow import Flow
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
 from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, parse_spark_conf
@@ -27,57 +29,98 @@ from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
 from migrate.survey.log_ends import PlaceTime, ends_at
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond
-from migrate.text import is_url, many
+from migrate.text import is_url, many, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from migrate.spark.commit_history import CommitSeries
 
 TABLE, CSV, PARQUET = "table", "csv", "parquet"
+# As many questions to brokers as nobody notices; each looks into an old segment of a log.
+MOST_LOOKUPS = 100_000
 Print = Callable[[Iterable[str]], None]
 
 
-def run_history(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
-    """Show or write the series; return 1 if something that is there could not be read."""
+@dataclass(frozen=True, kw_only=True)
+class HistoryOptions(OnOneCluster):
+    """What is shown of groups' commits over time, and where it goes."""
+
+    since: str | None = option(
+        "Only commits that the broker took at this time or later: 2026-11-23T22:00:00Z, or ms since 1970.",
+        metavar="TIME")  # fmt: skip
+    until: str | None = option("Only commits from before this time.", metavar="TIME")
+    bucket: int = option(
+        "One row for each group and partition in so long (10s, 5m, 1h, 1d).",
+        default=60_000, type=ParsedBy(parse_duration), metavar="DURATION", show_default="1m")  # fmt: skip
+    no_lag: bool = flag("Do not ask where logs ended: no end_at_time and no lag.")
+    max_lookups: int = option(
+        "Refuse (exit 3) to ask for the ends of logs at more (partition, time).",
+        default=MOST_LOOKUPS, type=click.IntRange(min=0), metavar="N")  # fmt: skip
+    rows: int = option("How many rows, the newest, a table shows.", default=40, type=click.IntRange(min=1), metavar="N")
+    form: str = option(
+        "csv and parquet have all rows.",
+        name="--format", default=TABLE, type=click.Choice([TABLE, CSV, PARQUET]))  # fmt: skip
+    out: str | None = option(
+        "A file (csv; without it stdout), or a folder or URL (parquet); what exists is refused (exit 3).",
+        metavar="PATH")  # fmt: skip
+    max_fetch: int | None = option(
+        "Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]",
+        type=ParsedBy(parse_bytes), metavar="BYTES")  # fmt: skip
+    filters: OneClusterFilters = OneClusterFilters()
+    spark: SparkOptions = SparkOptions()
+
+
+def history(options: HistoryOptions) -> int:
+    """Read __consumer_offsets with Spark, and tell how each group went on: a row for each partition and --bucket.
+
+    It goes back only as far as the log cleaner has left commits: the topic is compacted by default. Lag is always an
+    estimate: the log's end at a past time is asked for by the timestamps of its records. Exits 1 if something that is
+    there could not be read.
+    """
+    flow = reached_flow(options.clusters, options.form != "table")
+    progress = options.log.progress()
+    if options.form == CSV:
+        print_in_utf8()
+    terminal = Terminal.here()
     from migrate.spark.commit_history import commit_series
     from migrate.spark.consumer_offsets import offsets_session, topic_reader
     from migrate.spark.scanner import reading_topic
     from migrate.survey.offsets_topic import OFFSETS_TOPIC
 
-    asked, out, form = request_of(options, SystemClock().now_ms()), options["out"] or "", options["form"]
+    asked, out, form = request_of(options, SystemClock().now_ms()), options.out or "", options.form
     refuse_place(out, form)
-    of = endpoint_of(flow, options)
+    of = endpoint_of(flow, options.session())
     wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
-        pin, request = _pinned(of, asked, options["max_fetch"], progress, wishes)
+    with background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), wishes) as spark:
+        pin, request = _pinned(of, asked, options.max_fetch, progress, wishes)
         session = offsets_session(spark, pin.offsets <= MOST_HELD)
-        with _place(session, out, form, show) as write:
+        with _place(session, out, form, terminal.show) as write:
             progress.step(announced(pin))
             with (
                 reading_topic(of.java, OFFSETS_TOPIC),
                 commit_series(topic_reader(session, of.java), pin.logs, pin.partitions, request) as series,
             ):
-                told = ToldHistory(series.counted, series.rows, not options["no_lag"])
+                told = ToldHistory(series.counted, series.rows, not options.no_lag)
                 if form == TABLE:
-                    series = series.newest(options["rows"])
+                    series = series.newest(options.rows)
                 if told.with_lag:
-                    series, told = _with_ends(of, series, told, options["max_lookups"], progress)
+                    series, told = _with_ends(of, series, told, options.max_lookups, progress)
                 progress.end()
                 if form == TABLE:
-                    show(history_table(series.shown(), told, request, options["width"], options["colour"]))
+                    terminal.show(history_table(series.shown(), told, request, terminal.width, terminal.colour))
                 elif write(series) != told.rows and not (reader_has_gone() and not out):
                     raise ClusterError(
                         f"{out or 'The output'} has not as many rows as were read.", "Run the command again."
                     )
-    _say(told, pin, out, form, show, progress, options)
+    _say(told, pin, out, form, progress, terminal)
     return EXIT_DONE if told.is_whole and not pin.open_ends else EXIT_FAILED
 
 
-def request_of(options: Mapping[str, Any], now_ms: int) -> HistoryRequest:
+def request_of(options: HistoryOptions, now_ms: int) -> HistoryRequest:
     """Return what the options ask for; raises `UsageError` where they contradict each other."""
-    since_ms, until_ms = period_of(options, "commit")
-    if not options["bucket"]:
+    since_ms, until_ms = period_of(options.since, options.until, "commit")
+    if not options.bucket:
         raise UsageError("--bucket 0 has no length.", "Give one of a second or more: 10s, 1m, 1h, 1d.")
-    return HistoryRequest(options["bucket"], now_ms, filters_of(options), since_ms, until_ms)
+    return HistoryRequest(options.bucket, now_ms, options.filters.filters(), since_ms, until_ms)
 
 
 def refuse_place(out: str, form: str) -> None:
@@ -165,13 +208,10 @@ def _counted(lines: Iterable[str], write: Print) -> int:
     return count
 
 
-def _say(
-    told: ToldHistory, pin: OffsetsPin, out: str, form: str, show: Print, progress: LineProgress,
-    options: Mapping[str, Any],
-) -> None:  # fmt: skip
+def _say(told: ToldHistory, pin: OffsetsPin, out: str, form: str, progress: LineProgress, terminal: Terminal) -> None:
     lines = history_summary(told, pin, out)
     if form == TABLE:
-        show(["", *(part for line in lines for part in wrapped(line, options["width"]))])
+        terminal.show(["", *(part for line in lines for part in wrapped(line, terminal.width))])
         return
     for line in lines:
         progress.say(line)

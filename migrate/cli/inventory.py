@@ -1,16 +1,31 @@
 """What the `groups` commands do: wire the edges, read one cluster, print. They change nothing on it."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from migrate.cli.console import Ended, ReaderGone, reader_has_gone
+import click
+
+from migrate.cli.choices import FilterOptions, GroupOptions
+from migrate.cli.console import Ended, ReaderGone, Terminal, print_in_utf8, printed, reader_has_gone
+from migrate.cli.flows import reached_flow
 from migrate.cli.inventory_wiring import InventorySession, inventory_session
-from migrate.cli.options import filters_of
+from migrate.cli.options import (
+    FILE,
+    LogOptions,
+    OnClusters,
+    ParsedBy,
+    Seconds,
+    SparkOptions,
+    argument,
+    flag,
+    option,
+    repeated,
+)
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.inventory.describe import DescribedGroup, describe_groups
@@ -27,8 +42,10 @@ from migrate.inventory.group_waves import (
 from migrate.inventory.listing import Inventory, inventory_of
 from migrate.inventory.read import ClusterGroups, read_groups
 from migrate.mm2.flow import Flow
+from migrate.model import Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
+from migrate.session.options import SessionOptions
 from migrate.show.describe import (
     description_csv,
     description_document,
@@ -42,19 +59,143 @@ from migrate.show.listing import listing_csv, listing_document, listing_lines, u
 from migrate.show.screen import Screen
 from migrate.show.status import late_text
 from migrate.survey.filters import Filters
-from migrate.text import Colour, duration_text
+from migrate.text import Colour, duration_text, parse_bytes, parse_duration
 from migrate.watch import Asking, BackgroundLook, Glance, watch_until_over
 
 T = TypeVar("T")
-Print = Callable[[Iterable[str]], None]
+Described = tuple[ClusterGroups, tuple[DescribedGroup, ...]]
 
 
-def run_list(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
+@dataclass(frozen=True, kw_only=True)
+class OnOneCluster(OnClusters):
+    """What every command has that asks one of the two clusters."""
+
+    side: Side = option("The cluster to ask.", default=Side.SOURCE)
+
+    def session(self) -> SessionOptions:
+        """Return what the cluster is reached with."""
+        return SessionOptions(self.clusters.request_timeout, side=self.side)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneClusterFilters(FilterOptions):
+    """Which groups and topics, by their names on the cluster that is asked."""
+
+    topics: tuple[str, ...] = repeated(
+        "Only topics that match in full, by their names on the cluster that is asked, and groups that read them.",
+        name="--topic", metavar="REGEX")  # fmt: skip
+    exclude_topics: tuple[str, ...] = repeated("Leave these topics out.", name="--exclude-topic", metavar="REGEX")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookOptions:
+    """How often to look, and how it is shown."""
+
+    watch: bool = flag("Look again every two seconds, until Ctrl-C.")
+    timeout: float | None = option(
+        "With --watch: end after this long.  [default: never]", type=Seconds(min=0), metavar="SECONDS")  # fmt: skip
+    form: str = option(
+        "json: one document; with --watch one per look. csv: not with --watch.",
+        name="--format", default="table", type=click.Choice(["table", "json", "csv"]))  # fmt: skip
+
+    def refuse_contradictions(self) -> None:
+        """Raise `UsageError` for options that do not go together."""
+        if self.timeout is not None and not self.watch:
+            raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
+        if self.watch and self.form == "csv":
+            raise UsageError("--watch and --format csv exclude each other.", "Use --format json, a document per line.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions(OnOneCluster):
+    """Which groups are listed, and what is read of each."""
+
+    records: bool = flag(
+        "Read __consumer_offsets too: last commit, empty since when, when offsets expire, how often it commits. With "
+        "more than 2,000,000 records to read, Spark reads them, which needs Java.")  # fmt: skip
+    idle: int | None = option(
+        "Only groups that nobody has used for so long (3d, 12h), or of which it cannot tell. Implies --records.",
+        type=ParsedBy(parse_duration), metavar="DURATION")  # fmt: skip
+    max_fetch: int | None = option(
+        "With --records: refuse (exit 3) to fetch more than about this: 500M, 2G.  [default: no limit]",
+        type=ParsedBy(parse_bytes), metavar="BYTES")  # fmt: skip
+    look: LookOptions = LookOptions()
+    filters: OneClusterFilters = OneClusterFilters()
+    spark: SparkOptions = SparkOptions()
+
+    def session(self) -> SessionOptions:
+        """Return what the cluster is reached with."""
+        return replace(super().session(), spark=self.spark, long_records=True, max_fetch=self.max_fetch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeOptions(OnOneCluster):
+    """Which groups are described."""
+
+    names: tuple[str, ...] = argument("[GROUP]...", nargs=-1, required=False, default=())
+    all_groups: bool = flag("Describe every group, those too that plan leaves out by default.")
+    look: LookOptions = LookOptions()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WavesOptions(OnOneCluster):
+    """Which groups move together, and where the groups files go."""
+
+    max_groups: int = option(
+        "How many groups a wave should have at most; groups that go together are never split.",
+        default=100, type=click.IntRange(min=1), metavar="N")  # fmt: skip
+    by: str = option(
+        "What keeps groups together: a topic that they share, or that REGEX matches the same text at the beginning of "
+        "their names (its first group in parentheses, if it has one).",
+        default="topics", metavar="topics|'prefix REGEX'")  # fmt: skip
+    out_dir: Path = option(
+        "Folder to write wave1.txt, wave2.txt and so on to; refused (exit 3) if it has such files.",
+        default=Path(), type=FILE, metavar="DIR", show_default=".")  # fmt: skip
+    groups: GroupOptions = GroupOptions()
+
+
+def list_groups(options: ListOptions) -> int:
+    """Show a line for every group of a cluster, of every kind, and what they add up to.
+
+    Exits 1 if something could not be read: it is shown as ?, with the reason, and never as 0.
+    """
+    options.look.refuse_contradictions()
+    flow = reached_flow(options.clusters, options.look.form != "table")
+    return run_list(options, flow, _begun(options.log, options.look), Terminal.here())
+
+
+def describe(options: DescribeOptions) -> int:
+    """Show every partition that a group has committed on or is assigned: offset, log end, lag, member.
+
+    LOG-END-OFFSET and LAG are those of kafka-consumer-groups: records of open transactions count. Exits 1 if a group is
+    not there, or something could not be read.
+    """
+    options.look.refuse_contradictions()
+    flow = reached_flow(options.clusters, options.look.form != "table")
+    return run_describe(options, flow, _begun(options.log, options.look), Terminal.here())
+
+
+def waves(options: WavesOptions) -> int:
+    """Decide which groups move together, and write a groups file for each wave.
+
+    Groups that read the same topic go together, and those that a chain of topics connects. Exits 1 if something could
+    not be read: a group that is missing here is missing in the waves.
+    """
+    flow = reached_flow(options.clusters)
+    return printed(*run_waves(options, flow, options.log.progress(), Terminal.here()))
+
+
+def _begun(log: LogOptions, look: LookOptions) -> LineProgress:
+    if look.form == "csv":
+        print_in_utf8()
+    return log.progress()
+
+
+def run_list(options: ListOptions, flow: Flow, progress: LineProgress, terminal: Terminal) -> int:
     """Print every group inside the filters; return 1 if something could not be read."""
-    filters = filters_of(options)
-    idle_ms: int | None = options["idle"]
-    with_records = options["records"] or idle_ms is not None
-    if with_records and options["watch"]:
+    filters, idle_ms = options.filters.filters(), options.idle
+    with_records = options.records or idle_ms is not None
+    if with_records and options.look.watch:
         problem = "--watch does not go with --records or --idle, which read __consumer_offsets in full for every look."
         raise UsageError(problem, "Omit one of them.")
 
@@ -63,54 +204,59 @@ def run_list(flow: Flow, progress: LineProgress, show: Print, **options: Any) ->
             read_groups(edges.admin, filters, timer, records=edges.records if with_records else None), idle_ms
         )
 
-    seen: Inventory = _look(flow, progress, show, options, look, lambda inventory: _listed(inventory, options))
-    _say_unread(seen.read, {g.group: g.not_visible() for g in seen.groups}, progress, options)
+    form = options.look.form
+    lines: Callable[[Inventory], Iterator[str]] = partial(_listed, form=form, terminal=terminal)
+    screen = Watcher(lines, options.look, progress, terminal)
+    seen = _look(flow, options.session(), screen, look)
+    if form == "csv":
+        _say_unread(seen.read, {g.group: g.not_visible() for g in seen.groups}, progress, terminal)
     return EXIT_DONE if seen.is_whole else EXIT_FAILED
 
 
-def run_describe(flow: Flow, progress: LineProgress, show: Print, **options: Any) -> int:
+def run_describe(options: DescribeOptions, flow: Flow, progress: LineProgress, terminal: Terminal) -> int:
     """Print the partitions of the groups that were named; return 1 if something could not be read, or is not there."""
-    names: tuple[str, ...] = options["names"]
-    if bool(names) == options["all_groups"]:
+    names, form = options.names, options.look.form
+    if bool(names) == options.all_groups:
         raise UsageError("Which groups?", "Name them, or give --all-groups; not both.")
     filters = Filters(groups_file=frozenset(names)) if names else None
-    read, described = _look(
-        flow, progress, show, options, lambda edges, timer: _described(read_groups(edges.admin, filters, timer)),
-        lambda seen: _description(*seen, options),
-    )  # fmt: skip
-    if options["form"] == "csv":
+
+    def look(edges: InventorySession, timer: Timer) -> Described:
+        return _described(read_groups(edges.admin, filters, timer))
+
+    lines: Callable[[Described], Iterator[str]] = partial(_description, form=form, terminal=terminal)
+    screen = Watcher(lines, options.look, progress, terminal)
+    read, described = _look(flow, options.session(), screen, look)
+    if form == "csv":
         for line in lines_beside_csv(described):
             progress.say(line)
-    _say_unread(read, {group.group: not_visible(group) for group in described}, progress, options)
+        _say_unread(read, {group.group: not_visible(group) for group in described}, progress, terminal)
     is_whole = all(group.is_whole for group in described) and not (read.missing or read.unseen and not names)
     return EXIT_DONE if is_whole else EXIT_FAILED
 
 
 def _say_unread(
-    read: ClusterGroups, reasons: Mapping[str, Mapping[str, str]], progress: LineProgress, options: Mapping[str, Any]
+    read: ClusterGroups, reasons: Mapping[str, Mapping[str, str]], progress: LineProgress, terminal: Terminal
 ) -> None:
     """Say beside CSV, which has no place for it, what could not be read and who is not there."""
-    if options["form"] == "csv":
-        for line in filter(None, unread_lines(read, reasons, options["width"](), False)):
-            progress.say(line)
+    for line in filter(None, unread_lines(read, reasons, terminal.width, False)):
+        progress.say(line)
 
 
-def run_waves(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
+def run_waves(options: WavesOptions, flow: Flow, progress: Progress, terminal: Terminal) -> tuple[list[str], int]:
     """Write the waves; return the report and the exit code: 1 if something could not be read.
 
     Raises `Refused` before anything is read if the folder has waves already.
     """
     # Of every topic: groups that share one which a filter takes would be split without a word.
-    filters = filters_of({**options, "topics": (), "exclude_topics": ()})
-    pack = packing(options["by"], options["max_groups"])
-    folder: Path = options["out_dir"]
+    filters, folder = options.groups.filters(), options.out_dir
+    pack = packing(options.by, options.max_groups)
     refuse_waves_in(folder)
-    with inventory_session(flow, progress, options) as edges:
+    with inventory_session(flow, progress, options.session()) as edges:
         read = read_groups(edges.admin, filters, Timer(SystemClock(), progress), with_ends=False)
     moved = groups_to_move(read)
     packed = pack(moved)
     files = write_waves(packed.waves, folder)
-    lines = wave_report(read, packed, moved, list(map(str, files)), options["width"], options["colour"])
+    lines = wave_report(read, packed, moved, list(map(str, files)), terminal.width, terminal.colour)
     is_whole = not (moved.unread or read.unseen or read.missing or NOT_IN_A_FILE in moved.left_out)
     return list(lines), EXIT_DONE if is_whole else EXIT_FAILED
 
@@ -129,43 +275,35 @@ def packing(by: str, max_groups: int) -> Callable[[GroupsToMove], Waves]:
     return lambda moved: waves_by_prefix(moved.reads, max_groups, prefix)
 
 
-def _described(read: ClusterGroups) -> tuple[ClusterGroups, tuple[DescribedGroup, ...]]:
+def _described(read: ClusterGroups) -> Described:
     # Groups that were not named have been left out by nobody's filter.
     return replace(read, filtered={}), describe_groups(read)
 
 
-def _listed(inventory: Inventory, options: Mapping[str, Any]) -> Iterator[str]:
-    if options["form"] == "json":
+def _listed(inventory: Inventory, form: str, terminal: Terminal) -> Iterator[str]:
+    if form == "json":
         return listing_document(inventory)
-    if options["form"] == "csv":
+    if form == "csv":
         return listing_csv(inventory)
-    return listing_lines(inventory, options["width"](), options["colour"])
+    return listing_lines(inventory, terminal.width, terminal.colour)
 
 
-def _description(read: ClusterGroups, groups: tuple[DescribedGroup, ...], options: Mapping[str, Any]) -> Iterator[str]:
-    if options["form"] == "json":
-        return description_document(read, groups)
-    if options["form"] == "csv":
-        return description_csv(groups)
-    return description_lines(read, groups, options["width"](), options["colour"])
+def _description(seen: Described, form: str, terminal: Terminal) -> Iterator[str]:
+    if form == "json":
+        return description_document(*seen)
+    if form == "csv":
+        return description_csv(seen[1])
+    return description_lines(*seen, terminal.width, terminal.colour)
 
 
-def _look(
-    flow: Flow,
-    progress: LineProgress,
-    show: Print,
-    options: Mapping[str, Any],
-    look: Callable[[InventorySession, Timer], T],
-    lines: Callable[[T], Iterator[str]],
-) -> T:
+def _look(flow: Flow, session: SessionOptions, teller: "Watcher[T]", look: Callable[[InventorySession, Timer], T]) -> T:
     """Look once, or again and again, and print what was seen; return the last of it."""
-    clock = SystemClock()
-    with inventory_session(flow, progress, options) as edges:
-        if not options["watch"]:
-            seen = look(edges, Timer(clock, progress))
+    clock, asked = SystemClock(), teller.asked
+    with inventory_session(flow, teller.progress, session) as edges:
+        if not asked.watch:
+            seen = look(edges, Timer(clock, teller.progress))
         else:
             asking = Asking(clock)
-            teller = Watcher(lines, show, progress, options)
 
             def once() -> T:
                 with edges.in_use:
@@ -173,9 +311,9 @@ def _look(
 
             with teller.screen():
                 begin = partial(BackgroundLook, once, asking)
-                seen = teller.unless_left(lambda: watch_until_over(begin, options["timeout"], clock, teller))
-    if not options["watch"] or (options["on_terminal"] and options["form"] == "table"):
-        show(lines(seen))
+                seen = teller.unless_left(lambda: watch_until_over(begin, asked.timeout, clock, teller))
+    if not asked.watch or (teller.terminal.is_screen and asked.form == "table"):
+        teller.terminal.show(teller.lines(seen))
     return seen
 
 
@@ -187,9 +325,9 @@ class Watcher(Generic[T]):
     """
 
     lines: Callable[[T], Iterator[str]]
-    show: Print
+    asked: LookOptions
     progress: LineProgress
-    options: Mapping[str, Any]
+    terminal: Terminal
     _screen: Screen | None = None
     _last: Glance[T] | None = None
     _body: tuple[T, int, tuple[str, ...]] | None = None
@@ -197,7 +335,7 @@ class Watcher(Generic[T]):
     @contextmanager
     def screen(self) -> Iterator[None]:
         """Take the terminal's screen, if there is one."""
-        if not self.options["on_terminal"] or self.options["form"] == "json":
+        if not self.terminal.is_screen or self.asked.form == "json":
             yield
             return
         with Screen() as self._screen:
@@ -215,7 +353,7 @@ class Watcher(Generic[T]):
             self.progress.say(_late_line(glance))
         elif glance.seen is not None:
             whole = self.lines(glance.seen)
-            self.show(["".join(whole)] if self.options["form"] == "json" else [*whole, ""])
+            self.terminal.show(["".join(whole)] if self.asked.form == "json" else [*whole, ""])
             if reader_has_gone():
                 raise ReaderGone
 
@@ -235,11 +373,11 @@ class Watcher(Generic[T]):
             return last.seen
 
     def _drawn(self, glance: Glance[T]) -> Iterator[str]:
-        width = self.options["width"]()
+        width = self.terminal.width
         late = late_text(glance.freshness)
         read = glance.seen is not None
         age = f"Read {duration_text(glance.freshness.age_seconds)} ago." if read else "Looking for the first time."
-        shade = Colour.RED if late and self.options["colour"] else None
+        shade = Colour.RED if late and self.terminal.colour else None
         yield from wrapped(f"{age} {late}".rstrip(), width, colour=shade)
         if glance.seen is None:
             return

@@ -1,11 +1,10 @@
 """What the `groups` commands look through that ask one cluster."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Any
 
 from migrate.clock import SystemClock
 from migrate.inventory.group_records import RecordsOfAnyLength
@@ -13,6 +12,7 @@ from migrate.inventory.read import ReadRecords
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.session.clusters import endpoint_of, parse_spark_conf
+from migrate.session.options import SessionOptions
 from migrate.session.plan import group_records_by_spark
 from migrate.survey.cluster import ClusterAdmin
 
@@ -28,18 +28,17 @@ class InventorySession:
 
 
 @contextmanager
-def inventory_session(flow: Flow, progress: Progress, options: Mapping[str, Any]) -> Iterator[InventorySession]:
+def inventory_session(flow: Flow, progress: Progress, options: SessionOptions) -> Iterator[InventorySession]:
     """Yield what one cluster is asked through.
 
-    `options` are `side`, `request_timeout` and, where groups' records may be read, `master`, `spark_conf` and
-    `max_fetch`: Spark starts if there are too many for a consumer.
+    With `long_records` of `options` Spark starts if there are too many of groups' records for a consumer.
     """
     of = endpoint_of(flow, options)
     admin = of.admin()
     records: ReadRecords = partial(admin.group_records, with_gaps=True)
-    if "spark_conf" in options:
-        conf, limit = parse_spark_conf(options["spark_conf"]), options["max_fetch"]
-        long = partial(group_records_by_spark, of, options["master"], conf)
+    if options.long_records:
+        conf, limit = parse_spark_conf(options.spark.spark_conf), options.max_fetch
+        long = partial(group_records_by_spark, of, options.spark.master, conf)
         records = RecordsOfAnyLength(admin, long, progress, SystemClock(), limit)
     edges = InventorySession(admin, records)
     try:

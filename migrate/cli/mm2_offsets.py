@@ -1,27 +1,51 @@
 """The `mm2 offsets` command: wire the edges, read, print. Changes nothing."""
 
-from typing import Any
+from dataclasses import dataclass
 
+import click
+
+from migrate.cli.choices import TopicOptions
+from migrate.cli.console import Terminal, printed
+from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, SparkOptions, flag, option
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
-from migrate.mm2.flow import Flow
-from migrate.ports import Progress
 from migrate.progress import Timer
+from migrate.session.options import SessionOptions
 from migrate.session.plan import plan_session
 from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
 
 
-def run_mm2_offsets(flow: Flow, progress: Progress, **options: Any) -> tuple[list[str], int]:
-    """Return the report and the exit code: 1 where MM2's own positions could not be read."""
+@dataclass(frozen=True, kw_only=True)
+class Mm2OffsetsOptions(OnClusters):
+    """Which of MM2's positions are shown."""
+
+    source_down: bool = flag("The source is down: show what the target knows.")
+    topics: TopicOptions = TopicOptions()
+    form: str = option(
+        "json: one document with every number.",
+        name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip
+    spark: SparkOptions = SparkOptions()
+
+
+def offsets(options: Mm2OffsetsOptions) -> int:
+    """Show MM2's own positions per source partition: how far it has copied, and where it goes on.
+
+    Next to them are the two stores that are often mistaken for them: offset syncs and checkpoints. Positions are read
+    from MM2's Connect offsets topic, or from its Connect worker (--connect-url). Exits 1 if neither has them.
+    """
+    flow = reached_flow(options.clusters, options.form != "table")
+    progress, terminal = options.log.progress(), Terminal.here()
     if not flow.by_mm2:
         raise UsageError("--replicator any: there is no MM2 whose positions could be shown.", "Omit the option.")
-    filters = Filters.from_options(topics=options["topics"], exclude_topics=options["exclude_topics"])
-    with plan_session(flow, options["source_down"], progress, {**options, "no_match": True}) as clusters:
+    filters = Filters.from_options(topics=options.topics.topics, exclude_topics=options.topics.exclude_topics)
+    session = SessionOptions(options.clusters.request_timeout, options.spark, no_match=True)
+    with plan_session(flow, options.source_down, progress, session) as clusters:
         stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
-    if options["form"] == "json":
-        lines = list(stores_document(stores, flow))
+    if options.form == "json":
+        lines = stores_document(stores, flow)
     else:
-        lines = list(stores_lines(stores, flow, options["width"], options["colour"]))
-    return lines, EXIT_FAILED if stores.positions_unknown else EXIT_DONE
+        lines = stores_lines(stores, flow, terminal.width, terminal.colour)
+    return printed(lines, EXIT_FAILED if stores.positions_unknown else EXIT_DONE)

@@ -1,309 +1,270 @@
-"""The command line's shared options, and what they mean together. No decisions about offsets here."""
+"""How a command's options are declared, those that commands share, and what they mean. No decisions about offsets here.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import reduce
+A command is a function that takes one frozen dataclass. Each field is an option, an argument, or a part with options of
+its own; `command_of` makes the command line of it.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
 
 import click
 
-from migrate.cli.console import one_paragraph, say_beside
-from migrate.cli.replicator_options import other_flow, refuse_mixed
-from migrate.cli.seconds import Seconds
+from migrate.cli.console import one_paragraph, progress_on_stderr, say_beside, say_reading
+from migrate.clock import LATEST_DATE_MS, iso
 from migrate.errors import UsageError
-from migrate.mm2.flow import Flow, Replicator
+from migrate.mm2.flow import Cluster, Flow, Replicator, called
+from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
 from migrate.model import Side
-from migrate.survey.policies import (
-    UNTRANSLATABLE_REASONS,
-    CommitsFrom,
-    Policies,
-    Rewind,
-    Uncommitted,
-    parse_untranslatable,
-)
-from migrate.text import parse_bytes, parse_duration
+from migrate.session.options import SparkChoice
 
 if TYPE_CHECKING:
-    from migrate.match.protocol import Limits
     from migrate.mm2.connectors import Described
-    from migrate.survey.filters import Filters
+    from migrate.progress import LineProgress
 
+T = TypeVar("T")
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 # What affects data is given on the command line of the night, never inherited from a shell's profile.
 NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
         "--source-unreachable", "--consumers-ran", "--to-topic", "--standing", "--grades", "--moving-group", "--side",
-        "--uncommitted", "--max-rereads", "--failback", "--source-down", "--commits-as-of",
+        "--uncommitted", "--max-rereads", "--failback", "--source-down", "--commits-as-of", "--flow",
     }
 )  # fmt: skip
-# As many questions to brokers as nobody notices; each looks into an old segment of a log.
-MOST_LOOKUPS = 100_000
 FILE = click.Path(path_type=Path)
-Command = Callable[..., Any]
+# Some 23 days. Kafka's clients take ms in 31 bits, which end at 2,147,483 seconds: beyond, a deadline lies in the past.
+MOST_SECONDS = 2_000_000
+# Of 1973. A smaller number is one of seconds (until the year 5138), a year, or a date without its hyphens.
+LEAST_MS = 10**11
+_COMPACT_DATES = {12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 
 
-def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
-    """Return a click option that `MM2_MIGRATE_<NAME>` also sets, unless it affects data."""
-    long = next(name for name in names if name.startswith("--")).split("/")[0]
-    if long not in NEVER_FROM_ENVIRONMENT:
-        settings.setdefault("envvar", ENVIRONMENT_PREFIX + long[2:].replace("-", "_").upper())
-    return click.option(*names, **settings)
+class Seconds(click.FloatRange):
+    """A number of seconds, at least `min` and at most `MOST_SECONDS`; anything else is wrong usage (exit 2)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the seconds as a float."""
+        seconds = super().convert(value, param, ctx)
+        # Nothing is later than nan: such a deadline never comes. No clock can wait for inf.
+        if not math.isfinite(seconds) or seconds > MOST_SECONDS:
+            self.fail(f"{value} is no number of seconds up to {MOST_SECONDS:,}.", param, ctx)
+        return seconds
 
 
-def together(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Return several options as one decorator, in the order of the help text."""
-    return lambda command: reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
+class ParsedBy(click.ParamType[int]):
+    """A number that is written as `parse` reads it; that raises `ValueError` where it cannot."""
 
+    name = "text"
 
-# What every command has, nearest to its function: logging, debugging, and one paragraph for every error.
-command_options = together(
-    option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
-           help="Format of progress and log lines on stderr."),
-    option("--debug", is_flag=True, help="Show stack traces."),
-    one_paragraph,
-)  # fmt: skip
-# What `apply` and `rollback` share.
-writing_options = together(
-    option("--approve", metavar="FINGERPRINT",
-           help="Fingerprint of the reviewed plan: all of it, or at least the first 32 digits."),
-    option("--execute", is_flag=True, help="Write. Without it: a dry run with every check."),
-    option("--concurrency", type=click.IntRange(1, 100), default=100, show_default=True, metavar="N",
-           help="Groups in flight at once."),
-    option("--group-timeout", type=Seconds(min=1), default=60.0, show_default=True,
-           metavar="SECONDS", help="How long to keep retrying while no group is completed."),
-)  # fmt: skip
-# Where the clusters are and what MM2 is called there, as a command that asks no cluster has it: it prints them.
-printed_cluster_options = together(
-    option("--mm2-config", type=FILE, metavar="FILE",
-           help="The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics."),
-    option("--connect-url", metavar="URL",
-           help="A Kafka Connect worker that runs MM2's connectors: the same facts from its REST API, never "
-                "credentials."),
-    option("--strimzi", type=FILE, metavar="FILE",
-           help="A Strimzi KafkaMirrorMaker2 (YAML): the same facts, never credentials."),
-    option("--source", metavar="ALIAS",
-           help="Alias of MM2's source, which the groups leave (and come back to with --failback)."),
-    option("--target", metavar="ALIAS", help="Alias of MM2's target, which the groups move to."),
-    option("--source-config", type=FILE, metavar="FILE",
-           help="Java client properties of the source: all of its connection, whatever the others say of it."),
-    option("--target-config", type=FILE, metavar="FILE",
-           help="Java client properties of the target: all of its connection, whatever the others say of it."),
-    option("--replicator", type=click.Choice([str(r) for r in Replicator]),
-           help="Who copies: any is a replicator other than MM2, of which only the records are looked at.  "
-                "[default: mm2]"),
-    option("--topic-map", type=FILE, metavar="FILE",
-           help="With --replicator any: CSV of source_topic,target_topic, or regex:REGEX,REPLACEMENT.  [default: names "
-                "are unchanged]"),
-    option("--replication-policy", type=click.Choice(["default", "identity"]),
-           help="How topics are named on the target: ALIAS.topic, or unchanged.  [default: default; with --replicator "
-                "any: identity]"),
-    option("--separator", metavar="TEXT", help="replication.policy.separator.  [default: .]"),
-    option("--offset-syncs-location", type=click.Choice(["source", "target"]),
-           help="Where MM2 keeps its offset syncs.  [default: source]"),
-    option("--checkpoints-topic", metavar="TOPIC", help="Name of MM2's checkpoints topic."),
-    option("--offset-syncs-topic", metavar="TOPIC", help="Name of MM2's offset-syncs topic."),
-    option("--connect-offsets-topic", metavar="TOPIC",
-           help="Where MM2 keeps its own positions: offset.storage.topic of its Connect worker."),
-)  # fmt: skip
-# The same, with what asking takes.
-cluster_options = together(
-    printed_cluster_options,
-    option("--request-timeout", type=Seconds(min=0.1), default=30.0, show_default=True,
-           metavar="SECONDS", help="Deadline for one request to a cluster."),
-)  # fmt: skip
-topic_options = together(
-    option("--topic", "topics", multiple=True, metavar="REGEX",
-           help="Only source topics that match in full."),
-    option("--exclude-topic", "exclude_topics", multiple=True, metavar="REGEX",
-           help="Leave these source topics out."),
-)  # fmt: skip
-GROUP_HELP = "Only groups that match in full."
-group_option = option("--group", "groups", multiple=True, metavar="REGEX", help=GROUP_HELP)
-# Which rows of a plan. Inherited from a shell, they would let `verify` open the gate over rows that it passed over.
-row_options = together(
-    option("--group", "groups", multiple=True, metavar="REGEX", help=GROUP_HELP, envvar=None),
-    option("--only", multiple=True, metavar="DECISION|GRADE|REASON", help="Only rows of this kind.", envvar=None),
-)
-# Filters on groups and topics.
-filter_options = together(
-    group_option,
-    option("--exclude-group", "exclude_groups", multiple=True, metavar="REGEX",
-           help="Leave these groups out; wins over --group."),
-    topic_options,
-    option("--groups-file", type=FILE, metavar="FILE",
-           help="A wave: only the groups listed in this file, one per line."),
-)  # fmt: skip
-# What groups are called on the target.
-group_map_option = option(
-    "--group-map", type=FILE, metavar="FILE",
-    help="Groups that have another name on the target: CSV with the heading source_group,target_group, or lines "
-         "regex:EXPRESSION,REPLACEMENT (full match; \\1 is a group of it); the first line that matches decides. Or a "
-         "plan: its groups are called what it says.")  # fmt: skip
+    def __init__(self, parse: Callable[[str], int]) -> None:
+        self._parse = parse
 
-
-def filters_of(options: Mapping[str, Any]) -> "Filters":
-    """Return the filters that a command with `filter_options` was given; raises `UsageError` for a wrong one."""
-    from migrate.survey.filters import Filters
-
-    names = ("groups", "exclude_groups", "topics", "exclude_topics", "groups_file")
-    return Filters.from_options(*(options[name] for name in names))
-
-
-commits_from_option = option(
-    "--commits-from", type=click.Choice([str(c) for c in CommitsFrom]), default=str(CommitsFrom.ADMIN),
-    show_default=True,
-    help="Ask the groups' coordinators for commits, or read them in __consumer_offsets, pinned, of the cluster that "
-         "the groups leave: that also names groups which no listing shows.",
-)  # fmt: skip
-
-
-class _Accept(click.Option):
-    """Names the checks only where its help is printed: to know them, all of them are imported."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from migrate.checks.checklist import ACCEPTABLE_CHECKS
-
-        record = super().get_help_record(ctx)
-        return record and (record[0], f"{record[1]} Checks: {', '.join(ACCEPTABLE_CHECKS)}.")
-
-
-# What a reviewer decides: waivers, and what becomes of rows that no law translates.
-policy_options = together(
-    option("--accept", multiple=True, metavar="CHECK[:SUBJECT]", cls=_Accept,
-           help="Turn that block into a warning."),
-    option("--untranslatable", multiple=True, metavar="[REASON=]block|skip|earliest|latest",
-           help="What to do with commits that no rule can translate (default block). "
-                f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}."),
-    option("--rewind", type=click.Choice([str(r) for r in Rewind]), default="block", show_default=True,
-           help="What to do if the target group is already beyond the planned offset."),
-    option("--uncommitted", type=click.Choice([str(u) for u in Uncommitted]), default="ignore",
-           show_default=True, help="What to do with partitions of a group's topics that it never committed."),
-    option("--max-rereads", type=click.IntRange(min=0), default=1_000_000, show_default=True,
-           metavar="N", help="Block a group that would re-read more records than this."),
-)  # fmt: skip
-
-
-def parsed_by(parse: Callable[[str], int]) -> Callable[[click.Context, click.Parameter, str | None], int | None]:
-    """Return the callback of an option whose text `parse` reads; it raises `ValueError` where it cannot."""
-
-    def parsed(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
         try:
-            return None if value is None else parse(value)
+            return value if isinstance(value, int) else self._parse(value)
         except ValueError as error:
-            raise click.BadParameter(str(error)) from error
-
-    return parsed
+            self.fail(str(error), param, ctx)
 
 
-# What commits are placed by.
-by_option = option(
-    "--by", type=click.Choice(["records", "timestamp"]), default="records", show_default=True,
-    help="Place commits by comparing records, or by timestamps alone: for copies that cannot be compared. All of the "
-         "source from the lowest commit on is read for it.",
-)  # fmt: skip
+class PathOrUrl(click.types.StringParamType):
+    """A file or folder that Spark reads, by its path or a URL; `of_holder` where HOLDER= stands before it."""
+
+    def __init__(self, of_holder: bool) -> None:
+        self.of_holder = of_holder
 
 
-# What bounds the comparing of records.
-matching_limits = together(
-    option("--match-limit", type=click.IntRange(min=1), default=1_000_000, show_default=True,
-           metavar="RECORDS", help="Read at most this many offsets of either log per partition; rows that "
-                                   "would need more are bounded or estimated."),
-    option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
-           help="Fetch at most about this much from each cluster: 500M, 2G, 1048576. Partitions beyond it "
-                "are not compared.  [default: no limit]"),
-)  # fmt: skip
-matching_options = together(
-    matching_limits,
-    option("--no-match", is_flag=True,
-           help="Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard."),
-)  # fmt: skip
+class OneOf(click.Choice[str]):
+    """One word of an enum, which the command gets."""
+
+    def __init__(self, words: type[StrEnum]) -> None:
+        super().__init__([str(word) for word in words])
+        self._words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the member of the enum."""
+        return self._words(super().convert(value, param, ctx))
 
 
-def limits_of(options: Mapping[str, Any]) -> "Limits":
-    """Return what `by_option` and `matching_options` let be read; raises `UsageError` where they contradict."""
-    from migrate.match.protocol import Limits
+def option(help: str, *, name: str = "", default: Any = None, **settings: Any) -> Any:
+    """Declare a field of an options class as an option, of which its name and annotation say the rest.
 
-    by_timestamp = options["by"] == "timestamp"
-    if by_timestamp and options["no_match"]:
-        raise UsageError(
-            "--by timestamp and --no-match exclude each other: timestamps are read from the records.",
-            "Omit one of them.",
-        )
-    return Limits(0 if options["no_match"] else options["match_limit"], options["max_fetch"], by_timestamp)
+    `name` is for one that is called otherwise than its field. A `bool` is a flag, a tuple can be repeated, a `Path` is
+    a file, an enum one of its words. `MM2_MIGRATE_<NAME>` sets it too, unless it affects data, or `envvar` is None.
+    Other `settings` are click's.
+    """
+    made = {"cls": click.Option, "name": name, "settings": {**settings, "help": help}}
+    return field(metadata=made) if settings.get("required") else field(default=default, metadata=made)
 
 
-# Where Spark runs.
-spark_options = together(
-    option("--master", metavar="URL", help="Spark master, if no session has one.  [default: local[*]]"),
-    option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; repeatable."),
-)  # fmt: skip
+def flag(help: str, *, name: str = "") -> Any:
+    """Declare a field that is True where its option is given."""
+    return option(help, name=name, default=False, is_flag=True)
 
 
-# What is exported of the offsets topic, and where to.
-export_options = together(
-    option("--since", metavar="TIME", help="Only records that the broker took at this time or later: "
-                                           "2026-11-23T22:00:00Z, or ms since 1970."),
-    option("--until", metavar="TIME", help="Only records from before this time: the newest of each key is that of "
-                                           "then."),
-    option("--latest/--history", "latest", default=True, show_default=True,
-           help="The newest record of each key, or every record that is still there."),
-    option("--tombstones", is_flag=True, help="Also records that take a commit or a group away."),
-    option("--kinds", type=click.Choice(["commits", "groups", "all"]), default="commits", show_default=True,
-           help="Commits, groups with their members, or both."),
-    option("--format", "form", type=click.Choice(["jsonl", "csv", "parquet"]), required=True, help="What to write."),
-    option("--out", metavar="PATH",
-           help="A file (jsonl, csv), or a folder or URL (parquet); what exists is refused (exit 3)."),
-    option("--to-topic", metavar="TOPIC",
-           help="Instead of --out: a topic, which exists, of a cluster that groups do not leave; needs --format jsonl "
-                "and --to-config."),
-    option("--to-config", type=FILE, metavar="FILE", help="Java client properties of the cluster of --to-topic."),
-    option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
-           help="Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]"),
-)  # fmt: skip
+def repeated(help: str, *, name: str = "", **settings: Any) -> Any:
+    """Declare a field with the texts of an option that can be given several times."""
+    return option(help, name=name, default=(), multiple=True, **settings)
 
 
-# What is told of groups' commits over time, and where to.
-history_options = together(
-    option("--since", metavar="TIME", help="Only commits that the broker took at this time or later: "
-                                           "2026-11-23T22:00:00Z, or ms since 1970."),
-    option("--until", metavar="TIME", help="Only commits from before this time."),
-    option("--bucket", callback=parsed_by(parse_duration), default="1m", show_default=True, metavar="DURATION",
-           help="One row for each group and partition in so long (10s, 5m, 1h, 1d)."),
-    option("--no-lag", is_flag=True, help="Do not ask where logs ended: no end_at_time and no lag."),
-    option("--max-lookups", type=click.IntRange(min=0), default=MOST_LOOKUPS, show_default=True, metavar="N",
-           help="Refuse (exit 3) to ask for the ends of logs at more (partition, time)."),
-    option("--rows", type=click.IntRange(min=1), default=40, show_default=True, metavar="N",
-           help="How many rows, the newest, a table shows."),
-    option("--format", "form", type=click.Choice(["table", "csv", "parquet"]), default="table", show_default=True,
-           help="csv and parquet have all rows."),
-    option("--out", metavar="PATH",
-           help="A file (csv; without it stdout), or a folder or URL (parquet); what exists is refused (exit 3)."),
-    option("--max-fetch", callback=parsed_by(parse_bytes), metavar="BYTES",
-           help="Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]"),
-)  # fmt: skip
+def argument(metavar: str | None = None, *, required: bool = True, default: Any = None, **settings: Any) -> Any:
+    """Declare a field as an argument: what a command is about."""
+    made = {"cls": click.Argument, "name": "", "settings": {**settings, "required": required, "metavar": metavar}}
+    return field(metadata=made) if required else field(default=default, metadata=made)
 
 
-@dataclass(frozen=True)
+def parameters_of(of: type, title: str = "") -> Iterator[tuple[str, click.Parameter]]:
+    """Yield what a class declares, with the section of the help that each is in; "" are the command's own."""
+    for each in fields(of):
+        if is_dataclass(each.type):
+            part = cast(type, each.type)
+            yield from parameters_of(part, getattr(part, "TITLE", title))
+        elif each.metadata:
+            yield title, _parameter(each)
+
+
+def typed_name(of: Field[Any]) -> str:
+    """Return an option as it is typed."""
+    return str(of.metadata["name"]) or "--" + of.name.replace("_", "-")
+
+
+def _parameter(of: Field[Any]) -> click.Parameter:
+    cls, settings, names = of.metadata["cls"], {"default": of.default, **of.metadata["settings"]}, [of.name]
+    if settings["default"] in (MISSING, None, ()):
+        del settings["default"]  # click would not ask for a name that is needed, and count an empty tuple as a value
+    elif not settings.get("is_flag"):
+        settings.setdefault("show_default", settings["default"] != "")
+        if isinstance(settings["default"], StrEnum):
+            settings["default"] = str(settings["default"])
+    if cls is click.Option:
+        names.append(typed_name(of))
+        long = names[-1].split("/")[0]
+        if long not in NEVER_FROM_ENVIRONMENT:
+            settings.setdefault("envvar", ENVIRONMENT_PREFIX + long[2:].replace("-", "_").upper())
+    kind = of.type
+    if isinstance(kind, UnionType):
+        kind = next(each for each in get_args(kind) if each is not type(None))
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        settings.setdefault("type", OneOf(kind))
+    elif kind is Path:
+        settings.setdefault("type", FILE)
+    made: click.Parameter = cls(names, **settings)
+    return made
+
+
+def options_of(of: type[T], given: Mapping[str, Any]) -> T:
+    """Return the options of a class, from what click has read, by the names of the fields."""
+    values: dict[str, Any] = {}
+    for each in fields(cast(Any, of)):
+        if is_dataclass(each.type):
+            values[each.name] = options_of(cast(type, each.type), given)
+        elif each.metadata:
+            values[each.name] = given[each.name]
+    return of(**values)
+
+
+class Command(click.Command):
+    """A command whose help has its own options first, then those that it shares, in named sections."""
+
+    sections: Mapping[str, list[click.Parameter]]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections."""
+        shown = [*self.sections.items()]
+        shown[-1] = (shown[-1][0], [*shown[-1][1], *filter(None, [self.get_help_option(ctx)])])
+        for title, parameters in shown:
+            records = [record for each in parameters if (record := each.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(title or "Options"):
+                    formatter.write_dl(records)
+
+
+def command_of(name: str, run: Callable[[T], int], short_help: str) -> Command:
+    """Return the command line of a function that takes options and returns an exit code; its docstring is the help."""
+    asked: type[T] = run.__annotations__["options"]
+    sections: dict[str, list[click.Parameter]] = {"": []}
+    for title, parameter in parameters_of(asked):
+        sections.setdefault(title, []).append(parameter)
+
+    def called_by_click(**given: Any) -> None:
+        if given.get("flow") is not None:
+            # A flow says all of where the clusters are, but for what is typed: no shell's profile is mixed into it.
+            source_of = click.get_current_context().get_parameter_source
+            where = [each.name for each in fields(ClusterOptions)]
+            given |= {name: None for name in where if source_of(name) is click.core.ParameterSource.ENVIRONMENT}
+        one_paragraph(lambda: run(options_of(asked, given)), given["debug"])()
+
+    sections[LogOptions.TITLE] = sections.pop(LogOptions.TITLE)  # the least of a command's own, in the end
+    parameters = [parameter for section in sections.values() for parameter in section]
+    command = Command(name, callback=called_by_click, params=parameters, help=run.__doc__, short_help=short_help)
+    command.sections = sections
+    return command
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOptions:
+    """How a command tells what it is doing, and of its faults."""
+
+    TITLE: ClassVar = "Of every command"
+    log_format: str = option(
+        "Format of progress and log lines on stderr.", default="text", type=click.Choice(["text", "json"]))  # fmt: skip
+    debug: bool = flag("Show stack traces.")
+
+    def progress(self, *plans: Path) -> "LineProgress":
+        """Return the command's progress on stderr; that large `plans` are read is said at once."""
+        progress: LineProgress = progress_on_stderr(self.log_format)
+        say_reading(progress, *plans)
+        return progress
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """The cluster options as given; None where not."""
+    """Where the clusters are, and what MM2 is called there; None where it was not given."""
 
-    mm2_config: Path | None
-    source: str | None
-    target: str | None
-    source_config: Path | None
-    target_config: Path | None
-    replication_policy: str | None
-    separator: str | None
-    offset_syncs_location: str | None
-    checkpoints_topic: str | None
-    offset_syncs_topic: str | None
-    connect_offsets_topic: str | None = None
-    connect_url: str | None = None
-    strimzi: Path | None = None
-    replicator: str | None = None
-    topic_map: Path | None = None
+    TITLE: ClassVar = "Where the clusters are"
+    flow: str | None = option(
+        "A flow of flows.yaml in this folder (docs/models.md), which says the rest of this section; what is typed "
+        "beside it wins.  [default: the only flow there, if nothing here is given]", metavar="NAME")  # fmt: skip
+    mm2_config: Path | None = option(
+        "The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics.", metavar="FILE")  # fmt: skip
+    connect_url: str | None = option(
+        "A Kafka Connect worker that runs MM2's connectors: the same facts from its REST API, never credentials.",
+        metavar="URL")  # fmt: skip
+    strimzi: Path | None = option(
+        "A Strimzi KafkaMirrorMaker2 (YAML): the same facts, never credentials.", metavar="FILE")  # fmt: skip
+    source: str | None = option(
+        "Alias of MM2's source, which the groups leave (and come back to with --failback).",
+        metavar="ALIAS")  # fmt: skip
+    target: str | None = option("Alias of MM2's target, which the groups move to.", metavar="ALIAS")
+    source_config: Path | None = option(
+        "Java client properties of the source: all of its connection, whatever the others say of it.",
+        metavar="FILE")  # fmt: skip
+    target_config: Path | None = option(
+        "Java client properties of the target: all of its connection, whatever the others say of it.",
+        metavar="FILE")  # fmt: skip
+    replicator: str | None = option(
+        "Who copies: any is a replicator other than MM2, of which only the records are looked at.  [default: mm2]",
+        type=click.Choice([str(r) for r in Replicator]))  # fmt: skip
+    topic_map: Path | None = option(
+        "With --replicator any: CSV of source_topic,target_topic, or regex:REGEX,REPLACEMENT.  [default: names are "
+        "unchanged]", metavar="FILE")  # fmt: skip
+    replication_policy: str | None = option(
+        "How topics are named on the target: ALIAS.topic, or unchanged.  [default: default; with --replicator any: "
+        "identity]", type=click.Choice(["default", "identity"]))  # fmt: skip
+    separator: str | None = option("replication.policy.separator.  [default: .]", metavar="TEXT")
+    offset_syncs_location: str | None = option(
+        "Where MM2 keeps its offset syncs.  [default: source]", type=click.Choice(["source", "target"]))  # fmt: skip
+    checkpoints_topic: str | None = option("Name of MM2's checkpoints topic.", metavar="TOPIC")
+    offset_syncs_topic: str | None = option("Name of MM2's offset-syncs topic.", metavar="TOPIC")
+    connect_offsets_topic: str | None = option(
+        "Where MM2 keeps its own positions: offset.storage.topic of its Connect worker.", metavar="TOPIC")  # fmt: skip
 
     @property
     def says_where(self) -> bool:
@@ -313,14 +274,42 @@ class ClusterOptions:
 
     def words(self) -> tuple[str, ...]:
         """Return the options as they would be typed, for the next command to copy."""
-        given = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
-        pairs = (("--" + name.replace("_", "-"), str(value)) for name, value in given if value is not None)
-        return tuple(word for pair in pairs for word in pair)
+        given = ((typed_name(each), getattr(self, each.name)) for each in fields(ClusterOptions))
+        return tuple(word for name, value in given if value is not None for word in (name, str(value)))
 
 
-def take_clusters(options: dict[str, Any]) -> ClusterOptions:
-    """Take the cluster options out of a command's options."""
-    return ClusterOptions(**{name: options.pop(name) for name in ClusterOptions.__dataclass_fields__})
+@dataclass(frozen=True, kw_only=True)
+class ReachedClusters(ClusterOptions):
+    """Where the clusters are, and what asking them takes."""
+
+    request_timeout: float = option(
+        "Deadline for one request to a cluster.", default=30.0, type=Seconds(min=0.1), metavar="SECONDS")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnClusters:
+    """What every command has that asks clusters."""
+
+    clusters: ReachedClusters
+    log: LogOptions = LogOptions()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkOptions(SparkChoice):
+    """Where Spark runs."""
+
+    TITLE: ClassVar = "Spark"
+    master: str | None = option("Spark master, if no session has one.  [default: local[*]]", metavar="URL")
+    spark_conf: tuple[str, ...] = repeated("A Spark setting; repeatable.", metavar="KEY=VALUE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRowOptions:
+    """Which rows of a plan."""
+
+    # Inherited from a shell, they would let `verify` open the gate over rows that it passed over.
+    groups: tuple[str, ...] = repeated("Only groups that match in full.", name="--group", metavar="REGEX", envvar=None)
+    only: tuple[str, ...] = repeated("Only rows of this kind.", metavar="DECISION|GRADE|REASON", envvar=None)
 
 
 def resolve_flow(given: ClusterOptions) -> Flow:
@@ -329,7 +318,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
     from migrate.mm2.config_providers import resolved
     from migrate.mm2.java_properties import read_properties
 
-    refuse_mixed(vars(given))
+    _refuse_mixed(given)
     source_alias, target_alias = _aliases(given)
     source_client = read_properties(given.source_config) if given.source_config else None
     target_client = read_properties(given.target_config) if given.target_config else None
@@ -352,7 +341,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
     else:
         assert source_client is not None and target_client is not None
         if given.replicator == Replicator.ANY:
-            flow = other_flow(source_client, target_client, (source_alias, target_alias), vars(given))
+            flow = _other_flow(source_client, target_client, (source_alias, target_alias), given)
         else:
             flow = mm2config.client_flow(source_client, target_client, source_alias, target_alias, overrides)
     source, target = str(given.source_config or told_by), str(given.target_config or told_by)
@@ -373,7 +362,8 @@ def _aliases(given: ClusterOptions) -> tuple[str, str]:
         raise UsageError(
             "Where are the clusters?",
             "Give --mm2-config FILE (or --connect-url URL, or --strimzi FILE) with --source ALIAS and --target ALIAS, "
-            "or --source-config FILE and --target-config FILE with both aliases.",
+            "or --source-config FILE and --target-config FILE with both aliases; or --flow NAME of a flows.yaml "
+            "in this folder.",
         )
     if given.source is None or given.target is None:
         raise UsageError("Which flow?", "Name MM2's aliases of both clusters with --source ALIAS and --target ALIAS.")
@@ -396,16 +386,123 @@ def _described(given: ClusterOptions) -> "Described":
     return read_strimzi(given.strimzi)
 
 
-def resolve_policies(options: dict[str, Any]) -> Policies:
-    """Take the options of `policy_options` out of a command's, and return the policies that they choose."""
-    from migrate.checks.checklist import parse_waiver
+def _refuse_mixed(given: ClusterOptions) -> None:
+    """Raise `UsageError` where options of MM2 and of another replicator are mixed."""
+    if given.replicator != Replicator.ANY:
+        if given.topic_map is not None:
+            raise UsageError(
+                "--topic-map says how a replicator other than MM2 names topics.",
+                "Give --replicator any as well. MM2's own names are --replication-policy default or identity.",
+            )
+        return
+    of_mm2 = replace(
+        given, source=None, target=None, source_config=None, target_config=None, replicator=None, topic_map=None,
+        replication_policy=None, separator=None,
+    ).words()  # fmt: skip
+    if of_mm2:
+        raise UsageError(
+            f"--replicator any: {of_mm2[0]} is about MirrorMaker 2, of which nothing is asked then.",
+            "Omit it, and give --source-config FILE and --target-config FILE.",
+        )
+    if given.topic_map is not None and given.replication_policy is not None:
+        raise UsageError("--topic-map and --replication-policy exclude each other.", "Say once how topics are named.")
+    if given.separator is not None and given.replication_policy != PolicyKind.DEFAULT:
+        raise UsageError(
+            "--separator stands in names that begin with an alias.",
+            "Give --replication-policy default too, or omit it.",
+        )
 
-    default, by_reason = parse_untranslatable(options.pop("untranslatable"))
-    return Policies(
-        waivers=tuple(parse_waiver(text) for text in options.pop("accept")),
-        untranslatable=default,
-        untranslatable_by_reason=by_reason,
-        rewind=Rewind(options.pop("rewind")),
-        uncommitted=Uncommitted(options.pop("uncommitted")),
-        max_rereads=options.pop("max_rereads"),
+
+def _other_flow(
+    source: Mapping[str, str], target: Mapping[str, str], aliases: tuple[str, str], given: ClusterOptions
+) -> Flow:
+    """Return the flow of another replicator than MM2, from the client properties of both clusters and the options.
+
+    Topics are named as on the source unless options say otherwise. Raises `UsageError` for a map that cannot be read.
+    """
+    return Flow(
+        Cluster(Side.SOURCE, called(Side.SOURCE, aliases[0]), dict(source)),
+        Cluster(Side.TARGET, called(Side.TARGET, aliases[1]), dict(target)),
+        _topic_names(aliases, given),
+        Side.SOURCE,
+        checkpoints_topic="",
+        offset_syncs_topic="",
+        replicator=Replicator.ANY,
     )
+
+
+def _topic_names(aliases: tuple[str, str], given: ClusterOptions) -> TopicNames:
+    from migrate.mm2.name_map import NameMap, read_name_map
+    from migrate.mm2.other_names import MappedNames
+
+    if given.replication_policy == PolicyKind.DEFAULT:
+        separator = given.separator
+        return ReplicationPolicy(PolicyKind.DEFAULT, *aliases, "." if separator is None else separator)
+    topic_map = given.topic_map
+    return MappedNames(*aliases, NameMap() if topic_map is None else read_name_map("--topic-map", topic_map, "topic"))
+
+
+def time_of(option: str, text: str | None) -> int | None:
+    """Return a moment in ms since 1970: a whole number is that already, all else ISO 8601 with its zone.
+
+    Raises `UsageError` for what is none, and for a number that is hardly meant as ms: below `LEAST_MS`, or a date.
+    """
+    if text is None:
+        return None
+    digits = text.lstrip("0") or "0"
+    # The length first: Python does not read thousands of digits.
+    if text.isdecimal() and len(digits) <= len(str(LATEST_DATE_MS)) and int(digits) <= LATEST_DATE_MS:
+        return _ms(option, int(digits))
+    try:
+        moment = None if text.isdecimal() else datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise UsageError(
+            f"{option} {text[:60]!r} is no moment.",
+            "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z or ...+01:00, or ms since 1970.",
+        )
+    return round(moment.timestamp() * 1000)
+
+
+def _ms(option: str, number: int) -> int:
+    if number < LEAST_MS:
+        raise UsageError(
+            f"{option} {number} is a small number: as ms since 1970 that is {iso(number)}.",
+            "Give ms since 1970 (seconds and three digits more), or a date and a time with its zone, such as "
+            "2026-11-23T22:00:00Z.",
+        )
+    if _reads_as_date(str(number)):
+        raise UsageError(
+            f"{option} {number} looks like a date without a zone: as ms since 1970 it is {iso(number)}.",
+            "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z.",
+        )
+    return number
+
+
+def _reads_as_date(digits: str) -> bool:
+    """True for a date and time of the years 1900 to 2099 without separators, such as 202611232200.
+
+    Read as ms since 1970, these digits are a time before Kafka, or one in centuries.
+    """
+    form = _COMPACT_DATES.get(len(digits))
+    if form is None or digits[:2] not in ("19", "20"):
+        return False
+    try:
+        datetime.strptime(digits, form)
+    except ValueError:
+        return False
+    return True
+
+
+def refuse_password(option_name: str, text: str) -> None:
+    """Raise `UsageError` for a URL with a password in it: plans and messages name it, a process list shows it.
+
+    `text` is the URL, or HOLDER=URL.
+    """
+    # Half of all secret keys have a slash, so that one may look like a port and a path; a bucket has no port.
+    if re.search(r"://[^/@:]*:(?!\d+/)[^@]*@", text) or re.search(r"\bs3[an]?://[^/@:]*:[^@]*@", text):
+        raise UsageError(
+            f"{option_name}: a URL holds a password, which plans, messages and process lists show.",
+            "Give it to Spark's file system in spark-defaults.conf, or by a provider of credentials.",
+        )

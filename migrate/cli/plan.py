@@ -1,23 +1,26 @@
-"""The `plan` command: wire the edges, make the plan, write it."""
+"""The `plan` command: wire the edges, make the plan, write it, print it."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+import click
 
 from migrate.apply.signatures import REQUIRED_SETTING
-from migrate.cli.export import time_of
-from migrate.cli.group_map import group_map_of
-from migrate.cli.options import filters_of, limits_of
-from migrate.cli.position_options import positions_of
+from migrate.cli.choices import CommitsFromOptions, MatchingOptions, MovedGroupOptions, PolicyOptions
+from migrate.cli.console import Terminal, printed
+from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, Seconds, SparkOptions, flag, option, time_of
+from migrate.cli.positions import PositionOptions
 from migrate.clock import SystemClock, iso
-from migrate.errors import UsageError
+from migrate.errors import EXIT_DONE, EXIT_REFUSED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
 from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.ports import Progress
+from migrate.session.options import SessionOptions
 from migrate.session.plan import plan_session
+from migrate.show.plan_table import Page, table
 from migrate.survey.names import with_names
 from migrate.survey.policies import CommitsFrom, Policies
 from migrate.survey.survey import Clusters, PlanRequest
@@ -25,52 +28,104 @@ from migrate.survey.take import take_survey
 from migrate.text import many
 
 
-def run_plan(flow: Flow, policies: Policies, out: Path, progress: Progress, **options: Any) -> Plan:
-    """Make the plan that the options ask for and write it to `out`.
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(OnClusters):
+    """What is planned, what decides over it, and where the plan goes."""
 
-    Raises before anything is read if `out` cannot be written, or holds a plan that was applied, or no plan at all.
+    out: Path = option(
+        "File to write the plan to. Replaces a plan, but none that was applied (exit 3).",
+        default=Path("cutover.plan"), metavar="PLAN")  # fmt: skip
+    source_down: bool = flag("The source is down: plan from the target alone.")
+    failback: bool = flag(
+        "The way back: the groups leave --target for --source, and --source is what gets written. Topics are named as "
+        "on --target.")  # fmt: skip
+    commits: CommitsFromOptions = CommitsFromOptions()
+    commits_as_of: str | None = option(
+        "Translate the commits as they stood at this time, from __consumer_offsets: 2026-11-23T22:00:00Z, or ms since "
+        "1970. For a group that somebody reset by mistake; name it with --group.", metavar="TIME")  # fmt: skip
+    settle: float = option(
+        "Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count as "
+        "one, which blocks.", default=15.0, type=Seconds(min=0), metavar="SECONDS")  # fmt: skip
+    require_signatures: int = option(
+        "Let apply write this plan only after N different names have signed it.",
+        default=0, type=click.IntRange(min=0), metavar="N")  # fmt: skip
+    groups: MovedGroupOptions = MovedGroupOptions()
+    policies: PolicyOptions = PolicyOptions()
+    matching: MatchingOptions = MatchingOptions()
+    positions: PositionOptions = PositionOptions()
+    spark: SparkOptions = SparkOptions()
+
+    def session(self) -> SessionOptions:
+        """Return what it is read with."""
+        return SessionOptions(
+            self.clusters.request_timeout,
+            self.spark,
+            no_match=self.matching.no_match,
+            reads_offsets_topic=self.reads_offsets_topic,
+            reads_positions=bool(self.positions.position_files or self.positions.spark_checkpoints),
+        )
+
+    @property
+    def reads_offsets_topic(self) -> bool:
+        """True if commits are read in __consumer_offsets."""
+        return bool(self.commits_as_of) or self.commits.commits_from is CommitsFrom.CONSUMER_OFFSETS
+
+
+def plan(options: PlanOptions) -> int:
+    """Make a plan, write it and print it; return 3 if it has blocks, or no row."""
+    flow = reached_flow(options.clusters)
+    options.policies.policies()  # a misspelt decision is refused before anything else
+    made = make_plan(options, flow, options.log.progress())
+    terminal = Terminal.here()
+    page = Page(str(options.out), terminal.width, terminal.colour, options.clusters.words())
+    return printed(table(made, None, page), EXIT_DONE if made.is_clean() else EXIT_REFUSED)
+
+
+def make_plan(options: PlanOptions, flow: Flow, progress: Progress) -> Plan:
+    """Make the plan that the options ask for and write it to their `out`.
+
+    Raises before anything is read if that cannot be written, or holds a plan that was applied, or no plan at all.
     """
-    refuse_out(out)
-    request = request_of(flow, policies, options)
-    with plan_session(request.flow, request.source_down, progress, options) as clusters:
-        return made_plan(request, clusters, out, progress)
+    refuse_out(options.out)
+    request = request_of(options, flow)
+    with plan_session(request.flow, request.source_down, progress, options.session()) as clusters:
+        return made_plan(request, clusters, options.out, progress)
 
 
-def request_of(flow: Flow, policies: Policies, options: Mapping[str, Any]) -> PlanRequest:
+def request_of(options: PlanOptions, flow: Flow) -> PlanRequest:
     """Return what the options of `plan` ask for; raises `UsageError` where they exclude each other."""
-    positions = positions_of(options)
-    if options["failback"]:
-        if options["source_down"]:
+    positions = options.positions.asked(options.groups, options.source_down)
+    if options.failback:
+        if options.source_down:
             raise UsageError(
                 "--failback and --source-down exclude each other: the way back is planned from both clusters.",
                 "Omit one of them.",
             )
         flow = flow.reversed()
-    if options["source_down"] and not flow.by_mm2:
+    if options.source_down and not flow.by_mm2:
         raise UsageError(
             "--source-down and --replicator any exclude each other: without the source only MM2's checkpoints say "
             "where groups are.",
             "Omit --source-down, or set the groups by other means.",
         )
-    group_map = group_map_of(options, options["failback"])
-    as_of_ms, settings = time_of("--commits-as-of", options["commits_as_of"]), dict(options)
-    if as_of_ms is not None:
-        if as_of_ms > SystemClock().now_ms():
-            raise UsageError("--commits-as-of lies in the future.", "Leave it out to plan with the commits of now.")
-        settings |= {"commits_from": str(CommitsFrom.CONSUMER_OFFSETS), "commits_as_of": iso(as_of_ms)}
-    if options["source_down"] and settings["commits_from"] != CommitsFrom.ADMIN:
+    group_map = options.groups.names(options.failback)
+    as_of_ms = time_of("--commits-as-of", options.commits_as_of)
+    if as_of_ms is not None and as_of_ms > SystemClock().now_ms():
+        raise UsageError("--commits-as-of lies in the future.", "Leave it out to plan with the commits of now.")
+    if options.source_down and options.reads_offsets_topic:
         raise UsageError(
             "--source-down and --commits-from consumer-offsets exclude each other: the topic is on the source.",
             "Omit one of them. Without the source, MM2's checkpoints stand in for its commits.",
         )
+    policies = options.policies.policies()
     return PlanRequest(
         flow=flow,
-        filters=replace(filters_of(options), no_groups=options["no_groups"]),
+        filters=replace(options.groups.filters(), no_groups=options.positions.no_groups),
         policies=policies,
-        source_down=options["source_down"],
-        settle_seconds=options["settle"],
-        settings=_settings(policies, settings),
-        limits=limits_of(options),
+        source_down=options.source_down,
+        settle_seconds=options.settle,
+        settings=_settings(options, policies, as_of_ms),
+        limits=options.matching.limits(),
         as_of_ms=as_of_ms,
         positions=positions,
         group_map=group_map,
@@ -92,16 +147,17 @@ def made_plan(request: PlanRequest, clusters: Clusters, out: Path, progress: Pro
     return plan
 
 
-def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
+def _settings(options: PlanOptions, policies: Policies, as_of_ms: int | None) -> dict[str, str]:
     """Return the choices as the header has them: text by option name, without what was left at nothing."""
-    compared = not (options["no_match"] or options["source_down"])
+    groups, matching, positions = options.groups, options.matching, options.positions
+    compared = not (matching.no_match or options.source_down)
     choices = {
-        **{
-            name: ", ".join(options[name.replace("-", "_") + "s"])
-            for name in ("group", "exclude-group", "topic", "exclude-topic")
-        },
-        "groups-file": str(options["groups_file"] or ""),
-        "group-map": str(options.get("group_map") or ""),
+        "group": ", ".join(groups.groups),
+        "exclude-group": ", ".join(groups.exclude_groups),
+        "topic": ", ".join(groups.topics),
+        "exclude-topic": ", ".join(groups.exclude_topics),
+        "groups-file": str(groups.groups_file or ""),
+        "group-map": str(groups.group_map or ""),
         "rewind": str(policies.rewind),
         "uncommitted": str(policies.uncommitted),
         "untranslatable": ", ".join(
@@ -109,18 +165,18 @@ def _settings(policies: Policies, options: Mapping[str, Any]) -> dict[str, str]:
             + [f"{reason}={choice}" for reason, choice in sorted(policies.untranslatable_by_reason.items())]
         ),
         "max-rereads": str(policies.max_rereads),
-        "settle": f"{options['settle']:g}",
-        "no-groups": "yes" if options["no_groups"] else "",
-        "sink": ", ".join(options["sinks"]),
-        "stateful": ", ".join(options["stateful"]),
-        "commits-from": "" if options["commits_from"] == CommitsFrom.ADMIN else options["commits_from"],
-        AS_OF_SETTING: options["commits_as_of"] or "",
-        "by": "" if options["by"] == "records" else options["by"],
-        "source-down": "yes" if options["source_down"] else "",
-        "failback": "yes" if options["failback"] else "",
-        REQUIRED_SETTING: str(options["require_signatures"] or ""),
-        "no-match": "yes" if options["no_match"] else "",
-        "match-limit": str(options["match_limit"]) if compared else "",
-        "max-fetch": str(options["max_fetch"] or "") if compared else "",
+        "settle": f"{options.settle:g}",
+        "no-groups": "yes" if positions.no_groups else "",
+        "sink": ", ".join(positions.sinks),
+        "stateful": ", ".join(positions.stateful),
+        "commits-from": str(CommitsFrom.CONSUMER_OFFSETS) if options.reads_offsets_topic else "",
+        AS_OF_SETTING: "" if as_of_ms is None else iso(as_of_ms),
+        "by": "timestamp" if matching.by_timestamp else "",
+        "source-down": "yes" if options.source_down else "",
+        "failback": "yes" if options.failback else "",
+        REQUIRED_SETTING: str(options.require_signatures or ""),
+        "no-match": "yes" if matching.no_match else "",
+        "match-limit": str(matching.match_limit) if compared else "",
+        "max-fetch": str(matching.max_fetch or "") if compared else "",
     }
     return {name: text for name, text in choices.items() if text}

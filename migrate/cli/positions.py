@@ -1,20 +1,27 @@
-"""What `positions` does: what the holders in a plan are to be set to, in the form that each takes."""
+"""Positions outside Kafka: the options of `plan` about them, and `positions`, which prints what holders are set to."""
 
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote
 
-from migrate.cli.console import print_lines, say_beside
-from migrate.cli.utf8 import print_in_utf8
-from migrate.errors import Refused, UsageError
+import click
+
+from migrate.cli.choices import FilterOptions
+from migrate.cli.console import print_in_utf8, print_lines, say_beside
+from migrate.cli.options import LogOptions, PathOrUrl, argument, flag, option, refuse_password, repeated
+from migrate.errors import EXIT_DONE, Refused, UsageError
+from migrate.holders.reader import refuse_suffix
 from migrate.inventory.new_file import new_file
 from migrate.model import Row, Side
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_standing
 from migrate.show.positions import (
     EVERY_PARTITION,
+    FORMATS_OF_POSITIONS,
     OF_ONE_HOLDER,
     SPARK_CHECKPOINT,
     HolderPositions,
@@ -28,6 +35,7 @@ from migrate.show.positions import (
     rewritten_batch,
     selected,
 )
+from migrate.survey.positions import CheckpointAsked, PositionsAsked
 from migrate.text import is_url, many, name, some
 from migrate.whole_file import reporting_unwritable
 
@@ -35,15 +43,100 @@ from migrate.whole_file import reporting_unwritable
 MOST_NAME_BYTES = 230
 
 
-def run_positions(path: Path, holders: Sequence[str], form: str, side: Side, out: Path | None) -> None:
-    """Print or write what the chosen holders of a plan are to be set to.
+@dataclass(frozen=True, kw_only=True)
+class PositionOptions:
+    """Positions that are kept outside Kafka, to be translated beside the groups' commits."""
 
-    `holders` are regular expressions, all holders where there are none; `form` is one of `FORMATS_OF_POSITIONS`. Raises
-    `Refused` for a holder that the plan blocks and for an `out` that exists, `UsageError` for words that do not fit.
+    TITLE: ClassVar = "Positions outside Kafka"
+    position_files: tuple[str, ...] = repeated(
+        "Translate the positions in this file too (holder,topic,partition,offset[,meaning]): a path or URL that ends "
+        "in .csv, .jsonl or .parquet, read through Spark; repeatable.",
+        name="--positions", type=PathOrUrl(False), metavar="FILE")  # fmt: skip
+    spark_checkpoints: tuple[str, ...] = repeated(
+        "Translate the positions in this checkpoint folder of a Structured Streaming query; repeatable.",
+        name="--spark-checkpoint", type=PathOrUrl(True), metavar="NAME=URL")  # fmt: skip
+    sinks: tuple[str, ...] = repeated(
+        "The folder that a query writes to: does it remember batch numbers? Repeatable.",
+        name="--sink", type=PathOrUrl(True), metavar="HOLDER=URL")  # fmt: skip
+    stateful: tuple[str, ...] = repeated(
+        "This holder keeps a state (sums, joins), so that nothing may be read twice; repeatable.",
+        metavar="HOLDER")  # fmt: skip
+    no_groups: bool = flag("Leave all groups out: a plan of positions alone.")
+
+    def asked(self, groups: FilterOptions, source_down: bool) -> PositionsAsked:
+        """Return what was asked of positions; raises `UsageError` for a wrong pair, suffix or combination."""
+        files = self.position_files
+        for origin in files:
+            refuse_password("--positions", origin)  # first: any other refusal shows the URL
+            refuse_suffix(origin)
+        if doubled := next((each for each in files if files.count(each) > 1), ""):
+            raise UsageError(f"--positions {doubled} is given twice.", "Name each file once.")
+        sinks = _pairs("--sink", self.sinks, "HOLDER=URL")
+        asked = PositionsAsked(files, checkpoints_of(self.spark_checkpoints), sinks, frozenset(self.stateful))
+        if not asked and (asked.sinks or asked.stateful or self.no_groups):
+            raise UsageError(
+                "--sink, --stateful and --no-groups are about positions outside Kafka, and none are given.",
+                "Add --positions FILE or --spark-checkpoint NAME=URL.",
+            )
+        if asked and source_down:
+            raise UsageError(
+                "--source-down and positions outside Kafka exclude each other: nothing on the target stands in for "
+                "them.",
+                "Omit one of them.",
+            )
+        if self.no_groups and (groups.groups or groups.groups_file):
+            raise UsageError("--no-groups excludes --group and --groups-file.", "Omit one of them.")
+        return asked
+
+
+def checkpoints_of(given: Sequence[str]) -> tuple[CheckpointAsked, ...]:
+    """Return the checkpoint folders that were named; raises `UsageError` for a wrong pair."""
+    pairs = _pairs("--spark-checkpoint", given, "NAME=URL")
+    return tuple(CheckpointAsked(holder, url) for holder, url in pairs.items())
+
+
+def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        refuse_password(option_name, text)  # first: any other refusal shows the URL
+        holder, equals, url = text.partition("=")
+        if not equals or not holder.strip() or not url.strip() or not holder.isprintable():
+            raise UsageError(f"{option_name} {text}: expected {form}.", "For example orders=s3a://jobs/orders")
+        if holder in pairs:
+            raise UsageError(f"{option_name} names {holder} twice.", "Name each holder once.")
+        pairs[holder] = url.rstrip("/")
+    return pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedPositions:
+    """The positions of a plan to be printed, and how."""
+
+    plan: Path = argument()
+    holders: tuple[str, ...] = repeated(
+        "Only holders that match in full; repeatable.", name="--holder", metavar="REGEX")  # fmt: skip
+    form: str = option(
+        "What the job takes. csv, jsonl and kcg have every holder; the others are for one each, or for several with "
+        "--out FOLDER.", name="--format", default="csv", type=click.Choice(FORMATS_OF_POSITIONS))  # fmt: skip
+    side: Side = option(
+        "Where they are to be on the target, or where they were on the source, to compare.",
+        default=Side.TARGET)  # fmt: skip
+    out: Path | None = option(
+        "A file; a folder for several holders, with a file for each, and for spark-checkpoint. What exists is refused "
+        "(exit 3).", metavar="FILE|FOLDER")  # fmt: skip
+    log: LogOptions = LogOptions()
+
+
+def positions(options: PrintedPositions) -> int:
+    """Print what each holder of positions outside Kafka is to be set to on the target, and what changes with it.
+
+    Reads the plan alone. No command sets these positions: the job's own tools do. A holder that the plan blocks is
+    refused (exit 3). What has to be known beside the text goes to stderr.
     """
-    made = read_plan(path)
+    form, side, out = options.form, options.side, options.out
+    made = read_plan(options.plan)
     refuse_standing(made, "positions")
-    chosen = _matching(made, holders)
+    chosen = _matching(made, options.holders)
     rows = selected(made, chosen)
     held = by_holder(rows, side, chosen or made.holders())
     if form == SPARK_CHECKPOINT:
@@ -52,6 +145,7 @@ def run_positions(path: Path, holders: Sequence[str], form: str, side: Side, out
         _print(made, rows, held, form, side, out)
     for line in beside_the_source(made) if side is Side.SOURCE else beside(made, form, rows, chosen):
         say_beside(line)
+    return EXIT_DONE
 
 
 def _matching(plan: Plan, patterns: Sequence[str]) -> list[str]:

@@ -1,17 +1,50 @@
 """`report`: reads a plan and the journal beside it, writes one page. Wiring, and no decisions."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import signatures_beside
+from migrate.cli.console import printed
+from migrate.cli.flows import clusters_of
+from migrate.cli.options import ClusterOptions, LogOptions, argument, option
 from migrate.errors import MigrateError, Refused, UsageError
+from migrate.mm2.connect_worker import connect_worker
 from migrate.plan.companions import is_no_ordinary_file
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_standing
 from migrate.show.report_outcome import Verified, aftermath, read_verified
-from migrate.show.report_page import MARK, report
+from migrate.show.report_page import MARK
+from migrate.show.report_page import report as page_of
 from migrate.text import bytes_text, many, name
 from migrate.whole_file import replacing, reporting_unwritable
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What the page is made of, and where it goes."""
+
+    plan: Path = argument()
+    out: Path = option(
+        "File to write the page to; replaces an older report.",
+        default=Path("report.html"), metavar="FILE")  # fmt: skip
+    verification: Path | None = option("Output of `verify --format json`, to be shown too.", metavar="FILE")
+    clusters: ClusterOptions = ClusterOptions()
+    log: LogOptions = LogOptions()
+
+
+def report(options: ReportOptions) -> int:
+    """Write a plan as one self-contained HTML page: to read, to print, to send to the people who approve.
+
+    After an apply the same page shows what was done, from the journal next to the plan. The cluster options go into
+    the commands that the page offers for copying; no cluster is contacted.
+    """
+    given = options.clusters
+    if given.flow is not None:
+        clusters_of(given)  # is there such a flow?
+    if given.connect_url is not None:
+        connect_worker(given.connect_url)  # refuses a login, which the page would show to whoever it is sent to
+    return printed(run_report(options.plan, options.out, options.verification, given.words()))
 
 
 def run_report(path: Path, out: Path, verification: Path | None, options: tuple[str, ...]) -> list[str]:
@@ -26,7 +59,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     state = read_journal(journal, plan.fingerprint)
     verified = None if verification is None else _verified(verification, plan)
     after = aftermath(plan, state, verified)
-    html, data = report(plan, str(path), after, options, signatures_beside(plan, path))
+    html, data = page_of(plan, str(path), after, options, signatures_beside(plan, path))
     size = _write(html, out)
     lines = [
         f"Wrote {name(str(out))}: {bytes_text(size)}, {many(len(plan.rows), 'row')}, plan {plan.short_fingerprint}."

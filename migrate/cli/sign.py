@@ -1,6 +1,7 @@
 """The `sign` command, and what `apply` asks of signatures."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.apply.journal import journal_to_read, read_journal
@@ -14,6 +15,8 @@ from migrate.apply.signatures import (
     signatures_required,
     standing,
 )
+from migrate.cli.console import printed
+from migrate.cli.options import LogOptions, argument, option
 from migrate.clock import SystemClock, iso
 from migrate.errors import Refused
 from migrate.plan.file import read_plan
@@ -22,6 +25,25 @@ from migrate.plan.totals import totals
 from migrate.show.plan_table import verdict
 from migrate.text import name as shown
 from migrate.text import shell_word
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignOptions:
+    """Which plan is signed, and by whom."""
+
+    plan: Path = argument()
+    by: str = option("Who has reviewed the plan. A claim: nothing checks who you are.", metavar="NAME", required=True)
+    note: str = option("The reviewer's comment; goes into the journal with the name.", default="", metavar="TEXT")
+    log: LogOptions = LogOptions()
+
+
+def sign(options: SignOptions) -> int:
+    """Sign a plan that you have reviewed: its fingerprint, a name and the time go into a file next to it.
+
+    A plan made with --require-signatures N is applied only after N different names have signed it. Names are claims,
+    not authentication. The signatures go into the journal when the plan is applied.
+    """
+    return printed(run_sign(options.plan, options.by, options.note))
 
 
 def run_sign(path: Path, by: str, note: str) -> list[str]:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.cli.console import ReaderGone, reader_has_gone
-from migrate.cli.group_map import group_map_of
-from migrate.cli.options import filters_of
+import click
+
+from migrate.cli.choices import MovedGroupOptions, PlacingOptions, PolicyOptions
+from migrate.cli.console import ReaderGone, Terminal, reader_has_gone
+from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, Seconds, flag, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.match.compare import MOST_PER_TAIL
 from migrate.match.protocol import Limits
-from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
@@ -24,13 +26,13 @@ from migrate.plan.watch import Watch, watch_until_ready
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import StatusSession, status_session
+from migrate.session.options import SessionOptions
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
 from migrate.survey.expiry import records_rest_on
 from migrate.survey.names import with_names
-from migrate.survey.policies import Policies
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
@@ -38,61 +40,101 @@ from migrate.text import duration_text, many
 from migrate.watch import Asking, BackgroundLook, Freshness, Glance, Wakeful
 
 if TYPE_CHECKING:
-    from migrate.cli.followed import Followed
-
-Print = Callable[[Iterable[str]], None]
+    from migrate.cli.follow import Followed
 
 
-def run_status(flow: Flow, policies: Policies, progress: LineProgress, show: Print, **options: Any) -> int:
-    """Print the status that the options ask for; return 0 if everything is ready, else 3."""
-    if options["timeout"] is not None and not options["watch"]:
+@dataclass(frozen=True, kw_only=True)
+class TailOptions(PlacingOptions):
+    """What commits will be placed by, and whether the tails of logs are compared."""
+
+    no_match: bool = flag("Compare no records: only MM2's own positions tell whether it has copied everything.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusOptions(OnClusters):
+    """What is looked at, by which decisions, and how long."""
+
+    watch: bool = flag("Look again until everything is ready, with progress and the time left.")
+    timeout: float | None = option(
+        "With --watch: give up after this long (exit 3; 1 if a cluster does not answer).  [default: never]",
+        type=Seconds(min=0), metavar="SECONDS")  # fmt: skip
+    settle: float = option(
+        "Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count as "
+        "one, and nothing is ever ready.", default=15.0, type=Seconds(min=0), metavar="SECONDS")  # fmt: skip
+    rehearsal: Path | None = option(
+        "Estimate from this plan how long plan, apply and verify will take.", metavar="PLAN")  # fmt: skip
+    mandate: Path | None = option(
+        "Show also what `follow` did last under this mandate.", name="--follow", metavar="PLAN")  # fmt: skip
+    form: str = option(
+        "json: one document; with --watch one line per look.",
+        name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip
+    groups: MovedGroupOptions = MovedGroupOptions()
+    policies: PolicyOptions = PolicyOptions()
+    tails: TailOptions = TailOptions()
+
+    def session(self) -> SessionOptions:
+        """Return what it is read with."""
+        return SessionOptions(
+            self.clusters.request_timeout, no_match=self.tails.no_match, by_timestamp=self.tails.by_timestamp
+        )
+
+
+def status(options: StatusOptions) -> int:
+    """Show the state of a cutover: how far MM2 is, who still writes and reads, and what keeps `plan` from being clean.
+
+    Takes the filters and policies of `plan`, does not start Spark, and changes nothing. Exits 0 if everything is ready,
+    else 3, also if no commit is inside the filters. If the source does not answer, it shows what it can learn from the
+    target alone; if the target does not answer, it exits 1.
+    """
+    flow, policies = reached_flow(options.clusters, options.form != "table"), options.policies.policies()
+    progress, terminal = options.log.progress(), Terminal.here()
+    if options.timeout is not None and not options.watch:
         raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
-    rehearsal: Path | None = options["rehearsal"]
-    mandate: Path | None = options["mandate"]
+    rehearsal, mandate = options.rehearsal, options.mandate
     rehearsed = read_plan(rehearsal) if rehearsal else None
     if rehearsed is not None:
         refuse_standing(rehearsed, "--rehearsal")
     teller = Teller(
         forecast=forecast(rehearsed) if rehearsed else None,
-        as_json=options["form"] == "json",
-        on_terminal=options["on_terminal"] and options["watch"],
-        page=lambda: Page(str(rehearsal or ""), options["width"](), options["colour"]),
-        show=show,
+        as_json=options.form == "json",
+        on_terminal=terminal.is_screen and options.watch,
+        page=lambda: Page(str(rehearsal or ""), terminal.width, terminal.colour),
+        show=terminal.show,
         progress=progress,
         followed=_followed(mandate) if mandate else None,
     )
     request = PlanRequest(
         flow=flow,
-        filters=filters_of(options),
+        filters=options.groups.filters(),
         policies=policies,
         source_down=False,
-        settle_seconds=options["settle"],
+        settle_seconds=options.settle,
         settings={},
         limits=Limits(MOST_PER_TAIL, None),
-        group_map=group_map_of(options),
+        group_map=options.groups.names(),
     )
     clock = SystemClock()
-    if options["watch"]:
+    if options.watch:
         asking = Asking(clock)
-        with status_session(flow, asking, options) as edges, teller.screen():
+        with status_session(flow, asking, options.session()) as edges, teller.screen():
             lookout = Lookout(request, edges, asking, asking, watches=True)
 
             def begin(settle_seconds: float) -> BackgroundLook[Status]:
                 return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
 
             try:
-                status = watch_until_ready(begin, options["settle"], options["timeout"], clock, teller, teller.watch)
+                seen = watch_until_ready(begin, options.settle, options.timeout, clock, teller, teller.watch)
             except ReaderGone:
                 return EXIT_REFUSED
     else:
-        with status_session(flow, clock, options) as edges:
-            status = Lookout(request, edges, progress, clock).look(options["settle"])
-    teller.finally_(status)
-    return exit_code(status)
+        with status_session(flow, clock, options.session()) as edges:
+            seen = Lookout(request, edges, progress, clock).look(options.settle)
+    teller.finally_(seen)
+    return exit_code(seen)
 
 
 def _followed(mandate: Path) -> "Followed":
-    from migrate.cli.followed import Followed
+    from migrate.cli.follow import Followed
 
     return Followed.under(mandate)
 
@@ -164,7 +206,7 @@ class Teller:
     as_json: bool
     on_terminal: bool
     page: Callable[[], Page]
-    show: Print
+    show: Callable[[Iterable[str]], None]
     progress: LineProgress
     followed: "Followed | None" = None
     watch: Watch = field(default_factory=Watch)

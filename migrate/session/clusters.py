@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from migrate.clock import Clock
 from migrate.errors import UsageError
@@ -22,6 +22,7 @@ from migrate.mm2.secrets import is_spark_secret, secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
 from migrate.ports import Progress
+from migrate.session.options import SessionOptions, SparkChoice
 from migrate.spark.background import background_spark
 from migrate.spark.java_admin import JavaMachine, KafkaJava
 from migrate.spark.java_settings import JavaSettings, java_settings
@@ -119,10 +120,10 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
     return conf
 
 
-def endpoint_of(flow: Flow, options: Mapping[str, Any]) -> Endpoint:
-    """Return the cluster on the `side` of `options`, which also have the `request_timeout`."""
-    source, target = endpoints(flow, options["request_timeout"])
-    return source if Side(options["side"]) is Side.SOURCE else target
+def endpoint_of(flow: Flow, options: SessionOptions) -> Endpoint:
+    """Return the cluster on the `side` of `options`."""
+    source, target = endpoints(flow, options.request_timeout)
+    return source if options.side is Side.SOURCE else target
 
 
 @dataclass(frozen=True)
@@ -148,14 +149,14 @@ class StatusSession:
 
 @contextmanager
 def status_session(
-    flow: Flow, clock: Clock, options: Mapping[str, Any], java: Callable[[Endpoint], JavaAdmin] | None = None
+    flow: Flow, clock: Clock, options: SessionOptions, java: Callable[[Endpoint], JavaAdmin] | None = None
 ) -> Iterator[StatusSession]:
-    """Yield what `status` looks through, without Spark; `options` are `request_timeout`, `no_match` and `by`.
+    """Yield what `status` looks through, without Spark.
 
     `java` gives what reads commits that carry metadata, None where nobody is to know which.
     Where timestamps are to place commits no tail is compared either, as `plan` compares none.
     """
-    deadline = options["request_timeout"]
+    deadline = options.request_timeout
     sides = endpoints(flow, deadline)
     # Two pairs: MM2's topics are read while records are compared, and of each reader one thread has to wait.
     of_mm2, of_records = ([side.records() for side in sides] for _ in range(2))
@@ -170,7 +171,7 @@ def status_session(
         target,
         mirror,
         None
-        if options["no_match"] or options.get("by") == "timestamp"
+        if options.no_match or options.by_timestamp
         else TailComparer(TasksHere(lambda: nullcontext((of_records[0], of_records[1])), mirror.sync_pairs), Memory()),
         memories,
         mm2_worker_of(flow, deadline),
@@ -215,20 +216,15 @@ class ApplySession:
 
 
 @contextmanager
-def apply_session(
-    flow: Flow, progress: Progress, needs_java: bool, options: Mapping[str, Any]
-) -> Iterator[ApplySession]:
-    """Yield what `apply`, `rollback` and `verify` go through; the JVM starts at once where Java is needed.
-
-    `options` are `request_timeout` and, where anything is written, `concurrency`.
-    """
-    source, target = endpoints(flow, options["request_timeout"])
+def apply_session(flow: Flow, progress: Progress, needs_java: bool, options: SessionOptions) -> Iterator[ApplySession]:
+    """Yield what `apply`, `rollback` and `verify` go through; the JVM starts at once where Java is needed."""
+    source, target = endpoints(flow, options.request_timeout)
     with closing(JavaMachine(progress, needs_java)) as machine:
-        yield ApplySession(source, target, machine, options.get("concurrency", 100))
+        yield ApplySession(source, target, machine, options.concurrency)
 
 
 @contextmanager
-def held_positions(options: Mapping[str, Any]) -> Iterator[PositionReader]:
-    """Yield what reads positions outside Kafka, through a Spark of its own; `options` are `master` and `spark_conf`."""
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"])) as spark:
+def held_positions(options: SparkChoice) -> Iterator[PositionReader]:
+    """Yield what reads positions outside Kafka, through a Spark of its own."""
+    with background_spark(options.master, parse_spark_conf(options.spark_conf)) as spark:
         yield HolderReader(spark)

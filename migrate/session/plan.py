@@ -28,12 +28,12 @@ from migrate.session.clusters import (
     readers_of,
     status_session,
 )
+from migrate.session.options import SessionOptions, SparkChoice
 from migrate.spark.background import BackgroundSpark, LentSpark, SparkPurpose, Wishes, background_spark
 from migrate.spark.java_admin import KafkaJava
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.mm2_topics import pinned_log
 from migrate.survey.offsets_export import pin_offsets_topic
-from migrate.survey.policies import CommitsFrom
 from migrate.survey.source_memory import SourceMemory
 from migrate.survey.survey import Clusters
 
@@ -51,8 +51,7 @@ class PlanSession(Clusters):
     """What `plan` and `groups compare` read through: both clusters, and a Spark that starts meanwhile.
 
     Kafka's Java client reads all commits, in Spark's JVM. That starts as large as it takes to read what there is, which
-    both clusters are asked for as soon as they have answered anything; who needs it earlier gets a large one. `options`
-    have the `request_timeout`, and what `plan` has of sources and of what it reads.
+    both clusters are asked for as soon as they have answered anything; who needs it earlier gets a large one.
     """
 
     def __init__(
@@ -61,14 +60,14 @@ class PlanSession(Clusters):
         source_down: bool,
         spark: BackgroundSpark | LentSpark,
         wishes: Wishes,
-        options: Mapping[str, Any],
+        options: SessionOptions,
         memory: SourceMemory | None = None,
     ) -> None:
         from migrate.match.compare import Comparer
         from migrate.spark.mm2_topics import SparkMirrorReader
         from migrate.spark.tasks import SparkTasks
 
-        deadline = options["request_timeout"]
+        deadline = options.request_timeout
         source, target = sides = endpoints(flow, deadline)
         asked = sides[source_down:]
         self._spark = spark
@@ -80,13 +79,11 @@ class PlanSession(Clusters):
         comparer = offsets_topic = held_positions = None
         if not source_down:
             comparer = Comparer(SparkTasks(self._session, lambda: mirror.chains, readers_of(flow, source, target)))
-        reads_topic = bool(options.get("commits_as_of"))
-        reads_topic |= options.get("commits_from") == CommitsFrom.CONSUMER_OFFSETS
-        if reads_topic:
+        if options.reads_offsets_topic:
             from migrate.spark.topic_commits import SparkTopicCommits
 
             offsets_topic = SparkTopicCommits(self._session, source.java)
-        if options.get("position_files") or options.get("spark_checkpoints"):
+        if options.reads_positions:
             held_positions = HolderReader(self._session)
         super().__init__(
             None if source_down else self._asked[0],
@@ -101,8 +98,10 @@ class PlanSession(Clusters):
             memory=memory,
         )
         self._is_over = Event()
-        compares = not (source_down or options.get("no_match"))
-        self._sized = in_background(lambda: self._size(wishes, flow, compares, reads_topic), "sizing Spark")
+        compares = not (source_down or options.no_match)
+        self._sized = in_background(
+            lambda: self._size(wishes, flow, compares, options.reads_offsets_topic), "sizing Spark"
+        )
 
     def _size(self, wishes: Wishes, flow: Flow, compares: bool, reads_topic: bool) -> None:
         """Say what kind of Spark is to start, once both clusters have answered."""
@@ -153,39 +152,31 @@ class PlanSession(Clusters):
 
 
 @contextmanager
-def plan_session(
-    flow: Flow, source_down: bool, progress: Progress, options: Mapping[str, Any]
-) -> Iterator[PlanSession]:
-    """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end.
-
-    `options` are those of the command: `request_timeout`, `master`, `spark_conf` and what else `plan` has of sources.
-    """
+def plan_session(flow: Flow, source_down: bool, progress: Progress, options: SessionOptions) -> Iterator[PlanSession]:
+    """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end."""
     wishes = plan_wishes([flow], progress)
     with (
-        background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark,
+        background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), wishes) as spark,
         closing(PlanSession(flow, source_down, spark, wishes, options)) as session,
     ):
         yield session
 
 
-SessionOf = Callable[[Flow, bool, Mapping[str, Any]], AbstractContextManager[Clusters]]
+SessionOf = Callable[[Flow, bool, SessionOptions], AbstractContextManager[Clusters]]
 """Gives what one of several plans reads through: of its flow, whether the source is down, and its options."""
 
 
 @contextmanager
-def session_of_several_plans(
-    flows: Collection[Flow], progress: Progress, options: Mapping[str, Any]
-) -> Iterator[SessionOf]:
+def session_of_several_plans(flows: Collection[Flow], progress: Progress, options: SparkChoice) -> Iterator[SessionOf]:
     """Yield what gives each of several plans what it reads through, one after another.
 
     They share one Spark, which is started for what the first of them has to read, and what they read of a source: one
-    is the same where its properties are, since with others brokers may show other groups. `options` are `master` and
-    `spark_conf`.
+    is the same where its properties are, since with others brokers may show other groups.
     """
     wishes, memories = plan_wishes(flows, progress), defaultdict[frozenset[tuple[str, str]], SourceMemory](SourceMemory)
-    with background_spark(options["master"], parse_spark_conf(options["spark_conf"]), wishes) as spark:
+    with background_spark(options.master, parse_spark_conf(options.spark_conf), wishes) as spark:
 
-        def session_of(flow: Flow, source_down: bool, of_plan: Mapping[str, Any]) -> AbstractContextManager[Clusters]:
+        def session_of(flow: Flow, source_down: bool, of_plan: SessionOptions) -> AbstractContextManager[Clusters]:
             memory = memories[frozenset(flow.source.properties.items())]
             return closing(PlanSession(flow, source_down, LentSpark(spark), wishes, of_plan, memory))
 
@@ -238,16 +229,14 @@ class CompareSession:
 
 
 @contextmanager
-def compare_session(
-    flow: Flow, clock: Clock, progress: Progress, options: Mapping[str, Any]
-) -> Iterator[CompareSession]:
+def compare_session(flow: Flow, clock: Clock, progress: Progress, options: SessionOptions) -> Iterator[CompareSession]:
     """Yield what `plan` reads through, and with `no_match` of `options` what `status` does: neither Spark nor Java."""
-    if options["no_match"]:
+    if options.no_match:
         with status_session(flow, clock, options) as edges:
             syncs = flow.syncs_side, flow.offset_syncs_topic
             yield CompareSession(edges.clusters(source_down=False), None, lambda: edges.mirror.news(*syncs).left_out)
         return
-    target = endpoints(flow, options["request_timeout"])[1]
+    target = endpoints(flow, options.request_timeout)[1]
     with (
         plan_session(flow, False, progress, options) as clusters,
         closing(target.records(flow.target_isolation_level)) as records,

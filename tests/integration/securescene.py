@@ -81,7 +81,9 @@ class SecureScene:
     def grants(self, command: str, side: Side, groups: Iterable[str]) -> set[Grant]:
         """What the product says that a command needs on one side, for these groups."""
         options = self.lab.options
-        given = ClusterOptions(self.lab.mm2_properties, options.source_alias, options.target_alias, *[None] * 7)
+        given = ClusterOptions(
+            mm2_config=self.lab.mm2_properties, source=options.source_alias, target=options.target_alias
+        )
         names = resources_of(resolve_flow(given), side, groups, [self.pool], "consumer-offsets" in command)
         return {
             (

@@ -173,6 +173,20 @@ def test_groups_that_are_named_are_described_as_all_of_them_are(scene: Scene) ->
     assert named == [group for group in found if group["group"] in of_all] and len(named) > 10
 
 
+def test_a_flow_in_the_folder_is_the_cluster_that_is_typed_and_is_named_beside_the_data(
+    scene: Scene, tmp_path: Path
+) -> None:
+    file = scene.command.clusters[1]
+    where = f"source: A, target: B, source_config: {file}, target_config: {file}"
+    (tmp_path / "flows.yaml").write_text(f"flows: [{{name: here, {where}, groups: nobody}}]")
+    words = ("groups", "describe", "in-transaction", "--format", "csv")
+    typed = scene.command.run(*words, *scene.command.clusters).expect(0)
+    for flow in ((), ("--flow", "here")):
+        kept = scene.command.inside(tmp_path).run(*words, *flow).expect(0)
+        assert kept.stdout == typed.stdout and "in-transaction,open" in kept.stdout
+        assert kept.stderr.startswith("Flow here of flows.yaml: A -> B. Not read here: group.")
+
+
 def test_every_group_is_in_the_state_and_at_the_coordinator_that_kafka_tells(scene: Scene) -> None:
     told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--state")
     theirs = {words[0]: words[1:] for words in told if words[0] in groups(scene)}

@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from migrate.cli.inventory_wiring import InventorySession, inventory_session
+from migrate.cli.options import SparkOptions
 from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Failure, Side
+from migrate.session.options import SessionOptions
 from migrate.survey.offsets_topic import PACE_COMMITS
 from tests.fakes import NoProgress
 from tests.integration.clusters import commit, create_topic, delete_topic
@@ -22,9 +23,7 @@ from tests.integration.rawmember import commit_for
 from tests.lab.cluster import OFFSETS_PARTITIONS, Cluster
 from tests.lab.waiting import wait_until
 
-OPTIONS: dict[str, Any] = {
-    "side": "source", "request_timeout": 60.0, "master": "local[2]", "spark_conf": (), "max_fetch": None,
-}  # fmt: skip
+OPTIONS = SessionOptions(60.0, SparkOptions(master="local[2]"), long_records=True)
 
 
 GROUPS = {

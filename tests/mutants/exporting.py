@@ -141,16 +141,16 @@ EXPORTING = (
         "as-of-in-the-future",
         "A time that lies in the future is refused: its commits are not there yet.",
         "migrate/cli/plan.py",
-        "        if as_of_ms > SystemClock().now_ms():\n",
-        "        if as_of_ms > 2 * SystemClock().now_ms():\n",
+        " and as_of_ms > SystemClock().now_ms():\n",
+        " and as_of_ms > 2 * SystemClock().now_ms():\n",
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(
         "topic-commits-of-a-source-that-is-down",
         "The offsets topic of a source that is down cannot be read, and no checkpoint stands in for it unasked.",
         "migrate/cli/plan.py",
-        '    if options["source_down"] and settings["commits_from"] != CommitsFrom.ADMIN:\n',
-        '    if options["source_down"] and settings["commits_from"] == CommitsFrom.ADMIN:\n',
+        "    if options.source_down and options.reads_offsets_topic:\n",
+        "    if options.source_down and not options.reads_offsets_topic:\n",
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(
@@ -276,7 +276,7 @@ EXPORTING = (
     Mutant(
         "times-without-a-zone-guessed",
         "A time without its zone is refused: hours of commits would be in, or out, by mistake.",
-        "migrate/cli/export.py",
+        "migrate/cli/options.py",
         "    if moment is None or moment.tzinfo is None:\n",
         "    if moment is None:\n",
         ("tests/unit/cli/test_export.py",),
@@ -340,7 +340,7 @@ EXPORTING = (
     Mutant(
         "export-asks-the-source-only-where-it-is-read",
         "Where the target is read, the cluster that groups leave is asked for its id too.",
-        "migrate/cli/export_sinks.py",
+        "migrate/cli/export.py",
         "    source_too = [] if side.cluster.side is Side.SOURCE else [source]\n",
         "    source_too: list[Endpoint] = []\n",
         ("tests/unit/cli/test_export_sinks.py",),
@@ -356,7 +356,7 @@ EXPORTING = (
     Mutant(
         "export-of-csv-to-a-topic",
         "What is written to a topic is JSON, and nothing else is taken for it.",
-        "migrate/cli/export_sinks.py",
+        "migrate/cli/export.py",
         "    if form != JSONL:\n",
         "    if form == PARQUET:\n",
         ("tests/unit/cli/test_export.py",),

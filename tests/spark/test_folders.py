@@ -126,7 +126,7 @@ def test_java_finds_the_jars_in_a_folder_whose_name_is_not_ascii_in_the_c_locale
     cache.mkdir()
     (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
     code = (
-        "from migrate.cli.utf8 import take_utf8; take_utf8()\n"
+        "from migrate.cli.console import take_utf8; take_utf8()\n"
         "from migrate.spark.machine import java_machine, stop_java_machine\n"
         "print(java_machine().java.lang.System.getProperty('sun.jnu.encoding')); stop_java_machine()"
     )

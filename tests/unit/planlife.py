@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 
 from migrate.apply.drift import to_write
-from migrate.apply.engine import ApplyResult
+from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import JournalState, read_history
 from migrate.apply.outcome import RowStatus, is_committed_as_planned
-from migrate.cli import apply as commands
 from migrate.errors import MigrateError
 from migrate.model import Commit, Commits, Failure, GroupState, Row
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
-from tests.fakes import Appended, Crash, FakeApplyEdges, FakeClock, NoProgress
+from tests.fakes import Appended, Crash, FakeApplyEdges, FakeClock
+from tests.unit.commands import plug_in, run_on_plan
 from tests.unit.lifefakes import CALM, COLLEAGUE, Disk, Kind, OnTarget, Place, Target, Trouble, Write, befall
 from tests.unit.plans import clusters
 
@@ -146,7 +146,6 @@ class Life:
     def wired(self) -> Iterator[None]:
         """Plug the fakes in where the commands take their clusters, clock and disk from."""
         with pytest.MonkeyPatch.context() as patch:
-            apply_plan = commands.apply_plan
             on_target = OnTarget(self.target, {r.group_on_target: group for group, r in self.plan.groups().items()})
 
             def observed(plan: Plan, *arguments: Any, **more: Any) -> ApplyResult:
@@ -155,10 +154,9 @@ class Life:
                 self.judged = self.target.tick + 1
                 return self.result
 
-            patch.setattr(commands, "apply_plan", observed)
-            patch.setattr(commands, "apply_session", lambda *arguments: nullcontext(FakeApplyEdges(on_target)))
-            patch.setattr(commands, "get_ready", lambda: None)
-            patch.setattr(commands, "SystemClock", lambda: self.clock)
+            edges = nullcontext(FakeApplyEdges(on_target))
+            plug_in(patch, apply_plan=observed, apply_session=lambda *_: edges, get_ready=lambda: None)
+            plug_in(patch, SystemClock=lambda: self.clock)
             patch.setattr("migrate.apply.journal.os", self.disk)
             patch.setattr("migrate.plan.file.os", self.disk)
             patch.setattr("migrate.apply.write.WINDOWS_PER_CHUNK", 1)
@@ -251,16 +249,9 @@ class Life:
         return ran
 
     def _command(self, command: str, path: Path, options: dict[str, Any]) -> tuple[list[str], int]:
-        words = {
-            "typed": (), "width": 100,
-            "colour": False, "request_timeout": 1.0, "concurrency": 1, "group_timeout": 0.0, "execute": False,
-            "allow_partial": False, "groups": (), "only": (), "consumers_ran": False, "settle": 0.0, "records": False,
-            "spark_checkpoints": (),
-            "form": "table", "out": None, "moved": "refuse", **options,
-        }  # fmt: skip
-        run = {"rollback": commands.run_rollback, "save undo": commands.run_rollback, "verify": commands.run_verify}
         flow: Any = SimpleNamespace(target=None, source=None, synced=lambda groups: frozenset())
-        return run.get(command, commands.run_apply)(path, flow, NoProgress(), **words)
+        typed = {"save undo": "rollback", "apply undo": "apply"}.get(command, command)
+        return run_on_plan(typed, path, flow, **options)
 
     def _under(self, trouble: Trouble, command: Callable[[], tuple[list[str], int]]) -> tuple[int | None, str]:
         """Return the exit code, None if the command was killed, and what it said."""

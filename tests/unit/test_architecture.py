@@ -19,7 +19,7 @@ HALL = {
     "row_table", "text", "watch", "whole_file", "write_outcome",
 }  # fmt: skip
 # Modules of `cli` that read or examine by Spark or Kafka themselves, beside what a session gives them.
-BY_THEMSELVES = {"doctor", "export", "export_sinks", "history", "position_options", "python_daemon"}
+BY_THEMSELVES = {"doctor", "export", "history", "positions", "python_daemon"}
 # What adapters implement, or run in their tasks.
 BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "random", "socket", "subprocess"}
@@ -145,6 +145,11 @@ def test_importing_the_package_and_its_command_line_loads_no_heavy_library():
 def test_the_command_line_loads_no_check_before_one_is_asked_for():
     """Every command pays at its start for what all of them import."""
     assert not [name for name in loaded_by("import migrate.cli.main") if name.startswith("migrate.checks.")]
+
+
+def test_the_help_of_all_commands_imports_none_of_them():
+    said = loaded_by("import click; from migrate.cli.main import cli; cli.get_help(click.Context(cli))")
+    assert {name for name in said if name.startswith("migrate.cli.")} == {"migrate.cli.console", "migrate.cli.main"}
 
 
 def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():

@@ -1,7 +1,7 @@
 """What the commands are plugged into: settings resolved once and only where needed, and who closes what."""
 
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +14,7 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.session import clusters as sessions
 from migrate.session import plan
+from migrate.session.options import SessionOptions
 from migrate.spark.background import SparkPurpose
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.fakes import FakeClock, FakeCluster, NoProgress
@@ -27,7 +28,7 @@ SECRET = PLAIN | {
     "sasl.mechanism": "PLAIN",
     "sasl.jaas.config": f'x.PlainLoginModule required username="u" password="{PASSWORD}";',
 }
-OPTIONS = {"request_timeout": 5.0, "master": None, "spark_conf": (), "no_match": False}
+OPTIONS = SessionOptions(5.0)
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +173,7 @@ def test_spark_ends_once_the_last_record_is_read_and_its_jvm_once_everything_is(
 def test_a_jvm_is_as_large_as_what_both_clusters_say_there_is_to_read(no_match, small, monkeypatch):
     monkeypatch.setattr(plan, "_is_small", lambda *_: small)
     wishes = plan.plan_wishes([flow()], NoProgress())
-    options = OPTIONS | {"no_match": no_match}
+    options = replace(OPTIONS, no_match=no_match)
     with closing(plan.PlanSession(flow(), False, SparkThere(wishes), wishes, options)) as asked:
         for cluster in (asked.source, asked.target):
             assert not wishes.purpose.done(), "before both have answered nobody knows"

@@ -8,7 +8,7 @@ from migrate.model import Decision, Level, Scope
 from migrate.plan.file import write_plan
 from tests.builders import make_check, make_plan, make_position, make_row
 from tests.fakes import FakeApplyEdges
-from tests.unit.commands import clusters, run
+from tests.unit.commands import clusters, plug_in, run
 from tests.unit.plans import clusters as clusters_of
 
 BLOCKED = {"decision": Decision.BLOCK, "reason": "spark-batch-open"}
@@ -28,8 +28,7 @@ def applied(tmp_path, monkeypatch):
         )
         target, source = clusters_of(plan)
         edges = FakeApplyEdges(target, source)
-        monkeypatch.setattr("migrate.cli.apply.apply_session", lambda *arguments: nullcontext(edges))
-        monkeypatch.setattr("migrate.cli.apply.get_ready", lambda: None)
+        plug_in(monkeypatch, apply_session=lambda *_: nullcontext(edges), get_ready=lambda: None)
         write_plan(plan, tmp_path / "c.plan")
         cluster = clusters(tmp_path)
         given = ("--approve", plan.fingerprint, "--execute")

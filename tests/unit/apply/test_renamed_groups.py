@@ -7,20 +7,12 @@ import pytest
 
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.undo import undo_plan
-from migrate.cli import apply as commands
 from migrate.model import Commit, LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
-from tests.fakes import ALIVE, FakeApplyEdges, FakeClock, FakeCluster, NoProgress
+from tests.fakes import ALIVE, FakeApplyEdges, FakeClock, FakeCluster
+from tests.unit.commands import plug_in, run_on_plan
 from tests.unit.plans import plan, row
-
-OPTIONS = {
-    "typed": (), "width": 100, "colour": False, "request_timeout": 1.0, "concurrency": 1, "group_timeout": 0.0,
-    "execute": False, "allow_partial": False, "groups": (), "only": (), "consumers_ran": False, "settle": 0.0,
-    "records": False, "spark_checkpoints": (), "form": "table", "out": None, "moved": "refuse",
-    "source_unreachable": False,
-}  # fmt: skip
-RUN = {"apply": commands.run_apply, "rollback": commands.run_rollback, "verify": commands.run_verify}
 
 
 class Flow:
@@ -48,15 +40,13 @@ class Night:
         self.target.ids = dict(self.plan.header.target_topic_ids)
         self.target.commit("g-eu", "A.orders", 0, 10)
         self.target.commit("g", "A.orders", 0, 77)
-        monkeypatch.setattr(commands, "apply_session", lambda *arguments: nullcontext(FakeApplyEdges(self.target)))
-        monkeypatch.setattr(commands, "get_ready", lambda: None)
-        monkeypatch.setattr(commands, "SystemClock", FakeClock)
+        edges = nullcontext(FakeApplyEdges(self.target))
+        plug_in(monkeypatch, apply_session=lambda *_: edges, get_ready=lambda: None, SystemClock=FakeClock)
 
     def run(self, command, path=None, **options):
-        words = {**OPTIONS, **options}
-        if words["execute"]:
-            words["approve"] = read_plan(path or self.path).fingerprint
-        lines, code = RUN[command](path or self.path, Flow(), NoProgress(), **{"approve": None, **words})
+        if options.get("execute"):
+            options["approve"] = read_plan(path or self.path).fingerprint
+        lines, code = run_on_plan(command, path or self.path, Flow(), **options)
         return "\n".join(lines), code
 
     def held(self):

@@ -17,13 +17,14 @@ from click.testing import CliRunner, Result
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal
 from migrate.apply.waves import wave_of, wave_sum
-from migrate.cli import apply as commands
+from migrate.cli import rollback
 from migrate.cli.main import cli
 from migrate.model import Failure, LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Crash, FakeApplyEdges, FakeCluster, Script
+from tests.unit.commands import plug_in
 from tests.unit.plans import plan, row
 
 GROUPS = [f"g{n:02}" for n in range(12)]
@@ -99,8 +100,8 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     target = FakeCluster(ids={"A.orders": "id-1", "A.bills": "id-2"})
     for group in GROUPS:
         target.commit(group, "A.orders", 0, PRIOR)
-    monkeypatch.setattr("migrate.cli.apply.apply_session", lambda *arguments: nullcontext(FakeApplyEdges(target)))
-    monkeypatch.setattr("migrate.cli.apply.get_ready", lambda: None)
+    edges = nullcontext(FakeApplyEdges(target))
+    plug_in(monkeypatch, apply_session=lambda *_: edges, get_ready=lambda: None)
     return Night(tmp_path, target)
 
 
@@ -222,15 +223,15 @@ def test_a_rollback_that_was_read_before_an_apply_went_on_writes_nothing(
     """The apply goes on while the rollback still starts: its undo is of half of what is there."""
     night.plan()
     night.killed("apply", "cutover.plan", 2)
-    make: Callable[..., Plan] = commands.undo_plan
+    make: Callable[..., Plan] = rollback.undo_plan
 
     def slowly(*arguments: object) -> Plan:
         made = make(*arguments)
-        monkeypatch.setattr(commands, "undo_plan", make)
+        monkeypatch.setattr(rollback, "undo_plan", make)
         ends(night.execute("apply", "cutover.plan"), 0)
         return made
 
-    monkeypatch.setattr(commands, "undo_plan", slowly)
+    monkeypatch.setattr(rollback, "undo_plan", slowly)
     ends(night.execute("rollback", "cutover.plan"), 3, "is not as it was when this undo was made")
     assert night.all_at(PLANNED)
     ends(night.execute("rollback", "cutover.plan"), 0)

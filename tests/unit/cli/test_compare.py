@@ -8,6 +8,9 @@ from io import StringIO
 import pytest
 
 from migrate.cli import compare
+from migrate.cli.choices import MovedGroupOptions
+from migrate.cli.console import Terminal
+from migrate.cli.options import ReachedClusters
 from migrate.match.protocol import Matched, Why
 from migrate.mm2.config_file import client_flow
 from migrate.session.plan import CompareSession
@@ -18,11 +21,6 @@ from tests.unit.commands import run
 from tests.unit.comparedscene import ThirdsLog
 from tests.unit.planscene import world
 
-OPTIONS = {
-    "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "within": 0,
-    "by": "records", "no_match": False, "match_limit": 1000, "max_fetch": None, "form": "json", "width": lambda: 100,
-    "colour": False,
-}  # fmt: skip
 PROPERTIES = {"bootstrap.servers": "x:1"}
 FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")
 
@@ -36,11 +34,9 @@ def target(monkeypatch):
 
     @contextmanager
     def edges(flow, clock, progress, options):
-        comparer = None if options["no_match"] else FakeComparer({("u", 0, 100): Matched(100, Why.PROVEN, 0)})
+        comparer = None if options.no_match else FakeComparer({("u", 0, 100): Matched(100, Why.PROVEN, 0)})
         clusters = Clusters(source, target, mirror, comparer)
-        yield CompareSession(
-            clusters, None if options["no_match"] else ThirdsLog(), lambda: 7 if options["no_match"] else 0
-        )
+        yield CompareSession(clusters, None if options.no_match else ThirdsLog(), lambda: 7 if options.no_match else 0)
 
     monkeypatch.setattr(compare, "compare_session", edges)
     return target
@@ -56,11 +52,16 @@ class Saying(NoProgress):
         self.said.append(line)
 
 
-def printed(progress=None, **options):
+def printed(progress=None, form="json", no_match=False, group_map=None, **options):
     lines: list[str] = []
-    code = compare.run_compare(FLOW, progress or Saying(), lines.extend, **OPTIONS | options)
+    options = compare.CompareOptions(
+        clusters=ReachedClusters(), groups=MovedGroupOptions(group_map=group_map),
+        matching=compare.ComparingOptions(match_limit=1000, no_match=no_match), form=form, **options,
+    )  # fmt: skip
+    terminal = Terminal(columns=lambda: 100, show=lines.extend)
+    code = compare.run_compare(options, FLOW, progress or Saying(), terminal)
     text = "\n".join(lines)
-    return (json.loads(text) if (OPTIONS | options)["form"] == "json" else text), code
+    return (json.loads(text) if form == "json" else text), code
 
 
 def test_all_equal_exits_0_and_a_group_ahead_1(target):

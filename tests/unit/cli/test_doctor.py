@@ -7,6 +7,9 @@ import pytest
 
 from migrate.checks.rights import Examined, Health, Seen
 from migrate.cli import doctor
+from migrate.cli.choices import MovedGroupOptions
+from migrate.cli.console import Terminal
+from migrate.cli.options import SparkOptions
 from migrate.errors import ClusterError, MigrateError, UsageError
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.session.clusters import Endpoint
@@ -15,11 +18,7 @@ from tests.fakes import FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 
 ALL = frozenset({"DESCRIBE", "READ", "ALTER", "DELETE"})
-OPTIONS = {
-    "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "source_down": False,
-    "commits_from": "admin",
-    "request_timeout": 5.0, "master": None, "spark_conf": (),
-}  # fmt: skip
+SCREEN = Terminal(columns=lambda: 400)
 
 
 class FakeRights(FakeCluster):
@@ -73,11 +72,12 @@ def properties(tmp_path):
     return path
 
 
-def examined(properties, replicator=None, **changes):
+def examined(properties, replicator=None, group_map=None, **changes):
     given = cluster_options(
         source="A", target="B", source_config=properties, target_config=properties, replicator=replicator
     )
-    lines, code = doctor.examine(given, NoProgress(), False, 400, **(OPTIONS | changes))
+    options = doctor.DoctorOptions(clusters=given, groups=MovedGroupOptions(group_map=group_map), **changes)
+    lines, code = doctor.examine(options, NoProgress(), SCREEN)
     return "\n".join(lines), code
 
 
@@ -123,14 +123,16 @@ def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monk
     assert code == 1 and "FAIL  Spark's executors" in said and "/usr/python on h2" in said and "> Name another." in said
 
 
-@pytest.mark.parametrize("wrong", [{"spark_conf": ("oops",)}, {"groups": ("(",)}])
+@pytest.mark.parametrize(
+    "wrong", [{"spark": SparkOptions(spark_conf=("oops",))}, {"groups": MovedGroupOptions(groups=("(",))}]
+)
 def test_wrong_use_is_no_finding(clusters, wrong):
     with pytest.raises(UsageError):
-        doctor.examine(cluster_options(), NoProgress(), False, 80, **(OPTIONS | wrong))
+        doctor.examine(doctor.DoctorOptions(**wrong), NoProgress(), SCREEN)
 
 
 def test_without_clusters_java_is_examined_all_the_same(clusters):
-    lines, code = doctor.examine(cluster_options(), NoProgress(), False, 80, **OPTIONS)
+    lines, code = doctor.examine(doctor.DoctorOptions(), NoProgress(), SCREEN)
     assert code == 0 and lines[0] == "ok    _java: there" and any("clusters: not asked" in line for line in lines)
 
 
@@ -179,12 +181,12 @@ def test_a_topic_that_a_setting_lets_mm2_not_write_is_no_failure(clusters, prope
         "emit.checkpoints.enabled=false\n"
     )
     given = cluster_options(source="A", target="B", mm2_config=mm2)
-    lines, code = doctor.examine(given, NoProgress(), False, 400, **OPTIONS)
+    lines, code = doctor.examine(doctor.DoctorOptions(clusters=given), NoProgress(), SCREEN)
     said = "\n".join(lines)
     assert code == 0 and f"warn  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}: emit.checkpoints" in said
     # A plan blocks where a topic was named and is missing.
     named = cluster_options(source="A", target="B", mm2_config=mm2, checkpoints_topic=CHECKPOINTS)
-    lines, code = doctor.examine(named, NoProgress(), False, 400, **OPTIONS)
+    lines, code = doctor.examine(doctor.DoctorOptions(clusters=named), NoProgress(), SCREEN)
     assert code == 1 and f"FAIL  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}" in "\n".join(lines)
 
 

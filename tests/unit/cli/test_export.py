@@ -2,7 +2,8 @@
 
 import pytest
 
-from migrate.cli.export import LEAST_MS, time_of, waited_for
+from migrate.cli.export import waited_for
+from migrate.cli.options import LEAST_MS, time_of
 from migrate.clock import LATEST_DATE_MS
 from migrate.errors import UsageError
 from migrate.model import LogRange, TopicPartition

@@ -1,13 +1,15 @@
 """Where an export goes, by its options, and what of it no message shows."""
 
-from migrate.cli.export_sinks import FileSink, FolderSink, TopicSink, sink_of
+from migrate.cli.export import ExportOptions, FileSink, FolderSink, TopicSink, sink_of
+from migrate.cli.options import ReachedClusters
 from migrate.mm2.config_file import client_flow
+from migrate.model import Side
 
 
-def chosen(tmp_path, **more):
-    options = {"out": None, "to_topic": None, "to_config": None, "form": "jsonl", "side": "source"}
+def chosen(tmp_path, side=Side.SOURCE, **more):
+    options = {"form": "jsonl", "clusters": ReachedClusters(request_timeout=1.0), "side": side}
     flow = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
-    return sink_of(flow, options | {"request_timeout": 1.0} | more)
+    return sink_of(ExportOptions(**options | more), flow)
 
 
 def topic_of(tmp_path, text, **more):
@@ -37,9 +39,9 @@ def test_no_secret_of_the_topics_cluster_is_in_what_is_said_of_it(tmp_path):
 def test_the_cluster_that_groups_leave_is_asked_too_where_another_is_read(tmp_path):
     aliases = {
         side: [other.cluster.alias for other in topic_of(tmp_path, "bootstrap.servers=c:1\n", side=side).others]
-        for side in ("source", "target")
+        for side in Side
     }
-    assert aliases == {"source": [], "target": ["A"]}
+    assert aliases == {Side.SOURCE: [], Side.TARGET: ["A"]}
 
 
 def test_references_in_its_properties_are_resolved(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-import migrate.cli.apply as apply_module
 import migrate.cli.follow as follow_module
 import migrate.cli.standing as standing_module
 from migrate.apply.follow_engine import FollowEdges
@@ -15,7 +14,7 @@ from migrate.clock import iso
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from tests.fakes import ALIVE, Crash, FakeApplyEdges
-from tests.unit.commands import clusters, run
+from tests.unit.commands import clusters, plug_in, run
 from tests.unit.followscene import FollowScene
 from tests.unit.planscene import planned
 
@@ -40,10 +39,10 @@ class Night:
         sides = [SimpleNamespace(admin=lambda of=of: admin(of)) for of in (scene.source, scene.target)]
         patch.setattr("migrate.cli.follow_wiring.follow_session", edges)
         patch.setattr(standing_module, "endpoints", lambda flow, deadline: sides)
-        for module in (follow_module, standing_module, apply_module):
+        for module in (follow_module, standing_module):
             patch.setattr(module, "SystemClock", lambda: scene.clock)
-        for module in (apply_module, standing_module):
-            patch.setattr(module, "apply_session", self.apply_session)
+        patch.setattr(standing_module, "apply_session", self.apply_session)
+        plug_in(patch, SystemClock=lambda: scene.clock, apply_session=self.apply_session)
 
     @contextmanager
     def apply_session(self, *arguments):
@@ -245,7 +244,7 @@ def test_a_plan_of_rows_is_not_followed_and_no_mandate_no_rehearsal(night):
 
 
 def test_what_status_shows_of_a_mandate_is_its_status_file(night):
-    from migrate.cli.followed import Followed
+    from migrate.cli.follow import Followed
     from migrate.show.plan_table import Page
 
     plan = night.mandate()
@@ -260,7 +259,7 @@ def test_what_status_shows_of_a_mandate_is_its_status_file(night):
     strict=True, raises=AssertionError, reason="a status file without an end is taken for that of a living process"
 )
 def test_of_a_follow_that_was_killed_status_says_that_its_next_pass_is_overdue(night):
-    from migrate.cli.followed import Followed
+    from migrate.cli.follow import Followed
     from migrate.show.plan_table import Page
 
     plan = night.mandate()

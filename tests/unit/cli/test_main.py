@@ -4,13 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
 from click import Group
 
-from migrate.cli.main import cli
-from migrate.cli.options import NEVER_FROM_ENVIRONMENT
+from migrate.cli.main import cli, groups, mm2
+from migrate.cli.options import NEVER_FROM_ENVIRONMENT, ReachedClusters, options_of
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import approves
@@ -27,6 +28,22 @@ COMMANDS = dict(
 )
 ROOT = Path(__file__).parents[3]
 README, REFERENCE = ((ROOT / page).read_text() for page in ("README.md", "docs/commands.md"))
+
+
+# What has no default, as it is typed and as Python says it.
+NEEDED = {
+    "plan": (["x.plan"], Path("x.plan")), "plans": (["x.plan"], (Path("x.plan"),)), "by": (["--by", "Ada"], "Ada"),
+    "form": (["--format", "csv"], "csv"), "clusters": ([], ReachedClusters()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("known", "name"), [(of, name) for of in (cli, groups, mm2) for name in of.known.functions])
+def test_a_command_that_python_calls_has_the_defaults_of_the_one_that_is_typed(known, name):
+    asked = known.known.function(name).__annotations__["options"]
+    lacking = {f.name: NEEDED[f.name] for f in fields(asked) if f.default is MISSING}
+    words = [word for typed, _ in lacking.values() for word in typed]
+    typed = options_of(asked, known.commands[name].make_context(name, words).params)
+    assert typed == asked(**{field: value for field, (_, value) in lacking.items()})
 
 
 @pytest.mark.parametrize("page", [README, REFERENCE], ids=["README.md", "docs/commands.md"])

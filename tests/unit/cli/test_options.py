@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.main import verify
-from migrate.cli.offline import show
-from migrate.cli.options import NEVER_FROM_ENVIRONMENT, resolve_policies
+from migrate.cli.choices import PolicyOptions
+from migrate.cli.main import cli
+from migrate.cli.options import NEVER_FROM_ENVIRONMENT
 from migrate.survey.policies import Rewind, Uncommitted
 from tests.facts import options as cluster_options
 from tests.unit.commands import clusters, run
@@ -21,10 +21,10 @@ def test_the_reference_names_what_the_environment_does_not_set():
     assert {"--source-unreachable", "--consumers-ran"} <= NEVER_FROM_ENVIRONMENT
 
 
-@pytest.mark.parametrize("command", [show, verify])
+@pytest.mark.parametrize("command", ["show", "verify"])
 def test_no_environment_chooses_the_rows_that_are_looked_at(command):
     """`verify` exits 0 over the rows that were chosen, and that opens the gate."""
-    chosen = {p.name: p.envvar for p in command.params if p.name in ("groups", "only", "limit")}
+    chosen = {p.name: p.envvar for p in cli.commands[command].params if p.name in ("groups", "only", "limit")}
     assert chosen and not any(chosen.values())
 
 
@@ -77,13 +77,11 @@ def test_any_description_of_a_cluster_says_where_it_is_and_an_alias_alone_does_n
     assert not cluster_options(source="A", target="B").says_where
 
 
-def test_policies_take_their_options_out_of_the_commands():
-    options = {
-        "accept": ("not-drained:t",), "untranslatable": ("earliest", "topic-not-replicated=skip"), "rewind": "keep",
-        "uncommitted": "ignore", "max_rereads": 7, "settle": 15.0,
-    }  # fmt: skip
-    policies = resolve_policies(options)
-    assert options == {"settle": 15.0}
+def test_policies_are_what_a_reviewer_decided():
+    policies = PolicyOptions(
+        accept=("not-drained:t",), untranslatable=("earliest", "topic-not-replicated=skip"), rewind=Rewind.KEEP,
+        max_rereads=7,
+    ).policies()  # fmt: skip
     assert (policies.rewind, policies.uncommitted, policies.max_rereads) == (Rewind.KEEP, Uncommitted.IGNORE, 7)
     assert str(policies.untranslatable) == "earliest" and len(policies.untranslatable_by_reason) == 1
     assert len(policies.waivers) == 1

@@ -5,21 +5,19 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from migrate.cli import plan as command
+from migrate.cli.choices import CommitsFromOptions, MatchingOptions, MovedGroupOptions, PolicyOptions
+from migrate.cli.options import ReachedClusters
 from migrate.errors import Refused, UsageError
 from migrate.mm2.config_file import client_flow
 from migrate.plan.file import read_plan
-from migrate.survey.policies import Policies, Untranslatable
+from migrate.survey.policies import CommitsFrom
 from migrate.survey.survey import Clusters
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import world
 
 PROPERTIES = {"bootstrap.servers": "x:1"}
-OPTIONS = {
-    "groups": (), "exclude_groups": (), "topics": (), "exclude_topics": (), "groups_file": None, "settle": 15.0,
-    "source_down": False, "failback": False, "commits_from": "admin", "commits_as_of": None,
-    "require_signatures": 0, "by": "records", "no_match": True, "match_limit": 100, "max_fetch": None,
-    "position_files": (), "spark_checkpoints": (), "sinks": (), "stateful": (), "no_groups": False,
-}  # fmt: skip
+UNDECIDED = PolicyOptions()
+FROM_TOPIC = CommitsFromOptions(commits_from=CommitsFrom.CONSUMER_OFFSETS)
 
 
 @pytest.fixture
@@ -33,9 +31,13 @@ def flows(monkeypatch):
     return asked
 
 
-def made(out, policies=None, **options):
-    flow = client_flow(PROPERTIES, PROPERTIES, "A", "B")
-    return command.run_plan(flow, policies or Policies(), out, NoProgress(), **(OPTIONS | options))
+def made(out, policies=UNDECIDED, groups=(), no_match=True, by="records", max_fetch=None, **options):
+    matching = MatchingOptions(no_match=no_match, by=by, match_limit=100, max_fetch=max_fetch)
+    asked = command.PlanOptions(
+        out=out, clusters=ReachedClusters(), groups=MovedGroupOptions(groups=groups), policies=policies,
+        matching=matching, **options,
+    )  # fmt: skip
+    return command.make_plan(asked, client_flow(PROPERTIES, PROPERTIES, "A", "B"), NoProgress())
 
 
 def test_the_plan_that_is_made_is_the_one_in_the_file(flows, tmp_path):
@@ -66,13 +68,13 @@ def test_a_failback_is_planned_from_both_clusters(flows, tmp_path):
 
 def test_without_the_source_nobody_reads_its_offsets_topic(flows, tmp_path):
     with pytest.raises(UsageError, match="exclude each other: the topic is on the source"):
-        made(tmp_path / "c.plan", source_down=True, commits_from="consumer-offsets")
+        made(tmp_path / "c.plan", source_down=True, commits=FROM_TOPIC)
     assert not flows
 
 
 def test_where_commits_come_from_is_in_the_header_unless_coordinators_are_asked(flows, tmp_path):
     assert "commits-from" not in made(tmp_path / "c.plan").header.settings
-    header = made(tmp_path / "d.plan", commits_from="consumer-offsets").header
+    header = made(tmp_path / "d.plan", commits=FROM_TOPIC).header
     assert header.settings["commits-from"] == "consumer-offsets"
 
 
@@ -104,7 +106,7 @@ def test_a_file_that_is_no_plan_is_refused_before_any_cluster_is_asked(flows, tm
 
 
 def test_choices_are_in_the_header_by_the_names_of_their_options_and_those_not_made_are_not(flows, tmp_path):
-    policies = Policies(untranslatable_by_reason={"topic-not-replicated": Untranslatable.SKIP}, max_rereads=7)
+    policies = PolicyOptions(untranslatable=("topic-not-replicated=skip",), max_rereads=7)
     settings = made(tmp_path / "c.plan", policies, groups=("g", "h"), require_signatures=2).header.settings
     assert settings == {
         "group": "g, h", "rewind": "block", "uncommitted": "ignore",

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.offline import POSITION_FORMATS
 from migrate.model import Decision
 from migrate.plan.file import write_plan
 from migrate.plan.plan import PositionOrigin
@@ -63,10 +62,6 @@ def test_the_sources_side_is_said_to_be_for_comparing_and_never_how_to_start_a_j
 def test_no_environment_turns_the_side_round(plan):
     asked = ("positions", str(plan), "--holder", "job", "--format", "kcg")
     assert run(*asked, MM2_MIGRATE_SIDE="source").stdout == run(*asked).stdout == "job,A.orders,0,6\n"
-
-
-def test_the_command_line_offers_the_forms_that_there_are():
-    assert POSITION_FORMATS == FORMATS_OF_POSITIONS
 
 
 PRINTED = {

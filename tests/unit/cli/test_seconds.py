@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from migrate.cli.main import cli
-from migrate.cli.seconds import MOST_SECONDS, Seconds
+from migrate.cli.options import MOST_SECONDS, Seconds
 from tests.unit.commands import run
 
 

@@ -52,3 +52,8 @@ def test_differences_and_waves_are_a_table_or_json(plan_file, rehearsal):
     for words in (("--diff", str(rehearsal)), (str(rehearsal),)):
         shown = run("show", str(plan_file), *words, "--format", "csv")
         assert shown.exit_code == 2 and "no format csv" in shown.stderr
+
+
+def test_without_a_plan_it_is_wrong_use():
+    shown = run("show")
+    assert shown.exit_code == 2 and "Missing argument 'PLAN...'" in shown.stderr

@@ -10,6 +10,7 @@ from migrate.cli.standing import undo_of_mandate
 from migrate.errors import ClusterError
 from migrate.model import Failure
 from migrate.plan.mandate import MappedGroup
+from migrate.session.options import SessionOptions
 from tests.fakes import Crash, FakeApplyEdges, NoProgress, Script
 from tests.unit.followscene import T0, FollowScene
 
@@ -32,8 +33,8 @@ def scene(tmp_path, monkeypatch):
 def undone(scene):
     scene.die()
     journal = Journal(scene.journal.path, scene.plan.fingerprint, scene.clock.now_ms)
-    options = {"moved": "refuse"}
-    return undo_of_mandate(scene.plan, journal, journal.read(), (), scene.flow, NoProgress(), options)
+    session = SessionOptions(1.0)
+    return undo_of_mandate(scene.plan, journal, journal.read(), (), scene.flow, NoProgress(), session, "refuse")
 
 
 def killed_amid_a_write(scene):

@@ -171,7 +171,7 @@ def test_progress_as_json_is_json_on_a_log_of_any_encoding() -> None:
 
 
 def test_java_is_told_of_utf_8_where_the_locale_is_c(folder: Path) -> None:
-    code = "import os; from migrate.cli.utf8 import take_utf8; take_utf8(); print(os.environ.get('LC_ALL'))"
+    code = "import os; from migrate.cli.console import take_utf8; take_utf8(); print(os.environ.get('LC_ALL'))"
     for given, expected in (("C", "C.UTF-8"), ("POSIX", "C.UTF-8"), ("C.UTF-8", "C.UTF-8")):
         settings = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LC_ALL": given}
         done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, timeout=60)

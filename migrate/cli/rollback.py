@@ -1,0 +1,156 @@
+"""The `rollback` command: what was on the target before, from the journal; at once, or saved as a plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from migrate import __version__
+from migrate.apply.assess import ApplyClusters
+from migrate.apply.engine import apply_plan
+from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
+from migrate.apply.journal import read_journal
+from migrate.apply.undo import outside, undo_plan
+from migrate.cli.apply import (
+    Printed,
+    WritingOptions,
+    approved_plan,
+    look_further,
+    outcome,
+    roles,
+    run_options,
+    target_names,
+    with_elsewhere,
+)
+from migrate.cli.console import Terminal, printed
+from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, argument, flag, option
+from migrate.clock import SystemClock
+from migrate.errors import EXIT_DONE, EXIT_REFUSED, Refused, UsageError
+from migrate.mm2.flow import Flow
+from migrate.plan.companions import journals_under_any_name
+from migrate.plan.file import read_plan, refuse_out, write_plan
+from migrate.plan.plan import SHORT_DIGITS, STANDING, UNDO, Plan
+from migrate.ports import Progress
+from migrate.row_table import PlanRows, groups_with_metadata
+from migrate.session.clusters import apply_session
+from migrate.show.apply import Typed, deleted_whole_lines
+from migrate.text import shell_word
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollbackOptions(OnClusters):
+    """The plan whose writes are to be undone, and what of them."""
+
+    plan: Path = argument()
+    writing: WritingOptions = WritingOptions()
+    allow_partial: bool = flag("Leave out whole groups that have moved on, and restore the others.")
+    moved: str = option(
+        "If consumers have moved on since the apply: refuse, or restore anyway (they must be stopped) and say what is "
+        "re-read or skipped.", default="refuse", type=click.Choice(["refuse", "restore"]))  # fmt: skip
+    out: Path | None = option(
+        "Instead of restoring, save the undo as a separate plan for apply, with its own fingerprint.",
+        metavar="PLAN")  # fmt: skip
+
+
+def rollback(options: RollbackOptions) -> int:
+    """Restore what was on the target before `apply` ran, from the journal next to the plan.
+
+    Without --execute this is a dry run. Rows that have moved since are refused. After a rollback the plan is
+    spent. If offsets are as planned but this journal did not write them, it names them and exits 4.
+    """
+    flow = reached_flow(options.clusters)
+    return printed(*run_rollback(options, flow, options.log.progress(options.plan), Terminal.here()))
+
+
+def run_rollback(options: RollbackOptions, flow: Flow, progress: Progress, terminal: Terminal) -> Printed:
+    """Undo what the journal beside a plan says was written; return the lines to print and the exit code."""
+    path, plan, writing, out = options.plan, read_plan(options.plan), options.writing, options.out
+    if plan.header.kind == UNDO:
+        raise UsageError(
+            f"{path} is itself an undo.", "Apply it with `mm2-migrate apply`, or make a new plan to go forward."
+        )
+    if out is not None and writing.execute:
+        # An --out of the environment would turn every rollback into a file, and end it with 0.
+        raise UsageError(
+            f"--execute restores what was there, and --out (or MM2_MIGRATE_OUT) saves how in {out}.",
+            "Give one of the two. What --out saves is carried out by `mm2-migrate apply`.",
+        )
+    flow = roles(flow, plan)
+    found, clock = approved_plan(plan, path, writing, goes_back=True), SystemClock()
+    journal, session = found.journal(clock), writing.session(options.clusters)
+    if not journal.path.exists():
+        raise Refused(
+            f"There is no journal {journal.path.name} beside {path}: nothing is known of an apply of this plan.",
+            "If it was applied from elsewhere, put the plan back beside its journal; else there is nothing to undo.",
+        )
+    if out is not None:
+        journal.refuse_running()
+    state = journal.read()
+    others = _other_undos(plan, state, journal.path.parent)
+    # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not.
+    restored = [*others.values(), *([state.rolled_back] if out is not None else [])]
+    if plan.header.kind == STANDING:
+        from migrate.cli.standing import undo_of_mandate
+
+        undo = undo_of_mandate(plan, journal, state, restored, flow, progress, session, options.moved)
+    else:
+        undo = undo_plan(plan, state, clock.now_ms(), __version__, options.moved, restored)
+    loose = outside(plan, state)
+    exact = groups_with_metadata(undo.rows)
+    if out is not None:
+        refuse_out(out)
+    with apply_session(flow, progress, bool(exact) and out is None, session) as edges:
+        names = target_names(undo if plan.header.kind == STANDING else plan, loose)
+        target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
+        if not undo.rows:
+            lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
+        elif out is not None:
+            told = deleted_whole_lines(plan, undo, terminal.width, terminal.colour)
+            lines, code = [*_saved(plan, undo, out), *told], EXIT_DONE
+        else:
+            choices = replace(run_options(found, writing), command=ROLLBACK, allow_partial=options.allow_partial)
+            result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
+            lines, code = outcome(result, Typed("rollback", str(path), options.clusters.words()), plan, terminal)
+            lines += deleted_whole_lines(plan, undo, terminal.width, terminal.colour, result)
+        if code == EXIT_REFUSED:
+            return lines, code
+        elsewhere = look_further(plan, loose, target, clock, writing.group_timeout, progress)
+    if undo.rows and out is not None:
+        write_plan(undo, out)
+    return with_elsewhere(lines, code, elsewhere, terminal)
+
+
+def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Mapping[str, GroupTrace]]:
+    """Return what the undo plans that have spent this plan did, by their fingerprints.
+
+    Raises `Refused` where the journal of one is gone: what a later plan has set must not be taken for what it left.
+    """
+    undos: dict[str, Mapping[str, GroupTrace]] = {}
+    for fingerprint in dict.fromkeys(by for by in state.spends if by != ROLLBACK):
+        journals = journals_under_any_name(folder, fingerprint)
+        if not journals:
+            raise Refused(
+                f"Plan {plan.short_fingerprint} was undone by the undo plan {fingerprint}, whose journal is not in "
+                f"{folder}: what that restored is not known.",
+                "Put the undo plan and its journal back into this folder.",
+            )
+        for journal in journals:
+            undos[fingerprint] = {**undos.get(fingerprint, {}), **read_journal(journal, fingerprint).applied}
+    return undos
+
+
+def _nothing_to_undo(plan: Plan, state: JournalState) -> str:
+    if not any(trace.written() for trace in state.applied.values()):
+        return f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything"
+    by = "" if state.spent_by == ROLLBACK else f", by the undo plan {state.spent_by[:SHORT_DIGITS]}"
+    return f"NOTHING TO UNDO: all that plan {plan.short_fingerprint} has written was restored{by}"
+
+
+def _saved(plan: Plan, undo: Plan, out: Path) -> list[str]:
+    return [
+        f"Saved the undo of {plan.short_fingerprint} as {out}: {len(undo.rows)} rows, fingerprint {undo.fingerprint}. "
+        "Nothing was written to the cluster.",
+        f"Read it with: mm2-migrate show {shell_word(str(out))}",
+    ]

@@ -1,0 +1,35 @@
+"""What clusters are reached and read with."""
+
+from dataclasses import dataclass
+
+from migrate.model import Side
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkChoice:
+    """Where Spark runs; None as `master`: where the session that is there says, or here. `spark_conf` is KEY=VALUE."""
+
+    master: str | None = None
+    spark_conf: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What clusters are reached and read with; none of it decides what becomes of an offset.
+
+    `side` is the cluster that is asked where only one is. Where `no_match` holds no records are compared, and where
+    `by_timestamp` does timestamps alone place commits. `reads_offsets_topic` and `reads_positions` say what else a plan
+    reads through Spark; with `long_records` Spark reads groups' own records where they are too many for a consumer, up
+    to `max_fetch` bytes (None: no limit).
+    """
+
+    request_timeout: float
+    spark: SparkChoice = SparkChoice()
+    concurrency: int = 100
+    side: Side = Side.SOURCE
+    no_match: bool = False
+    by_timestamp: bool = False
+    reads_offsets_topic: bool = False
+    reads_positions: bool = False
+    long_records: bool = False
+    max_fetch: int | None = None
