@@ -94,7 +94,8 @@ def make_plan(options: PlanOptions, flow: Flow, progress: Progress) -> Plan:
 
 def request_of(options: PlanOptions, flow: Flow) -> PlanRequest:
     """Return what the options of `plan` ask for; raises `UsageError` where they exclude each other."""
-    positions = options.positions.asked(options.groups, options.source_down)
+    names_groups = bool(options.groups.groups or options.groups.groups_file)
+    positions = options.positions.asked(options.source_down, names_groups)
     if options.failback:
         if options.source_down:
             raise UsageError(

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import click
 
-from migrate.cli.choices import FilterOptions
 from migrate.cli.console import print_in_utf8, print_lines, say_beside
 from migrate.cli.options import LogOptions, PathOrUrl, argument, flag, option, refuse_password, repeated
 from migrate.errors import EXIT_DONE, Refused, UsageError
@@ -63,8 +62,11 @@ class PositionOptions:
         metavar="HOLDER")  # fmt: skip
     no_groups: bool = flag("Leave all groups out: a plan of positions alone.")
 
-    def asked(self, groups: FilterOptions, source_down: bool) -> PositionsAsked:
-        """Return what was asked of positions; raises `UsageError` for a wrong pair, suffix or combination."""
+    def asked(self, source_down: bool, names_groups: bool) -> PositionsAsked:
+        """Return what was asked of positions; raises `UsageError` for a wrong pair, suffix or combination.
+
+        `names_groups` where --group or --groups-file says which groups are meant.
+        """
         files = self.position_files
         for origin in files:
             refuse_password("--positions", origin)  # first: any other refusal shows the URL
@@ -84,7 +86,7 @@ class PositionOptions:
                 "them.",
                 "Omit one of them.",
             )
-        if self.no_groups and (groups.groups or groups.groups_file):
+        if self.no_groups and names_groups:
             raise UsageError("--no-groups excludes --group and --groups-file.", "Omit one of them.")
         return asked
 
