@@ -51,7 +51,7 @@ class GroupMember:
         return sum(len(topic.partitions) for topic in self.assigned)
 
 
-REBALANCING = Failure("REBALANCE_IN_PROGRESS", "the group is rebalancing: what its members read is not told")
+REBALANCING = Failure("REBALANCE_IN_PROGRESS", "the group is rebalancing: what its members read is not visible")
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ class GroupRows(_MadeRows):
         or with a code that is not known here, and TypeError for a column that is none, or a group that is no text.
         """
         if not isinstance(table.get(GROUP), str):
-            raise TypeError("the name of a group is no text")
+            raise TypeError("the name of a group must be text")
         if others := set(table) ^ set(ROW_FIELDS):
             raise ValueError(f"the columns of a group are not those of a plan: {sorted(others)}")
         count = len(table[ROW_COUNTING])

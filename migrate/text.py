@@ -166,7 +166,7 @@ def parse_bytes(text: str) -> int:
     """Read "1048576", "500M", "1.5G" or "2GB"; raises `ValueError` for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)B?", text.strip().upper())
     if not match:
-        raise ValueError(f"{text!r} is no number of bytes, such as 500M, 2G or 1048576.")
+        raise ValueError(f"invalid size {text!r}: use for example 500M, 2G or 1048576.")
     return int(Decimal(match[1]) * Decimal(1000 ** _UNITS.index(match[2])))
 
 
@@ -177,7 +177,7 @@ def parse_duration(text: str) -> int:
     """Read "90d", "12h", "30m", "45s" or "2w" as milliseconds; raises `ValueError` for anything else."""
     match = re.fullmatch(r"(\d{1,9})\s*([smhdw])", text.strip().lower())
     if not match:
-        raise ValueError(f"{text!r} is no length of time, such as 90d, 12h or 30m.")
+        raise ValueError(f"invalid duration {text!r}: use for example 90d, 12h or 30m.")
     return int(match[1]) * _SECONDS[match[2]] * 1000
 
 

@@ -355,7 +355,7 @@ def _read_world(
     where = f"{target.side} {target.alias}"
     if source is not None and not (undo or header.source_down):
         where = f"{target.alias} and {source.alias}"
-    progress.step(f"reading {len(held)} groups again on {where}")
+    progress.step(f"reading {many(len(held), 'group')} again on {where}")
     target_id = target.facts().cluster_id
     source_id, lost = "", ""
     is_other = is_other_cluster(header.target_cluster_id, target_id)

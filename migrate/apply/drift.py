@@ -169,7 +169,7 @@ def _moved(header: Header, row: Row, commit: Commit | None, trace: GroupTrace | 
         seen += _other_metadata(row.target_prior_metadata, commit)
     elif now is not None and ours is not None and (undo or (trace and trace.is_written(row.target_partition))):
         way = f"on by {now - ours}" if now > ours else f"back by {ours - now}"
-        seen += f": moved {way} since: a consumer, or somebody else, has committed there"
+        seen += f": moved {way} since: a consumer or another client has committed there"
     return Drift(row.subject, TARGET_OFFSET, f"{offset_text(row.target_prior)} ({origin})", seen)
 
 
@@ -294,7 +294,7 @@ def _other_metadata(expected: str, commit: Commit | None) -> str:
     if commit is None or commit.metadata == expected:
         return ""
     length = "" if commit.metadata == UNREAD_METADATA else f" ({many(len(commit.metadata), 'character')})"
-    return f" with other metadata{length}: somebody has committed there since"
+    return f" with other metadata{length}: another client has committed there since"
 
 
 def _logs(

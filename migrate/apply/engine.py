@@ -32,6 +32,7 @@ from migrate.progress import Timer
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.renamed import TargetNames
+from migrate.text import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ def _execute(
     """
     groups, traces = assessment.writable, histories[0]
     rows = {g.group: g.pending for g in groups}
-    progress.step(f"saving the prior offsets of {len(groups)} groups")
+    progress.step(f"saving the prior offsets of {many(len(groups), 'group')}")
     try:
         journal.backup(
             {group: assessment.target_commits[group] for group in rows},
@@ -199,7 +200,7 @@ def _execute(
         )
     except JournalLost as error:
         raise _nothing_written(error) from error
-    progress.step(f"writing {len(groups)} groups on {target.side} {target.alias}")
+    progress.step(f"writing {many(len(groups), 'group')} on {target.side} {target.alias}")
     total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
 
     def tell(done: int) -> None:
@@ -214,7 +215,7 @@ def _execute(
     # Those that the journal confirms already were read just now.
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]
-    progress.step(f"reading {len(read_again)} groups back from {target.side} {target.alias}")
+    progress.step(f"reading {many(len(read_again), 'group')} back from {target.side} {target.alias}")
     read_back = ReadBack(assessment, written.answers, histories, journal, written.journal_gap)
     read_commits(target, read_again, clock, timeout, tell, read_back.take)
     return read_back.outcomes(), written.trouble, read_back.finish()

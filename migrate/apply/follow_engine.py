@@ -82,7 +82,7 @@ class FollowChoices:
 class PassResult:
     """What one pass did. `rows_changed` have another commit on the source than in the pass before; `rows_set` were
     written and read back, `rows_to_set` would be in a dry run. `trouble` is what ended it early, "" if nothing;
-    `is_stopped` says that it was told to stop before it wrote, `has_lost_journal` that its journal takes no more lines.
+    `is_stopped` says that it was asked to stop before it wrote, `has_lost_journal` that its journal takes no more.
     `target_names` are what the target calls those of the refused groups that have another name there.
     """
 
@@ -330,7 +330,7 @@ def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:
     if is_other_cluster(planned_id, cluster_id):
         raise ClusterError(
             f"{alias} is cluster {cluster_id} now, and the mandate is for {planned_id}: nothing was written.",
-            "Look where its bootstrap.servers lead. Each pass looks again.",
+            "Check bootstrap.servers. Each pass looks again.",
         )
 
 

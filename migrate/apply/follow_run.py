@@ -87,16 +87,16 @@ def follow(
         result = replace(result, seconds=round(clock.monotonic() - began, 3))
         total.add(result)
         if result.is_stopped:
-            return total, "it was told to stop" if is_stopped() else "the mandate has ended"
+            return total, "it was asked to stop" if is_stopped() else "the mandate has ended"
         tell(result, total)
         if result.has_lost_journal:
             return total, "the journal cannot be written any more"
         if is_stopped():
-            return total, "it was told to stop"
+            return total, "it was asked to stop"
         if total.passes == cadence.passes:
             return total, f"it made the {cadence.passes} passes that it was asked for"
         if not _wait(began + cadence.every_seconds, cadence, clock, is_stopped):
-            return total, "it was told to stop"
+            return total, "it was asked to stop"
 
 
 def _wait(until: float, cadence: Cadence, clock: Clock, is_stopped: Callable[[], bool]) -> bool:

@@ -152,5 +152,5 @@ def _unread_again(group: str, facts: GroupFacts) -> Refusal | None:
     why = facts.unread_on_source.get(group) or facts.unread_on_target.get(group)
     if why is None:
         return None
-    sentence = f"Its commits could not be read a second time ({why}): nobody knows whether something commits for it."
+    sentence = f"Its commits could not be read a second time ({why}): whether something commits for it is unknown."
     return Refusal(WhyNot.COMMITS, sentence, is_unsafe=True)

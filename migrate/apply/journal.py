@@ -134,7 +134,7 @@ class Journal:
                 self._refuse_twin()
             if expected_events is not None and before.events != expected_events:
                 raise Refused(
-                    f"Another run worked on {self.path.name} meanwhile. Nothing was written.",
+                    f"Another run worked on {self.path.name} in the meantime. Nothing was written.",
                     "Run the same command again: it starts from what is there now.",
                 )
             size = os.fstat(descriptor).st_size

@@ -93,7 +93,7 @@ NOTED_WORDS = {
     Noted.FAILED: "the journal says that it could not be set",
     Noted.UNKNOWN: "the journal has no certain answer to the write of it",
     Noted.NOT_REACHED: "the journal says that apply ended before it wrote this group",
-    Noted.NO_WRITE: "the journal tells of no write to it",
+    Noted.NO_WRITE: "the journal holds no write to it",
 }
 
 

@@ -25,7 +25,7 @@ from migrate.survey.cluster import ClusterAdmin
 from migrate.text import capital, many
 
 Place = tuple[TopicPartition, int]
-_NO_RANGE = Failure("NO_ANSWER", "the cluster did not tell this log's range")
+_NO_RANGE = Failure("NO_ANSWER", "the cluster did not return this log's range")
 
 
 @dataclass(frozen=True, slots=True)

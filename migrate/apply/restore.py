@@ -68,7 +68,7 @@ class GroupRestorer(GroupWriter):
                         for p, row in left[group].by_partition().items()
                     )
                 ):
-                    changed = Failure("GROUP_CHANGED", "its offsets changed meanwhile: left as they are")
+                    changed = Failure("GROUP_CHANGED", "its offsets have changed since the check; left unchanged")
                     answers[group] = dict.fromkeys(left[group], changed)
                 elif not going and not _need_acknowledgement(rows):
                     answers[group] = dict.fromkeys(rows, REMOVED)

@@ -84,7 +84,7 @@ def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
         # A note may have emoji, which variation selectors belong to; a name is compared.
         if not (is_plain(text) if option == "--by" else text.isprintable()):
             raise UsageError(
-                f"{option} holds control characters, or characters that nobody sees.", "Type it as one plain line."
+                f"{option} holds control characters, or invisible characters.", "Type it as one plain line."
             )
     if not person(name):
         raise UsageError("--by is empty.", "Give the name of the person who has read the plan.")
@@ -158,7 +158,7 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
             raise ValueError(line)
         if not is_plain(signature.name):
             raise UnreadablePlan(
-                f"The name on line {number} of the signatures {path} holds characters that nobody sees: "
+                f"The name on line {number} of the signatures {path} holds invisible characters: "
                 f"{safe(ascii(signature.name))}. It would count as one more person.",
                 "Find out who wrote that line, and have the plan signed again under a plain name.",
             )

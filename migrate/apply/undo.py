@@ -25,7 +25,7 @@ from migrate.plan.plan import FORMAT_VERSION, MOVED_SETTING, REFUSE_MOVED, SHORT
 from migrate.ports import Progress
 from migrate.row_table import PlanRows
 from migrate.survey.cluster import ClusterAdmin
-from migrate.text import capital
+from migrate.text import capital, many
 
 
 def undo_plan(
@@ -235,7 +235,9 @@ def look_elsewhere(
     groups = sorted({row.group for row in rows})
     if not groups:
         return Elsewhere()
-    progress.step(f"looking at {len(groups)} groups on {target.side} {target.alias} that this journal did not write")
+    progress.step(
+        f"looking at {many(len(groups), 'group')} on {target.side} {target.alias} that this journal did not write"
+    )
     try:
         refuse_other_cluster(target, plan.header.target_cluster_id)
     except Refused:

@@ -157,7 +157,8 @@ class Verification:
         strange = moving - alive(moving) if moving else moving
         findings = tuple(
             f._replace(
-                standing=Standing.MOVING_EMPTY, sentence=f"{f.sentence}; moved between two readings by nobody known"
+                standing=Standing.MOVING_EMPTY,
+                sentence=f"{f.sentence}; moved between two readings by an unknown client",
             )
             if f.key in moved and f.group in strange and f.standing in GOOD
             else f
@@ -196,7 +197,7 @@ def verify(
         groups = sorted(g for g, table in plan.groups().items() if set(table.column("decision")) - NOT_WRITTEN.keys())
     else:
         groups = sorted({row.group for row in rows if row.decision not in NOT_WRITTEN})
-    progress.step(f"reading committed offsets of {len(groups)} groups on {plan.header.target_alias}")
+    progress.step(f"reading committed offsets of {many(len(groups), 'group')} on {plan.header.target_alias}")
     commits = in_batches(groups, target.commits, progress)
     first, asked = compare(plan, commits, rows, known), known
     unseen = any(finding.seen is None for finding in first.findings)

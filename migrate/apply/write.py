@@ -124,10 +124,10 @@ WINDOWS_PER_CHUNK = 5
 # A look at the commits that is older when a chunk of groups is written is made again: somebody may have reset one.
 FRESH_SECONDS = 10.0
 
-MOVED = Failure("GROUP_CHANGED", "somebody else has committed there meanwhile: not written again")
+MOVED = Failure("GROUP_CHANGED", "another client has committed this offset since the check; left unchanged")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
 # For the journal only, where the intent is already recorded: what is known of these rows is what was known before.
-_NOT_SENT = Failure("NOT_SENT", "not tried: nobody answered for the groups before", retriable=True)
+_NOT_SENT = Failure("NOT_SENT", "not tried: the groups before got no answer", retriable=True)
 _ENDED = Failure("NOT_SENT", "not tried: the time for it was over", retriable=True)
 
 

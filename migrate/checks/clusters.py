@@ -44,7 +44,7 @@ def listing_complete(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             yield listing_complete.blocks(cluster.alias, expected, "it is missing", todo)
         else:
             yield listing_complete.unseen(
-                Level.BLOCK, cluster.alias, expected, "the cluster did not tell our rights", todo
+                Level.BLOCK, cluster.alias, expected, "the cluster did not return our rights", todo
             )
 
 
@@ -109,7 +109,7 @@ def commit_undecodable(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         yield commit_undecodable.blocks(
             group, f"commits in {OFFSETS_TOPIC} that can be decoded", f"newest records that cannot be: {some(places)}",
             "Plan with --commits-from admin: the brokers know what their own records say. For a plan as of an earlier "
-            "time nothing else tells: leave the group out, --exclude-group.",
+            "time there is no other source: leave the group out, --exclude-group.",
         )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def topics_visible(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         if isinstance(hidden, Failure):
             yield topics_visible.unseen(
                 Level.WARN, alias, expected,
-                f"the cluster did not tell which topics it has: {hidden.code} ({hidden.message})",
+                f"the cluster did not list its topics: {hidden.code} ({hidden.message})",
                 f"Make sure yourself that this principal may DESCRIBE every topic on {alias}.",
             )  # fmt: skip
             continue

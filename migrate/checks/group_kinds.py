@@ -23,8 +23,8 @@ CONNECT_TODO = (
     "connector's positions can also be set by hand (PATCH /connectors/NAME/offsets)."
 )
 HIDDEN_TODO = (
-    "List its topics as somebody who may see them all, or grant DESCRIBE on the cluster, and look for those of Connect "
-    "workers and Debezium: without them a source connector takes a new snapshot."
+    "List its topics as a principal that may see them all, or grant DESCRIBE on the cluster, and look for those of "
+    "Connect workers and Debezium: without them a source connector takes a new snapshot."
 )
 
 
@@ -71,9 +71,9 @@ def _of_kind(check: Check, survey: Survey, kind: str, what: str, todo: str) -> I
     for group in unknown:
         yield check.unseen(
             Level.BLOCK, group, expected,
-            "its kind is not known: no listing tells it, nor does a record that could be read",
-            f"Look with kafka-groups --list on {alias}. Records in {OFFSETS_TOPIC} tell it to who may READ that topic. "
-            "Else leave the group out with --exclude-group, or with --accept share-group:GROUP --accept "
+            "its kind is unknown: no listing and no record that could be read shows it",
+            f"Look with kafka-groups --list on {alias}. Records in {OFFSETS_TOPIC} show it to whoever may READ that "
+            "topic. Else leave the group out with --exclude-group, or with --accept share-group:GROUP --accept "
             "streams-group:GROUP.",
         )  # fmt: skip
     if not of_kind and not unknown:
@@ -99,7 +99,7 @@ def group_protocol(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             yield group_protocol.unseen(
                 Level.WARN, group, expected,
                 f"its consumers use group.protocol=consumer (KIP-848), and whether {target} serves that "
-                f"was not told ({settings.code})",
+                f"could not be read ({settings.code})",
                 "It needs Kafka 4.0, or group.coordinator.rebalance.protocols with consumer.",
             )  # fmt: skip
     served = isinstance(settings, BrokerSettings) and settings.takes_kip848
@@ -184,7 +184,7 @@ def connect_internal_topics(survey: Survey, rows: PlanRows) -> Iterable[CheckRes
     expected = f"Connect's and Debezium's own topics under the same names on {target}"
     if survey.request.source_down:
         yield connect_internal_topics.on_cluster.unseen(
-            Level.WARN, source, expected, "the source is down: nobody looked",
+            Level.WARN, source, expected, "the source is down: not checked",
             "Find out whether source connectors ran there: without these topics they take a new snapshot.",
         )  # fmt: skip
         return
@@ -198,7 +198,7 @@ def connect_internal_topics(survey: Survey, rows: PlanRows) -> Iterable[CheckRes
     if isinstance(hidden, Failure):
         yield connect_internal_topics.on_cluster.unseen(
             Level.WARN, source, expected,
-            f"it may have more of them: it does not tell which topics it hides: {hidden.code} ({hidden.message})",
+            f"it may have more of them: a cluster does not say which topics it hides: {hidden.code} ({hidden.message})",
             HIDDEN_TODO,
         )  # fmt: skip
 

@@ -109,7 +109,7 @@ def group_under_old_name(survey: Survey, rows: PlanRows) -> Iterable[CheckResult
     for group in survey.under_old_names:
         yield group_under_old_name.warns(
             group, f"on {alias} only {name(names[group])}, its new name", f"{alias} has a group {name(group)} as well",
-            "No command reads or writes it. Start consumers under the new name alone, and have nobody else write the "
+            "No command reads or writes it. Start consumers under the new name alone, and let nothing else write the "
             "old one (MM2's group sync does).",
         )  # fmt: skip
     if fine := len(names) - len(survey.under_old_names):

@@ -255,10 +255,10 @@ def reread_limit(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
                     guessed.add(group)
                 totals[group] = totals.get(group, 0) + (rereads(row) or 0)
     limit = survey.request.policies.max_rereads
-    expected = f"at most {limit} records read twice per group"
+    expected = f"at most {many(limit, 'record')} read twice per group"
     for group, total in sorted(totals.items()):
         if total > limit:
-            seen = f"{'about' if group in guessed else 'at most'} {total} records"
+            seen = f"{'about' if group in guessed else 'at most'} {many(total, 'record')}"
             todo = "Raise --max-rereads, or waive with --accept re-read-limit:GROUP."
             yield reread_limit.blocks(group, expected, seen, todo)
     if unknown:

@@ -49,7 +49,7 @@ def _of_topic(
     kinds = ", ".join(f"{n} {k}" for k, n in sorted(wrong.items()))
     if read.found is None:
         yield check.unseen(
-            Level.WARN, topic, expected, "the source is down: nobody looked", "The plan goes on without it."
+            Level.WARN, topic, expected, "the source is down: not checked", "The plan goes on without it."
         )
     elif not read.found:
         todo = [] if why and not named else [f"Check the aliases, the policy's separator and {option}."]
@@ -67,10 +67,13 @@ def _of_topic(
         )  # fmt: skip
     elif wrong:
         yield check.warns(
-            topic, expected, f"{right} records read, {kinds} left aside", "Find out who else writes to this topic."
+            topic,
+            expected,
+            f"{many(right, 'record')} read, {kinds} left aside",
+            "Find out who else writes to this topic.",
         )
     else:
-        yield check.passes(topic, expected, f"{right} records read")
+        yield check.passes(topic, expected, f"{many(right, 'record')} read")
 
 
 def _wrong_topic_todo(wrong: Mapping[str, int], option: str) -> str:
@@ -82,7 +85,7 @@ def _wrong_topic_todo(wrong: Mapping[str, int], option: str) -> str:
         "connect-json": "These went through a JSON converter: give MM2's connectors ByteArrayConverter.",
     }
     most = max(wrong, key=wrong.__getitem__)
-    hint = looks.get(most.removeprefix("undecodable:"), "It is no topic of MM2's.")
+    hint = looks.get(most.removeprefix("undecodable:"), "It is not one of MM2's topics.")
     return f"{hint} Name the right one with {option}."
 
 
@@ -98,7 +101,7 @@ def mm2_tasks(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     for connector, tasks in sorted(survey.mm2.tasks.items()):
         if isinstance(tasks, Failure):
             yield mm2_tasks.unseen(
-                Level.WARN, connector, expected, f"the worker did not tell its state: {tasks.message}",
+                Level.WARN, connector, expected, f"the worker did not return its state: {tasks.message}",
                 "Look at GET /connectors/NAME/status yourself.",
             )  # fmt: skip
             continue
@@ -144,7 +147,7 @@ def group_sync(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     filter leaves out are not touched.
     """
     flow, source, target = survey.flow, survey.flow.source.alias, survey.flow.target.alias
-    expected = f"sync.group.offsets.enabled=false: nobody but apply sets offsets on {target}"
+    expected = f"sync.group.offsets.enabled=false: only apply sets offsets on {target}"
     todo = (
         "Set it to false for this flow and restart MM2, or stop its checkpoint connector, then plan again; or waive "
         "with --accept group-sync:GROUP."
@@ -226,7 +229,7 @@ def _still_emits(
     if isinstance(when, Failure):
         if not survey.request.source_down:
             yield check.unseen(
-                Level.WARN, target, expected, f"the time of the newest one was not told ({when.code})",
+                Level.WARN, target, expected, f"the time of the newest one could not be read ({when.code})",
                 "Look at MM2's log or its REST status.",
             )  # fmt: skip
         return
@@ -252,7 +255,7 @@ def not_asked(of_mm2: Check, survey: Survey) -> CheckResult:
     target = survey.flow.target.alias
     if of_mm2 is group_sync:
         return group_sync.on_cluster.unseen(
-            Level.WARN, target, f"nobody but apply sets offsets on {target}", NOT_MM2,
+            Level.WARN, target, f"only apply sets offsets on {target}", NOT_MM2,
             "Make sure yourself that the replicator sets no offsets of groups while you cut over.",
         )  # fmt: skip
     return of_mm2.on_cluster.unseen(Level.PASS, target, f"what MM2 would show on {target}", NOT_MM2, "")

@@ -126,7 +126,7 @@ def commit_of_another_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
         open_ones -= 1
         own.discard(key)
         todo = (
-            f"The topic was deleted and created anew on {alias}, or somebody copied the commit from another cluster. "
+            f"The topic was deleted and created anew on {alias}, or the commit was copied from another cluster. "
             f"Reset the group there, or waive with --accept {commit_of_another_log}:GROUP/TOPIC/PARTITION if "
             "its offset is right all the same."
         )
@@ -147,7 +147,7 @@ def commit_of_another_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
 def _of_unknown_log(row: Row, expected: str) -> CheckResult:
     return commit_of_another_log.unseen(
         Level.BLOCK, row.subject, expected,
-        "nothing tells which topic this commit of an earlier time was made on: only a topic id does, which brokers "
+        "it is unknown which topic this commit of an earlier time was made on: only a topic id shows it, which brokers "
         "store from Kafka 4.1 on, and not with a commit that was made in a transaction",
         f"If {row.source_topic} was not deleted and created anew since, waive with --accept "
         f"{commit_of_another_log}:GROUP/TOPIC/PARTITION.",
@@ -223,7 +223,7 @@ def estimated_rows(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     if on_nothing:
         yield estimated_rows.warns(
             target, expected, _resting(on_nothing, "no record"),
-            "They stand at the target's log start, or by timestamps: much is read twice. Let records be compared.",
+            "They are at the target's log start, or placed by timestamps: much is read twice. Let records be compared.",
         )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
 from migrate.survey.survey import CopyEnd, Survey, copy_of
 from migrate.text import many, safe, some
 
-NOT_JUDGED = Drained(None, "its logs were not told")
+NOT_JUDGED = Drained(None, "the ranges of its logs are unknown")
 NOT_READ_AGAIN = Failure("NOT_READ", "its end was not read a second time")
 
 
@@ -81,12 +81,12 @@ def target_partitions(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             unknown.append(topic)
         elif on_target < on_source:
             yield target_partitions.blocks(
-                topic, f"{on_source} partitions on {copy}", f"it has {on_target}",
+                topic, f"{many(on_source, 'partition')} on {copy}", f"it has {on_target}",
                 "MM2 adds partitions at its next topic refresh: wait for it, or leave the topic out.",
             )  # fmt: skip
         elif on_target > on_source:
             yield target_partitions.warns(
-                topic, f"{on_source} partitions on {copy}", f"it has {on_target}",
+                topic, f"{many(on_source, 'partition')} on {copy}", f"it has {on_target}",
                 "Records with keys that local producers write there go to other partitions than before.",
             )  # fmt: skip
         else:
@@ -98,7 +98,7 @@ def target_partitions(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             "Partitions that the target lacks have no row here. Find out how many there were.",
         )  # fmt: skip
     if fine:
-        yield target_partitions.passes(f"{fine} topics", "as many partitions", "they have")
+        yield target_partitions.passes(many(fine, "topic"), "as many partitions", "they have")
 
 
 @check("not-drained", Scope.TOPIC, can_be_accepted=True)
@@ -181,8 +181,8 @@ def target_recreated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     if untold:
         yield target_recreated.on_cluster.unseen(
             Level.PASS, target, expected,
-            f"of {many(len(untold), 'topic')} no sync or checkpoint was seen that could tell, and not all commits were "
-            "compared", "",
+            f"of {many(len(untold), 'topic')} no sync or checkpoint that could show it was seen, and not all commits "
+            "were compared", "",
         )  # fmt: skip
 
 
@@ -323,7 +323,7 @@ def unread_on_target_only(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
             seen = f"{many(row.missing_on_target, 'unread record')} on {left} only"
             yield unread_on_target_only.blocks(row.subject, expected, seen, todo)
         elif (row.missing_on_target is None or row.why == Why.NOT_ALL_READ) and (unread is None or unread > 0):
-            count = "nobody knows how many unread records"
+            count = "an unknown number of unread records"
             if unread is not None:
                 count = f"up to {many(unread, 'unread record')}"
             seen = f"{count} on {left}, and they were not all compared"
@@ -358,7 +358,7 @@ def target_topic_dedicated(survey: Survey, rows: PlanRows) -> Iterable[CheckResu
         yield target_topic_dedicated.on_cluster.unseen(
             Level.WARN, target, "only copies of the source in the topics that groups move to",
             f"what is near the ends of {many(len(unread), 'topic')} was not compared: {some(map(safe, unread), 5)}",
-            "Let them be compared (no --no-match, not --by timestamp), or make sure that nobody else writes there.",
+            "Let them be compared (no --no-match, not --by timestamp), or make sure that no other client writes there.",
         )  # fmt: skip
     foreign, perhaps = Counter[str](), Counter[str]()
     for partition, answer in survey.answers.items():
@@ -374,7 +374,7 @@ def target_topic_dedicated(survey: Survey, rows: PlanRows) -> Iterable[CheckResu
         seen = f"{many(count, 'record')} {where} {equal} none that was read of {source}"
         todo = f"Consumers will read these, too. Find out who writes to {safe(copy)} on {target}."
         if not perhaps_copies:
-            yield target_topic_dedicated.warns(topic, expected, f"{seen}: somebody else writes there", todo)
+            yield target_topic_dedicated.warns(topic, expected, f"{seen}: another client writes there", todo)
             continue
         seen += (
             f"; up to {perhaps_copies} may be copies of records that {source} does not show (aborted or compacted "

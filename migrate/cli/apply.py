@@ -234,7 +234,7 @@ def _undone_plan(undone: Journal) -> tuple[Plan | None, tuple[Row, ...], str]:
     except MigrateError:
         plan = None
     if plan is None or plan.fingerprint != undone.fingerprint:
-        note = f"Note: the undone plan is not beside its journal as {file.name}: nobody looked at its other rows."
+        note = f"Note: the undone plan is not beside its journal as {file.name}: its other rows were not checked."
         return None, (), note
     return plan, outside(plan, undone.read()), ""
 

@@ -160,7 +160,9 @@ def _connect_topics(flow: Flow, views: ClusterViews, source: ClusterAdmin) -> It
         )  # fmt: skip
     hidden = in_full(views.hosted.get(Side.SOURCE, NOT_ASKED), views.topics[Side.SOURCE])
     if isinstance(hidden, Failure):
-        seen = f"{flow.source.alias} may have more of them: it does not tell which topics it hides ({hidden.code})"
+        seen = (
+            f"{flow.source.alias} may have more of them: a cluster does not say which topics it hides ({hidden.code})"
+        )
         yield Examined(Health.WARN, CONNECT_TOPICS, seen, HIDDEN_TODO)
     elif not missing:
         seen = f"{many(len(topics), 'topic')} on {flow.source.alias}, all of that name on {flow.target.alias} too"
@@ -175,7 +177,7 @@ def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: Clust
     if not isinstance(topics, Failure):
         yield Examined(Health.OK, what, f"reached, with {many(len(topics), 'topic')}")
     elif topics.code == "CLUSTER_AUTHORIZATION_FAILED":
-        yield Examined(Health.OK, what, "reached; without DESCRIBE on the cluster it does not tell all its topics")
+        yield Examined(Health.OK, what, "reached; without DESCRIBE on the cluster it does not list all its topics")
     else:
         todo = "plan reads through this client: check the settings that only Java reads (stores, callback handlers)."
         todo += f" {JAVA_ADDRESSES}" if topics.code == "REQUEST_TIMED_OUT" else ""
@@ -239,7 +241,7 @@ def _cluster(what: str, side: Endpoint, views: ClusterViews) -> Iterator[Examine
         yield Examined(Health.OK, what, "we may DESCRIBE the cluster: listings are complete")
     else:
         yield Examined(
-            Health.FAIL, what, "we may not DESCRIBE the cluster, or it does not tell: listings may be cut short",
+            Health.FAIL, what, "we may not DESCRIBE the cluster, or it does not say so: listings may be cut short",
             f"Grant DESCRIBE on the cluster {admin.alias} to this principal.",
         )  # fmt: skip
     listed, shown = admin.topics(), admin.groups()
@@ -286,14 +288,14 @@ def _own_positions(flow: Flow, views: ClusterViews, deadline_seconds: float) -> 
     if not topics and flow.runtime.url:
         yield from _try(OWN_POSITIONS, lambda: _told_by_worker(flow, deadline_seconds))
     elif not topics:
-        seen = "nobody named the worker's offsets topic"
+        seen = "the worker's offsets topic is not given"
         yield Examined(Health.WARN, OWN_POSITIONS, seen, f"{capital(ASK_FOR_TOPIC)}.")
 
 
 def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
     reader = mm2_worker_of(flow, deadline_seconds)
     if reader is not None:
-        seen = f"{reader.where} tells of {many(len(reader.positions()), 'partition')}"
+        seen = f"{reader.where} holds positions of {many(len(reader.positions()), 'partition')}"
         yield Examined(Health.OK, OWN_POSITIONS, seen)
 
 

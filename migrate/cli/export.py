@@ -175,7 +175,7 @@ def period_of(since: str | None, until: str | None, what: str) -> tuple[int | No
 def _retention(of: Endpoint, request: ExportRequest) -> int | Failure:
     """Return how long the brokers keep offsets."""
     if not _needs_retention(request):
-        return Failure("NOT_ASKED", "nobody asked")
+        return Failure("NOT_ASKED", "not asked")
     settings = of.admin().broker_settings()
     return settings if isinstance(settings, Failure) else settings.retention_ms
 

@@ -55,7 +55,7 @@ class KeptFlow:
         option = next((each for each in known if word in each.opts), None)
         if not isinstance(option, click.Option):
             names = sorted(each.opts[-1][2:] for each in known)
-            raise ConfigError(f"{where}: {key!r} is no option of a flow.", f"Choose among {', '.join(names)}.")
+            raise ConfigError(f"{where}: {key!r} is not an option of a flow.", f"Choose among {', '.join(names)}.")
         if option.is_flag:
             if not isinstance(value, bool):
                 problem = f"{where}: {key} is {value!r}, and takes true or false."
@@ -68,7 +68,7 @@ class KeptFlow:
         for each in values:
             if isinstance(each, bool | dict | list) or each is None:
                 raise ConfigError(
-                    f"{where}: {key} has a value that is no text or number: {each!r}.",
+                    f"{where}: {key} has a value that is neither text nor a number: {each!r}.",
                     "Put it in quotes, if it is meant as text.",
                 )
             # With its `=`: a value may begin with a dash.

@@ -114,7 +114,7 @@ class ListOptions(OnOneCluster):
         "Read __consumer_offsets too: last commit, empty since when, when offsets expire, how often it commits. With "
         "more than 2,000,000 records to read, Spark reads them, which needs Java.")  # fmt: skip
     idle: int | None = option(
-        "Only groups that nobody has used for so long (3d, 12h), or of which it cannot tell. Implies --records.",
+        "Only groups not used for so long (3d, 12h), or whose last use is unknown. Implies --records.",
         type=ParsedBy(parse_duration), metavar="DURATION")  # fmt: skip
     max_fetch: int | None = option(
         "With --records: refuse (exit 3) to fetch more than about this: 500M, 2G.  [default: no limit]",

@@ -33,7 +33,7 @@ Known = tuple[str, str, str]
 # The function that each command is, in which module of this folder, and what it does.
 COMMANDS = {
     "plan": ("planning", "plan", "Translate every commit and write a plan; changes nothing."),
-    "status": ("status", "status", "Stopped and drained? Show what keeps plan from being clean; changes nothing."),
+    "status": ("status", "status", "Show whether the cutover is ready and what is still missing. Read-only."),
     "apply": ("apply", "apply", "Set the planned offsets on the target (dry run without --execute)."),
     "rollback": ("rollback", "rollback", "Restore what was on the target before apply."),
     "verify": ("verify", "verify", "Read the target afresh and compare it with the plan."),

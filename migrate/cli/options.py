@@ -54,7 +54,7 @@ class Seconds(click.FloatRange):
         seconds = super().convert(value, param, ctx)
         # Nothing is later than nan: such a deadline never comes. No clock can wait for inf.
         if not math.isfinite(seconds) or seconds > MOST_SECONDS:
-            self.fail(f"{value} is no number of seconds up to {MOST_SECONDS:,}.", param, ctx)
+            self.fail(f"{value} is not a number of seconds up to {MOST_SECONDS:,}.", param, ctx)
         return seconds
 
 
@@ -244,10 +244,10 @@ class ClusterOptions:
         metavar="ALIAS")  # fmt: skip
     target: str | None = option("Alias of MM2's target, which the groups move to.", metavar="ALIAS")
     source_config: Path | None = option(
-        "Java client properties of the source: all of its connection, whatever the others say of it.",
+        "Java client properties of the source: overrides every connection setting of --mm2-config.",
         metavar="FILE")  # fmt: skip
     target_config: Path | None = option(
-        "Java client properties of the target: all of its connection, whatever the others say of it.",
+        "Java client properties of the target: overrides every connection setting of --mm2-config.",
         metavar="FILE")  # fmt: skip
     replicator: str | None = option(
         "Who copies: any is a replicator other than MM2, of which only the records are looked at.  [default: mm2]",
@@ -408,7 +408,7 @@ def _refuse_mixed(given: ClusterOptions) -> None:
         raise UsageError("--topic-map and --replication-policy exclude each other.", "Say once how topics are named.")
     if given.separator is not None and given.replication_policy != PolicyKind.DEFAULT:
         raise UsageError(
-            "--separator stands in names that begin with an alias.",
+            "--separator is part of names that begin with an alias.",
             "Give --replication-policy default too, or omit it.",
         )
 
@@ -459,7 +459,7 @@ def time_of(option: str, text: str | None) -> int | None:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise UsageError(
-            f"{option} {text[:60]!r} is no moment.",
+            f"{option} {text[:60]!r} is not a time.",
             "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z or ...+01:00, or ms since 1970.",
         )
     return round(moment.timestamp() * 1000)

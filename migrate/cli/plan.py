@@ -42,7 +42,7 @@ class PlanOptions(OnClusters):
     commits: CommitsFromOptions = CommitsFromOptions()
     commits_as_of: str | None = option(
         "Translate the commits as they stood at this time, from __consumer_offsets: 2026-11-23T22:00:00Z, or ms since "
-        "1970. For a group that somebody reset by mistake; name it with --group.", metavar="TIME")  # fmt: skip
+        "1970. For a group that was reset by mistake; name it with --group.", metavar="TIME")  # fmt: skip
     settle: float = option(
         "Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count as "
         "one, which blocks.", default=15.0, type=Seconds(min=0), metavar="SECONDS")  # fmt: skip

@@ -156,7 +156,7 @@ def _matching(plan: Plan, patterns: Sequence[str]) -> list[str]:
         try:
             found = [holder for holder in plan.holders() if re.fullmatch(text, holder)]
         except re.error as error:
-            raise UsageError(f"--holder {name(text)} is no regular expression: {error}.", "Quote it.") from error
+            raise UsageError(f"--holder {name(text)} is not a regular expression: {error}.", "Quote it.") from error
         if not found:
             raise UsageError(
                 f"--holder {name(text)} matches none of this plan's {many(len(plan.holders()), 'holder')}.",

@@ -76,7 +76,7 @@ def _verified(file: Path, plan: Plan) -> Verified:
     try:
         content = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(
             f"The verification {file} cannot be read: {why}.",
             "Make it with: mm2-migrate verify PLAN --format json > verify.json",
@@ -88,7 +88,7 @@ def _refuse_overwrite(out: Path) -> None:
     """Raise `Refused` if `out` holds anything but a report: a slip must not cost a plan or its journal."""
     try:
         if is_no_ordinary_file(out):
-            raise Refused(f"{out} is no ordinary file: no report is written to it.", "Choose another --out.")
+            raise Refused(f"{out} is not a regular file; refusing to write a report there.", "Choose another --out.")
         with out.open("rb") as file:
             beginning = file.read(len(MARK))
     except FileNotFoundError:
@@ -96,7 +96,9 @@ def _refuse_overwrite(out: Path) -> None:
     except OSError as error:
         raise MigrateError(f"{out} cannot be written: {error.strerror}.", "Choose another --out.") from None
     if beginning != MARK.encode():
-        raise Refused(f"{out} exists and is no report: it is not overwritten.", "Choose another --out.")
+        raise Refused(
+            f"{out} exists and is not a report of this tool; refusing to overwrite it.", "Choose another --out."
+        )
 
 
 def _write(html: str, out: Path) -> int:

@@ -36,7 +36,7 @@ from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.session.clusters import apply_session
 from migrate.show.apply import Typed, deleted_whole_lines
-from migrate.text import shell_word
+from migrate.text import many, shell_word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,8 @@ def _nothing_to_undo(plan: Plan, state: JournalState) -> str:
 
 def _saved(plan: Plan, undo: Plan, out: Path) -> list[str]:
     return [
-        f"Saved the undo of {plan.short_fingerprint} as {out}: {len(undo.rows)} rows, fingerprint {undo.fingerprint}. "
+        f"Saved the undo of {plan.short_fingerprint} as {out}: {many(len(undo.rows), 'row')}, "
+        f"fingerprint {undo.fingerprint}. "
         "Nothing was written to the cluster.",
         f"Read it with: mm2-migrate show {shell_word(str(out))}",
     ]

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 class TailOptions(PlacingOptions):
     """What commits will be placed by, and whether the tails of logs are compared."""
 
-    no_match: bool = flag("Compare no records: only MM2's own positions tell whether it has copied everything.")
+    no_match: bool = flag("Compare no records: only MM2's own positions show whether it has copied everything.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,7 +122,7 @@ def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal:
         return list(verify_document(verification, plan, proof, looked_ms, held)), code
     lines = list(verify_lines(verification, plan, terminal.width, terminal.colour))
     if len(rows) != len(plan.rows):
-        lines.append(f"{len(rows)} of {len(plan.rows)} rows were looked at, as --group and --only say.")
+        lines.append(f"{len(rows)} of {many(len(plan.rows), 'row')} were looked at, as --group and --only say.")
     if proof is not None:
         lines += ["", *proof_lines(proof, plan, terminal.width, terminal.colour)]
     if held is not None:

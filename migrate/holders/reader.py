@@ -28,7 +28,7 @@ def refuse_suffix(origin: str) -> None:
     """Raise `UsageError` for a file whose suffix tells no format."""
     if not origin.lower().endswith(SUFFIXES):
         raise UsageError(
-            f"--positions {name(origin)}: its suffix tells no format.",
+            f"--positions {name(origin)}: unknown format.",
             f"Name a file that ends in {', '.join(SUFFIXES)}.",
         )
 

@@ -342,7 +342,7 @@ class _Judge:
         committed, translated, _, end = _offsets(row)
         high_watermark = self.survey.watermarks.target.get(row.target_partition)
         if not isinstance(high_watermark, int):
-            sentence = f"The commit lies beyond {end}, and how far the target's log reaches was not told."
+            sentence = f"The commit lies beyond {end}, and the end of the target's log is unknown."
             return _undecided("not-visible", sentence, committed - translated)
         if committed <= high_watermark:
             sentence = f"A transaction is open on the target from {end} on, and the commit lies within it."

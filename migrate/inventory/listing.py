@@ -24,7 +24,7 @@ from migrate.text import some
 DAY_MS = 86_400_000
 # Below the week for which brokers keep offsets by default: what is idle for longer than that is gone.
 IDLE_AFTER_MS = 3 * DAY_MS
-UNTOLD = Failure("NOT_TOLD", "its records tell of no commit, nor since when it is empty")
+UNTOLD = Failure("NOT_TOLD", "its records show neither a commit nor since when it is empty")
 
 
 @dataclass(frozen=True, slots=True)

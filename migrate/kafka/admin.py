@@ -170,7 +170,7 @@ class ConfluentAdmin:
         """Return the cluster's id, its number of brokers, and whether we may DESCRIBE it."""
         cluster = self._described_cluster()
         if not cluster.cluster_id:
-            raise ClusterError(f"{self._connection.name} did not tell its cluster id.", "Check its version.")
+            raise ClusterError(f"{self._connection.name} returned no cluster id.", "Check its version.")
         operations = cluster.authorized_operations
         may_describe = None if operations is None else AclOperation.DESCRIBE in operations
         return ClusterFacts(cluster.cluster_id, len(cluster.nodes), may_describe)
@@ -202,7 +202,7 @@ class ConfluentAdmin:
                 if answer.code == "UNKNOWN_TOPIC_OR_PARTITION":
                     continue
                 raise ClusterError(
-                    f"{self._connection.name} did not tell the id of topic {name}: {answer.code}: {answer.message}.",
+                    f"{self._connection.name} returned no id of topic {name}: {answer.code}: {answer.message}.",
                     "Wait until the cluster is well, then run again.",
                 )
             # Brokers before Kafka 2.8 have none: it tells one topic from another no more than silence does.
@@ -446,7 +446,7 @@ def _listed_group(answer: Any) -> ListedGroup | Failure:
         return answer
     node = answer.coordinator
     if node is None:
-        return Failure("NO_ANSWER", "its coordinator was not told")
+        return Failure("NO_ANSWER", "its coordinator was not returned")
     described = GroupDescription(
         _STATES.get(answer.state, "Unknown"),
         tuple(map(_member, answer.members)),

@@ -42,7 +42,7 @@ READ_SECONDS = 60.0
 RANGE = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 # How long a transaction in the offsets topic is waited for, and how often its partition is asked.
 OPEN_SECONDS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 3.0, 0.05, 0.5
-UNTOLD = Failure("NO_ANSWER", f"the end of {OFFSETS_TOPIC} was not told")
+UNTOLD = Failure("NO_ANSWER", f"the end of {OFFSETS_TOPIC} is unknown")
 CONSUMER = "consumer"
 _STATES = frozenset({"Empty", "Stable", "PreparingRebalance", "CompletingRebalance"})
 _COUNT, _PARTITION, _SIZE, _VERSION = (struct.Struct(form) for form in (">i", ">i", ">h", ">h"))
@@ -154,7 +154,7 @@ class ConfluentGroupFacts:
             if isinstance(answer, Failure):
                 return answer
             if _RETENTION not in answer or not str(answer[_RETENTION].value).isdigit():
-                return Failure("NO_ANSWER", f"a broker did not tell {_RETENTION}")
+                return Failure("NO_ANSWER", f"a broker did not return {_RETENTION}")
             minutes.append(int(answer[_RETENTION].value))
             protocols.append(str(answer[_PROTOCOLS].value) if _PROTOCOLS in answer else "")
         if not minutes:
@@ -208,11 +208,11 @@ def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Fai
             return ListedGroup(_KINDS[protocol_type], protocol_type, unread)
         return classic_group(group) or ListedGroup("classic", protocol_type, unread)
     if isinstance(records, Failure):
-        why = Failure(records.code, f"its kind is not told, and {OFFSETS_TOPIC} was not read: {records.message}")
+        why = Failure(records.code, f"its kind is not listed, and {OFFSETS_TOPIC} was not read: {records.message}")
         return ListedGroup.unseen(why)
     record = records.get(name)
     if record is None:
-        return ListedGroup.unseen(Failure("KIND_NOT_TOLD", f"{OFFSETS_TOPIC} does not tell its kind"))
+        return ListedGroup.unseen(Failure("KIND_NOT_TOLD", f"{OFFSETS_TOPIC} does not show its kind"))
     # As "Dead" and without members, the old listing shows every group that it has no words for.
     why = Failure("NO_CLIENT", f"no client at hand describes {record.kind} groups")
     if record.kind in _KINDS:

@@ -56,7 +56,7 @@ class Mm2Site:
         if self.version is None:
             if self.version_text:
                 return f"Which Kafka {name(self.version_text)} is, is not known here"
-            return "Nobody told Kafka's version"
+            return "Kafka's version is not known"
         kafka = "Kafka {}.{}".format(*self.version)
         plain = self.version_text.startswith(kafka.removeprefix("Kafka "))
         return f"It is {kafka}" if plain else f"{self.version_text} is {kafka}"
@@ -85,7 +85,7 @@ def stopping(site: Mm2Site) -> Iterator[str]:
             yield f"Without its group sync only: {flow}.sync.group.offsets.enabled = false, and a restart."
         case _:
             yield (
-                "Nobody told how MM2 runs. By itself: a SIGTERM to its process. In a Connect worker (plan with "
+                "How MM2 runs is not known. By itself: a SIGTERM to its process. In a Connect worker (plan with "
                 "--connect-url for the very commands; Kafka before 3.5 has pause and no stop):"
             )
             yield f"{COMMAND}curl -fsS -X PUT CONNECT-URL/connectors/CONNECTOR/stop"

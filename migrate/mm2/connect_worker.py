@@ -112,7 +112,7 @@ class ConnectWorker:
             raise self._failure("is rebalancing (HTTP 409)", "Try again in a moment.")
         if status == 404 and path.endswith("/offsets"):
             raise self._failure(
-                "does not tell offsets (HTTP 404): it is older than Kafka 3.5",
+                "does not serve offsets (HTTP 404): it is older than Kafka 3.5",
                 "Name the worker's offset.storage.topic with --connect-offsets-topic.",
             )
         if status != 200:
@@ -149,7 +149,7 @@ class ConnectWorker:
 
     def _no_worker(self) -> ClusterError:
         return ClusterError(
-            f"What answers at {self.url} is no Kafka Connect worker.",
+            f"What answers at {self.url} is not a Kafka Connect worker.",
             "Name the root of its REST, such as http://connect:8083.",
         )
 
@@ -197,7 +197,7 @@ def connect_worker(url: str, deadline_seconds: float = CALL_SECONDS) -> ConnectW
         trouble = "only the root of the REST belongs there"
     if trouble:
         raise UsageError(
-            f"--connect-url is no address of a Connect worker: {trouble}.",
+            f"invalid --connect-url: {trouble}.",
             f"Give http://HOST:PORT; a login goes into the environment, {LOGIN}=USER:PASSWORD.",
         )
     return ConnectWorker(url.rstrip("/"), os.environ.get(LOGIN, ""), deadline_seconds)

@@ -187,5 +187,7 @@ class ReversedPolicy:
         """Return the sentence that says why a topic of this name is no copy; None where it may be one."""
         original, alias = self.forward.source_topic(source_topic), self.forward.source_alias
         if original is None:
-            return f"By its name {source_topic} is no copy of a topic of {alias}: {alias} has no place for this commit."
+            return (
+                f"By its name {source_topic} is not a copy of a topic of {alias}: {alias} has no place for this commit."
+            )
         return self.forward.why_not_replicated(original)

@@ -50,4 +50,4 @@ def yaml_documents(path: Path, expected: str, is_strict: bool = False) -> list[A
         # The parser's own words quote the line, and that may be a secret.
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path}{where}: this is no YAML.", expected) from None
+        raise ConfigError(f"{path}{where}: this is not valid YAML.", expected) from None

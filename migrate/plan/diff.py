@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Row
 from migrate.plan.plan import Header, Plan
+from migrate.text import many
 
 KEY = ("group", "source_topic", "partition")
 MOVING = (
@@ -147,7 +148,7 @@ def _positions(before: Plan, now: Plan) -> Iterator[Setting]:
     old, fresh = ({row.key: row for row in plan.positions} for plan in (before, now))
     if old != fresh:
         others = sum(fresh.get(key) != row for key, row in old.items()) + len(fresh.keys() - old.keys())
-        told = [f"{len(plan.positions)} of {len(plan.holders())} holders" for plan in (before, now)]
+        told = [f"{len(plan.positions)} of {many(len(plan.holders()), 'holder')}" for plan in (before, now)]
         yield Setting("positions outside Kafka", told[0], f"{told[1]}, {others} differ")
 
 

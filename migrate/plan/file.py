@@ -80,7 +80,7 @@ ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
     _offset("rereads_estimate", "Likely number of records read twice; bounds nothing."),
     _text("reason", "Code that says why, such as translated or already-there."),
     _text("sentence", "The same in a sentence."),
-    _text("lower_kind", "What stands at the lower end: proven-sync, sync, log-start, ...; empty if nothing."),
+    _text("lower_kind", "What the lower end is: proven-sync, sync, log-start, ...; empty if nothing."),
     _offset("lower_source_offset", "Source offset of the sync at the lower end."),
     _offset("lower_target_offset", "Target offset of that sync."),
     _offset("upper_source_offset", "Source offset of the sync at the window's upper end."),
@@ -155,7 +155,7 @@ def write_plan(plan: Plan, path: Path) -> None:
             _write(plan, file)
     except UnicodeEncodeError as error:
         raise MigrateError(
-            f"The plan cannot be written to {path}: the name {ascii(error.object)} is no Unicode text.",
+            f"The plan cannot be written to {path}: the name {ascii(error.object)} is not valid Unicode.",
             "Leave it out with --exclude-group or --exclude-topic.",
         ) from error
 
@@ -208,7 +208,7 @@ def refuse_overwrite(path: Path) -> None:
         if not path.exists() and not path.is_symlink():
             return
         if is_no_ordinary_file(path):
-            raise Refused(f"{path} is no ordinary file: no plan is written to it.", "Choose another --out.")
+            raise Refused(f"{path} is not a regular file; refusing to write a plan there.", "Choose another --out.")
     except OSError as error:
         raise MigrateError(
             f"{path} cannot be looked at: {error.strerror}.",
@@ -276,7 +276,7 @@ def _content(path: Path) -> bytes:
     todo = "Name the plan file that `mm2-migrate plan` wrote (--out, by default cutover.plan)."
     try:
         if is_no_ordinary_file(path):
-            raise UnreadablePlan(f"The plan {path} cannot be read: it is no ordinary file.", todo)
+            raise UnreadablePlan(f"The plan {path} cannot be read: it is not a regular file.", todo)
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
             if magic != MAGIC:
@@ -310,7 +310,7 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
         )
     if not re.fullmatch("[0-9a-f]{64}", entries[FINGERPRINT_KEY]):
         raise UnreadablePlan(
-            f"{path} is damaged: what it says of its fingerprint is none.",
+            f"{path} is damaged: its fingerprint field holds no fingerprint.",
             "Get the file again from where it was made, or make a new plan.",
         )
     return {key: entries[key] for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY)}

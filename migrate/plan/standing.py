@@ -138,7 +138,7 @@ def policies_of_mandate(plan: Plan, accepted: tuple[str, ...]) -> Policies:
 def moving_groups(mandate: Mandate) -> tuple[re.Pattern[str], ...]:
     """Return what matches the groups that are written although their commits move without a member.
 
-    Raises `UsageError` for what is no regular expression.
+    Raises `UsageError` for what is not a regular expression.
     """
     try:
         return tuple(map(java_pattern, mandate.moving_groups))

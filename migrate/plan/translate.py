@@ -148,7 +148,7 @@ def place(facts: RowFacts, rules: Rules) -> Place | Nowhere:  # noqa: PLR0911 - 
     if source.partition >= shared.target_partitions:
         return Nowhere(
             PARTITION_MISSING,
-            f"The target's {shared.target.topic} has {shared.target_partitions} partitions: "
+            f"The target's {shared.target.topic} has {many(shared.target_partitions, 'partition')}: "
             f"there is no partition {source.partition}.",
         )
     if not isinstance(shared.target_log, LogRange):
@@ -177,7 +177,7 @@ def place(facts: RowFacts, rules: Rules) -> Place | Nowhere:  # noqa: PLR0911 - 
 def not_visible(side: str, why: Failure | None) -> Nowhere:
     """Return the place of a commit whose log on `side` is not known: blocked, whatever the policies say."""
     detail = "no answer" if why is None else str(why)
-    return Nowhere("log-not-visible", f"The {side} did not tell this partition's log: {detail}.", True)
+    return Nowhere("log-not-visible", f"The {side} returned no log range for this partition: {detail}.", True)
 
 
 def _by_records(answer: Matched, source_committed: int, target_log: LogRange) -> Place:

@@ -205,7 +205,8 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
         shown = [r for r in rows if r.status in _BAD]
         where = "the journal beside the plan has all" if result.executed else "mm2-migrate show PLAN has all"
         yield from wrapped(
-            f"{len(rows)} rows: only those that failed or are unknown are listed ({len(shown)}); {where}.", width
+            f"{many(len(rows), 'row')}: only those that failed or are unknown are listed ({len(shown)}); {where}.",
+            width,
         )
     keys = {row.key for row in shown}
     planned = {row.key: row for row in result.assessment.plan.rows if row.key in keys} if keys else {}
@@ -259,7 +260,7 @@ def _ways_on(assessment: Assessment) -> str:
         return "Fix the above, then run the same command again; --allow-partial leaves these groups as they are."
     others = any(group.fate is Fate.DRIFTED and not group.has_moved_on for group in assessment.groups)
     return ("Fix what else is named above. " * others) + (
-        f"Offsets have moved since {assessment.plan.header.set_by} set them: consumers, or somebody else, have "
+        f"Offsets have moved since {assessment.plan.header.set_by} set them: consumers or other clients have "
         "committed there. Stop them, then either give up their progress (`rollback PLAN --moved restore`) or take it "
         "back to the source with them (`plan --failback`); --allow-partial leaves their groups as they are."
     )
@@ -315,7 +316,7 @@ def deleted_whole_lines(
     why = safe(found[0].seen) if found else "whether it shows us all of its topics is not known"
     yield from wrapped(
         f"As of the plan, {why}. What these groups have committed since on a topic that this principal may not "
-        "DESCRIBE is deleted with them, and nobody sees it.", width, "  ", "    ",
+        "DESCRIBE is deleted with them, unseen.", width, "  ", "    ",
     )  # fmt: skip
     if not is_done:
         yield from wrapped(

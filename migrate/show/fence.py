@@ -94,7 +94,7 @@ def _lines(
         yield from wrapped(note, width, _INDENT)
     denied = " ".join(f"--deny-principal {shell_word(p)}" for p in principals)
     for what, words in (
-        (f"Nobody joins or commits for them on {alias} from here on:", f"--add {denied} --operation Read"),
+        (f"No client joins or commits for them on {alias} from here on:", f"--add {denied} --operation Read"),
         (
             f"To take it away, before they are started on {alias} again, and before offsets are written there "
             "(--failback):",

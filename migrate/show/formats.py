@@ -8,7 +8,7 @@ from migrate.model import Decision, Grade, Row
 from migrate.plan.plan import Plan
 from migrate.show.plan_export import csv_lines, json_document, json_lines, kcg_lines
 from migrate.show.plan_table import Page, table
-from migrate.text import name
+from migrate.text import many, name
 
 # What `--format` may be; the command line has the same words. Lines are made as they are taken, and have no ends.
 FORMATS: Mapping[str, Callable[[Plan, Sequence[Row], Page], Iterator[str]]] = {
@@ -36,14 +36,14 @@ def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] 
         patterns = [re.compile(text) for text in groups]
     except re.error as error:
         raise UsageError(
-            f"--group {name(str(error.pattern))} is no regular expression: {error}.", "Quote it."
+            f"--group {name(str(error.pattern))} is not a regular expression: {error}.", "Quote it."
         ) from error
     names = list(dict.fromkeys((row.group, row.group_on_target) for row in rows))
     for pattern in patterns:
         if not any(pattern.fullmatch(group) for both in names for group in both):
             some = ", ".join(name(group) for group, _ in names[:5]) + (" ..." if len(names) > 5 else "")
             raise UsageError(
-                f"--group {name(pattern.pattern)} matches none of this plan's {len(names)} groups.",
+                f"--group {name(pattern.pattern)} matches none of this plan's {many(len(names), 'group')}.",
                 f"It must match a whole name. Groups: {some or 'none'}.",
             )
     chosen = {both[0] for both in names if not patterns or any(p.fullmatch(group) for p in patterns for group in both)}
@@ -52,7 +52,7 @@ def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] 
     unknown = [word for word in only if not any(word in kind for kind in kinds)]
     if unknown:
         raise UsageError(
-            f"--only {name(unknown[0])} is no decision, grade or reason of this plan.",
+            f"--only {name(unknown[0])} is not a decision, grade or reason of this plan.",
             f"Decisions: {', '.join(Decision)}. Grades: {', '.join(Grade)}. "
             f"Reasons here: {', '.join(sorted(reasons)) or 'none'}.",
         )

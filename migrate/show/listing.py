@@ -252,8 +252,8 @@ def _idle_times(inventory: Inventory) -> Iterator[tuple[str, str]]:
         told.append(f"{unseen} not known")
     yield "Idle", "; ".join(told) or "no group for a day or more"
     if isinstance(clocks.settings, BrokerSettings):
-        gone = f"{span(clocks.settings.retention_ms)}: what nobody has used for longer is gone, and in no list"
-        yield "", f"{name(clocks.alias)} keeps offsets that nobody uses {gone}"
+        gone = f"{span(clocks.settings.retention_ms)}: what was not used for longer is gone, and in no list"
+        yield "", f"{name(clocks.alias)} keeps unused offsets {gone}"
     if inventory.not_idle:
         yield "Left out", f"{many(inventory.not_idle, 'group')} in use, or used since (--idle)"
 

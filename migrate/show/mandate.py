@@ -54,12 +54,14 @@ def mandate_facts(header: Header) -> Iterator[tuple[str, str]]:
     yield "Groups", _selection(mandate)
     topics = [*mandate.topics, *(f"not {text}" for text in mandate.exclude_topics)]
     yield "Topics", safe(", ".join(topics)) or "all that are copied"
-    limits = f"grades {safe(', '.join(mandate.grades))}; at most {mandate.max_rereads} records read twice by a group"
+    limits = (
+        f"grades {safe(', '.join(mandate.grades))}; at most {many(mandate.max_rereads, 'record')} read twice by a group"
+    )
     yield "Limits", limits
     if skips := _skips(mandate):
         yield "May skip", f"{safe(', '.join(skips))}: such partitions are left out, and their group set without them"
     budget = "" if mandate.max_fetch is None else f", {mandate.max_fetch} bytes from either cluster"
-    yield "Reading", f"at most {mandate.match_limit} offsets of a partition{budget} in a pass"
+    yield "Reading", f"at most {many(mandate.match_limit, 'offset')} of a partition{budget} in a pass"
     if mandate.group_map:
         yield "Names", _names(mandate)
     if mandate.moving_groups:

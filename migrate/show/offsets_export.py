@@ -83,7 +83,7 @@ def topic_lines(written: int, sent: int, grown: int | Failure) -> Iterator[str]:
     if sent > written:
         yield f"{many(sent - written, 'line')} of an attempt that compaction broke off are in the topic too"
     if isinstance(grown, Failure):
-        yield f"The topic's log ends are not visible ({grown.code}): only the brokers' acknowledgements tell"
+        yield f"The topic's log ends are not visible ({grown.code}): only the brokers' acknowledgements count"
     elif grown > sent:
         yield (
             f"The topic's log ends moved by {grown}, {grown - sent} more than was written: other writers, "
@@ -96,7 +96,7 @@ def topic_lines(written: int, sent: int, grown: int | Failure) -> Iterator[str]:
 def short_topic_lines(sent: int, grown: int | Failure) -> Iterator[str]:
     """Yield a line if brokers acknowledged records by which the topic did not grow."""
     if not isinstance(grown, Failure) and grown < sent:
-        yield f"Not there: {sent} records were acknowledged, and the topic's log ends moved by {grown} only"
+        yield f"Not there: {many(sent, 'record')} were acknowledged, and the topic's log ends moved by {grown} only"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -58,7 +58,7 @@ def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
     if rows is not None:
         yield paint("GROUPS", Colour.BOLD, page.colour)
         if len(rows) != len(plan.rows):
-            yield f"{len(rows)} of {len(plan.rows)} rows are shown, as --group and --only say."
+            yield f"{len(rows)} of {many(len(plan.rows), 'row')} are shown, as --group and --only say."
         yield from group_lines(plan, rows, page.width, page.colour)
         yield ""
     yield from _next(plan, counted, page)
@@ -195,7 +195,7 @@ def _positions(held: PositionTotals) -> Iterator[str]:
     graded = [f"{held.grades[g]} {g}" for g in Grade if held.grades.get(g)]
     yield ", ".join(graded + [f"{untranslated} without a grade"] * bool(untranslated))
     if held.positions > held.unbounded:
-        yield f"at most {held.rereads_bounded} records read twice"
+        yield f"at most {many(held.rereads_bounded, 'record')} read twice"
     if held.unbounded:
         yield f"no bound on {many(held.unbounded, 'position')}"
 
@@ -222,9 +222,9 @@ def _compared(header: Header) -> Iterator[str]:
 
 def _rereads(t: Totals) -> Iterator[str]:
     if t.bounded_rows:
-        yield f"at most {t.rereads_bounded} records on {many(t.bounded_rows, 'row')}"
+        yield f"at most {many(t.rereads_bounded, 'record')} on {many(t.bounded_rows, 'row')}"
     if t.estimated_rows:
-        yield f"about {t.rereads_estimated} records on {many(t.estimated_rows, 'row')} (estimate)"
+        yield f"about {many(t.rereads_estimated, 'record')} on {many(t.estimated_rows, 'row')} (estimate)"
     if t.unknown_rows:
         yield f"unknown on {many(t.unknown_rows, 'row')}"
 

@@ -173,8 +173,8 @@ def _after(row: Row, state: JournalState) -> RowAfter:
         return RowAfter(status_of(row, kept, None), shown)
     last = state.last(APPLY)
     if as_planned or (last is not None and last.exit_code == EXIT_DONE):
-        return RowAfter(RowStatus.ALREADY, shown, "It stood there already.")
-    return RowAfter(RowStatus.NOT_WRITTEN, shown, "The journal tells of no write to this row.")
+        return RowAfter(RowStatus.ALREADY, shown, "It was there already.")
+    return RowAfter(RowStatus.NOT_WRITTEN, shown, "The journal holds no write to this row.")
 
 
 def _read(offset: int | None, metadata: str) -> Commit | None:

@@ -23,7 +23,7 @@ from migrate.plan.totals import Totals, compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.plan_table import OPTIONS_TO_ADD, next_steps, verdict
 from migrate.show.streamed_json import fields_of
-from migrate.text import shell_word
+from migrate.text import many, shell_word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,11 +83,12 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "groups": counted.groups,
         "groups to write": counted.groups_to_write,
         "groups blocked": counted.groups_blocked,
-        "re-reads at most": f"{counted.rereads_bounded} on {counted.bounded_rows} rows",
-        "re-reads, estimate": f"{counted.rereads_estimated} on {counted.estimated_rows} rows",
-        "re-reads unknown": f"{counted.unknown_rows} rows",
+        "re-reads at most": f"{counted.rereads_bounded} on {many(counted.bounded_rows, 'row')}",
+        "re-reads, estimate": f"{counted.rereads_estimated} on {many(counted.estimated_rows, 'row')}",
+        "re-reads unknown": many(counted.unknown_rows, "row"),
         **(_beside_mm2(counted) if h.has_checkpoints else {}),
-        "positions outside Kafka": f"{held.positions} of {held.holders} holders, {held.holders_blocked} blocked",
+        "positions outside Kafka": f"{held.positions} of {many(held.holders, 'holder')}, "
+        f"{held.holders_blocked} blocked",
         "settings": "; ".join(f"{k}={v}" for k, v in sorted(h.settings.items())),
         "waivers": ", ".join(h.waivers) or "none",
         "signatures": _signed(plan, path),

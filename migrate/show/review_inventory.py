@@ -58,7 +58,7 @@ def _series(table: "pd.DataFrame", path: str | Path) -> "pd.DataFrame":
         table = commits.assign(time=commits["logTimestamp"], commits=1, records_per_s=None, end_at_time=None, lag=None)
     if not set(SERIES) <= set(table.columns):
         raise UsageError(
-            f"{path} is no history.",
+            f"{path} is not a history.",
             "Make one with `mm2-migrate groups history --format parquet`, or `groups export --history`.",
         )
     table = table[list(SERIES)]

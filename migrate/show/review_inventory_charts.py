@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from migrate.show.review import extra_module
 from migrate.show.review_charts import bar_figure, drawn, how_many
 from migrate.show.review_inventory import lag_over_time
-from migrate.text import duration_text
+from migrate.text import duration_text, many
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def waves_chart(waves: "pd.DataFrame", most: int = MOST_GROUPS) -> "Figure":
     pyplot: Any = extra_module("matplotlib.pyplot")
     rows = max(len(shown), len(topics), 2)
     figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.3 * rows), layout="constrained")
-    of = f" (the first {most} of {len(waves)} groups)" if len(waves) > most else ""
+    of = f" (the first {most} of {many(len(waves), 'group')})" if len(waves) > most else ""
     axes.set_title(f"What moves together: groups and their topics{of}")
     left, right = _spread(len(shown), rows), _spread(len(topics), rows)
     places = dict(zip(topics, right, strict=True))

@@ -118,7 +118,7 @@ def _verdict(status: Status, settling: bool) -> str:
     if status.is_ready and settling:
         return "NOT YET READY: nothing is missing at a glance; a look over the whole settle time decides"
     if status.is_ready:
-        return "READY: nothing that is known here keeps plan from being clean"
+        return "READY: no blocking check failed"
     names = ", ".join(dict.fromkeys(c.check for c in status.blocks)) or "what only it knows was not looked at"
     down = f"{name(status.source_alias)} DOES NOT ANSWER; " if status.source_down else ""
     return f"{down}NOT READY: {names}"

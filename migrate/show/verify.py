@@ -31,7 +31,7 @@ NAMED = 20
 _WORDS = {
     Standing.BLOCKED: "blocked in the plan",
     Standing.SKIPPED: "skipped, as the plan says",
-    Standing.LEFT_OUT: "left out by apply: the journal tells of no write",
+    Standing.LEFT_OUT: "left out by apply: the journal holds no write",
 }
 _EMPTY = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
 
@@ -56,7 +56,7 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
     yield from _section("Not as planned:", (_sentence(f, called) for f in verification.bad), width)
     if any(f.standing in _EMPTY for f in verification.bad):
         yield from wrapped(
-            "Somebody commits for a group without members, such as MM2's group sync, or its consumers have run and "
+            "A client commits for a group without members, such as MM2's group sync, or its consumers have run and "
             "stopped since: only if you know that they have, say --consumers-ran.", width,
         )  # fmt: skip
     yield from _section("Moved on by consumers:", (_sentence(f, called) for f in moved), width)

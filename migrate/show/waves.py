@@ -46,7 +46,7 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
     yield from Table((*PLAN, *COUNTS), sums, width, narrow=COUNTS).lines(colour, above=_plan)
     yield ""
     yield from wrapped(
-        "A group that is in several plans counts once in the sum. What the journals tell is what was written; "
+        "A group that is in several plans counts once in the sum. What the journals hold is what was written; "
         "`mm2-migrate verify` reads what is there now.",
         width,
     )
@@ -55,7 +55,7 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         if those:
             yield from wrapped(f"{standing}: {names(those, NAMED)}", width, "", "  ")
     for located in group_locations(sums):
-        unknown = f"on {' or '.join(map(name, located.on))}, which these journals do not tell"
+        unknown = f"on {' or '.join(map(name, located.on))}, which these journals do not say"
         yield ""
         for where, those in [*((f"on {name(a)}", g) for a, g in located.on.items()), (unknown, located.not_certain)]:
             if those:

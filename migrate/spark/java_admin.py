@@ -34,6 +34,7 @@ from migrate.spark.java_errors import described, innermost, java_exception
 from migrate.spark.java_settings import JAVA_ADDRESSES, JavaSettings
 from migrate.spark.machine import java_machine, log_file, stop_java_machine
 from migrate.survey.groups import NO_ANSWER, answer_of_each
+from migrate.text import many
 from migrate.write_outcome import PASSING
 
 # The client itself gives up first: its own reason is better than ours.
@@ -208,7 +209,7 @@ class JavaClient:
         if all(_is_timeout(answer) for answer in plain.values()):
             first = plain[groups[0]]
             raise ClusterError(
-                f"{self.name} did not say in {self.deadline_seconds:g} s what {len(groups)} groups "
+                f"{self.name} did not say in {self.deadline_seconds:g} s what {many(len(groups), 'group')} "
                 f"have committed: {first.message if isinstance(first, Failure) else ''}.",
                 "Check bootstrap.servers, the network and the brokers, or allow more time with --request-timeout. "
                 + JAVA_ADDRESSES,

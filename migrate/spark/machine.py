@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.1
 ADMIN_CLASS = "org/apache/kafka/clients/admin/Admin.class"
 NO_SCRATCH = ("No space left on device", "Failed to create a temp directory")
 HOW_TO_GIVE_SCRATCH = (
-    "Make room in Spark's scratch folder, /tmp unless it was told otherwise, or name another with SPARK_LOCAL_DIRS or "
+    "Make room in Spark's scratch folder, /tmp unless set otherwise, or name another with SPARK_LOCAL_DIRS or "
     "--spark-conf spark.local.dir=FOLDER."
 )
 # Whatever Spark the user configures: no file of a crash, in the folder where they work, holds the JVM's memory.

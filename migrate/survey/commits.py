@@ -37,7 +37,7 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
     """
     source, memory, alias = clusters.source, clusters.memory, request.flow.source.alias
     assert source is not None
-    text = f"reading commits of {len(listed)} groups on {alias}"
+    text = f"reading commits of {many(len(listed), 'group')} on {alias}"
     first = source.commits if memory is None else partial(memory.commits, source)
     answers, unstable = _read(source, first, sorted(listed), text, timer)
     _refuse_failures(answers, listed, alias, request.filters)
@@ -119,7 +119,7 @@ def read_priors(
     Raises `CommitsNotVisible` if that of a group could not be read.
     """
     target = clusters.target
-    text = f"reading commits of {len(groups)} groups on {target.alias}"
+    text = f"reading commits of {many(len(groups), 'group')} on {target.alias}"
     answers, unstable = _read(target, target.commits, groups, text, timer)
     read = answer_of_each(groups, answers)
     if failures := {group: answer for group, answer in read.items() if isinstance(answer, Failure)}:
@@ -196,7 +196,7 @@ def _refuse_failures(
     if failed:
         group, failure = min(failed.items())
         raise CommitsNotVisible(
-            f"{alias} refused the commits of {len(failed)} groups, first {group!r}: "
+            f"{alias} refused the commits of {many(len(failed), 'group')}, first {group!r}: "
             f"{failure.code} ({failure.message}).",
             "Grant DESCRIBE on the group and on its topics, or leave the group out with --exclude-group.",
             failed,

@@ -50,7 +50,7 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
         (facts.target_top, facts.target_log, target_alias),
     ):
         if not isinstance(top, int):
-            return Drained(None, f"{alias} did not tell whether a transaction is open")
+            return Drained(None, f"{alias} did not say whether a transaction is open")
         if top > log.end:
             return Drained(
                 False,
@@ -69,7 +69,7 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
     if tail.uncopied:
         return Drained(False, f"{many(tail.uncopied, 'record')} not copied yet")
     if position is None:
-        nobody = "neither MM2's own position nor the records tell" if facts.by_mm2 else "the records do not tell"
+        nobody = "neither MM2's own position nor the records show it" if facts.by_mm2 else "the records do not show it"
         return Drained(None, nobody)
     if position >= end:
         return Drained(False, f"MM2's own position {position} lies beyond the end {end}: it is of another log, or old")

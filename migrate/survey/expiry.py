@@ -105,7 +105,7 @@ def expiry_of(
         unknown = Expiry(
             None,
             f"{length} after an empty group's last member left, and the group's records in __consumer_offsets, which "
-            f"tell when that was, could not be read ({records.code})",
+            f"show when that was, could not be read ({records.code})",
         )
         return _earliest(unknown, [fresh] if sets else [], now_ms)
     others = {place for place in kept if record is None or place not in record.expires_ms}
@@ -150,7 +150,7 @@ def _by_clock(
     length = f"{alias} keeps offsets {span(retention_ms)}"
     if record is not None and record.has_one_clock:
         if record.empty_since_ms is None:
-            return Expiry(None, f"{length} after its last member left, and its record does not tell when that was")
+            return Expiry(None, f"{length} after its last member left, and its record does not show when that was")
         back_by = record.empty_since_ms + retention_ms
         return Expiry(
             back_by,
@@ -161,7 +161,7 @@ def _by_clock(
         return fresh
     times = [record.committed_ms[p] for p in kept if record and p in record.committed_ms]
     if len(times) < len(kept):
-        return Expiry(None, f"{length}, and its records do not tell when the offsets that are kept were committed")
+        return Expiry(None, f"{length}, and its records do not show when the offsets that are kept were committed")
     back_by = min(times) + retention_ms
     return Expiry(
         back_by,

@@ -16,7 +16,7 @@ from migrate.text import duration_text, many
 T = TypeVar("T")
 # A watch that shows what was true longer ago keeps a block that a consumer has long ended.
 REMEMBERED_SECONDS = 60.0
-NOT_ASKED = Failure("NOT_ASKED", "nobody asked")
+NOT_ASKED = Failure("NOT_ASKED", "not asked")
 TOO_MANY_RECORDS = "TOO_MANY_RECORDS"
 # A second or two of reading, while a plan waits for its second look anyway.
 MOST_RECORDS = 500_000

@@ -229,7 +229,7 @@ def describe(
         return on_target, {} if on_source is None else on_source.result()
 
     where = target.alias if source is None else f"{target.alias} and {source.alias}"
-    return timer.run("states", f"describing {len(groups)} groups on {where}", ask)
+    return timer.run("states", f"describing {many(len(groups), 'group')} on {where}", ask)
 
 
 def list_again(admin: ClusterAdmin, listed_at: float, timer: Timer) -> Listing:

@@ -195,4 +195,4 @@ def _pin(admin: ClusterAdmin, topic: str, topics: Mapping[str, int]) -> LogRange
     if isinstance(log, LogRange):
         return log
     why = log.message if log is NO_LOG else log.code
-    raise ClusterError(f"{admin.alias} did not tell the log of {topic} ({why})")
+    raise ClusterError(f"{admin.alias} returned no log range of {topic} ({why})")

@@ -115,6 +115,6 @@ def _pin(admin: ClusterAdmin, topic: str, timer: Timer) -> LogRange:
         return log
     why = log.message if log is NO_LOG else str(log)
     raise ClusterError(
-        f"{admin.alias} did not tell the log of MM2's topic {topic} ({why}).",
+        f"{admin.alias} returned no log range of MM2's topic {topic} ({why}).",
         "Grant DESCRIBE and READ on that topic, or try again.",
     )

@@ -192,7 +192,7 @@ def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str) -> None
 def _told(admin: ClusterAdmin, place: TopicPartition, answer: T | Failure) -> T:
     if isinstance(answer, Failure):
         raise ClusterError(
-            f"{admin.side} {admin.alias} did not tell the ends of {place} ({answer}).",
+            f"{admin.side} {admin.alias} returned no log ends of {place} ({answer}).",
             f"Check that the partition has a leader, and that the principal may READ {OFFSETS_TOPIC}.",
         )
     return answer

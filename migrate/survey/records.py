@@ -69,7 +69,7 @@ def _positions_in(
         logs = timer.run("positions", f"pinning {topic} on {target.alias}", lambda: target.log_ranges(partitions))
         failures = [log for log in logs.values() if isinstance(log, Failure)]
         if failures:
-            return Positions(unknown=f"{target.alias} did not tell the log of {topic} ({failures[0].code})")
+            return Positions(unknown=f"{target.alias} returned no log range of {topic} ({failures[0].code})")
         pinned = {p: log for p, log in logs.items() if isinstance(log, LogRange) and log.start < log.end}
         ranges = {place.partition: log for place, log in pinned.items()}
         text = f"reading MM2's own positions: {topic} on {target.alias}"
@@ -81,7 +81,7 @@ def _positions_in(
 
 def _ask_worker(worker: WorkerReader | None, timer: Timer) -> Positions:
     if worker is None:
-        return Positions(unknown=f"MM2 runs in a Connect worker whose offsets topic nobody named; {ASK_FOR_TOPIC}")
+        return Positions(unknown=f"MM2 runs in a Connect worker whose offsets topic is not given; {ASK_FOR_TOPIC}")
     try:
         read = timer.run("positions", f"asking {worker.where} for MM2's own positions", worker.positions)
     except ClusterError as error:

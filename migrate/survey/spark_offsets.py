@@ -34,7 +34,7 @@ def batches(offsets: Iterable[str], commits: Iterable[str], origin: str) -> Batc
     begun, finished = _numbers(offsets), _numbers(commits)
     if not begun:
         raise UsageError(
-            f"{origin} is no checkpoint of a Spark query that has run: its folder offsets holds no batch.",
+            f"{origin} is not the checkpoint of a Spark query that has run: its folder offsets holds no batch.",
             "Name the folder of checkpointLocation, which holds offsets, commits and sources.",
         )
     newest, done = max(begun), max(finished, default=-1)

@@ -22,7 +22,7 @@ from tests.seeds import new_seed
 
 GROUPS = 12
 AS_IT_IS = Ways()
-UNSEEN_2, UNSEEN_3 = ("; ".join(f"partition {p}: the records do not tell" for p in range(n)) for n in (2, 3))
+UNSEEN_2, UNSEEN_3 = ("; ".join(f"partition {p}: the records do not show it" for p in range(n)) for n in (2, 3))
 Row = Mapping[str, Any]
 
 

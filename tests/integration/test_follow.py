@@ -95,7 +95,7 @@ def test_offsets_stay_fresh_while_all_lives_and_nothing_is_written_that_must_not
     assert set(lost(scene, scene.truth(), on_source, on_target).values()) == {0}
     status = commands.run("status", *commands.clusters, *QUICK, "--group", idle, "--follow", PLAN, "--format", "json")
     told = json.loads(status.stdout)["follow"]
-    assert told["ended"] == "it was told to stop" and set(told["refused_groups"]) == {handed, begun}
+    assert told["ended"] == "it was asked to stop" and set(told["refused_groups"]) == {handed, begun}
     assert told["run"]["delay_seconds"]["max"] is not None
 
     commands.undo(PLAN).expect(3)

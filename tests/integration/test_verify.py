@@ -103,7 +103,7 @@ def test_a_finding_outranks_what_was_left_out_and_the_journal_is_told_beside_it(
     ground.commands.execute(NAME, "--allow-partial").expect(4)
     told = ground.verify(1)
     assert f"{moved} {COPY}:0: is at 95, 35 beyond the planned 60" in told
-    assert "the journal tells of no write to it" in told
+    assert "the journal holds no write to it" in told
     # Neither the user's word nor a consumer that came since makes an offset ours that the journal says was never set.
     ground.verify(1, "--consumers-ran")
     with member(ground.cluster.bootstrap, moved, COPY):
@@ -111,7 +111,7 @@ def test_a_finding_outranks_what_was_left_out_and_the_journal_is_told_beside_it(
     assert "VERIFIED: 1 offset of 1 group" in ground.verify(0, "--group", fine)
     # The journal speaks under the name that the plan was applied by, too.
     (ground.commands.folder / NAME).rename(ground.commands.folder / "renamed.plan")
-    assert "the journal tells of no write to it" in ground.verify(1, "--consumers-ran", name="renamed.plan")
+    assert "the journal holds no write to it" in ground.verify(1, "--consumers-ran", name="renamed.plan")
 
 
 def test_ahead_is_good_while_consumers_run_and_then_only_if_the_user_says_that_they_have(ground: Ground) -> None:

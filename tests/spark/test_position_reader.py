@@ -123,7 +123,7 @@ def test_a_checkpoint_of_a_real_query_is_read(reader, query):
 
 
 def test_a_folder_that_is_no_checkpoint_is_refused(reader, tmp_path):
-    with pytest.raises(UsageError, match="is no checkpoint of a Spark query that has run"):
+    with pytest.raises(UsageError, match="is not the checkpoint of a Spark query that has run"):
         reader.checkpoint(CheckpointAsked("q", str(tmp_path / "none")))
 
 

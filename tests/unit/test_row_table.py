@@ -86,7 +86,7 @@ def test_a_table_with_a_column_too_few_or_too_many_gives_no_rows():
 @pytest.mark.parametrize("group", [7, None, ["billing"]])
 def test_a_group_whose_name_is_no_text_gives_no_rows(group):
     (table,) = tables_of([make_row()])
-    with pytest.raises(TypeError, match="no text"):
+    with pytest.raises(TypeError, match="must be text"):
         back([table | {"group": group}])
 
 

@@ -115,7 +115,7 @@ def test_a_length_of_time_is_a_whole_number_and_a_unit(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "7", "d", "-1d", "1.5d", "7 days", "1y"])
 def test_any_other_length_of_time_is_refused_with_an_example(text):
-    with pytest.raises(ValueError, match="such as 90d"):
+    with pytest.raises(ValueError, match="use for example 90d"):
         parse_duration(text)
 
 

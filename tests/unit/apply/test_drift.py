@@ -14,7 +14,7 @@ from tests.unit.plans import clusters, plan, row
 
 HERE = TopicPartition("A.orders", 0)
 THERE = TopicPartition("orders", 0)
-WHO = "a consumer, or somebody else, has committed there"
+WHO = "a consumer or another client has committed there"
 Change = Callable[[FakeCluster, FakeCluster], object]
 
 

@@ -374,7 +374,7 @@ def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far(folder: Pat
     scene.target.commit("a", "A.orders", 0, 75)
     result = scene.rollback()
     assert result.exit_code == 3
-    assert "moved on by 15 since: a consumer, or somebody else, has committed there" in text(result)
+    assert "moved on by 15 since: a consumer or another client has committed there" in text(result)
     assert scene.rollback(allow_partial=True).exit_code == 4
     assert scene.target.held("a")[("A.orders", 0)] == 75 and "b" not in scene.target.groups()
     assert scene.rollback(moved=RESTORE_MOVED).exit_code == 0

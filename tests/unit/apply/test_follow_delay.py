@@ -6,7 +6,7 @@ from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from tests.builders import make_row
 
 PLACE = TopicPartition("orders", 0)
-NOT_READ = Failure("NOT_ASKED", "nobody asked")
+NOT_READ = Failure("NOT_ASKED", "not asked")
 
 
 def record(made_ms: int, offset: int | None = None) -> GroupRecord:

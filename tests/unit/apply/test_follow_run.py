@@ -53,13 +53,13 @@ def test_a_wish_to_stop_ends_it_after_the_pass_and_amid_the_wait():
     assert passes.run()[0].passes == 1
     waiting = Passes()
     waiting.clock.wait = lambda seconds: setattr(waiting, "stopped", True)
-    assert waiting.run()[1] == "it was told to stop"
+    assert waiting.run()[1] == "it was asked to stop"
 
 
 def test_a_pass_that_was_told_to_stop_before_it_wrote_says_nothing_of_how_the_passes_ended():
     passes = Passes({}, {"is_stopped": True, "told_to": True})
     total, ended = passes.run()
-    assert (total.passes, total.exit_code, ended, len(passes.told)) == (1, EXIT_DONE, "it was told to stop", 1)
+    assert (total.passes, total.exit_code, ended, len(passes.told)) == (1, EXIT_DONE, "it was asked to stop", 1)
 
 
 def test_a_pass_that_did_not_write_because_the_mandate_had_ended_is_told_as_that():

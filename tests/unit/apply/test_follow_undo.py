@@ -68,7 +68,7 @@ def test_an_offset_that_moved_since_is_said_to_be_set_by_follow_and_moved_by_nob
     refused = scene.rollback(execute=False)
     told = said(refused)
     way = f"moved on by {now - 55}" if now > 55 else f"moved back by {55 - now}"
-    assert f"expected 55 (what follow set), seen {now}: {way} since: a consumer, or somebody else" in told
+    assert f"expected 55 (what follow set), seen {now}: {way} since: a consumer or another client" in told
     assert "offsets have moved since follow set them" in told.lower()
     restored = said(scene.rollback(moved=RESTORE_MOVED, execute=False))
     assert f"follow set 55, now {now}" in restored

@@ -155,13 +155,13 @@ UNSEEN = [
 def test_a_name_with_a_character_that_nobody_sees_is_refused_and_counts_for_nobody(plan_file, unseen):
     assert sign(plan_file, "Ada").exit_code == 0
     shown = sign(plan_file, f"Ada{unseen}")
-    assert shown.exit_code == 2 and "nobody sees" in shown.stderr, shown.stdout
+    assert shown.exit_code == 2 and "invisible characters" in shown.stderr, shown.stdout
     plan = read_plan(plan_file)
     assert len(names_of(signatures_beside(plan, plan_file))) == 1
     file = signatures_path(plan_file, plan.fingerprint)
     forged = json.loads(file.read_text()) | {"name": f"A{unseen}da"}
     file.write_text(file.read_text() + json.dumps(forged) + "\n")
-    with pytest.raises(UnreadablePlan, match=r"line 2 of the signatures .* nobody sees"):
+    with pytest.raises(UnreadablePlan, match=r"line 2 of the signatures .* invisible characters"):
         signatures_beside(plan, plan_file)
 
 

@@ -306,7 +306,10 @@ def test_what_somebody_has_committed_between_two_tries_is_not_overwritten(
     scene.target.on_call = move
     result = scene.apply()
     assert result.exit_code == exit_code and scene.target.held("a") == {("A.orders", 0): 65}
-    assert "somebody else has committed there" in result.rows[0].detail and scene.target.calls["alter"] == 1
+    assert (
+        "another client has committed this offset since the check" in result.rows[0].detail
+        and scene.target.calls["alter"] == 1
+    )
 
 
 def test_one_row_that_somebody_has_moved_between_two_tries_leaves_all_of_its_group_alone(tmp_path: Path) -> None:
@@ -337,7 +340,7 @@ def test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_t
     scene.target.on_call = move
     result = scene.apply()
     assert scene.clock.waited > 20 and scene.target.held("a") == {("A.orders", 0): 65}
-    assert result.exit_code == 1 and "somebody else has committed there" in result.rows[0].detail
+    assert result.exit_code == 1 and "another client has committed this offset since the check" in result.rows[0].detail
 
 
 def test_what_a_colleague_set_after_our_failure_is_not_taken_back_by_rollback(tmp_path: Path) -> None:

@@ -349,4 +349,4 @@ def test_every_word_of_a_journal_can_be_said() -> None:
 def test_a_row_that_apply_left_out_says_where_it_still_is(prior: int | None, where: str) -> None:
     others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
     (unwritten,) = held(row("g", target_prior=prior), prior, others).not_written
-    assert unwritten.sentence == f"the journal tells of no write to it: {where}"
+    assert unwritten.sentence == f"the journal holds no write to it: {where}"

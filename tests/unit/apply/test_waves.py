@@ -159,7 +159,7 @@ def test_after_a_failback_the_sum_ends_with_where_each_group_is(waves):
         assert places(*paths) == {"A": ["a", "left", "r"], "B": ["b"], "?": ["never-moved"]}
     *_, on_a, on_b, unknown = show(one, two, back).stdout.splitlines()
     assert on_a == "on A: 3 groups: a, left, r" and on_b == "on B: 1 group: b"
-    assert unknown == "on A or B, which these journals do not tell: 1 group: never-moved"
+    assert unknown == "on A or B, which these journals do not say: 1 group: never-moved"
 
 
 def test_a_group_that_went_there_back_and_there_again_is_where_the_last_wave_moved_it(waves):

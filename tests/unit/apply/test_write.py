@@ -128,7 +128,7 @@ def test_what_somebody_has_committed_since_the_look_is_not_overwritten_where_tha
     result = scene.apply()
     assert scene.target.held("a") == {("A.orders", 0): there} and scene.target.held("b") == {("A.orders", 0): 60}
     (of_a,) = [each for each in result.rows if each.key[0] == "a"]
-    assert ("somebody else has committed there meanwhile" in of_a.detail) == (there == 65)
+    assert ("another client has committed this offset since the check" in of_a.detail) == (there == 65)
     assert result.exit_code == (4 if there == 65 else 0)
     assert scene.rollback().exit_code == 0 and scene.target.held("b") == {("A.orders", 0): 20}
     assert scene.target.held("a") == {("A.orders", 0): 65 if there == 65 else 10}

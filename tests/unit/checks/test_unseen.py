@@ -49,7 +49,7 @@ def test_a_source_whose_partitions_are_not_known_is_no_pass():
 
 def test_topics_whose_partitions_are_known_pass_beside_those_that_are_not():
     told = verdicts("target-partitions", source_topics={"u": 1})
-    assert told == {"A": UNSEEN_WARN, "1 topics": (Level.PASS, Level.PASS)}
+    assert told == {"A": UNSEEN_WARN, "1 topic": (Level.PASS, Level.PASS)}
 
 
 # --- topics that a cluster hides --------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_connects_own_topics_that_a_cluster_may_hide_are_not_known_to_be_absent(
     assert found(check, source_hidden=unknown, source_down=True)[0].seen.startswith("the source is down")
 
 
-@pytest.mark.parametrize("told", [{}, {Side.SOURCE: REFUSED}], ids=["nobody asked", "refused"])
+@pytest.mark.parametrize("told", [{}, {Side.SOURCE: REFUSED}], ids=["not asked", "refused"])
 @pytest.mark.parametrize("topics", [("orders",), ("orders", "connect-offsets")])
 def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told, topics):
     properties = {"bootstrap.servers": "x:1"}
@@ -127,7 +127,7 @@ def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told
 
     (line,) = examined(told)
     assert line.health is Health.WARN
-    assert line.seen.startswith("A may have more of them: it does not tell which topics it hides (")
+    assert line.seen.startswith("A may have more of them: a cluster does not say which topics it hides (")
     assert "grant DESCRIBE on the cluster" in line.todo
     everything = {Side.SOURCE: frozenset(topics), Side.TARGET: frozenset({"connect-offsets"})}
     (line,) = examined(everything)

@@ -28,17 +28,17 @@ TOPIC = ("--to-topic", "json", "--to-config", "a.properties")
         (("--format", "parquet", *TOPIC), "--format parquet cannot be written to a topic"),
         (("--format", "jsonl", "--to-topic", "", "--to-config", "a.properties"), "names no topic"),
         (("--format", "jsonl", "--to-topic", "json", "--to-config", "nowhere"), "nowhere"),
-        ((*JSONL, "--until", "9" * 30), "is no moment"),
-        ((*JSONL, "--since", "yesterday"), "--since 'yesterday' is no moment"),
-        ((*JSONL, "--until", "2026-11-23T22:00:00"), "is no moment"),
+        ((*JSONL, "--until", "9" * 30), "is not a time"),
+        ((*JSONL, "--since", "yesterday"), "--since 'yesterday' is not a time"),
+        ((*JSONL, "--until", "2026-11-23T22:00:00"), "is not a time"),
         ((*JSONL, "--since", "200000000000", "--until", "100000000000"), "--since is not before --until"),
-        ((*JSONL, "--until", "9" * 5000), "is no moment"),
-        ((*JSONL, "--until", "253402300800000"), "is no moment"),
+        ((*JSONL, "--until", "9" * 5000), "is not a time"),
+        ((*JSONL, "--until", "253402300800000"), "is not a time"),
         ((*JSONL, "--since", "1700000000"), "as ms since 1970 that is 1970-01-20T16:13:20.000Z"),
         ((*JSONL, "--since", "20261123"), "as ms since 1970 that is 1970-01-01T05:37:41.123Z"),
         ((*JSONL, "--group", "("), "not a regular expression"),
         ((*JSONL, "--kinds", "offsets"), "'offsets' is not one of"),
-        ((*JSONL, "--max-fetch", "much"), "no number of bytes"),
+        ((*JSONL, "--max-fetch", "much"), "invalid size"),
         (("--format", "csv", "--out", "s3a://bucket/x.csv"), "is a URL"),
         (("--format", "csv", "--out", "hdfs:/data/x.csv"), "is a URL"),
         (("--format", "csv", "--out", "s3a://key:hidden@bucket/x.csv"), "--out: a URL holds a password"),
@@ -96,7 +96,7 @@ def test_a_number_is_ms_since_1970_where_it_can_be_meant_as_such_and_never_secon
         with pytest.raises(UsageError, match=f"{text} is a small number"):
             time_of("--until", text)
     for text in (str(LATEST_DATE_MS + 1), "9" * 5000):
-        with pytest.raises(UsageError, match="is no moment") as refused:
+        with pytest.raises(UsageError, match="is not a time") as refused:
             time_of("--until", text)
         assert len(str(refused.value)) < 300
     for text in ("202611232200", "20261123220000", "19991231235959"):

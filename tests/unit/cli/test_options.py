@@ -61,7 +61,7 @@ def test_a_misspelt_waiver_is_refused_before_anything_is_read(tmp_path):
 def test_a_budget_that_is_no_number_of_bytes_is_refused_with_examples(given):
     shown = run("plan", "--max-fetch", given)
     assert shown.exit_code == 2
-    assert f"'--max-fetch': '{given}' is no number of bytes, such as 500M, 2G or 1048576." in shown.stderr
+    assert f"'--max-fetch': invalid size '{given}': use for example 500M, 2G or 1048576." in shown.stderr
 
 
 def test_the_cluster_options_are_printed_as_they_would_be_typed_without_those_that_were_not_given():

@@ -14,8 +14,8 @@ def refused(tmp_path, *options: str) -> str:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--positions", "jobs.xlsx"), "its suffix tells no format"),
-        (("--positions", "jobs"), "its suffix tells no format"),
+        (("--positions", "jobs.xlsx"), "unknown format"),
+        (("--positions", "jobs"), "unknown format"),
         (("--positions", "a.csv", "--positions", "a.csv"), "--positions a.csv is given twice"),
         (("--spark-checkpoint", "s3a://jobs/orders"), "expected NAME=URL"),
         (("--spark-checkpoint", "=s3a://jobs/orders"), "expected NAME=URL"),

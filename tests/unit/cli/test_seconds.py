@@ -39,7 +39,7 @@ def test_spans_that_end_are_taken_up_to_the_longest():
 
 def test_what_is_refused_says_what_is_possible():
     told = run("plan", "--request-timeout", "nan")
-    assert told.exit_code == 2 and "is no number of seconds up to 2,000,000" in " ".join(told.output.split())
+    assert told.exit_code == 2 and "is not a number of seconds up to 2,000,000" in " ".join(told.output.split())
 
 
 def test_the_help_says_where_a_span_begins_as_it_did():

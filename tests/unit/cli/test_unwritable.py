@@ -199,7 +199,7 @@ def test_a_pipe_is_refused_and_nobody_waits_for_its_other_end(tmp_path: Path, wo
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-m", "migrate", *words, *clusters]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == code and "no ordinary file" in done.stderr, done.stderr
+    assert done.returncode == code and "not a regular file" in done.stderr, done.stderr
     assert done.stdout == "" and done.stderr.count("\n") == 1 and NOWHERE not in done.stderr
 
 

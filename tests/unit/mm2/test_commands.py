@@ -83,7 +83,7 @@ def test_confluents_7_4_is_kafka_3_4_which_neither_stops_nor_resets_by_rest():
 @pytest.mark.parametrize(
     ("version", "unknown"),
     [
-        ("", "Nobody told Kafka's version"),
+        ("", "Kafka's version is not known"),
         ("7.4.1-vendor", "Which Kafka 7.4.1-vendor is, is not known here"),
         ("9.0.0-ce", "Which Kafka 9.0.0-ce is, is not known here"),
     ],

@@ -76,9 +76,9 @@ def test_what_is_no_address_of_a_worker_is_refused(url):
     [
         ({}, "HTTP 404"),
         ({"/": 409}, "rebalancing"),
-        ({"/": {}, "/connectors?expand=info": {}}, "no Kafka Connect worker"),
-        ({"/": b"<html>"}, "no Kafka Connect worker"),
-        (rest([]), "no Kafka Connect worker"),
+        ({"/": {}, "/connectors?expand=info": {}}, "not a Kafka Connect worker"),
+        ({"/": b"<html>"}, "not a Kafka Connect worker"),
+        (rest([]), "not a Kafka Connect worker"),
     ],
 )
 def test_an_answer_that_is_no_workers_is_one_paragraph(answers, words):

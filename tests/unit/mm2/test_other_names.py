@@ -61,5 +61,7 @@ def test_the_way_back_has_the_same_names_turned_round():
     assert isinstance(back.policy, ReversedPolicy)
     assert [back.policy.target_topic(t) for t in ("eu.orders", "a")] == ["orders", "team-a"]
     assert back.why_not_replicated("eu.orders") == ""
-    assert back.why_not_replicated("b") == "By its name b is no copy of a topic of A: A has no place for this commit."
+    assert (
+        back.why_not_replicated("b") == "By its name b is not a copy of a topic of A: A has no place for this commit."
+    )
     assert back.why_not_replicated("other")

@@ -18,7 +18,7 @@ def test_all_documents_of_a_file_are_read(tmp_path):
 
 @pytest.mark.parametrize("text", ["a: [secret", b"\xff\xfe\x00", "!!python/object:os.system {}", "a: *nowhere"])
 def test_what_is_no_yaml_is_named_with_its_line_and_never_quoted(tmp_path, text):
-    with pytest.raises(ConfigError, match=r"f\.yaml(, line \d+)?: this is no YAML\. Do this\.") as failed:
+    with pytest.raises(ConfigError, match=r"f\.yaml(, line \d+)?: this is not valid YAML\. Do this\.") as failed:
         read(tmp_path, text)
     assert "secret" not in str(failed.value)
 

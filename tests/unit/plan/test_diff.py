@@ -198,7 +198,7 @@ def test_positions_that_differ_are_told_apart_from_the_rows_of_groups():
     now = make_plan([make_row(), make_position("job", "orders", 0, target_offset=1), make_position("new", "orders", 0)])
     told = diff(before, now)
     (setting,) = told.settings
-    assert (setting.name, setting.before) == ("positions outside Kafka", "2 of 1 holders")
+    assert (setting.name, setting.before) == ("positions outside Kafka", "2 of 1 holder")
     assert setting.now == "2 of 2 holders, 3 differ"
     assert not (told.judged or told.moved or told.new or told.gone) and not told.is_empty
     assert diff(before, before).is_empty

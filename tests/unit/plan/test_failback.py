@@ -197,7 +197,7 @@ def test_topics_of_bs_own_are_not_translatable_and_named() -> None:
     b.commit("g", "local", 0, 3)
     row = next(r for r in planned(a, b, mirror, matched()).rows if r.source_topic == "local")
     assert (row.decision, row.reason, row.target_topic) == (Decision.BLOCK, "topic-not-replicated", "")
-    assert "no copy of a topic of A" in row.sentence
+    assert "not a copy of a topic of A" in row.sentence
 
 
 def test_no_choice_sets_an_offset_for_a_topic_that_is_no_copy() -> None:

@@ -70,7 +70,7 @@ def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_p
 
 def test_how_it_ended_says_the_unsafe_groups_first_and_that_the_rest_was_followed():
     shown = text(
-        follow_lines(PLAN, total_of(passed(refused={"a": ALIVE, "c": UNSAFE})), "it was told to stop", 200, False)
+        follow_lines(PLAN, total_of(passed(refused={"a": ALIVE, "c": UNSAFE})), "it was asked to stop", 200, False)
     )
     assert shown.startswith("FOLLOWED IN PART: 1 pass, 2 rows set; 2 groups left out")
     assert shown.index("c  would-move-back: unsafe-to-fail-over") < shown.index("a  alive-on-target")
@@ -95,8 +95,8 @@ def test_what_a_status_file_says_is_told_with_its_age_and_without_one_that_there
     assert shown["Follow"] == "pass 4, 12 s ago; running by its own account (process 7 on night)"
     assert shown["Pass"] == "3 groups, 7 rows, 2 set; left out: 1 would-move-back"
     assert shown["Unsafe"] == "unsafe-to-fail-over: c"
-    ended = {**document, "ended": "it was told to stop"}
-    assert "ended: it was told to stop" in dict(status_facts(ended, 0, 0))["Follow"]
+    ended = {**document, "ended": "it was asked to stop"}
+    assert "ended: it was asked to stop" in dict(status_facts(ended, 0, 0))["Follow"]
     assert "no status file" in dict(status_facts(None, 0, None))["Follow"]
 
 

@@ -546,7 +546,7 @@ def test_an_unknown_word_names_the_valid_ones():
 
 
 def test_a_bad_expression_is_wrong_use():
-    with pytest.raises(UsageError, match="no regular expression"):
+    with pytest.raises(UsageError, match="not a regular expression"):
         select(golden_plan().rows, ["("])
 
 

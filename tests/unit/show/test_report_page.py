@@ -222,7 +222,7 @@ def test_a_report_is_replaced_and_nothing_else_is_overwritten(plan_file, tmp_pat
     assert run_report(plan_file, out, None, ()) == run_report(plan_file, out, None, ())
     assert not list(tmp_path.glob(".*"))
     before = plan_file.read_bytes()
-    with pytest.raises(Refused, match="is no report"):
+    with pytest.raises(Refused, match="is not a report"):
         run_report(plan_file, plan_file, None, ())
     assert plan_file.read_bytes() == before
 

@@ -41,7 +41,7 @@ def test_a_raw_export_is_a_history_without_lag_and_without_its_tombstones():
 
 
 def test_what_is_something_else_is_one_line(tmp_path):
-    with pytest.raises(ReviewStopped, match="x is no history"):
+    with pytest.raises(ReviewStopped, match="x is not a history"):
         inventory.open_history("x", lambda path: (["key"], [("k",)]))
     (tmp_path / "groups.json").write_text("{}")
     with pytest.raises(ReviewStopped, match="cannot be read"):

@@ -44,7 +44,7 @@ def test_a_group_that_may_not_be_read_is_an_error_unless_the_filters_take_it():
         if filters is WITHOUT_H:
             assert selected(source, target, mirror, filters).commits_read == 2
         else:
-            with pytest.raises(ClusterError, match="refused the commits of 1 groups, first 'h'"):
+            with pytest.raises(ClusterError, match="refused the commits of 1 group, first 'h'"):
                 selected(source, target, mirror, filters)
 
 

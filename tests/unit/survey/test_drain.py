@@ -27,7 +27,7 @@ def test_nothing_known_is_no_proof():
 
 
 def test_behind_another_replicator_nobodys_position_is_spoken_of():
-    assert seen(by_mm2=False) == "the records do not tell" and verdict(by_mm2=False) is None
+    assert seen(by_mm2=False) == "the records do not show it" and verdict(by_mm2=False) is None
     assert "MM2's own position" in seen()
 
 

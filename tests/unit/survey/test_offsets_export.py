@@ -90,7 +90,7 @@ def test_a_topic_that_is_not_shown_is_not_visible():
 def test_an_end_that_is_not_told_is_an_error():
     broken = cluster()
     broken.ranges[TopicPartition(OFFSETS_TOPIC, 1)] = Failure("LEADER_NOT_AVAILABLE", "no leader")
-    with pytest.raises(ClusterError, match="did not tell the ends of __consumer_offsets-1 .LEADER_NOT_AVAILABLE"):
+    with pytest.raises(ClusterError, match="returned no log ends of __consumer_offsets-1 .LEADER_NOT_AVAILABLE"):
         pin_offsets_topic(broken, None)
 
 
