@@ -180,7 +180,8 @@ class Command(click.Command):
         shown = [*self.sections.items()]
         shown[-1] = (shown[-1][0], [*shown[-1][1], *filter(None, [self.get_help_option(ctx)])])
         for title, parameters in shown:
-            records = [record for each in parameters if (record := each.get_help_record(ctx)) is not None]
+            options = (each for each in parameters if isinstance(each, click.Option))
+            records = [record for each in options if (record := each.get_help_record(ctx)) is not None]
             if records:
                 with formatter.section(title or "Options"):
                     formatter.write_dl(records)

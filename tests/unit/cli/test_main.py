@@ -53,12 +53,13 @@ def test_the_readme_and_the_reference_name_every_command(page):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_has_help_and_every_command_an_end(command):
+def test_every_option_has_help_and_an_argument_is_none_and_every_command_has_an_end(command):
     for parameter in COMMANDS[command].params:
         if parameter.param_type_name == "option":
             assert parameter.help, f"{command} {parameter.name}"
     shown = run(*command.split(), "--help")
     assert shown.exit_code == 0 and "Usage:" in shown.stdout
+    assert "\nOptions:\n  -" in shown.stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)
