@@ -1,4 +1,4 @@
-"""The process in which librdkafka works for `migrate.kafka.hosted`: it answers calls, and may die of them.
+"""The process in which librdkafka works for `migrate.kafka.cluster`: it answers calls, and may die of them.
 
 Run as `python -m migrate.kafka.host DESCRIPTOR`, with a socket to the process that it works for; its settings come
 through that socket, since a command line is seen by everybody. It ends as soon as the other side has: at once, also in
