@@ -144,7 +144,7 @@ def test_by_rest_the_positions_are_known_the_plan_is_drained_and_no_output_holds
     document = commands.document(PLAN)
     assert drained(document) == {"pass"}, str(planned)
     doctor = commands.run("doctor", *commands.clusters).expect(0)
-    assert "tells of" in doctor.stdout
+    assert "holds positions of 2 partitions" in doctor.stdout
     wrong = commands.run("plan", *commands.clusters, "--debug", "--source", "B", "--target", "A")
     assert wrong.exit_code == 2
     printed = "".join(map(str, (shown, planned, doctor, wrong))) + json.dumps(document) + commands.show(PLAN, "table")
