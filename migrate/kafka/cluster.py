@@ -257,14 +257,14 @@ class KafkaCluster:
         on into memory of ours, and would end up in a journal.
         """
         asked, exact = self._names.asked(groups), self._exact
-        by_java = asked if exact is ByJava.EVERY else [] if exact is ByJava.CARRYING else exact.intersection(asked)
-        usual = [group for group in asked if group not in by_java] if by_java else asked
+        by_java = frozenset(asked if exact is ByJava.EVERY else () if exact is ByJava.CARRYING else exact)
+        usual = [group for group in asked if group not in by_java]
         answers: dict[str, Commits | Failure] = {}
         if usual:
             answers |= self.client.read("commits", usual, require_stable)
         if self._java is not None:
             if exact is ByJava.CARRYING:
-                by_java = [group for group, answer in answers.items() if _carries(answer)]
+                by_java = frozenset(group for group, answer in answers.items() if _carries(answer))
             answers = {group: _without_content(answer) for group, answer in answers.items()}
             answers |= self._exact_commits([group for group in asked if group in by_java], require_stable)
         return self._names.to_source(answers)
