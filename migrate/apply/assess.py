@@ -65,7 +65,7 @@ def refuse_other_cluster(admin: ClusterAdmin, planned_id: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ApplyOptions:
+class RunOptions:
     """The choices of one run. `details` go into the journal's `begin`, such as what was approved and who signed.
 
     `command` is "apply" or "rollback": an undo plan goes into the journal of the plan that it undoes, unless it is
@@ -161,7 +161,7 @@ def assess(
     clusters: ApplyClusters,
     journal: JournalState,
     progress: Progress,
-    options: ApplyOptions,
+    options: RunOptions,
     watch: ExpiryWatch | None = None,
 ) -> Assessment:
     """Read the world again and hold the plan against it; changes nothing.

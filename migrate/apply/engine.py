@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from migrate.apply.assess import MAX_CONCURRENCY, ApplyClusters, ApplyOptions, Assessment, Fate, assess
+from migrate.apply.assess import MAX_CONCURRENCY, ApplyClusters, Assessment, Fate, RunOptions, assess
 from migrate.apply.drift import compared
 from migrate.apply.history import APPLY, ROLLBACK, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
@@ -55,7 +55,7 @@ class ApplyResult:
 
 
 def apply_plan(
-    plan: Plan, clusters: ApplyClusters, journal: Journal, clock: Clock, progress: Progress, options: ApplyOptions
+    plan: Plan, clusters: ApplyClusters, journal: Journal, clock: Clock, progress: Progress, options: RunOptions
 ) -> ApplyResult:
     """Assess a plan and, with `options.execute`, write what is left of it to the target.
 
@@ -139,7 +139,7 @@ def _nothing_written(error: JournalLost) -> MigrateError:
 
 
 @contextmanager
-def _begun(writer: JournalWriter, options: ApplyOptions, undo: Plan, events: int) -> Iterator[None]:
+def _begun(writer: JournalWriter, options: RunOptions, undo: Plan, events: int) -> Iterator[None]:
     """Ask whether to go on; then mark the plan that `undo` undoes as spent, and keep all other runs from its journal.
 
     Raises `Refused` if that journal does not hold `events` any more, and what `options.begun` does.
@@ -184,7 +184,7 @@ def _execute(
     journal: JournalWriter,
     clock: Clock,
     progress: Progress,
-    options: ApplyOptions,
+    options: RunOptions,
 ) -> tuple[tuple[RowOutcome, ...], str, str]:
     """Save, write and read back; return the rows, what ended the run early, and the gap in the journal ("" if none).
 
@@ -230,7 +230,7 @@ def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> li
     return [group for group in untouched if (trace := traces.get(group)) is None or not trace.read_back]
 
 
-def _exit_code(assessment: Assessment, rows: Sequence[RowOutcome], options: ApplyOptions) -> int:
+def _exit_code(assessment: Assessment, rows: Sequence[RowOutcome], options: RunOptions) -> int:
     fates = {g.fate for g in assessment.groups}
     if not _may_write(assessment, options.allow_partial):
         return EXIT_REFUSED

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from migrate import __version__
-from migrate.apply.assess import ApplyClusters
-from migrate.apply.assess import ApplyOptions as RunOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.journal import Journal
 from migrate.apply.signatures import Signature, signatures_beside

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -56,7 +55,7 @@ from migrate.show.describe import (
 from migrate.show.group_waves import wave_report
 from migrate.show.lines import wrapped
 from migrate.show.listing import listing_csv, listing_document, listing_lines, unread_lines
-from migrate.show.screen import Screen
+from migrate.show.screen import Screen, screen_if
 from migrate.show.status import late_text
 from migrate.survey.filters import Filters
 from migrate.text import Colour, duration_text, parse_bytes, parse_duration
@@ -206,8 +205,8 @@ def run_list(options: ListOptions, flow: Flow, progress: LineProgress, terminal:
 
     form = options.look.form
     lines: Callable[[Inventory], Iterator[str]] = partial(_listed, form=form, terminal=terminal)
-    screen = Watcher(lines, options.look, progress, terminal)
-    seen = _look(flow, options.session(), screen, look)
+    teller = Teller(lines, options.look, progress, terminal)
+    seen = _look(flow, options.session(), teller, look)
     if form == "csv":
         _say_unread(seen.read, {g.group: g.not_visible() for g in seen.groups}, progress, terminal)
     return EXIT_DONE if seen.is_whole else EXIT_FAILED
@@ -224,8 +223,8 @@ def run_describe(options: DescribeOptions, flow: Flow, progress: LineProgress, t
         return _described(read_groups(edges.admin, filters, timer))
 
     lines: Callable[[Described], Iterator[str]] = partial(_description, form=form, terminal=terminal)
-    screen = Watcher(lines, options.look, progress, terminal)
-    read, described = _look(flow, options.session(), screen, look)
+    teller = Teller(lines, options.look, progress, terminal)
+    read, described = _look(flow, options.session(), teller, look)
     if form == "csv":
         for line in lines_beside_csv(described):
             progress.say(line)
@@ -296,7 +295,7 @@ def _description(seen: Described, form: str, terminal: Terminal) -> Iterator[str
     return description_lines(*seen, terminal.width, terminal.colour)
 
 
-def _look(flow: Flow, session: SessionOptions, teller: "Watcher[T]", look: Callable[[InventorySession, Timer], T]) -> T:
+def _look(flow: Flow, session: SessionOptions, teller: "Teller[T]", look: Callable[[InventorySession, Timer], T]) -> T:
     """Look once, or again and again, and print what was seen; return the last of it."""
     clock, asked = SystemClock(), teller.asked
     with inventory_session(flow, teller.progress, session) as edges:
@@ -309,7 +308,7 @@ def _look(flow: Flow, session: SessionOptions, teller: "Watcher[T]", look: Calla
                 with edges.in_use:
                     return look(edges, Timer(clock, asking))
 
-            with teller.screen():
+            with screen_if(teller.terminal.is_screen and asked.form != "json") as teller.screen:
                 begin = partial(BackgroundLook, once, asking)
                 seen = teller.unless_left(lambda: watch_until_over(begin, asked.timeout, clock, teller))
     if not asked.watch or (teller.terminal.is_screen and asked.form == "table"):
@@ -318,7 +317,7 @@ def _look(flow: Flow, session: SessionOptions, teller: "Watcher[T]", look: Calla
 
 
 @dataclass
-class Watcher(Generic[T]):
+class Teller(Generic[T]):
     """Shows what a watch sees: on a terminal's screen, else one look after the other; JSON is a document per line.
 
     `_body` is a look as it was last drawn on the screen, and the width that it was drawn for.
@@ -328,25 +327,15 @@ class Watcher(Generic[T]):
     asked: LookOptions
     progress: LineProgress
     terminal: Terminal
-    _screen: Screen | None = None
+    screen: Screen | None = None
     _last: Glance[T] | None = None
     _body: tuple[T, int, tuple[str, ...]] | None = None
-
-    @contextmanager
-    def screen(self) -> Iterator[None]:
-        """Take the terminal's screen, if there is one."""
-        if not self.terminal.is_screen or self.asked.form == "json":
-            yield
-            return
-        with Screen() as self._screen:
-            yield
-        self._screen = None
 
     def __call__(self, glance: Glance[T]) -> None:
         """Show the newest look; on a screen also how old it is, every second."""
         self._last = glance
-        if self._screen:
-            self._screen.draw(self._drawn(glance))
+        if self.screen:
+            self.screen.draw(self._drawn(glance))
         elif glance.is_tick:
             return
         elif not glance.freshness.is_current:

@@ -1,4 +1,4 @@
-"""The `plan` command: wire the edges, make the plan, write it, print it."""
+"""The `plan` command: read both clusters, make the plan, write it, print it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

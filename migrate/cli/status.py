@@ -1,8 +1,7 @@
 """The `status` command: wire the edges, look once or until all is ready, print."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import StatusSession, status_session
 from migrate.session.options import SessionOptions
 from migrate.show.plan_table import Page
-from migrate.show.screen import Screen
+from migrate.show.screen import Screen, screen_if
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
 from migrate.survey.expiry import records_rest_on
@@ -116,7 +115,10 @@ def status(options: StatusOptions) -> int:
     clock = SystemClock()
     if options.watch:
         asking = Asking(clock)
-        with status_session(flow, asking, options.session()) as edges, teller.screen():
+        with (
+            status_session(flow, asking, options.session()) as edges,
+            screen_if(teller.on_terminal and not teller.as_json) as teller.screen,
+        ):
             lookout = Lookout(request, edges, asking, asking, watches=True)
 
             def begin(settle_seconds: float) -> BackgroundLook[Status]:
@@ -210,24 +212,14 @@ class Teller:
     progress: LineProgress
     followed: "Followed | None" = None
     watch: Watch = field(default_factory=Watch)
-    _screen: Screen | None = None
+    screen: Screen | None = None
     _is_watching: bool = False
-
-    @contextmanager
-    def screen(self) -> Iterator[None]:
-        """Take the terminal's screen for a watch, if there is one."""
-        if not self.on_terminal or self.as_json:
-            yield
-            return
-        with Screen() as self._screen:
-            yield
-        self._screen = None
 
     def __call__(self, glance: Glance[Status]) -> None:
         """Say what a watch sees: what is new, and on a screen every second how old it is."""
         self._is_watching = True
-        if self._screen:
-            self._screen.draw(self._drawn(glance))
+        if self.screen:
+            self.screen.draw(self._drawn(glance))
         elif glance.is_tick:
             return
         elif glance.seen is None or not self.as_json:

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from shutil import get_terminal_size
 
@@ -45,3 +46,13 @@ class Screen:
         listed = list(fitting(list(lines), size.columns, max(2, size.lines)))
         sys.stdout.write(_HOME + f"{_REST_OF_LINE}\n".join(listed) + _REST_OF_LINE + _REST_OF_SCREEN)
         sys.stdout.flush()
+
+
+@contextmanager
+def screen_if(wanted: bool) -> Iterator[Screen | None]:
+    """Yield the terminal's screen, None where it is not wanted."""
+    if not wanted:
+        yield None
+        return
+    with Screen() as screen:
+        yield screen

@@ -21,7 +21,7 @@ from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, Co
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions, assess
+from migrate.apply.assess import ApplyClusters, RunOptions, assess
 from migrate.apply.history import APPLY, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.read_back import read_commits
@@ -131,7 +131,7 @@ def our_turn(bench: Bench) -> None:
 
     looked_at = clock.monotonic()
     with timed(bench.ours["drift check"]):
-        assessment = assess(plan, ApplyClusters(target), JournalState(), NoProgress(), ApplyOptions())
+        assessment = assess(plan, ApplyClusters(target), JournalState(), NoProgress(), RunOptions())
     assert len(assessment.writable) == len(bench.groups), assessment.groups[0]
 
     rows = {g.group: g.pending for g in assessment.writable}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
@@ -40,7 +40,7 @@ class Scene:
         self.target.told = self.groups
         return apply_plan(
             self.plan, ApplyClusters(self.target, source or self.source, self.groups is not None), self.journal,
-            self.clock, NoProgress(), ApplyOptions(**options),
+            self.clock, NoProgress(), RunOptions(**options),
         )  # fmt: skip
 
     def undo(self, moved: str = "refuse") -> Plan:
@@ -50,7 +50,7 @@ class Scene:
         options = {"execute": True, **options}
         return apply_plan(
             self.undo(moved), ApplyClusters(self.target), self.journal, self.clock, NoProgress(),
-            ApplyOptions(command=ROLLBACK, **options),
+            RunOptions(command=ROLLBACK, **options),
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.follow_engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
 from migrate.apply.follow_journal import FollowJournal, read_memory
@@ -131,5 +131,5 @@ class FollowScene:
         return apply_plan(
             made, clusters, Journal(path, made.header.undoes, self.clock.now_ms), self.clock,
             NoProgress(),
-            replace(ApplyOptions(execute=True, command=ROLLBACK, group_timeout_seconds=1.0), **options),
+            replace(RunOptions(execute=True, command=ROLLBACK, group_timeout_seconds=1.0), **options),
         )  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.outcome import RowStatus
@@ -211,7 +211,7 @@ def test_an_undo_that_is_not_begun_spends_nothing_and_its_journal_says_how_it_en
     def refuse() -> None:
         raise Refused("The file was replaced.", "Put it back.")
 
-    options = ApplyOptions(execute=True, spends=scene.journal, begun=refuse)
+    options = RunOptions(execute=True, spends=scene.journal, begun=refuse)
     with pytest.raises(Refused):
         apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options)
     assert not scene.journal.read().is_spent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions, Fate
+from migrate.apply.assess import ApplyClusters, Fate, RunOptions
 from migrate.apply.drift import RESTORE_MOVED
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
@@ -560,7 +560,7 @@ def test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one(folder: Path)
     own = Journal(journal_path(folder / "undo.plan", undo.fingerprint), undo.fingerprint, scene.clock.now_ms)
     result = apply_plan(
         undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(),
-        ApplyOptions(execute=True, spends=scene.journal),
+        RunOptions(execute=True, spends=scene.journal),
     )  # fmt: skip
     assert result.exit_code == 0 and scene.target.held("c") == {("A.orders", 0): 30}
     assert scene.journal.read().spent_by == undo.fingerprint
@@ -784,6 +784,6 @@ def test_who_signed_stands_in_the_journal_from_its_first_line(tmp_path):
     target, source = clusters(made)
     log = Journal(tmp_path / "p.journal.jsonl", made.fingerprint, FakeClock().now_ms)
     signed = [{"time": "2026-11-21T02:00:00.000Z", "name": "Ada", "note": ""}]
-    options = ApplyOptions(execute=True, details={"signatures": signed})
+    options = RunOptions(execute=True, details={"signatures": signed})
     assert apply_plan(made, ApplyClusters(target, source), log, FakeClock(), NoProgress(), options).exit_code == 0
     assert json.loads(log.path.read_text().splitlines()[0])["signatures"] == signed

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
@@ -34,7 +34,7 @@ class Waves:
 
     def apply(self, path: Path, made: Plan, target: FakeCluster, source: FakeCluster | None = None, **more) -> None:
         apply_plan(made, ApplyClusters(target, source), self.journal(path, made), FakeClock(), NoProgress(),
-                   ApplyOptions(execute=True, allow_partial=True, group_timeout_seconds=1, **more))  # fmt: skip
+                   RunOptions(execute=True, allow_partial=True, group_timeout_seconds=1, **more))  # fmt: skip
 
     def journal(self, path: Path, made: Plan) -> Journal:
         return Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
@@ -85,7 +85,7 @@ def test_what_was_rolled_back_is_undone_whether_by_rollback_or_by_an_undo_plan(w
         undo = undo_plan(made, waves.journal(path, made).read(), 0, "0.1.0")
         if way == "rollback":
             apply_plan(undo, ApplyClusters(target), waves.journal(path, made), FakeClock(), NoProgress(),
-                       ApplyOptions(execute=True, command=ROLLBACK))  # fmt: skip
+                       RunOptions(execute=True, command=ROLLBACK))  # fmt: skip
             second = path
         else:
             second = waves.folder / "undo.plan"
@@ -174,7 +174,7 @@ def test_a_group_that_went_there_back_and_there_again_is_where_the_last_wave_mov
             assert places(*paths) == {"A": ["a"] * (number == 1), "B": ["a"] * (number == 2), "?": []}
     last = waves.journal(path, made)
     apply_plan(undo_plan(made, last.read(), 0, "0.1.0"), ApplyClusters(target), last, FakeClock(), NoProgress(),
-               ApplyOptions(execute=True, command=ROLLBACK))  # fmt: skip
+               RunOptions(execute=True, command=ROLLBACK))  # fmt: skip
     assert places(*paths)["A"] == ["a"], "what was rolled back did not go"
 
 

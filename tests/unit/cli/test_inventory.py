@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -151,7 +151,7 @@ GONE = Freshness(2.0, None, "A cannot be reached.")
 
 def test_a_watcher_says_once_why_no_newer_look_comes():
     said, shown = [], []
-    teller = inventory.Watcher(iter, LOOK, SimpleNamespace(say=said.append), replace(SCREEN, show=shown.append))
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=said.append), replace(SCREEN, show=shown.append))
     teller(Glance(["a look"], Freshness(), is_tick=False))
     teller(Glance(["a look"], GONE, f"{GONE.problem} Trying again.", is_tick=False))
     teller(Glance(["a look"], replace(GONE, age_seconds=3.0), is_tick=True))
@@ -160,7 +160,7 @@ def test_a_watcher_says_once_why_no_newer_look_comes():
 
 def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():
     said = []
-    teller = inventory.Watcher(iter, LOOK, SimpleNamespace(say=said.append), QUIET)
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=said.append), QUIET)
     teller(Glance(["a look"], LATE, is_tick=False))
     teller(Glance(None, LATE, is_tick=False))
     teller(Glance(["a look"], LATE, is_tick=True))
@@ -179,7 +179,7 @@ def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():
     ids=["of a look", "of one that failed", "of one that is late", "of none"],
 )
 def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest(glance, left):
-    teller = inventory.Watcher(iter, LOOK, SimpleNamespace(say=lambda text: None), QUIET)
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=lambda text: None), QUIET)
 
     def watch():
         teller(glance)
@@ -194,7 +194,7 @@ def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest(glance, le
 
 def test_a_kill_is_no_way_to_leave_a_watch():
     """Its exit code says that it was killed, whatever the last look has shown."""
-    teller = inventory.Watcher(iter, LOOK, SimpleNamespace(say=lambda text: None), QUIET)
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=lambda text: None), QUIET)
 
     def watch():
         teller(Glance("a look", Freshness(), is_tick=True))
@@ -221,23 +221,21 @@ def test_a_watch_ends_with_the_look_that_nobody_read(cluster, monkeypatch, run, 
     assert cluster.calls.count("high_watermarks") == 1
 
 
-def test_a_screen_lays_out_a_look_once_for_each_width_and_its_age_every_second(monkeypatch):
+def test_a_screen_lays_out_a_look_once_for_each_width_and_its_age_every_second():
     drawn, laid_out, width = [], [], [80]
     screen = SimpleNamespace(draw=lambda lines: drawn.append(list(lines)))
-    monkeypatch.setattr(inventory, "Screen", lambda: nullcontext(screen))
 
     def lines(seen):
         laid_out.append((seen, width[0]))
         yield f"{seen} in {width[0]} columns"
 
-    teller = inventory.Watcher(lines, LOOK, None, Terminal(is_screen=True, columns=lambda: width[0]))
-    with teller.screen():
-        teller(Glance(None, Freshness(), is_tick=True))
-        for seconds in (0.0, 1.0, 2.0):
-            teller(Glance("one", Freshness(seconds), is_tick=seconds > 0))
-        width[0] = 60
-        teller(Glance("one", Freshness(3.0), is_tick=True))
-        teller(Glance("two", Freshness(0.0), is_tick=False))
+    teller = inventory.Teller(lines, LOOK, None, Terminal(is_screen=True, columns=lambda: width[0]), screen)
+    teller(Glance(None, Freshness(), is_tick=True))
+    for seconds in (0.0, 1.0, 2.0):
+        teller(Glance("one", Freshness(seconds), is_tick=seconds > 0))
+    width[0] = 60
+    teller(Glance("one", Freshness(3.0), is_tick=True))
+    teller(Glance("two", Freshness(0.0), is_tick=False))
     assert laid_out == [("one", 80), ("one", 60), ("two", 60)]
     ages = [f"Read {seconds} s ago." for seconds in (0, 1, 2, 3, 0)]
     assert [page[0] for page in drawn] == ["Looking for the first time.", *ages]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal, journal_path
@@ -328,7 +328,7 @@ def test_an_undo_whose_first_plan_can_not_be_marked_as_spent_is_not_begun(tmp_pa
         scene = three_groups(tmp_path)
         assert scene.apply().exit_code == 0
         undone = scene.journal
-        undo, options = scene.undo(), ApplyOptions(execute=True, spends=undone)
+        undo, options = scene.undo(), RunOptions(execute=True, spends=undone)
         own = Journal(journal_path(tmp_path / "undo.plan", undo.fingerprint), undo.fingerprint, scene.clock.now_ms)
 
         def apply_undo() -> ApplyResult:

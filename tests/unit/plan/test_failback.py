@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import JournalState
 from migrate.apply.journal import Journal
@@ -242,7 +242,7 @@ def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path: Path
     plan = planned(a, b, mirror, matched())
     journal = Journal(tmp_path / "journal", plan.fingerprint, FakeClock().now_ms)
     b_before = {g: dict(at) for g, at in b.offsets.items()}
-    done = apply_plan(plan, ApplyClusters(a, b), journal, FakeClock(), NoProgress(), ApplyOptions(execute=True))
+    done = apply_plan(plan, ApplyClusters(a, b), journal, FakeClock(), NoProgress(), RunOptions(execute=True))
     assert done.exit_code == 0
     assert a.held("g") == {("t", 0): 55, ("t", 1): 60} and a.held("h") == {("u", 0): 100}
     assert b.offsets == b_before and b.writes == 0
@@ -253,7 +253,7 @@ def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path: Path
     undo = undo_plan(plan, state, 0, "test")
     assert undo.header.failback
     undone = apply_plan(
-        undo, ApplyClusters(a), journal, FakeClock(), NoProgress(), ApplyOptions(True, command="rollback")
+        undo, ApplyClusters(a), journal, FakeClock(), NoProgress(), RunOptions(True, command="rollback")
     )
     assert undone.exit_code == 0 and not a.held("g") and b.offsets == b_before
 

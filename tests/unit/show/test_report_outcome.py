@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import UNDONE, read_history
 from migrate.apply.journal import Journal
@@ -105,7 +105,7 @@ def test_an_applied_undo_plan_makes_it_spent_too(tmp_path: Path) -> None:
     scene.apply()
     undo = scene.undo()
     own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
-    options = ApplyOptions(execute=True, spends=scene.journal)
+    options = RunOptions(execute=True, spends=scene.journal)
     assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).executed
     told = after(scene)
     assert told.spent and told.verdicts[0].text == (
@@ -120,7 +120,7 @@ def test_an_undo_of_which_every_write_failed_is_never_told_as_applied(tmp_path: 
     undo = scene.undo()
     own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
     scene.target.script("alter", "a", *[Script(DENIED)] * 500)
-    options = ApplyOptions(execute=True, spends=scene.journal)
+    options = RunOptions(execute=True, spends=scene.journal)
     assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).exit_code == 1
     told = after(scene)
     assert "applied" not in told.verdicts[0].text and told.verdicts[0].kind == "warn"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.apply.assess import ApplyClusters, ApplyOptions
+from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.journal import Journal
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
@@ -32,7 +32,7 @@ def applied(tmp_path):
     )
     target, source = clusters(made)
     journal = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
-    options = ApplyOptions(execute=True, allow_partial=True)
+    options = RunOptions(execute=True, allow_partial=True)
     assert apply_plan(made, ApplyClusters(target, source), journal, FakeClock(), NoProgress(), options).exit_code == 4
     found = verify(made, target, NoProgress())
     lines = verify_document(found, made, None, FakeClock().now_ms())
@@ -79,7 +79,7 @@ def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
     for planned in made.rows:
         if planned.decision is Decision.SET and planned.target_offset is not None:
             target.commit(planned.group, planned.target_topic, planned.partition, planned.target_offset)
-    done = apply_plan(undo, ApplyClusters(target), own, FakeClock(), NoProgress(), ApplyOptions(True, spends=log))
+    done = apply_plan(undo, ApplyClusters(target), own, FakeClock(), NoProgress(), RunOptions(True, spends=log))
     assert done.exit_code == 0
     wave = outcome.open_wave(path, made)
     assert outcome.standings_table(wave)["groups"].to_dict() == {
