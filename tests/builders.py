@@ -95,7 +95,6 @@ def make_header(**values: Any) -> Header:
         "undoes_events": 0,
         "undoes_digest": "",
         "positions": (),
-        "mandate": None,
         "activity": (),
     }
     return Header(**(defaults | values))

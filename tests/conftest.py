@@ -114,7 +114,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     is_long = config.getoption("--long")
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
+        # An extra has folders of these names of its own.
+        folder = next((part for part in item.path.relative_to(TESTS).parts if part in LIMITS), "unit")
         if folder in NEEDS:
             item.add_marker(NEEDS[folder])
         if item.get_closest_marker("timeout") is None:

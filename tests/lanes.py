@@ -52,7 +52,7 @@ LANES = {
         "unit/apply",
     ),
     "groups": (
-        "integration/test_follow.py",
+        "extras",
         "integration/test_history.py",
         "integration/test_status.py",
         "integration/test_compare.py",

@@ -79,7 +79,6 @@ def undo_of(
         undoes_digest=digest_of(state),
         comparison={},
         sums={},
-        mandate=None,
     )
     return Plan(header, rows)
 

@@ -32,7 +32,7 @@ from migrate.plan.plan import (
     Plan,
     approves,
     refuse_empty,
-    refuse_standing,
+    refuse_rules,
 )
 from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
@@ -138,7 +138,7 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
     get_ready()
     path, plan, writing = options.plan, read_plan(options.plan), options.writing
-    refuse_standing(plan, "apply")
+    refuse_rules(plan, "apply")
     refuse_empty(plan, "apply")
     flow = roles(flow, plan)
     found = approved_plan(plan, path, writing)

@@ -1,6 +1,6 @@
 """What is to be translated, and what a reviewer decides: options that `plan` shares with those who look as it does."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +25,6 @@ from migrate.survey.policies import (
 from migrate.text import parse_bytes
 
 GROUP_MAP = "--group-map"
-DEFAULT_GRADES = "exact,bounded"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +110,8 @@ def _map_of_plan(path: Path, plan: Plan) -> NameMap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyOptions:
-    """What a reviewer decides: waivers, and what becomes of rows that no law translates."""
+class DecisionOptions:
+    """What a reviewer decides of every group alike: waivers, rows that no law translates, what is read twice."""
 
     TITLE: ClassVar = "Decisions"
     accept: tuple[str, ...] = repeated(
@@ -122,11 +121,6 @@ class PolicyOptions:
         "What to do with commits that no rule can translate (default block). "
         f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}.",
         metavar="[REASON=]block|skip|earliest|latest")  # fmt: skip
-    rewind: Rewind = option(
-        "What to do if the target group is already beyond the planned offset.", default=Rewind.BLOCK)  # fmt: skip
-    uncommitted: Uncommitted = option(
-        "What to do with partitions of a group's topics that it never committed.",
-        default=Uncommitted.IGNORE)  # fmt: skip
     max_rereads: int = option(
         "Block a group that would re-read more records than this.",
         default=1_000_000, type=click.IntRange(min=0), metavar="N")  # fmt: skip
@@ -134,14 +128,23 @@ class PolicyOptions:
     def policies(self) -> Policies:
         """Return what was decided; raises `UsageError` for a word that is unknown."""
         default, by_reason = parse_untranslatable(self.untranslatable)
-        return Policies(
-            waivers=tuple(parse_waiver(text) for text in self.accept),
-            untranslatable=default,
-            untranslatable_by_reason=by_reason,
-            rewind=self.rewind,
-            uncommitted=self.uncommitted,
-            max_rereads=self.max_rereads,
-        )
+        waivers = tuple(parse_waiver(text) for text in self.accept)
+        return Policies(waivers, default, by_reason, max_rereads=self.max_rereads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyOptions(DecisionOptions):
+    """What a reviewer decides, also of what stands on the target, and of what has no commit."""
+
+    rewind: Rewind = option(
+        "What to do if the target group is already beyond the planned offset.", default=Rewind.BLOCK)  # fmt: skip
+    uncommitted: Uncommitted = option(
+        "What to do with partitions of a group's topics that it never committed.",
+        default=Uncommitted.IGNORE)  # fmt: skip
+
+    def policies(self) -> Policies:
+        """Return what was decided; raises `UsageError` for a word that is unknown."""
+        return replace(super().policies(), rewind=self.rewind, uncommitted=self.uncommitted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,15 +165,21 @@ class PlacingOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatchingOptions(PlacingOptions):
-    """What commits are placed by, and what bounds the comparing of records."""
+class ReadingOptions:
+    """What bounds the comparing of records."""
 
+    TITLE: ClassVar = "Comparing, and its limits"
     match_limit: int = option(
         "Read at most this many offsets of either log per partition; rows that would need more are bounded or "
         "estimated.", default=1_000_000, type=click.IntRange(min=1), metavar="RECORDS")  # fmt: skip
     max_fetch: int | None = option(
         "Fetch at most about this much from each cluster: 500M, 2G, 1048576. Partitions beyond it are not compared.  "
         "[default: no limit]", type=ParsedBy(parse_bytes), metavar="BYTES")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchingOptions(ReadingOptions, PlacingOptions):
+    """What commits are placed by, and what bounds the comparing of records."""
 
     def limits(self) -> Limits:
         """Return what may be read; raises `UsageError` for options that contradict each other."""
@@ -189,27 +198,3 @@ class CommitsFromOptions:
     commits_from: CommitsFrom = option(
         "Ask the groups' coordinators for commits, or read them in __consumer_offsets, pinned, of the cluster that the "
         "groups leave: that also names groups which no listing shows.", default=CommitsFrom.ADMIN)  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class StandingOptions:
-    """What makes a mandate for `follow`, and what it says beside the options of a plan."""
-
-    TITLE: ClassVar = "A mandate for follow"
-    standing: bool = flag("Write no rows but a mandate for `follow`: these filters, names and limits, until --until.")
-    # Not from the environment, where it may be that of an export.
-    until: str | None = option(
-        "With --standing: when the mandate ends, at most 30 days ahead: 2026-11-23T22:00:00Z, or ms since 1970.",
-        metavar="TIME", envvar=None)  # fmt: skip
-    grades: str = option(
-        "With --standing: the grades that may be written.", default=DEFAULT_GRADES, metavar="GRADE,...")  # fmt: skip
-    moving_groups: tuple[str, ...] = repeated(
-        "With --standing: write these groups although their commits move without a member, as those of readers that "
-        "assign partitions themselves do.", name="--moving-group", metavar="REGEX")  # fmt: skip
-
-    def refuse_without_standing(self) -> None:
-        """Raise `UsageError` for what says something only of a mandate, where none is made."""
-        if self.until is not None or self.moving_groups or self.grades != DEFAULT_GRADES:
-            raise UsageError(
-                "--until, --grades and --moving-group belong to a mandate.", "Give --standing too, or omit them."
-            )

@@ -8,7 +8,7 @@ from migrate.cli.console import Terminal, printed
 from migrate.cli.options import LogOptions, argument, flag, repeated
 from migrate.errors import UsageError
 from migrate.plan.file import read_plan
-from migrate.plan.plan import refuse_standing
+from migrate.plan.plan import refuse_rules
 from migrate.show.explain import explanation
 from migrate.show.fence import fence
 
@@ -46,7 +46,7 @@ def _explained(options: ExplainOptions, terminal: Terminal) -> Iterator[str]:
     row.
     """
     plan, group, place = read_plan(options.plan), options.group, options.place
-    refuse_standing(plan, "explain")
+    refuse_rules(plan, "explain")
     if options.fence:
         if place is not None:
             raise UsageError("--fence is about groups, not about a partition.", "Omit TOPIC:PARTITION.")

@@ -30,7 +30,7 @@ Exit codes:
 
 
 Known = tuple[str, str, str]
-# The function that each command is, in which module of this folder, and what it does.
+# The function that each command is, in which module (of this folder, if nothing else is said), and what it does.
 COMMANDS = {
     "plan": ("planning", "plan", "Translate every commit and write a plan; changes nothing."),
     "status": ("status", "status", "Show whether the cutover is ready and what is still missing. Read-only."),
@@ -38,7 +38,6 @@ COMMANDS = {
     "rollback": ("rollback", "rollback", "Restore what was on the target before apply."),
     "verify": ("verify", "verify", "Read the target afresh and compare it with the plan."),
     "doctor": ("doctor", "doctor", "Check Java, jars, clusters, rights and MM2 before the night."),
-    "follow": ("follow", "follow", "Keep the target's offsets fresh until the night, under an approved mandate."),
     "show": ("show", "show", "Show a plan, what changed since another, or the sum of several waves."),
     "sign": ("sign", "sign", "Sign a plan that you have reviewed: a line in a file next to it."),
     "explain": ("explain", "explain", "Say why a row of a plan is what it is."),
@@ -58,6 +57,8 @@ GROUPS_COMMANDS = {
     "history": ("history", "history",
                 "Show what groups have committed over time: offset, rate and lag per partition."),
 }  # fmt: skip
+# Groups of commands that are clients of all else: a folder of `migrate.extras` each, which says what it has.
+EXTRAS = ("follow",)
 
 
 class Commands(Mapping[str, click.Command]):
@@ -78,7 +79,9 @@ class Commands(Mapping[str, click.Command]):
     def function(self, name: str) -> Callable[[Any], int]:
         """Import the function that a command is."""
         module, function, _ = self.functions[name]
-        found: Callable[[Any], int] = getattr(import_module(f"migrate.cli.{module}"), function)
+        found: Callable[[Any], int] = getattr(
+            import_module(module if "." in module else f"migrate.cli.{module}"), function
+        )
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -122,10 +125,19 @@ groups = CommandGroup(
     where __consumer_offsets is long.
     """,
 )
+
+
+def extra(name: str) -> CommandGroup:
+    """Return the commands of an extra."""
+    module = import_module(f"migrate.extras.{name}")
+    return CommandGroup(module.COMMANDS, name=name, short_help=module.SHORT_HELP, help=module.HELP)
+
+
 cli = CommandGroup(
     COMMANDS,
     mm2,
     groups,
+    *map(extra, EXTRAS),
     name="mm2-migrate",
     help="""Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 

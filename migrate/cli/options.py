@@ -34,7 +34,7 @@ ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
-        "--source-unreachable", "--consumers-ran", "--to-topic", "--standing", "--grades", "--moving-group", "--side",
+        "--source-unreachable", "--consumers-ran", "--to-topic", "--side",
         "--uncommitted", "--max-rereads", "--failback", "--source-down", "--commits-as-of", "--flow",
     }
 )  # fmt: skip

@@ -1,11 +1,10 @@
-"""The `plan` command as it is typed: a plan, a mandate with --standing, or the plans of a model."""
+"""The `plan` command as it is typed: a plan, or the plans of a model."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from migrate.cli.choices import StandingOptions
 from migrate.cli.options import option
 from migrate.cli.plan import PlanOptions
 from migrate.cli.plan import plan as plan_alone
@@ -22,14 +21,13 @@ class PlanningOptions(PlanOptions):
     out_dir: Path = option(
         "With --model: folder to write the plans to, each under its flow's name.",
         default=Path("plans"), metavar="FOLDER")  # fmt: skip
-    mandate: StandingOptions = StandingOptions()
 
 
 def plan(options: PlanningOptions) -> int:
     """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
 
     Changes nothing on any cluster. Exits 3 if the plan has blocks, or if no commit is inside the filters; it is still
-    written, for review. With --standing it writes a mandate for `follow` instead: a plan without rows.
+    written, for review.
     """
     context = click.get_current_context(silent=True)  # None where Python calls: then nothing was typed
     if options.model is not None:
@@ -42,9 +40,4 @@ def plan(options: PlanningOptions) -> int:
         )
     if context is not None and context.get_parameter_source("out_dir") is click.core.ParameterSource.COMMANDLINE:
         raise UsageError("--out-dir is for the plans of a model.", "Give --model FILE, or name one file with --out.")
-    if options.mandate.standing:
-        from migrate.cli.standing import plan_mandate
-
-        return plan_mandate(options, options.mandate)
-    options.mandate.refuse_without_standing()
     return plan_alone(options)

@@ -17,7 +17,7 @@ from migrate.holders.reader import refuse_suffix
 from migrate.inventory.new_file import new_file
 from migrate.model import Row, Side
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan, refuse_standing
+from migrate.plan.plan import Plan, refuse_rules
 from migrate.show.positions import (
     EVERY_PARTITION,
     FORMATS_OF_POSITIONS,
@@ -137,7 +137,7 @@ def positions(options: PrintedPositions) -> int:
     """
     form, side, out = options.form, options.side, options.out
     made = read_plan(options.plan)
-    refuse_standing(made, "positions")
+    refuse_rules(made, "positions")
     chosen = _matching(made, options.holders)
     rows = selected(made, chosen)
     held = by_holder(rows, side, chosen or made.holders())

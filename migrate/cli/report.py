@@ -12,7 +12,7 @@ from migrate.errors import MigrateError, Refused, UsageError
 from migrate.mm2.connect_worker import connect_worker
 from migrate.plan.companions import is_no_ordinary_file
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan, refuse_standing
+from migrate.plan.plan import Plan, refuse_rules
 from migrate.show.report_outcome import Verified, aftermath, read_verified
 from migrate.show.report_page import MARK
 from migrate.show.report_page import report as page_of
@@ -54,7 +54,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     """
     _refuse_overwrite(out)
     plan = read_plan(path)
-    refuse_standing(plan, "report")
+    refuse_rules(plan, "report")
     journal = journal_to_read(path, plan.fingerprint)  # also one that was written under another file name
     state = read_journal(journal, plan.fingerprint)
     verified = None if verification is None else _verified(verification, plan)

@@ -1,6 +1,6 @@
 """The `rollback` command: what was on the target before, from the journal; at once, or saved as a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from migrate import __version__
 from migrate.apply.assess import ApplyClusters
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
-from migrate.apply.journal import read_journal
+from migrate.apply.journal import Journal, read_journal
 from migrate.apply.undo import outside, undo_plan
 from migrate.cli.apply import (
     Printed,
@@ -31,7 +31,7 @@ from migrate.errors import EXIT_DONE, EXIT_REFUSED, Refused, UsageError
 from migrate.mm2.flow import Flow
 from migrate.plan.companions import journals_under_any_name
 from migrate.plan.file import read_plan, refuse_out, write_plan
-from migrate.plan.plan import SHORT_DIGITS, STANDING, UNDO, Plan
+from migrate.plan.plan import SHORT_DIGITS, UNDO, Plan, refuse_rules
 from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.session.clusters import apply_session
@@ -64,8 +64,26 @@ def rollback(options: RollbackOptions) -> int:
     return printed(*run_rollback(options, flow, options.log.progress(options.plan), Terminal.here()))
 
 
-def run_rollback(options: RollbackOptions, flow: Flow, progress: Progress, terminal: Terminal) -> Printed:
-    """Undo what the journal beside a plan says was written; return the lines to print and the exit code."""
+# Makes the undo of a plan from its journal, the state of that, what was restored already, and `--moved`.
+MakeUndo = Callable[[Plan, Journal, JournalState, Sequence[Mapping[str, GroupTrace]], str], Plan]
+
+
+def undo_of_apply(
+    plan: Plan, journal: Journal, state: JournalState, restored: Sequence[Mapping[str, GroupTrace]], moved: str
+) -> Plan:
+    """Return the undo of what `apply` wrote; raises `UsageError` for a plan that it does not write."""
+    refuse_rules(plan, "rollback")
+    return undo_plan(plan, state, SystemClock().now_ms(), __version__, moved, restored)
+
+
+def run_rollback(
+    options: RollbackOptions, flow: Flow, progress: Progress, terminal: Terminal, command: str = "rollback",
+    make_undo: MakeUndo = undo_of_apply,
+) -> Printed:  # fmt: skip
+    """Undo what the journal beside a plan says was written; return the lines to print and the exit code.
+
+    `command` is what was typed, and `make_undo` what knows how its writes are taken back.
+    """
     path, plan, writing, out = options.plan, read_plan(options.plan), options.writing, options.out
     if plan.header.kind == UNDO:
         raise UsageError(
@@ -91,18 +109,13 @@ def run_rollback(options: RollbackOptions, flow: Flow, progress: Progress, termi
     others = _other_undos(plan, state, journal.path.parent)
     # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not.
     restored = [*others.values(), *([state.rolled_back] if out is not None else [])]
-    if plan.header.kind == STANDING:
-        from migrate.cli.standing import undo_of_mandate
-
-        undo = undo_of_mandate(plan, journal, state, restored, flow, progress, session, options.moved)
-    else:
-        undo = undo_plan(plan, state, clock.now_ms(), __version__, options.moved, restored)
+    undo = make_undo(plan, journal, state, restored, options.moved)
     loose = outside(plan, state)
     exact = groups_with_metadata(undo.rows)
     if out is not None:
         refuse_out(out)
     with apply_session(flow, progress, bool(exact) and out is None, session) as edges:
-        names = target_names(undo if plan.header.kind == STANDING else plan, loose)
+        names = target_names(undo, loose)
         target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         if not undo.rows:
             lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
@@ -112,7 +125,7 @@ def run_rollback(options: RollbackOptions, flow: Flow, progress: Progress, termi
         else:
             choices = replace(run_options(found, writing), command=ROLLBACK, allow_partial=options.allow_partial)
             result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
-            lines, code = outcome(result, Typed("rollback", str(path), options.clusters.words()), plan, terminal)
+            lines, code = outcome(result, Typed(command, str(path), options.clusters.words()), plan, terminal)
             lines += deleted_whole_lines(plan, undo, terminal.width, terminal.colour, result)
         if code == EXIT_REFUSED:
             return lines, code

@@ -12,10 +12,9 @@ from migrate.cli.options import LogOptions, PlanRowOptions, argument, option
 from migrate.errors import EXIT_DONE, UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
-from migrate.plan.plan import STANDING, Plan, refuse_standing
+from migrate.plan.plan import Plan, refuse_rules
 from migrate.show.diff import diff_document, diff_lines
 from migrate.show.formats import FORMATS, select
-from migrate.show.mandate import mandate_lines
 from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.plan_table import Page
 from migrate.show.waves import wave_document, wave_lines
@@ -60,10 +59,8 @@ def _shown(options: ShowOptions, terminal: Terminal) -> tuple[Iterable[str], str
     if len(options.plans) > 1:
         return _waves(options, terminal), ""
     path, plan, form = options.plans[0], read_plan(options.plans[0]), options.form
-    if plan.header.kind == STANDING and form == "table" and options.other is None:
-        return mandate_lines(plan, str(path), terminal.width, terminal.colour), ""
-    if form != "json":
-        refuse_standing(plan, "this")
+    if form not in ("table", "json") or options.other is not None:
+        refuse_rules(plan, "this")
     if form == "kcg" and terminal.is_screen:
         refuse_unprintable(plan.rows)
     if options.other is not None:
@@ -76,7 +73,7 @@ def _shown(options: ShowOptions, terminal: Terminal) -> tuple[Iterable[str], str
 def _difference(now: Plan, path: Path, other: Path, options: ShowOptions, terminal: Terminal) -> Iterable[str]:
     _refuse_form("--diff", options.form)
     before, chosen = read_plan(other), options.rows
-    refuse_standing(before, "--diff")
+    refuse_rules(before, "--diff")
     changes = diff(before, now)
     if chosen.groups or chosen.only:
         # A group may be gone, or a word be known to one of the two plans only.
@@ -94,7 +91,7 @@ def _waves(options: ShowOptions, terminal: Terminal) -> Iterable[str]:
     _refuse_form("Several plans", options.form)
     waves = [wave_of(path, read_plan(path)) for path in options.plans]
     for wave in waves:
-        refuse_standing(wave.plan, "a sum of waves")
+        refuse_rules(wave.plan, "a sum of waves")
     known: dict[str, str] = {}
     for wave in waves:
         # Counted twice, its offsets would be counted twice in the sum.

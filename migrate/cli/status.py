@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +18,7 @@ from migrate.match.protocol import Limits
 from migrate.model import Side
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
-from migrate.plan.plan import refuse_standing
+from migrate.plan.plan import refuse_rules
 from migrate.plan.status import Status, status_of
 from migrate.plan.watch import Watch, watch_until_ready
 from migrate.ports import Progress
@@ -37,9 +36,6 @@ from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import duration_text, many
 from migrate.watch import Asking, BackgroundLook, Freshness, Glance, Wakeful
-
-if TYPE_CHECKING:
-    from migrate.cli.follow import Followed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +58,6 @@ class StatusOptions(OnClusters):
         "one, and nothing is ever ready.", default=15.0, type=Seconds(min=0), metavar="SECONDS")  # fmt: skip
     rehearsal: Path | None = option(
         "Estimate from this plan how long plan, apply and verify will take.", metavar="PLAN")  # fmt: skip
-    mandate: Path | None = option(
-        "Show also what `follow` did last under this mandate.", name="--follow", metavar="PLAN")  # fmt: skip
     form: str = option(
         "json: one document; with --watch one line per look.",
         name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip
@@ -89,10 +83,10 @@ def status(options: StatusOptions) -> int:
     progress, terminal = options.log.progress(), Terminal.here()
     if options.timeout is not None and not options.watch:
         raise UsageError("--timeout says how long to watch.", "Give --watch too, or omit it.")
-    rehearsal, mandate = options.rehearsal, options.mandate
+    rehearsal = options.rehearsal
     rehearsed = read_plan(rehearsal) if rehearsal else None
     if rehearsed is not None:
-        refuse_standing(rehearsed, "--rehearsal")
+        refuse_rules(rehearsed, "--rehearsal")
     teller = Teller(
         forecast=forecast(rehearsed) if rehearsed else None,
         as_json=options.form == "json",
@@ -100,7 +94,6 @@ def status(options: StatusOptions) -> int:
         page=lambda: Page(str(rehearsal or ""), terminal.width, terminal.colour),
         show=terminal.show,
         progress=progress,
-        followed=_followed(mandate) if mandate else None,
     )
     request = PlanRequest(
         flow=flow,
@@ -133,12 +126,6 @@ def status(options: StatusOptions) -> int:
             seen = Lookout(request, edges, progress, clock).look(options.settle)
     teller.finally_(seen)
     return exit_code(seen)
-
-
-def _followed(mandate: Path) -> "Followed":
-    from migrate.cli.follow import Followed
-
-    return Followed.under(mandate)
 
 
 def exit_code(status: Status) -> int:
@@ -210,7 +197,6 @@ class Teller:
     page: Callable[[], Page]
     show: Callable[[Iterable[str]], None]
     progress: LineProgress
-    followed: "Followed | None" = None
     watch: Watch = field(default_factory=Watch)
     screen: Screen | None = None
     _is_watching: bool = False
@@ -227,7 +213,7 @@ class Teller:
         else:
             left = self.watch.time_left()
             document = status_document(glance.seen, self.forecast, self.watch.bars, left, glance.freshness)
-            self.show([json.dumps(document | self._of_follow() | {"note": glance.note or None})])
+            self.show([json.dumps(document | {"note": glance.note or None})])
             if reader_has_gone():
                 raise ReaderGone
 
@@ -253,15 +239,11 @@ class Teller:
         if not self.as_json:
             self.show(self._lines(status))
         elif not self._is_watching:
-            self.show([json.dumps(status_document(status, self.forecast) | self._of_follow(), indent=2)])
-
-    def _of_follow(self) -> dict[str, Any]:
-        return {"follow": self.followed.document()} if self.followed else {}
+            self.show([json.dumps(status_document(status, self.forecast), indent=2)])
 
     def _lines(self, status: Status, freshness: Freshness | None = None) -> list[str]:
         bars, left = None, ""
         if self._is_watching:
             bars, left = self.watch.bars, left_text(self.watch.time_left(), status.lag)
         text = self.forecast.text if self.forecast else ""
-        lines = list(status_lines(status, self.page(), text, bars, left, freshness))
-        return [*lines, "", *self.followed.lines(self.page(), status.time_ms)] if self.followed else lines
+        return list(status_lines(status, self.page(), text, bars, left, freshness))

@@ -29,7 +29,7 @@ from migrate.clock import SystemClock
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
 from migrate.plan.file import read_plan
-from migrate.plan.plan import UNDO, Plan, refuse_empty, refuse_standing
+from migrate.plan.plan import UNDO, Plan, refuse_empty, refuse_rules
 from migrate.ports import Progress
 from migrate.row_table import groups_with_metadata
 from migrate.session.clusters import apply_session, held_positions, parse_spark_conf
@@ -79,7 +79,7 @@ def verify(options: VerifyOptions) -> int:
 def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal: Terminal) -> Printed:
     """Compare the target with a plan file; return the lines to print and the exit code."""
     path, plan = options.plan, read_plan(options.plan)
-    refuse_standing(plan, "verify")
+    refuse_rules(plan, "verify")
     refuse_empty(plan, "verify")
     if plan.header.kind == UNDO and options.records:
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")

@@ -63,7 +63,6 @@ def plan_of(survey: Survey) -> Plan:
         comparison=reading_cost(survey.comparison) if request.limits.match_records else {},
         sums=sums_of(rows),
         positions=origins(survey.held),
-        mandate=None,
     )
     blocked_rows = checklist.blocked_rows(results)
     return Plan(

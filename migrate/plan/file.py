@@ -24,7 +24,6 @@ from typing import IO, Any
 from migrate.errors import MigrateError, Refused, UnreadablePlan
 from migrate.model import GROUP_KIND, CheckResult, Decision, Grade, Level, Method, Scope
 from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path
-from migrate.plan.mandate import mandate_from
 from migrate.plan.plan import (
     FORMAT_VERSION,
     SHORT_DIGITS,
@@ -346,8 +345,6 @@ def _header(document: dict[str, Any]) -> Header:
     document["checks"] = tuple(_check(entry) for entry in document["checks"])
     document["positions"] = tuple(PositionOrigin(**entry) for entry in document["positions"])
     document["activity"] = tuple(PlannedActivity(**entry) for entry in document["activity"])
-    if document["mandate"] is not None:
-        document["mandate"] = mandate_from(document["mandate"])
     return Header(**document)
 
 

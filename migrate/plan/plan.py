@@ -31,7 +31,6 @@ from migrate.model import (
     may_skip,
     rewinds,
 )
-from migrate.plan.mandate import Mandate
 from migrate.row_table import GroupRows, PlanRows
 
 # Of the plan file, its fingerprint and its journal.
@@ -40,12 +39,13 @@ FORMAT_VERSION = 1
 TARGET_PARTITIONS = "target-partitions:"
 # What becomes of a position: its owner sets it, or it is left as it is.
 _OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
-# The kinds of plans: what `plan` makes, what a rollback makes of it, and a mandate for `follow`.
-CUTOVER, UNDO, STANDING = "plan", "undo", "standing"
+# The kinds of plans that have rows: what `plan` makes, and what a rollback makes of it. Any other kind is the name of
+# the commands that its rules are for.
+CUTOVER, UNDO = "plan", "undo"
 # A setting of an undo: what becomes of offsets that consumers have moved since.
 MOVED_SETTING, REFUSE_MOVED, RESTORE_MOVED = "moved", "refuse", "restore"
-# A setting of an undo: who set what it takes back, where that was not `apply`.
-SET_BY_SETTING, SET_BY_FOLLOW = "set-by", "follow"
+# A setting of an undo: the command that set what it takes back, where that was not `apply`.
+SET_BY_SETTING = "set-by"
 # Names the time whose commits a plan translates, where these are not those of now.
 AS_OF_SETTING = "commits-as-of"
 MIN_APPROVAL_DIGITS = 32
@@ -115,11 +115,12 @@ class PlannedActivity:
 class Header:
     """All of a plan but its rows. Plain values only, so that it serialises canonically.
 
-    `kind` is `CUTOVER`, `UNDO` or `STANDING`: only this has a `mandate`, and no rows. Cluster ids are "" where that
-    cluster was not read (source down). `flow` are the names used (policy, separator, MM2 topics), `settings` the
-    options chosen (filters, policies, limits) and `waivers` the `--accept` values. `counts` hold "commits_read",
-    "rows", "uncommitted_added" and one "filtered:<filter>" per filter that took something, and one `TARGET_PARTITIONS`
-    and a name per topic of the target that a holder's positions are on: how many it has; `mm2_counts` what was read
+    `kind` is `CUTOVER` or `UNDO`, or the name of the commands that are to go by the settings: such a plan has no rows.
+    Cluster ids are "" where that cluster was not read (source down). `flow` are the names used (policy, separator, MM2
+    topics), `settings` the options chosen (filters, policies, limits) and `waivers` the `--accept` values. `counts`
+    hold "commits_read", "rows", "uncommitted_added" and one "filtered:<filter>" per filter that took something, and one
+    `TARGET_PARTITIONS` and a name per topic of the target that a holder's positions are on: how many it has;
+    `mm2_counts` what was read
     from MM2's topics, rejects by reason included. `timings` are seconds
     per step. `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
     per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read". `sums`
@@ -158,8 +159,12 @@ class Header:
     undoes_events: int
     undoes_digest: str
     positions: tuple[PositionOrigin, ...]
-    mandate: Mandate | None
     activity: tuple[PlannedActivity, ...]
+
+    @property
+    def is_of_rows(self) -> bool:
+        """True for a plan of rows; any other holds rules in its settings."""
+        return self.kind in (CUTOVER, UNDO)
 
     @property
     def by_mm2(self) -> bool:
@@ -293,12 +298,12 @@ def refuse_empty(plan: Plan, command: str) -> None:
         )
 
 
-def refuse_standing(plan: Plan, command: str) -> None:
-    """Raise `UsageError` for a standing plan: it has no rows, and `command` would say that there is nothing to do."""
-    if plan.header.kind == STANDING:
+def refuse_rules(plan: Plan, command: str) -> None:
+    """Raise `UsageError` for a plan of rules: it has no rows, and `command` would say that there is nothing to do."""
+    if not plan.header.is_of_rows:
         raise UsageError(
-            f"Plan {plan.short_fingerprint} is a mandate for `follow`: it has no rows, and {command} is for rows.",
-            "Use `follow`, `show`, `sign` or `rollback`. For the night itself, make a plan without --standing.",
+            f"Plan {plan.short_fingerprint} holds rules for `{plan.header.kind}`, and {command} is for rows.",
+            f"Use the commands of `mm2-migrate {plan.header.kind}`, `show` or `sign`.",
         )
 
 

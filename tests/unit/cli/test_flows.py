@@ -37,9 +37,9 @@ def kept(tmp_path, text):
     (tmp_path / "flows.yaml").write_text(text)
 
 
-PLAN_COMMANDS = ("apply", "rollback", "verify", "follow")
+PLAN_COMMANDS = ("apply", "rollback", "verify")
 TEXT = [
-    ("plan",), ("plan", "--standing"), ("status",), *((command, "c.plan") for command in PLAN_COMMANDS),
+    ("plan",), ("status",), *((command, "c.plan") for command in PLAN_COMMANDS),
     ("mm2", "offsets"), ("groups", "list"), ("groups", "describe", "g"), ("groups", "compare"), ("groups", "waves"),
     ("groups", "history"),
 ]  # fmt: skip

@@ -4,11 +4,11 @@ from dataclasses import fields, replace
 
 import pytest
 
+from migrate.errors import UsageError
 from migrate.model import Decision, Level, Row, Scope
-from migrate.plan.plan import STANDING, UNDO, Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan, refuse_rules
 from migrate.row_table import PlanRows
 from tests.builders import make_check, make_header, make_plan, make_position, make_row
-from tests.unit.followscene import mandate
 
 BLOCK = {"level": Level.BLOCK, "counts_as": Level.BLOCK}
 
@@ -31,7 +31,7 @@ def test_every_field_of_the_header_is_in_the_fingerprint(name: str) -> None:
     header = make_header()
     value = getattr(header, name)
     other = {"x": 1} if isinstance(value, dict) else "other" if isinstance(value, str) else 2
-    other = {"checks": (make_check(),), "mandate": mandate()}.get(name, other)
+    other = {"checks": (make_check(),)}.get(name, other)
     assert Plan(replace(header, **{name: other}), NONE).fingerprint != Plan(header, NONE).fingerprint
 
 
@@ -52,7 +52,9 @@ def test_a_blocked_row_blocks_its_group_and_a_plan_with_one_is_not_clean() -> No
 def test_a_plan_of_nothing_is_not_clean_but_an_undo_of_nothing_is() -> None:
     assert make_plan([]).is_empty and not make_plan([]).is_clean()
     assert not make_plan([make_position()]).is_empty and make_plan([make_position()]).is_clean()
-    assert make_plan([], kind=UNDO).is_clean() and make_plan([], kind=STANDING).is_clean()
+    assert make_plan([], kind=UNDO).is_clean() and make_plan([], kind="rules").is_clean()
+    with pytest.raises(UsageError, match="holds rules for `rules`, and apply is for rows"):
+        refuse_rules(make_plan([], kind="rules"), "apply")
 
 
 def test_a_block_of_a_cluster_is_of_the_cluster_alone() -> None:

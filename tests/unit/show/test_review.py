@@ -7,9 +7,7 @@ from migrate.plan.file import write_plan
 from migrate.plan.totals import group_totals
 from migrate.show import review
 from tests.builders import make_plan, make_row, make_untranslated
-from tests.unit.followscene import mandated
 from tests.unit.goldenplan import golden_plan
-from tests.unit.surveyscene import FLOW
 
 
 def test_every_table_of_an_empty_plan_has_its_columns_and_no_line():
@@ -44,7 +42,7 @@ def test_a_command_that_leaves_blocked_groups_out_is_never_given_without_saying_
     assert "leave the blocked groups out" in said and "--allow-partial" in apply
 
 
-def test_a_mandate_is_no_plan_to_review(tmp_path):
-    write_plan(mandated(FLOW), tmp_path / "m.plan")
-    with pytest.raises(review.ReviewStopped, match="is a mandate"):
+def test_a_plan_of_rules_is_no_plan_to_review(tmp_path):
+    write_plan(make_plan([], kind="rules"), tmp_path / "m.plan")
+    with pytest.raises(review.ReviewStopped, match="holds rules"):
         review.open_plan(tmp_path / "m.plan")

@@ -1,0 +1,367 @@
+"""What one pass of `follow` does with each group: set its rows, leave them, or refuse it with a reason. Pure.
+
+Invariants, whatever the rows say:
+- Never on a living group. One that was seen alive on the target is left alone from then on.
+- Never over somebody else's write. A group in which something stands that is neither our own last write nor what stood
+  there before our first one is left alone from then on.
+- Never back, unless what stands there is our own last write: then a reset on the source has to reach the target.
+- A group is set whole or not at all: also not without a place that we wrote, and that has no row any more.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from migrate.apply.history import SET
+from migrate.checks.check import is_without_members
+from migrate.checks.groups import offsets_expiry
+from migrate.extras.follow.journal import FollowMemory, GroupMemory, OwnWrites, same
+from migrate.model import (
+    GROUP_BLOCKED,
+    UNACKNOWLEDGED,
+    UNREAD_METADATA,
+    CheckResult,
+    Commit,
+    Commits,
+    Decision,
+    Failure,
+    Grade,
+    GroupState,
+    Level,
+    Row,
+    Scope,
+    TopicPartition,
+)
+from migrate.row_table import PlanRows
+from migrate.survey.cluster import BrokerSettings
+from migrate.survey.offsets_topic import GroupRecord
+from migrate.survey.survey import Survey
+from migrate.text import capital
+
+
+class WhyNot(StrEnum):
+    """Why `follow` refuses a group, where no check and no row of the plan names the reason."""
+
+    ALIVE = "alive-on-target"
+    WRITTEN = "written-by-somebody-else"
+    NAME = "no-name-of-its-own"
+    STATE = "state-not-visible"
+    COMMITS = "commits-not-visible"
+    MOVES_BACK = "would-move-back"
+    MOVING = "commits-moving"
+    GRADE = "grade-outside-mandate"
+    JAVA = "java-needed"
+    CHANGED = "changed-meanwhile"
+    GONE = "gone-from-source"
+    NOT_SET = "not-set"
+
+
+# Where the target does not tell how long it keeps offsets; Kafka's default is 7 days, before 2.0 it was one.
+REFRESH_MS = 12 * 3_600_000
+REFRESHES_PER_RETENTION = 4
+# From then on the group is left alone: its consumers, or somebody, have taken it over.
+FINAL = frozenset({WhyNot.ALIVE, WhyNot.WRITTEN})
+_ONLY_JAVA = "Only Kafka's Java client reads and writes it byte for byte, and it could not be asked."
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the mandate allows, and what the target tells.
+
+    `retention_ms` is how long it keeps offsets, None where it did not say. A write of ours that is older than
+    `refresh_ms` is made again, so that retention does not take it.
+    """
+
+    grades: frozenset[Grade]
+    retention_ms: int | None
+    refresh_ms: int
+
+    @classmethod
+    def by(cls, settings: BrokerSettings | Failure, grades: frozenset[Grade]) -> "Allowed":
+        """Return what a mandate with these grades allows on a target with these settings."""
+        retention_ms = settings.retention_ms if isinstance(settings, BrokerSettings) else None
+        return cls(
+            grades, retention_ms, REFRESH_MS if retention_ms is None else retention_ms // REFRESHES_PER_RETENTION
+        )
+
+
+@dataclass(frozen=True)
+class GroupSight:
+    """What a pass saw of one group: its translated rows with blocks laid over, and what stands on the target.
+
+    `moving` says which commits changed while the group had no member, "" where none did or that was accepted.
+    `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them. `topic_ids` are
+    those of topics on the target, as far as it tells them. `own_clock_ms` is when retention takes all offsets of a
+    classic group, by what was seen of it before; None where that was not seen. `doubt` refuses the group for what was
+    not seen, whatever its rows say.
+    """
+
+    group: str
+    rows: Sequence[Row]
+    standing: Commits
+    target_state: GroupState | Failure | None
+    moving: str = ""
+    is_expiring: bool = False
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    own_clock_ms: int | None = None
+    doubt: "Refusal | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a group is not written.
+
+    `is_unsafe` where it would skip records if its consumers started on the target, or nobody can tell: nothing stands
+    there, or nobody knows what they are owed.
+    """
+
+    reason: str
+    sentence: str
+    is_unsafe: bool = False
+
+    @property
+    def is_final(self) -> bool:
+        """True if the group is left alone from now on."""
+        return self.reason in FINAL
+
+
+@dataclass(frozen=True)
+class GroupVerdict:
+    """What becomes of one group in a pass: the rows to set, or why it is refused.
+
+    `proven` are writes of ours that were in doubt, and that stand there. A row to set that stands there already is
+    `UNACKNOWLEDGED`: no reading tells whether it was written again.
+    """
+
+    group: str
+    to_set: tuple[Row, ...] = ()
+    refused: Refusal | None = None
+    proven: Mapping[TopicPartition, Commit] | None = None
+
+
+def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> GroupVerdict:
+    """Return what a pass does with one group."""
+    refused = _refusal(sight, memory, allowed, now_ms)
+    if refused is not None:
+        return GroupVerdict(sight.group, refused=refused)
+    # An older write that stands there proves nothing: the one in doubt may have been appended, and show only later.
+    proven = {
+        place: standing
+        for place, own in memory.own.items()
+        if (standing := sight.standing.get(place)) is not None and own.is_proven_by(standing, memory.prior.get(place))
+    }
+    settled = {place: own.answered(SET) if place in proven else own for place, own in memory.own.items()}
+    to_set = tuple(
+        _to_set(row, sight.standing.get(row.target_partition))
+        for row in sight.rows
+        if row.decision is not Decision.SKIP
+        and (
+            sight.is_expiring
+            or _is_to_be_set(row, sight.standing.get(row.target_partition), settled.get(row.target_partition),
+                             now_ms - allowed.refresh_ms)
+        )
+    )  # fmt: skip
+    return GroupVerdict(sight.group, to_set, proven=proven)
+
+
+def _to_set(row: Row, standing: Commit | None) -> Row:
+    reason = UNACKNOWLEDGED if same(standing, row.target_commit) else row.reason
+    return row._replace(decision=Decision.SET, reason=reason)
+
+
+def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, written_before_ms: int) -> bool:
+    """True if a row has to be written: it stands elsewhere, is not ours yet, or retention would take it.
+
+    Also where a later write of ours is in doubt: only another one after it rules out that it shows yet.
+    """
+    if not same(standing, row.target_commit) or own is None or not own.is_ours(standing):
+        return True
+    return own.has_doubt or own.written_ms <= written_before_ms
+
+
+def _refusal(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
+    if memory.left:
+        return refuse(sight, memory.left, "It is left alone since an earlier pass.")
+    state = sight.target_state
+    if isinstance(state, Failure) or state is None:
+        return refuse(sight, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
+    if not is_without_members(state):
+        return refuse(sight, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
+    for found in (
+        _unread(sight, memory),
+        _foreign(sight, memory, allowed, now_ms),
+        _gone(sight, memory),
+        _not_translated(sight, allowed),
+        _backwards(sight, memory),
+    ):
+        if found is not None:
+            return found
+    return None
+
+
+def _unread(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+    """Return the refusal of a group whose metadata could not be read: whether it is ours is not known then."""
+    for place in sorted({row.target_partition for row in sight.rows} | memory.own.keys()):
+        standing = sight.standing.get(place)
+        if standing is not None and standing.metadata == UNREAD_METADATA:
+            return refuse(sight, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
+    return None
+
+
+def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
+    """Return the refusal of a group in which somebody else has written since we began; None where nobody has."""
+    ours = {row.target_partition for row in sight.rows} | memory.own.keys()
+    for place in sorted(ours) if memory.prior else ():
+        standing, own = sight.standing.get(place), memory.own.get(place)
+        if own is not None and own.all:
+            if own.is_ours(standing) or (standing is None and _is_expired(own, sight, allowed, now_ms)):
+                continue
+            # A write that was never answered may not have been made: then what was there before stands there still.
+            if own.certain is None and same(standing, memory.prior.get(place)):
+                continue
+            expected = " or ".join(str(commit.offset) for commit in own.all)
+        elif standing is None or same(standing, memory.prior.get(place)):
+            continue
+        else:
+            prior = memory.prior.get(place)
+            expected = "none" if prior is None else str(prior.offset)
+        seen = "none" if standing is None else str(standing.offset)
+        return refuse(sight, WhyNot.WRITTEN, f"{place}: expected our own write, {expected}; {seen} stands there.")
+    return None
+
+
+def _is_expired(own: OwnWrites, sight: GroupSight, allowed: Allowed, now_ms: int) -> bool:
+    if sight.own_clock_ms is not None and now_ms >= sight.own_clock_ms:
+        return True
+    return allowed.retention_ms is not None and now_ms - own.since_ms >= allowed.retention_ms
+
+
+def own_clocks(
+    before: Mapping[str, int],
+    records: Mapping[str, GroupRecord] | Failure,
+    retention_ms: int | None,
+    written: Collection[str],
+) -> dict[str, int]:
+    """Return when retention takes all offsets of each classic group without members, in ms since 1970.
+
+    `before` is the same of the pass before: of a group that has no record any more it holds until the group is written.
+    """
+    there = {} if isinstance(records, Failure) else records
+    kept = {group: ms for group, ms in before.items() if group not in there and group not in written}
+    if retention_ms is None:
+        return kept
+    return kept | {
+        group: record.empty_since_ms + retention_ms
+        for group, record in there.items()
+        if record.has_one_clock and record.empty_since_ms is not None
+    }
+
+
+def _gone(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+    """Return the refusal of a group of which only a part of what we wrote has a place now: it is set whole or not."""
+    written = memory.written().keys()
+    for row in sight.rows:
+        if row.decision is Decision.SKIP and row.target_partition in written:
+            # The mandate lets a pass begin without it, and not leave behind what an earlier one has set.
+            sentence = f"{row.target_partition} was written, and has no translation now: {row.sentence}"
+            return Refusal(row.reason, sentence, is_unsafe=True)
+    gone = sorted(written - {row.target_partition for row in sight.rows})
+    if not gone:
+        return None
+    sentence = f"No commit of it for {gone[0]} was seen on the source: what stands there on the target may be old."
+    return Refusal(WhyNot.GONE, sentence, is_unsafe=True)
+
+
+def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
+    blocked = [row for row in sight.rows if row.decision is Decision.BLOCK]
+    if blocked:
+        # The row that blocks by itself says more than the others of its group.
+        first = next((row for row in blocked if row.reason != GROUP_BLOCKED), blocked[0])
+        return refuse(sight, first.reason, first.sentence)
+    if sight.moving:
+        sentence = f"It has no member, and yet its commits move ({sight.moving}): a reader that assigns partitions "
+        return refuse(sight, WhyNot.MOVING, sentence + "itself is never seen as alive.")
+    if sight.doubt is not None:
+        return sight.doubt
+    for row in sight.rows:
+        if row.decision is Decision.SKIP:
+            continue
+        if row.target_commit is None or row.grade not in allowed.grades:
+            grade = "no grade" if row.grade is None else f"grade {row.grade}"
+            return refuse(sight, WhyNot.GRADE, f"{row.subject} has {grade}: {row.sentence}")
+        if UNREAD_METADATA in (row.target_metadata, row.target_prior_metadata):
+            return refuse(sight, WhyNot.JAVA, f"{row.subject} carries metadata. {_ONLY_JAVA}")
+    return None
+
+
+def _backwards(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+    for row in sight.rows:
+        if row.decision is not Decision.SKIP and _would_go_back(row, sight, memory):
+            standing = sight.standing[row.target_partition]
+            beyond = f"{standing.offset} stands there, beyond {row.target_offset}"
+            return refuse(sight, WhyNot.MOVES_BACK, f"{row.target_partition}: {beyond}, and it is not ours.")
+    return None
+
+
+def _would_go_back(row: Row, sight: GroupSight, memory: GroupMemory) -> bool:
+    standing, own = sight.standing.get(row.target_partition), memory.own.get(row.target_partition)
+    if standing is None or row.target_offset is None or row.target_offset >= standing.offset:
+        return False
+    return own is None or not own.is_ours(standing)
+
+
+def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, Refusal]:
+    """Return the groups that were written and have no row now; `there` are those that have.
+
+    One that is left alone is done: what it has on the target is its consumers' affair.
+    """
+    told = "No commit of it was seen on the source: nothing keeps what stands on the target from expiring."
+    return {
+        group: Refusal(WhyNot.GONE, told, is_unsafe=True)
+        for group, of_group in memory.groups.items()
+        if group not in there and of_group.written() and not of_group.left
+    }
+
+
+def without_rows(results: Collection[CheckResult], rows: PlanRows) -> dict[str, Refusal]:
+    """Return the groups that a check blocks and that have no row: a name that no group has, a share group."""
+    groups = rows.groups()
+    blocks = (r for r in results if r.counts_as is Level.BLOCK and r.scope is Scope.GROUP and r.subject not in groups)
+    return {r.subject: Refusal(r.check, f"{capital(r.seen)}; expected {r.expected}.") for r in blocks}
+
+
+def kept_by_a_write(survey: Survey, rows: PlanRows, results: Iterable[CheckResult]) -> frozenset[str]:
+    """Return the groups that `offsets-expiry` blocks, and would not if all their rows were written now.
+
+    A plan leaves rows that stand right as they are. Here their block would forbid the very write that keeps them, where
+    the clock runs from each commit; where it runs from when a classic group lost its last member, no write helps.
+    """
+    blocked = _expiring(results)
+    of_blocked = (row for group, table in rows.groups().items() if group in blocked for row in table)
+    written = PlanRows.of(
+        row._replace(decision=Decision.SET) if row.decision is Decision.KEEP else row for row in of_blocked
+    )
+    return blocked - _expiring(offsets_expiry.judge(survey, written)) if blocked else blocked
+
+
+def _expiring(results: Iterable[CheckResult]) -> frozenset[str]:
+    return frozenset(r.subject for r in results if r.check == offsets_expiry.name and r.counts_as is Level.BLOCK)
+
+
+def refuse(sight: GroupSight, reason: str, sentence: str) -> Refusal:
+    """Return the refusal of a group, unsafe where what was seen on the target does not rule out that it would skip."""
+    # A living group reads where it is: its offsets are its own affair, until it has stopped.
+    is_alive = isinstance(sight.target_state, GroupState) and not is_without_members(sight.target_state)
+    is_unsafe = not (reason == WhyNot.ALIVE and is_alive) and any(_may_skip(sight))
+    return Refusal(str(reason), sentence, is_unsafe)
+
+
+def _may_skip(sight: GroupSight) -> Iterator[bool]:
+    """Yield, for each row, whether what stands on the target may lie beyond what the group is owed.
+
+    Where nothing stands, its consumers' `auto.offset.reset` decides.
+    """
+    for row in sight.rows:
+        if row.decision is not Decision.SKIP:
+            standing = sight.standing.get(row.target_partition)
+            yield standing is None or row.target_offset is None or standing.offset > row.target_offset

@@ -1,0 +1,156 @@
+"""What one pass of `follow` saw of each group: its translated rows, what stands on the target, and what is doubtful.
+
+Groups for which a plan would be refused as a whole are left out, and a pass goes on without them: those that would
+share a name on the target under the mandate's group map, and those whose commits a cluster does not show. The next pass
+may find the other group gone, or the right granted, and everybody else's offsets stay fresh meanwhile.
+
+Pure, but for asking for the ids of topics again.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+from migrate.checks import checklist
+from migrate.checks.groups import offsets_expiry
+from migrate.extras.follow.journal import FollowMemory
+from migrate.extras.follow.judge import (
+    GroupSight,
+    Refusal,
+    WhyNot,
+    gone_from_source,
+    kept_by_a_write,
+    without_rows,
+)
+from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
+from migrate.plan.build import checked
+from migrate.plan.rows import with_blocks
+from migrate.survey.commits import CommitsNotVisible
+from migrate.survey.group_facts import GroupFacts
+from migrate.survey.survey import PlanRequest, Survey
+from migrate.text import name
+
+AskIds = Callable[[Collection[str]], Mapping[str, str]]
+
+
+def survey_of_the_others(
+    request: PlanRequest, take: Callable[[PlanRequest], Survey]
+) -> tuple[Survey, dict[str, Refusal]]:
+    """Return what `take` saw of the groups that can be looked at, and the refusals of the others.
+
+    The others are left out of what is asked for: all that would share one name on the target, for which of them is
+    meant nobody knows, and each whose commits a cluster does not show. The survey's request is that which was given:
+    a group that was left out still has its name.
+    """
+    given, refused = request, dict[str, Refusal]()
+    while True:
+        try:
+            return replace(take(request), request=given), refused
+        except (NoNameOfItsOwn, CommitsNotVisible) as error:
+            others = _refusals(error)
+            if refused.keys() >= others.keys():
+                raise
+            refused |= others
+            request = replace(request, filters=request.filters.without(others))
+
+
+def _refusals(error: NoNameOfItsOwn | CommitsNotVisible) -> dict[str, Refusal]:
+    if isinstance(error, NoNameOfItsOwn):
+        return dict.fromkeys(error.names, Refusal(WhyNot.NAME, error.problem, is_unsafe=True))
+    return {
+        group: Refusal(WhyNot.COMMITS, f"Its commits could not be read: {failure}.", is_unsafe=True)
+        for group, failure in error.failures.items()
+    }
+
+
+def sharing_with_written(group_map: NameMap, groups: Collection[str], memory: FollowMemory) -> dict[str, Refusal]:
+    """Return the refusals of groups whose name on the target is that of one which was written and is gone since.
+
+    What stands there is the other's, and a rollback takes it back: two groups' prior states cannot both be.
+    """
+    if not group_map:
+        return {}
+    written = (group for group, of_group in memory.groups.items() if of_group.written())
+    held = {group_map.mapped(group): group for group in written if group not in groups}
+    shared = {group: held[target] for group in groups if (target := group_map.mapped(group)) in held}
+    return {
+        group: Refusal(
+            WhyNot.NAME,
+            f"On the target it is called {name(group_map.mapped(group))}, and so was {name(other)}, which was written "
+            "under this mandate.",
+            is_unsafe=True,
+        )
+        for group, other in shared.items()
+    }
+
+
+def sights_of(
+    survey: Survey, memory: FollowMemory, clocks: Mapping[str, int],
+    moving_groups: Collection[re.Pattern[str]], source_ids: AskIds,
+) -> tuple[list[GroupSight], dict[str, Refusal]]:  # fmt: skip
+    """Return what was seen of each group, and the refusals of those that have no row, or no name of their own.
+
+    `moving_groups` are those whose commits may move without a member; `source_ids` asks the source for topic ids again.
+    """
+    facts = survey.group_facts
+    rows, found = checked(survey)
+    expiring = kept_by_a_write(survey, rows, found)
+    results = [r for r in found if r.check != offsets_expiry.name or r.subject not in expiring]
+    laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
+    sharing = sharing_with_written(survey.request.group_map, laid.groups().keys(), memory)
+    told = {topic: survey.source.topic_ids.get(topic, "") for topic in laid.tally("source_topic")}
+    others = other_topics(told, source_ids)
+    sights = []
+    for group, table in laid.groups().items():
+        if group in sharing:
+            continue
+        moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
+        accepted = any(pattern.fullmatch(group) for pattern in moving_groups)
+        sights.append(
+            GroupSight(
+                group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
+                "" if accepted else ", ".join(moving[:3]), group in expiring, survey.target.topic_ids,
+                clocks.get(group),
+                of_another_log((row.source_topic for row in table), others, " on the source")
+                or (None if accepted else _unread_again(group, facts)),
+            )
+        )  # fmt: skip
+    # One that was written and is gone is unsafe, whatever a check says of its name.
+    return sights, without_rows(results, laid) | gone_from_source(memory, laid.groups().keys()) | sharing
+
+
+def others_on_target(sights: Iterable[GroupSight], ask: AskIds) -> frozenset[str]:
+    """Ask the target for the ids of its topics again; return those that are others than those that were compared."""
+    told = {row.target_topic: sight.topic_ids.get(row.target_topic, "") for sight in sights for row in sight.rows}
+    return other_topics(told, ask)
+
+
+def other_topics(told: Mapping[str, str], ask: AskIds) -> frozenset[str]:
+    """Ask for the ids of topics again, and return those that have another one now, or none; "" was never told.
+
+    An offset that is right in one log skips records, or reads them twice, in another of the same name.
+    """
+    known = {topic: topic_id for topic, topic_id in told.items() if topic_id}
+    now = ask(sorted(known)) if known else {}
+    return frozenset(topic for topic, topic_id in known.items() if now.get(topic) != topic_id)
+
+
+def of_another_log(topics: Iterable[str], others: frozenset[str], where: str = "") -> Refusal | None:
+    """Return the refusal of a group that has one of these topics, None where it has not.
+
+    Its commits may be of the source's old log, and measured in the new one; or what stands there is of the target's old
+    log.
+    """
+    if not others or not (there := sorted(others.intersection(topics))):
+        return None
+    sentence = f"{there[0]} was deleted, or created anew,{where} while the pass was made."
+    return Refusal(WhyNot.CHANGED, sentence, is_unsafe=True)
+
+
+def _unread_again(group: str, facts: GroupFacts) -> Refusal | None:
+    """Return the refusal of a group without members of which nobody knows whether its commits move."""
+    why = facts.unread_on_source.get(group) or facts.unread_on_target.get(group)
+    if why is None:
+        return None
+    sentence = f"Its commits could not be read a second time ({why}): whether something commits for it is unknown."
+    return Refusal(WhyNot.COMMITS, sentence, is_unsafe=True)

@@ -1,0 +1,121 @@
+"""A mandate, two clusters in memory, and passes of `follow` on them: what the tests of `follow` share."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from migrate.apply.assess import ApplyClusters, RunOptions
+from migrate.apply.engine import ApplyResult, apply_plan
+from migrate.apply.history import ROLLBACK
+from migrate.apply.journal import Journal
+from migrate.extras.follow.engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
+from migrate.extras.follow.journal import FollowJournal, read_memory
+from migrate.extras.follow.mandate import Mandate, mandate_of, plan_of_mandate, policies_of_mandate
+from migrate.extras.follow.undo import groups_in_doubt, renamed, undo_of_follow
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import Flow
+from migrate.model import Commits, Grade, TopicPartition
+from migrate.plan.companions import journal_path
+from migrate.plan.plan import Plan
+from migrate.survey.cluster import ClusterAdmin
+from migrate.survey.renamed import TargetNames
+from migrate.survey.survey import Clusters, PlanRequest
+from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
+from tests.unit.planscene import world
+
+T0, T1, U0 = (TopicPartition(topic, p) for topic, p in (("A.t", 0), ("A.t", 1), ("A.u", 0)))
+PROPERTIES = {"bootstrap.servers": "x:1"}
+
+
+def mandate(**changes: Any) -> Mandate:
+    values: dict[str, Any] = {
+        "until_ms": 1_700_086_400_000, "grades": ("exact", "bounded"), "max_rereads": 1_000_000,
+        "match_limit": 1_000_000, "untranslatable": (),
+    }  # fmt: skip
+    return Mandate(**(values | changes))
+
+
+def mandated(flow: Flow, waivers: tuple[Any, ...] = (), **changes: Any) -> Plan:
+    ids = ("id-a", "id-b")
+    return plan_of_mandate(flow, mandate(**changes), tuple(map(str, waivers)), ids, {}, 1_700_000_000_000)
+
+
+@dataclass
+class FollowScene:
+    """Groups g (on t, at 55 and 60) and h (on u, at 100) of A, copied one to one, and a mandate for both."""
+
+    folder: Path
+    waivers: tuple[Any, ...] = ()
+    changes: dict[str, Any] = field(default_factory=dict)
+    until_ms: int = 10**15
+
+    def __post_init__(self) -> None:
+        self.source, self.target, self.mirror = world()
+        self.clock, self.comparer = FakeClock(), FakeComparer()
+        self.on_source, self.on_target = FakeGroupFacts(), FakeGroupFacts()
+        self.flow = client_flow(PROPERTIES, PROPERTIES, "A", "B")
+        self.plan = mandated(self.flow, self.waivers, **self.changes)
+        path = journal_path(self.folder / "follow.plan", self.plan.fingerprint)
+        self.journal = FollowJournal(path, self.plan.fingerprint, self.clock.now_ms)
+        self.forgotten = 0
+        self._follower: Follower | None = None
+        self._writer: Any = None
+
+    def _forget(self) -> None:
+        self.forgotten += 1
+
+    def _clusters(self) -> Clusters:
+        self.source.told, self.target.told = self.on_source, self.on_target
+        return Clusters(self.source, self.target, self.mirror, self.comparer)
+
+    def writing(self, lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
+        return self.target.named(names)
+
+    def follower(self, execute: bool = True) -> Follower:
+        mandate, policies = mandate_of(self.plan), policies_of_mandate(self.plan, NO_BLOCK_HERE)
+        request = PlanRequest(
+            self.flow, mandate.filters(), policies, False, 6.0, {}, mandate.limits(), group_map=mandate.names()
+        )
+        grades, moving = frozenset(map(Grade, mandate.grades)), mandate.moving_groups()
+        choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)
+        edges = FollowEdges(self._clusters, self.writing, self._forget, self.source.topic_ids)
+        called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
+        self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None
+        memory = self._writer.memory if self._writer else read_memory(self.journal.path)
+        return Follower(choices, edges, memory, self._writer, self.clock, NoProgress())
+
+    def look(self, **wanted: Any) -> PassResult:
+        """Make one more pass of the process that is under way, or of a new one."""
+        self._follower = self._follower or self.follower()
+        return self._follower.look_and_write(**wanted)
+
+    def die(self) -> None:
+        """The process is gone, as after kill -9; what it has written stays."""
+        if self._writer is not None:
+            self._writer.close()
+        self._follower = self._writer = None
+
+    def on_b(self, group: str) -> dict[tuple[str, int], int]:
+        return self.target.held(group)
+
+    def undo(self, moved: str = "refuse") -> Plan:
+        self.die()
+        memory, state = read_memory(self.journal.path), self.journal.read()
+        standing: dict[str, Commits] = {}
+        doubts = groups_in_doubt(memory)
+        target = self.target.named(TargetNames(renamed(mandate_of(self.plan).names(), doubts)))
+        for group, answer in target.commits(doubts).items():
+            assert isinstance(answer, dict)
+            standing[group] = answer
+        names = self.flow.policy.source_topic
+        return undo_of_follow(self.plan, memory, state, standing, names, self.clock.now_ms(), moved)
+
+    def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
+        made, path = self.undo(moved), self.journal.path
+        clusters = ApplyClusters(self.target.named(TargetNames(made.rows.renamed())))
+        return apply_plan(
+            made, clusters, Journal(path, made.header.undoes, self.clock.now_ms), self.clock,
+            NoProgress(),
+            replace(RunOptions(execute=True, command=ROLLBACK, group_timeout_seconds=1.0), **options),
+        )  # fmt: skip
