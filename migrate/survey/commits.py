@@ -100,13 +100,12 @@ def within_filters(
         else:
             kept[group] = of_group
     read = sum(map(len, commits.values()))
-    unfiltered = commits if request.positions else {}
     inside = {
         group: tuple(place for place in places if request.filters.verdict(group, place.topic) is None)
         for group, places in without.items()
     }
     return SelectedCommits(
-        GroupCommits(kept), read, filtered, unstable, groups_seen, witness, unfiltered=unfiltered,
+        GroupCommits(kept), read, filtered, unstable, groups_seen, witness, unfiltered=commits,
         without_offset={group: places for group, places in inside.items() if places},
     )  # fmt: skip
 

@@ -160,8 +160,8 @@ class SelectedCommits:
 
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
     `witness` is what the offsets topic says, None where it was not read for them. `as_of` is None where `commits` are
-    those of now. `unfiltered` are all that were read, by group, where holders of positions are beside the groups: one
-    of a filtered group's name is compared with it. `without_offset` are, by group, the partitions with a commit of -1.
+    those of now. `unfiltered` are all that were read, by group. `without_offset` are, by group, the partitions with a
+    commit of -1.
     """
 
     commits: GroupCommits

@@ -1,10 +1,14 @@
-"""How late a commit reaches the target: from the moment it was made, or was first seen, to its write. Pure."""
+"""How late a commit reaches the target: from the moment it was made, or was first seen, until it is delivered. Pure.
+
+It is delivered once its records are copied and its offset stands on the target.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from migrate.model import Failure, GroupPartition, Row
+from migrate.match.protocol import PartitionAnswer, Why
+from migrate.model import Decision, Failure, GroupPartition, Row, TopicPartition
 from migrate.survey.offsets_topic import GroupRecord
 
 TENTHS = 10
@@ -19,12 +23,31 @@ class Delay:
     is_from_sight: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many rows wait for MM2 to copy the records before their commits, and how long the oldest has."""
+
+    rows: int = 0
+    oldest_seconds: float = 0.0
+
+
+def waits_for_copy(row: Row, tails: Mapping[TopicPartition, PartitionAnswer]) -> bool:
+    """True if records before a row's commit are not copied yet: until they are, no offset there means the same."""
+    if row.decision is Decision.SKIP or row.why in ("", Why.PROVEN):
+        return False
+    answer = tails.get(row.source_partition)
+    # Another doubt may hide that one; at the end of an unfinished copy it counts as that.
+    is_at_end = row.target_offset is not None and row.target_offset == row.target_log_end
+    return row.why == Why.NOT_COPIED_YET or (is_at_end and bool(answer and answer.tail and answer.tail.uncopied))
+
+
 class DelayWatch:
     """Remembers since when each row's commit waits. The first look measures nothing: those commits are of any age."""
 
     def __init__(self) -> None:
         self._seen: dict[GroupPartition, int | None] = {}
         self._since: dict[GroupPartition, tuple[int, bool]] = {}
+        self._uncopied_since: dict[GroupPartition, int] = {}
         self._is_first = True
 
     def look(self, rows: Iterable[Row], records: Mapping[str, GroupRecord] | Failure, began_ms: int) -> int:
@@ -45,8 +68,16 @@ class DelayWatch:
         self._since = {key: since for key, since in self._since.items() if key in seen}
         return changed
 
+    def uncopied(self, rows: Iterable[Row], began_ms: int) -> Waiting:
+        """Take the rows of a pass whose records are not all copied yet; return how many there are, and since when."""
+        keys = [GroupPartition(row.group, row.source_topic, row.partition) for row in rows]
+        self._uncopied_since = {
+            key: self._uncopied_since.get(key, self._since.get(key, (began_ms, True))[0]) for key in keys
+        }
+        return Waiting(len(keys), max(0, began_ms - min(self._uncopied_since.values(), default=began_ms)) / 1000)
+
     def reached(self, rows: Iterable[Row], now_ms: int) -> tuple[Delay, ...]:
-        """Return the delays of rows that stand on the target at `now_ms`; they wait no more."""
+        """Return the delays of rows that are copied, and stand on the target at `now_ms`; they wait no more."""
         since = [self._since.pop(GroupPartition(r.group, r.source_topic, r.partition), None) for r in rows]
         return tuple(Delay(max(0, now_ms - each[0]) / 1000, each[1]) for each in since if each is not None)
 

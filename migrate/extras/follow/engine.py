@@ -21,7 +21,7 @@ from migrate.apply.write import GroupWriter, PendingRows
 from migrate.checks.check import is_without_members
 from migrate.clock import Clock
 from migrate.errors import ClusterError
-from migrate.extras.follow.delay import Delay, DelayWatch
+from migrate.extras.follow.delay import Delay, DelayWatch, Waiting, waits_for_copy
 from migrate.extras.follow.journal import FollowMemory, FollowWriter, GroupMemory, carries_metadata, same
 from migrate.extras.follow.judge import (
     Allowed,
@@ -83,7 +83,9 @@ class PassResult:
     """What one pass did. `rows_changed` have another commit on the source than in the pass before; `rows_set` were
     written and read back, `rows_to_set` would be in a dry run. `trouble` is what ended it early, "" if nothing;
     `is_stopped` says that it was asked to stop before it wrote, `has_lost_journal` that its journal takes no more.
-    `target_names` are what the target calls those of the refused groups that have another name there.
+    `target_names` are what the target calls those of the refused groups that have another name there. `uncovered` says
+    of groups that are not refused which of their partitions no row covers. `waiting` are the rows that MM2 has to copy
+    records for.
     """
 
     number: int
@@ -96,6 +98,8 @@ class PassResult:
     rows_set: int = 0
     refused: Mapping[str, Refusal] = field(default_factory=dict)
     target_names: Mapping[str, str] = field(default_factory=dict)
+    uncovered: Mapping[str, str] = field(default_factory=dict)
+    waiting: Waiting = Waiting()
     delays: tuple[Delay, ...] = ()
     source_bytes: int = 0
     target_bytes: int = 0
@@ -106,7 +110,13 @@ class PassResult:
     @property
     def unsafe(self) -> tuple[str, ...]:
         """The groups whose consumers would skip records, or may, if they started on the target now."""
-        return tuple(sorted(group for group, refusal in self.refused.items() if refusal.is_unsafe))
+        refused = {group for group, refusal in self.refused.items() if refusal.is_unsafe}
+        return tuple(sorted(refused | self.uncovered.keys()))
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no group was seen at all: most likely the filters are wrong, or the source lists none to us."""
+        return not (self.trouble or self.groups or self.refused)
 
 
 @dataclass(frozen=True)
@@ -156,13 +166,16 @@ class Follower:
         verdicts = [judge(sight, self._memory.of(sight.group), allowed, now_ms) for sight in sights]
         rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
         changed = self._delays.look(rows, survey.group_facts.source_records, began_ms)
+        uncopied = {row.key for row in rows if waits_for_copy(row, survey.answers)}
+        waiting = self._delays.uncopied((row for row in rows if row.key in uncopied), began_ms)
         refused |= {v.group: v.refused for v in verdicts if v.refused is not None}
         to_set = {v.group: v.to_set for v in verdicts if v.to_set}
         is_stopped = not is_wanted() or self._seconds_left() <= 0
         is_written = self._journal is not None and not is_stopped
         writing = self._written(sights, verdicts, survey.target_names) if is_written else _Writing()
         refused |= writing.refused
-        stands = [row for sight in sights if sight.group not in refused for row in sight.rows]
+        followed = [sight for sight in sights if sight.group not in refused]
+        stands = [row for sight in followed for row in sight.rows if row.key not in uncopied]
         written = to_set.keys() - refused.keys() if is_written else ()
         records = survey.group_facts.target_records
         self._own_clocks = own_clocks(self._own_clocks, records, allowed.retention_ms, written)
@@ -177,6 +190,8 @@ class Follower:
             rows_set=sum(len(to_set[group]) for group in written),
             refused=dict(sorted(refused.items())),
             target_names=renamed(self._choices.request.group_map, refused),
+            uncovered={sight.group: sight.uncovered for sight in followed if sight.uncovered},
+            waiting=waiting,
             delays=self._delays.reached(stands, self._clock.now_ms()) if is_written else (),
             source_bytes=survey.comparison.source_bytes if survey.comparison else 0,
             target_bytes=survey.comparison.target_bytes if survey.comparison else 0,

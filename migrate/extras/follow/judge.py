@@ -93,7 +93,8 @@ class GroupSight:
     `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them. `topic_ids` are
     those of topics on the target, as far as it tells them. `own_clock_ms` is when retention takes all offsets of a
     classic group, by what was seen of it before; None where that was not seen. `doubt` refuses the group for what was
-    not seen, whatever its rows say.
+    not seen, whatever its rows say. `uncovered` says for which of its partitions it has no row, so that its consumers'
+    `auto.offset.reset` decides there; "" for none.
     """
 
     group: str
@@ -105,6 +106,12 @@ class GroupSight:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     own_clock_ms: int | None = None
     doubt: "Refusal | None" = None
+    uncovered: str = ""
+
+    @property
+    def is_alive(self) -> bool:
+        """True if it has members on the target: it reads where it is, and its offsets are its own affair until then."""
+        return isinstance(self.target_state, GroupState) and not is_without_members(self.target_state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,18 +357,19 @@ def _expiring(results: Iterable[CheckResult]) -> frozenset[str]:
 
 def refuse(sight: GroupSight, reason: str, sentence: str) -> Refusal:
     """Return the refusal of a group, unsafe where what was seen on the target does not rule out that it would skip."""
-    # A living group reads where it is: its offsets are its own affair, until it has stopped.
-    is_alive = isinstance(sight.target_state, GroupState) and not is_without_members(sight.target_state)
-    is_unsafe = not (reason == WhyNot.ALIVE and is_alive) and any(_may_skip(sight))
+    is_unsafe = not (reason == WhyNot.ALIVE and sight.is_alive) and (bool(sight.uncovered) or any(_may_skip(sight)))
     return Refusal(str(reason), sentence, is_unsafe)
 
 
 def _may_skip(sight: GroupSight) -> Iterator[bool]:
     """Yield, for each row, whether what stands on the target may lie beyond what the group is owed.
 
-    Where nothing stands, its consumers' `auto.offset.reset` decides.
+    Where nothing stands, or what stands lies below the log's start, its consumers' `auto.offset.reset` decides.
     """
     for row in sight.rows:
         if row.decision is not Decision.SKIP:
             standing = sight.standing.get(row.target_partition)
-            yield standing is None or row.target_offset is None or standing.offset > row.target_offset
+            if standing is None or row.target_offset is None:
+                yield True
+            else:
+                yield not (row.target_log_start or 0) <= standing.offset <= row.target_offset

@@ -86,7 +86,8 @@ def _skips(mandate: Mandate) -> list[str]:
 def _selection(mandate: Mandate) -> str:
     parts = [safe(", ".join(mandate.group)) or "all"]
     if mandate.named_groups is not None:
-        parts.append(f"of the {many(len(mandate.named_groups), 'name')} of a groups file")
+        listed = f": {some(map(name, mandate.named_groups), NAMES_SHOWN)}" if mandate.named_groups else ""
+        parts.append(f"of the {many(len(mandate.named_groups), 'name')} of a groups file{listed}")
     if mandate.exclude_group:
         parts.append(f"not {safe(', '.join(mandate.exclude_group))}")
     return ", ".join(parts)

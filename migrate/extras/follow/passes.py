@@ -14,7 +14,7 @@ from typing import Any
 
 from migrate.apply.journal import JournalLost
 from migrate.clock import Clock
-from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, MigrateError
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, EXIT_REFUSED, MigrateError
 from migrate.extras.follow.delay import DelaySum
 from migrate.extras.follow.engine import Follower, PassResult
 from migrate.plan.companions import companion_path
@@ -28,13 +28,15 @@ STEP_SECONDS = 0.2
 class PassSum:
     """All passes of a run: how many there were, and failed, what they set, and how late commits reached the target.
 
-    `last` is the newest pass, `last_whole` the newest that no trouble ended.
+    `longest_seconds` is what the longest pass took, `last` is the newest pass, `last_whole` the newest that no trouble
+    ended.
     """
 
     passes: int = 0
     failed: int = 0
     rows_set: int = 0
     delays: DelaySum = field(default_factory=DelaySum)
+    longest_seconds: float = 0.0
     last: PassResult | None = None
     last_whole: PassResult | None = None
 
@@ -46,15 +48,18 @@ class PassSum:
         self.failed += bool(result.trouble)
         self.rows_set += result.rows_set
         self.delays.add(result.delays)
+        self.longest_seconds = max(self.longest_seconds, result.seconds)
         self.last = result
         if not result.trouble:
             self.last_whole = result
 
     @property
     def exit_code(self) -> int:
-        """0 if the newest pass left nothing out; 1 if no pass succeeded, else 4."""
+        """0 if the newest pass left nothing out; 1 if no pass succeeded, 3 if no group was there, else 4."""
         if self.last_whole is None:
             return EXIT_FAILED
+        if self.last_whole.is_empty:
+            return EXIT_REFUSED
         return EXIT_PARTLY if self.last is not self.last_whole or self.last_whole.refused else EXIT_DONE
 
 

@@ -61,7 +61,7 @@ def run(options: FollowOptions) -> int:
     client wrote, never back but behind its own write. One JSON line for each pass goes to stderr and into a status file
     beside the mandate, which `follow status PLAN` shows. Without --execute: one pass, shown, nothing written.
     Ctrl-C or `kill` ends it after the group in hand; `follow rollback PLAN` then restores what was there before. Exits
-    4 if the newest pass left groups out, 1 if no pass succeeded.
+    4 if the newest pass left groups out, 3 if it found no group at all, 1 if no pass succeeded.
     """
     flow, progress, terminal = reached_flow(options.clusters), options.log.progress(options.plan), Terminal.here()
     path, plan, clock = options.plan, read_plan(options.plan), SystemClock()
@@ -84,7 +84,7 @@ def run(options: FollowOptions) -> int:
             # What is not signed yet is told all the same.
             head = found.dry_run_head()
             print_lines([*head, *dry_run_lines(plan, str(path), told, terminal.width, terminal.colour)])
-            return EXIT_REFUSED if head else EXIT_PARTLY if told.refused else EXIT_DONE
+            return EXIT_REFUSED if head or told.is_empty else EXIT_PARTLY if told.refused else EXIT_DONE
         details = {"plan": plan.fingerprint, **found.details()}
         # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.
         names = choices.request.group_map

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from migrate.checks import checklist
-from migrate.checks.groups import offsets_expiry
+from migrate.checks.groups import offsets_expiry, partitions_never_committed
 from migrate.extras.follow.journal import FollowMemory
 from migrate.extras.follow.judge import (
     GroupSight,
@@ -23,12 +23,13 @@ from migrate.extras.follow.judge import (
     without_rows,
 )
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
+from migrate.model import CheckResult
 from migrate.plan.build import checked
 from migrate.plan.rows import with_blocks
 from migrate.survey.commits import CommitsNotVisible
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.survey import PlanRequest, Survey
-from migrate.text import name
+from migrate.text import name, some
 
 AskIds = Callable[[Collection[str]], Mapping[str, str]]
 
@@ -100,6 +101,7 @@ def sights_of(
     sharing = sharing_with_written(survey.request.group_map, laid.groups().keys(), memory)
     told = {topic: survey.source.topic_ids.get(topic, "") for topic in laid.tally("source_topic")}
     others = other_topics(told, source_ids)
+    uncovered = without_row(survey, results)
     sights = []
     for group, table in laid.groups().items():
         if group in sharing:
@@ -113,10 +115,23 @@ def sights_of(
                 clocks.get(group),
                 of_another_log((row.source_topic for row in table), others, " on the source")
                 or (None if accepted else _unread_again(group, facts)),
+                uncovered.get(group, ""),
             )
         )  # fmt: skip
     # One that was written and is gone is unsafe, whatever a check says of its name.
     return sights, without_rows(results, laid) | gone_from_source(memory, laid.groups().keys()) | sharing
+
+
+def without_row(survey: Survey, results: Iterable[CheckResult]) -> dict[str, str]:
+    """Return, by group, of which partitions of its topics, or other topics that it reads, a pass has no row."""
+    never = {r.subject: r.seen for r in results if r.check == partitions_never_committed.name and r.subject}
+    topic_verdict, found = survey.request.filters.topic_verdict, dict[str, str]()
+    for group, commits in survey.selected.unfiltered.items():
+        topics = sorted({place.topic for place in commits if topic_verdict(place.topic) is not None})
+        beyond = [f"{some(map(name, topics), 5)}, which the mandate's filters leave out"] if topics else []
+        if parts := [*([f"commits: {never[group]}"] if group in never else []), *beyond]:
+            found[group] = "; ".join(parts)
+    return found
 
 
 def others_on_target(sights: Iterable[GroupSight], ask: AskIds) -> frozenset[str]:

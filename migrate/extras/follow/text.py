@@ -5,15 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from migrate.clock import iso
-from migrate.extras.follow.delay import DelaySum
+from migrate.extras.follow.delay import DelaySum, Waiting
 from migrate.extras.follow.engine import PassResult
 from migrate.extras.follow.mandate_text import LABELS, mandate_facts
 from migrate.extras.follow.passes import PassSum
 from migrate.plan.plan import Plan
 from migrate.show.lines import aligned, wrapped
-from migrate.text import Colour, both_names, duration_text, many, paint, safe, shell_word, some
+from migrate.text import Colour, both_names, duration_text, many, name, paint, safe, shell_word, some
 
 GROUPS_SHOWN = 40
+NO_GROUP = "NOTHING TO FOLLOW: no commit of any group is inside the mandate's filters"
 
 
 def pass_document(result: PassResult) -> dict[str, Any]:
@@ -36,6 +37,7 @@ def pass_document(result: PassResult) -> dict[str, Any]:
         "refused": _counted(r.reason for r in result.refused.values()) if was_judged else None,
         "unsafe_to_fail_over": list(result.unsafe) if was_judged else None,
         "delay_seconds": delays.document(),
+        "waiting_for_mm2": {"rows": result.waiting.rows, "oldest_seconds": result.waiting.oldest_seconds},
         "source_bytes": result.source_bytes,
         "target_bytes": result.target_bytes,
         "trouble": result.trouble or None,
@@ -66,10 +68,12 @@ def status_file_document(
         "pass": None if total.last is None else pass_document(total.last),
         "refused_at": iso(last.at_ms) if last else known.get("refused_at"),
         "refused_groups": _refused_groups(last) if last else known.get("refused_groups"),
+        "uncovered_groups": dict(last.uncovered) if last else known.get("uncovered_groups"),
         "run": {
             "passes": total.passes,
             "failed": total.failed,
             "rows_set": total.rows_set,
+            "longest_pass_seconds": total.longest_seconds,
             "delay_seconds": total.delays.document(),
         },
     }
@@ -102,7 +106,9 @@ def follow_lines(plan: Plan, total: PassSum, ended: str, width: int, colour: boo
     left = len(last.refused) if last else 0
     verdict = "FOLLOWED" if total.exit_code == 0 else "FOLLOWED IN PART" if last else "FAILED"
     tail = f"; {many(left, 'group')} left out" if left else ""
-    text = f"{verdict}: {_passes(total.passes)}, {many(total.rows_set, 'row')} set{tail}"
+    text = f"{verdict}: {_passes(total.passes)}, {many(total.rows_set, 'row')} set{tail}{_waiting(last)}"
+    if last is not None and last.is_empty:
+        text = f"{NO_GROUP}: {_passes(total.passes)}"
     yield from wrapped(text, width, colour=_colour(total.exit_code, colour))
     facts = [("Mandate", plan.fingerprint), ("Ended", safe(ended))]
     if last is not None:
@@ -118,6 +124,7 @@ def follow_lines(plan: Plan, total: PassSum, ended: str, width: int, colour: boo
 def dry_run_lines(plan: Plan, path: str, result: PassResult, width: int, colour: bool) -> Iterator[str]:
     """Yield what one pass would do, and what to type so that it does."""
     text = f"DRY RUN: a pass would set {many(result.rows_to_set, 'row')} of {many(result.groups, 'group')}"
+    text = f"DRY RUN: {NO_GROUP}" if result.is_empty else text + _waiting(result)
     yield from wrapped(text + "; nothing was written", width, colour=Colour.YELLOW if colour else None)
     yield from aligned(mandate_facts(plan), width, LABELS)
     yield from refused_lines(result, width, colour)
@@ -128,6 +135,13 @@ def dry_run_lines(plan: Plan, path: str, result: PassResult, width: int, colour:
 
 def refused_lines(result: PassResult | None, width: int, colour: bool) -> Iterator[str]:
     """Yield each group that is left out and why, those first that would skip records on the target now."""
+    if result is not None and result.uncovered:
+        yield ""
+        yield paint("UNSAFE TO FAIL OVER", Colour.BOLD, colour)
+        for group, lacking in list(result.uncovered.items())[:GROUPS_SHOWN]:
+            yield from wrapped(f"{name(group)}  {safe(lacking)}: auto.offset.reset decides there", width, "  ", "    ")
+        if len(result.uncovered) > GROUPS_SHOWN:
+            yield f"  and {many(len(result.uncovered) - GROUPS_SHOWN, 'more group')}: the status file has them all"
     refused = sorted(result.refused.items(), key=lambda item: (not item[1].is_unsafe, item[0])) if result else []
     if not refused:
         return
@@ -149,6 +163,13 @@ def status_facts(document: Mapping[str, Any] | None, now_ms: int, at_ms: int | N
     last, run = document["pass"], document["run"]
     age = "no pass yet" if at_ms is None else f"pass {last['pass']}, {duration_text(max(0, now_ms - at_ms) / 1000)} ago"
     state = f"ended: {document['ended']}" if document["ended"] else "running by its own account"
+    if last is not None and not document["ended"] and at_ms is not None:
+        due_seconds = max(document["every_seconds"], last["seconds"]) + run["longest_pass_seconds"]
+        if now_ms - at_ms > due_seconds * 1000:
+            due = duration_text(due_seconds)
+            state = f"overdue: the next pass should have ended after {due}; its process may be dead"
+    if last is not None and (waiting := last["waiting_for_mm2"])["rows"]:
+        age += f"; {_waiting_text(waiting['rows'], waiting['oldest_seconds'])}"
     yield "Follow", safe(f"{age}; {state} ({document['process']})")
     if last is not None:
         if last["refused"] is not None:
@@ -167,6 +188,16 @@ def status_facts(document: Mapping[str, Any] | None, now_ms: int, at_ms: int | N
         if unsafe:
             yield "Unsafe", f"unsafe-to-fail-over: {safe(some(unsafe, GROUPS_SHOWN))}"
     yield "Delay", delay_text(run["delay_seconds"])
+
+
+def _waiting(result: PassResult | None) -> str:
+    waiting = Waiting() if result is None else result.waiting
+    return f"; {_waiting_text(waiting.rows, waiting.oldest_seconds)}" if waiting.rows else ""
+
+
+def _waiting_text(rows: int, oldest_seconds: float) -> str:
+    verb = "waits" if rows == 1 else "wait"
+    return f"{many(rows, 'row')} {verb} for MM2, the oldest for {duration_text(oldest_seconds)}"
 
 
 def _left_out(refused: Mapping[str, int]) -> str:

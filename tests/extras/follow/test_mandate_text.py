@@ -37,7 +37,7 @@ def test_a_mandate_shows_all_that_it_allows_before_anybody_approves_it():
         assert said in shown
     assert "May skip" not in shown and "a group is set whole or not at all" in shown
     plain = text(mandate_lines(mandated(FLOW, named_groups=("a", "b"), exclude_group=("x",)), "p", 200, False))
-    assert "all, of the 2 names of a groups file, not x" in plain and "Moving" not in plain
+    assert "all, of the 2 names of a groups file: a, b, not x" in plain and "Moving" not in plain
 
 
 @pytest.mark.parametrize(("untranslatable", "told"), [

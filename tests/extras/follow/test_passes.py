@@ -24,7 +24,7 @@ class Passes:
         if isinstance(outcome, Exception):
             raise outcome
         self.stopped = self.stopped or outcome.pop("told_to", False)
-        return PassResult(len(self.began), self.clock.now_ms(), rows_set=1, **outcome)
+        return PassResult(len(self.began), self.clock.now_ms(), groups=1, rows_set=1, **outcome)
 
     def run(self, passes=3, every=30.0, until_ms=10**15):
         cadence = Cadence(every, until_ms, passes)

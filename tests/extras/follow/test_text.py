@@ -2,7 +2,7 @@
 
 import json
 
-from migrate.extras.follow.delay import Delay
+from migrate.extras.follow.delay import Delay, Waiting
 from migrate.extras.follow.engine import PassResult
 from migrate.extras.follow.judge import Refusal
 from migrate.extras.follow.passes import PassSum
@@ -43,8 +43,8 @@ def test_a_pass_is_one_json_line_with_what_it_did_and_the_reasons_counted():
     assert json.loads(json.dumps(document)) == {
         "pass": 4, "at": "2023-11-14T22:13:20.000Z", "seconds": 1.5, "groups": 3, "rows": 7, "rows_changed": 2,
         "rows_set": 2, "refused": {"alive-on-target": 2, "would-move-back": 1}, "unsafe_to_fail_over": ["c"],
-        "delay_seconds": {"p50": 2.0, "p99": 2.0, "max": 2.0, "rows": 1, "from_first_seen": 0}, "source_bytes": 0,
-        "target_bytes": 0, "trouble": None,
+        "delay_seconds": {"p50": 2.0, "p99": 2.0, "max": 2.0, "rows": 1, "from_first_seen": 0},
+        "waiting_for_mm2": {"rows": 0, "oldest_seconds": 0.0}, "source_bytes": 0, "target_bytes": 0, "trouble": None,
     }  # fmt: skip
 
 
@@ -64,7 +64,8 @@ def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_p
         "target_group": "", "reason": "would-move-back", "sentence": UNSAFE.sentence, "unsafe_to_fail_over": True,
     }  # fmt: skip
     assert document["run"] == {
-        "passes": 2, "failed": 1, "rows_set": 2, "delay_seconds": pass_document(passed())["delay_seconds"],
+        "passes": 2, "failed": 1, "rows_set": 2, "longest_pass_seconds": 1.5,
+        "delay_seconds": pass_document(passed())["delay_seconds"],
     }  # fmt: skip
 
 
@@ -127,3 +128,33 @@ def test_a_new_run_keeps_what_the_one_before_knew_until_a_pass_of_its_own_is_wel
     assert nothing["refused_groups"] is None
     shown = dict(status_facts(nothing, 1_700_000_042_000, 1_700_000_030_000))
     assert "is not known" in shown["Pass"] and "Unsafe" not in shown
+
+
+def test_the_first_line_says_how_many_rows_wait_for_mm2_and_how_long_the_oldest_has():
+    total = total_of(passed(waiting=Waiting(3, 90.0)))
+    wait = "3 rows wait for MM2, the oldest for 90 s"
+    assert text(follow_lines(PLAN, total, "x", 200, False)).splitlines()[0].endswith(f"; {wait}")
+    assert wait in text(dry_run_lines(PLAN, "p", passed(waiting=Waiting(3, 90.0)), 200, False)).splitlines()[0]
+    document = status_file_document(PLAN, total, 30.0, "process 7", "")
+    assert wait in dict(status_facts(document, 1_700_000_012_000, 1_700_000_000_000))["Follow"]
+    assert document["pass"]["waiting_for_mm2"] == {"rows": 3, "oldest_seconds": 90.0}
+
+
+def test_a_group_that_is_followed_but_for_some_partitions_is_unsafe_and_the_reason_is_said():
+    total = total_of(passed(uncovered={"k": "commits: none on t-1"}))
+    assert pass_document(total.last)["unsafe_to_fail_over"] == ["k"]
+    assert "k  commits: none on t-1: auto.offset.reset decides there" in text(
+        follow_lines(PLAN, total, "x", 200, False)
+    )
+    assert status_file_document(PLAN, total, 30.0, "p", "")["uncovered_groups"] == {"k": "commits: none on t-1"}
+
+
+def test_a_process_that_should_have_told_of_its_next_pass_is_overdue():
+    document = status_file_document(PLAN, total_of(passed(seconds=20.0)), 30.0, "process 7", "")
+    at_ms = 1_700_000_000_000
+
+    def follow_after(seconds):
+        return dict(status_facts(document, at_ms + 1000 * seconds, at_ms))["Follow"]
+
+    assert "overdue" not in follow_after(50) and "overdue" in follow_after(51)
+    assert "overdue" not in dict(status_facts({**document, "ended": "x"}, at_ms * 2, at_ms))["Follow"]
