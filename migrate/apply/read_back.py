@@ -1,11 +1,6 @@
-"""Reads groups back after they were written, judges each row by what is there, and notes it in the journal.
-
-While one chunk of groups is being read, the chunk before it is judged and noted.
-"""
+"""Reads groups back after they were written, judges each row by what is there, and notes it in the journal."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from functools import partial
 from itertools import chain
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
@@ -26,7 +21,7 @@ from migrate.apply.write import PAUSE_SECONDS, Interruption, is_passing, no_answ
 from migrate.clock import Backoff, Clock
 from migrate.commit_table import commits_at
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
-from migrate.progress import batches, in_background
+from migrate.progress import batches
 from migrate.row_table import GroupRows
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.groups import answer_of_each
@@ -75,24 +70,14 @@ def read_commits(
 
 
 def _one_pass(admin: ClusterAdmin, groups: Sequence[str]) -> Iterator[CommitAnswers | Failure]:
-    """Yield the answers of a chunk at a time, while the next is being read; a `Failure` of all others ends it."""
-    under_way: Future[CommitAnswers] | None = None
+    """Yield the answers of a chunk at a time; a `Failure` of all others ends it."""
     try:
         admin = admin.renewed()
         for chunk in batches(groups, READ_CHUNK):
-            read = under_way.result() if under_way else None
-            under_way = in_background(partial(_read, admin, chunk), "reading back")
-            if read is not None:
-                yield read
-        if under_way:
-            yield under_way.result()
+            yield answer_of_each(chunk, admin.commits(chunk))
     except Exception as error:
         # Whatever broke: what was written before must be reported.
         yield Failure("NO_ANSWER", no_answer(error).message, retriable=True)
-
-
-def _read(admin: ClusterAdmin, groups: Sequence[str]) -> CommitAnswers:
-    return answer_of_each(groups, admin.commits(groups))
 
 
 class ReadBack:

@@ -3,7 +3,6 @@
 A commit of absolute offsets can be repeated, so an unknown outcome is settled by reading back and, where the offset is
 not there, by writing once more. A second try takes a new client: librdkafka never forgets a coordinator that has moved.
 
-While one chunk of groups is being written, the intents of the next are brought to disk: the cluster never waits for it.
 Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, and nothing more is begun.
 
 What only a way back needs, removing offsets, is `migrate.apply.restore`'s.
@@ -12,7 +11,6 @@ What only a way back needs, removing offsets, is `migrate.apply.restore`'s.
 import signal
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Self
@@ -126,9 +124,6 @@ FRESH_SECONDS = 10.0
 
 MOVED = Failure("GROUP_CHANGED", "another client has committed this offset since the check; left unchanged")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
-# For the journal only, where the intent is already recorded: what is known of these rows is what was known before.
-_NOT_SENT = Failure("NOT_SENT", "not tried: the groups before got no answer", retriable=True)
-_ENDED = Failure("NOT_SENT", "not tried: the time for it was over", retriable=True)
 
 
 @dataclass(slots=True)
@@ -186,8 +181,8 @@ class GroupWriter:
         written = Written()
         self._before, self._looked_at = before, looked_at
         try:
-            with Interruption() as self._interrupted, ThreadPoolExecutor(1, "writing") as pool:
-                reached_all = self._write(pool, {g: PendingRows(rows) for g, rows in groups.items()}, written)
+            with Interruption() as self._interrupted:
+                reached_all = self._write({g: PendingRows(rows) for g, rows in groups.items()}, written)
             if self._interrupted and not reached_all:
                 written.trouble = "interrupted: stopped before all groups were set"
         except JournalLost as error:
@@ -199,12 +194,12 @@ class GroupWriter:
             written.trouble = f"{no_answer(error).message}: no more groups were begun"
         return written
 
-    def _write(self, pool: ThreadPoolExecutor, left: Left, written: Written) -> bool:
+    def _write(self, left: Left, written: Written) -> bool:
         """Try until nothing is left, or no more may be tried; return True if nothing is left."""
         total = fewest = len(left)
         backoff = None
         while True:
-            self._pass(pool, left, written)
+            self._pass(left, written)
             left = _again(left, written.answers)
             if backoff is None or len(left) < fewest:
                 backoff, fewest = Backoff(self._clock, *PAUSE_SECONDS, self._timeout), len(left)
@@ -221,33 +216,17 @@ class GroupWriter:
     def _is_over(self) -> bool:
         return bool(self._interrupted) or self._has_ended()
 
-    def _pass(self, pool: ThreadPoolExecutor, left: Left, written: Written) -> None:
+    def _pass(self, left: Left, written: Written) -> None:
         """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
-        running: Future[Answers] | None = None
-        try:
-            for names in batches(list(left), self._chunk):
-                if self._is_over():
-                    break
-                chunk = {group: left[group] for group in names}
-                self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
-                answers, running = (running.result() if running else {}), None
-                told = [answer for results in answers.values() for answer in results.values()]
-                nobody_answered = bool(told) and all(map(is_passing, told))
-                if nobody_answered or self._has_ended():
-                    self._take(written, answers)
-                    for group, rows in chunk.items():
-                        self._journal.outcome(group, dict.fromkeys(rows, _NOT_SENT if nobody_answered else _ENDED))
-                    self._journal.sync()
-                    return
-                running = pool.submit(self.attempt, chunk)
-                self._take(written, answers)
-            if running:
-                answers, running = running.result(), None
-                self._take(written, answers)
-        except Exception:
-            # What is in flight gets its answer all the same.
-            _merge(written.answers, running.result() if running else {})
-            raise
+        for names in batches(list(left), self._chunk):
+            if self._is_over():
+                return
+            chunk = {group: left[group] for group in names}
+            self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
+            answers = self.attempt(chunk)
+            self._take(written, answers)
+            if all(is_passing(answer) for results in answers.values() for answer in results.values()):
+                return
 
     def _take(self, written: Written, new: Answers) -> None:
         # First in memory: a journal that fails now must not lose what the cluster said.

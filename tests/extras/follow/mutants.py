@@ -18,8 +18,8 @@ MUTANTS = (
         "chunks-begun-after-the-mandates-end",
         "The end is looked at again right before a chunk of groups is sent.",
         "migrate/apply/write.py",
-        "                if nobody_answered or self._has_ended():\n",
-        "                if nobody_answered:\n",
+        "            if self._is_over():\n                return\n            chunk",
+        "            if self._interrupted:\n                return\n            chunk",
         _ENGINE,
     ),
     Mutant(

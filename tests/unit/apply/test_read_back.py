@@ -1,7 +1,6 @@
 """What was written is read back by a fresh client: each group once, again what failed in passing, all of it told."""
 
 from collections.abc import Collection, Mapping
-from threading import Event
 
 import pytest
 
@@ -91,20 +90,3 @@ def test_a_client_that_breaks_in_the_middle_keeps_what_was_read_before(in_chunks
     assert [list(part) for part in taken[:2]] == [["a"], ["b"]]
     (lost,) = taken[-1].values()
     assert isinstance(lost, Failure) and lost.code == "NO_ANSWER"
-
-
-def test_the_next_groups_are_read_while_those_before_are_taken(in_chunks_of_one: None) -> None:
-    target, _ = clusters(plan(row("a", target_prior=10), row("b", target_prior=10)))
-    begun = Event()
-
-    class Telling(Reads):
-        def commits(self, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
-            if "b" in groups:
-                begun.set()
-            return super().commits(groups)
-
-    def take(answers: CommitAnswers) -> None:
-        if "a" in answers:
-            assert begun.wait(60), "b is asked for only when a is taken"
-
-    read_commits(Telling(target, [None, None]), ["a", "b"], FakeClock(), 60.0, take=take)  # type: ignore[arg-type]
