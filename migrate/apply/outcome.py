@@ -79,20 +79,14 @@ class Noted(StrEnum):
 
     NOTHING = ""
     READ_BACK = "set and read back"
-    NOT_READ_BACK = "set, but not read back as planned"
-    FAILED = "not set"
-    UNKNOWN = "perhaps set"
-    NOT_REACHED = "saved, but not written"
+    NOT_READ_BACK = "not read back as planned"
     NO_WRITE = "no write"
 
 
 NOTED_WORDS = {
     Noted.NOTHING: "no journal of this plan is beside it",
     Noted.READ_BACK: "the journal says that it was set and read back",
-    Noted.NOT_READ_BACK: "the journal says that it was set, but not that its group was read back as planned",
-    Noted.FAILED: "the journal says that it could not be set",
-    Noted.UNKNOWN: "the journal has no certain answer to the write of it",
-    Noted.NOT_REACHED: "the journal says that apply ended before it wrote this group",
+    Noted.NOT_READ_BACK: "the journal does not say that it was read back as planned",
     Noted.NO_WRITE: "the journal holds no write to it",
 }
 
@@ -100,20 +94,15 @@ NOTED_WORDS = {
 def noted(row: Row, trace: GroupTrace | None, journal: JournalState) -> Noted:
     """Return what the journal says of a row that was to be written; `trace` is what it tells of an apply to its group.
 
-    Offsets alone cannot tell a row that apply set from one that somebody else moved to the same place or beyond it.
+    Offsets alone cannot tell a row that apply set from one that another client moved to the same place or beyond it.
     """
     if not journal.events or not (row.decision is _SET or row.decision is _REMOVE):
         return Noted.NOTHING
-    if trace is None:
-        return Noted.NOT_REACHED if row.group in journal.prior else Noted.NO_WRITE
-    if trace.read_back:
+    if trace is not None and trace.read_back:
         return Noted.READ_BACK
-    if row.target_partition not in trace.planned:
-        return Noted.NO_WRITE
-    result = trace.results.get(row.target_partition)
-    if result in (SET, REMOVED):
-        return Noted.NOT_READ_BACK
-    return Noted.FAILED if result == FAILED else Noted.UNKNOWN
+    # A group that was saved and not reached is one that apply was to write.
+    is_begun = row.group in journal.prior if trace is None else row.target_partition in trace.planned
+    return Noted.NOT_READ_BACK if is_begun else Noted.NO_WRITE
 
 
 def found_at(commits: Commits | Failure, partitions: Sequence[TopicPartition]) -> Sequence[Commit | Failure | None]:

@@ -18,8 +18,8 @@ MUTANTS = (
         "chunks-begun-after-the-mandates-end",
         "The end is looked at again right before a chunk of groups is sent.",
         "migrate/apply/write.py",
-        "            if self._is_over():\n                return\n            chunk",
-        "            if self._interrupted:\n                return\n            chunk",
+        "            if self._has_ended():\n",
+        "            if False:\n",
         _ENGINE,
     ),
     Mutant(
