@@ -223,21 +223,10 @@ def _lost_source(plan: Plan, now: Mapping[str, GroupNow | Failure], lost: str) -
 
 def _sync_not_seen(plan: Plan) -> str:
     """Return the note of an apply that cannot look at MM2's group sync: what the plan saw is all there is."""
-    results = [result for result in plan.header.checks if result.check == group_sync.name]
-    then = results[0].seen if results else "the plan did not look either"
-    if len(results) > 1:
-        then = f"{many(len(results), 'group')} were named"
-    why = (
-        "no MM2 configuration (--mm2-config, --connect-url or --strimzi) that has a checkpoint connector of this flow "
-        "was given"
-    )
-    if not plan.header.by_mm2:
-        why = "nothing of MM2's is asked for with --replicator any"
-    if plan.header.failback:
-        way = f"{plan.header.source_alias} to {plan.header.target_alias}"
-        why = f"the settings of an MM2 that copies {way} are not known"
+    then = some((check.seen for check in plan.header.checks if check.check == group_sync.name), 1, "; ")
     return (
-        f"whether MM2's group sync sets these offsets as well was not looked at: {why}. When the plan was made: {then}."
+        "whether the replicator sets these offsets as well (MM2's group sync) was not looked at: no configuration of a "
+        f"checkpoint connector of this flow was given. When the plan was made: {then or 'not looked at either'}."
     )
 
 

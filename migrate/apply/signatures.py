@@ -12,7 +12,6 @@ import json
 import os
 import unicodedata
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from migrate.apply.journal import drop_torn_line, no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.plan.companions import companion_path
 from migrate.plan.plan import SHORT_DIGITS, Plan
-from migrate.text import name, safe
+from migrate.text import name
 from migrate.whole_file import sync_folder
 
 REQUIRED_SETTING = "require-signatures"
@@ -63,11 +62,6 @@ def person(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", folded.casefold()).split())
 
 
-def is_plain(text: str) -> bool:
-    """True if every character of a text shows: a name with one that does not looks like another person's."""
-    return text.isprintable() and not any(first <= ord(c) <= last for c in text for first, last in _UNSEEN)
-
-
 def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
     """Return the different names, each as it was first written."""
     first: dict[str, str] = {}
@@ -81,8 +75,9 @@ def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
             raise UsageError(f"{option} has more than {longest} characters.", "Write one plain line.")
-        # A note may have emoji, which variation selectors belong to; a name is compared.
-        if not (is_plain(text) if option == "--by" else text.isprintable()):
+        # A note may have emoji, which variation selectors belong to; a name is compared, and has to show whole.
+        hidden = option == "--by" and any(first <= ord(c) <= last for c in text for first, last in _UNSEEN)
+        if hidden or not text.isprintable():
             raise UsageError(
                 f"{option} holds control characters, or invisible characters.", "Type it as one plain line."
             )
@@ -131,15 +126,8 @@ def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
             raise no_locks(path, error) from None
         before = read_signatures(path, signature.fingerprint)
         drop_torn_line(path, descriptor)
-        whole = os.fstat(descriptor).st_size
-        try:
-            write_all(descriptor, json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n")
-            os.fsync(descriptor)
-        except OSError:
-            # The file stays, be it empty: somebody else may be waiting for its lock.
-            with suppress(OSError):
-                os.ftruncate(descriptor, whole)
-            raise
+        write_all(descriptor, json.dumps(asdict(signature), separators=(",", ":")).encode("ascii") + b"\n")
+        os.fsync(descriptor)
         sync_folder(path.parent)
     except OSError as error:
         raise MigrateError(
@@ -156,12 +144,6 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
         signature = Signature(**json.loads(line))
         if not all(isinstance(text, str) for text in asdict(signature).values()) or not person(signature.name):
             raise ValueError(line)
-        if not is_plain(signature.name):
-            raise UnreadablePlan(
-                f"The name on line {number} of the signatures {path} holds invisible characters: "
-                f"{safe(ascii(signature.name))}. It would count as one more person.",
-                "Find out who wrote that line, and have the plan signed again under a plain name.",
-            )
     except (ValueError, TypeError):
         raise UnreadablePlan(
             f"Line {number} of the signatures {path} is damaged.",

@@ -1,11 +1,11 @@
 """Checks on MirrorMaker 2: its two topics, its tasks, what it writes besides, what it leaves out, if it still emits."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 
 from migrate.checks.check import Check, check, groups_of
 from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.checkpoint_table import newest_ms
-from migrate.mm2.connector_status import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED
+from migrate.mm2.connector_status import FAILED, RUNNING
 from migrate.mm2.connectors import Role
 from migrate.mm2.flow import NOT_MM2
 from migrate.model import CheckResult, Failure, Level, Scope, Side
@@ -15,6 +15,10 @@ from migrate.survey.survey import Mm2Topic, Survey
 from migrate.text import many
 
 OLD_AFTER_MS = 60 * MINUTE_MS
+NOT_RUNNING_TODO = (
+    "What does not run copies and checkpoints nothing. Paused or stopped: PUT /connectors/NAME/resume, unless you "
+    "stopped it. Unassigned: it needs a live worker. Else look at GET /connectors/NAME/status again in a moment."
+)
 
 
 @check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
@@ -57,9 +61,8 @@ def _of_topic(
         level = Level.BLOCK if named else Level.WARN
         yield check.result(level, topic, expected, f"there is no such topic{f': {why}' if why else ''}", " ".join(todo))
     elif not right and wrong:
-        yield check.blocks(
-            topic, expected, f"none of its records is one; it holds {kinds}", _wrong_topic_todo(wrong, option)
-        )
+        seen, todo = f"none of its records is one; it holds {kinds}", f"Name the right topic with {option}."
+        yield check.blocks(topic, expected, seen, todo)
     elif not right:
         yield check.warns(
             topic, expected, f"it holds no such record{f': {why}' if why else ''}",
@@ -74,19 +77,6 @@ def _of_topic(
         )
     else:
         yield check.passes(topic, expected, f"{many(right, 'record')} read")
-
-
-def _wrong_topic_todo(wrong: Mapping[str, int], option: str) -> str:
-    looks = {
-        "offset-sync": "These are offset syncs: is this the offset-syncs topic?",
-        "checkpoint": "These are checkpoints: is this the checkpoints topic?",
-        "heartbeat": "These are heartbeats: is this the heartbeats topic?",
-        "connect-offsets": "These are Connect source offsets (mm2-offsets...): MM2's own positions.",
-        "connect-json": "These went through a JSON converter: give MM2's connectors ByteArrayConverter.",
-    }
-    most = max(wrong, key=wrong.__getitem__)
-    hint = looks.get(most.removeprefix("undecodable:"), "It is not one of MM2's topics.")
-    return f"{hint} Name the right one with {option}."
 
 
 @check("mm2-tasks", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
@@ -115,7 +105,7 @@ def mm2_tasks(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
                 todo += " Or, where all is copied (not-drained passes), waive with --accept mm2-tasks:NAME."
             yield mm2_tasks.result(Level.BLOCK if is_block else Level.WARN, connector, expected, seen, todo)
         elif others:
-            yield mm2_tasks.warns(connector, expected, seen, _to_run_again({part.state for part in others}))
+            yield mm2_tasks.warns(connector, expected, seen, NOT_RUNNING_TODO)
         elif len(tasks.parts) == 1:
             yield mm2_tasks.warns(
                 connector, expected, "it is RUNNING, and has no task",
@@ -125,18 +115,6 @@ def mm2_tasks(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             fine.append(connector)
     if fine:
         yield mm2_tasks.passes(", ".join(fine), expected, "all of them are")
-
-
-def _to_run_again(states: Set[str]) -> str:
-    """Return what to do about parts in these states: a resume starts only what was paused or stopped."""
-    todo = ["What does not run copies and checkpoints nothing."]
-    if not {PAUSED, STOPPED}.isdisjoint(states):
-        todo.append("Paused or stopped: PUT /connectors/NAME/resume, unless you stopped it.")
-    if UNASSIGNED in states:
-        todo.append("Unassigned: it needs a live worker; look whether the Connect cluster has one, and rebalances.")
-    if not states <= {PAUSED, STOPPED, UNASSIGNED}:
-        todo.append("Look at GET /connectors/NAME/status again in a moment.")
-    return " ".join(todo)
 
 
 @check("group-sync", Scope.GROUP, can_be_accepted=True, of_mm2=True)

@@ -239,7 +239,7 @@ def test_a_group_that_is_missing_from_the_second_answer_is_named():
 
 @pytest.mark.parametrize(
     ("seen", "words"),
-    [("MM2 sets none", "MM2 sets none"), ("no file was given", "no file was given"), ("", "look either")],
+    [("MM2 sets none", "MM2 sets none"), ("no file was given", "no file was given"), ("", "not looked at either")],
 )  # fmt: skip
 def test_an_apply_without_mm2s_configuration_says_that_it_did_not_look_at_its_group_sync(tmp_path, seen, words):
     checks = (make_check("group-sync", "B", level=Level.PASS, seen=seen),) if seen else ()
