@@ -8,6 +8,7 @@ Ctrl-C, a closed terminal and `kill` are wishes: what is under way is finished, 
 What only a way back needs, removing offsets, is `migrate.apply.restore`'s.
 """
 
+import math
 import signal
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -169,8 +170,10 @@ class GroupWriter:
         self._before: Mapping[str, Commits] = {}
         # Groups of which a row is worth another try.
         self._passing: set[str] = set()
-        # The monotonic second before the newest reading of all groups that may be written.
-        self._looked_at = 0.0
+        self._answers: Answers = {}
+        # The monotonic seconds before the reading that the rows were judged by, and before a group's newest one since.
+        self._judged_at = 0.0
+        self._looked_at: dict[str, float] = {}
 
     def write_offsets(
         self, groups: Mapping[str, Sequence[Row]], before: Mapping[str, Commits], looked_at: float
@@ -181,7 +184,7 @@ class GroupWriter:
         read: what is neither there any more nor as planned is somebody else's, and stays.
         """
         written = Written()
-        self._before, self._looked_at = before, looked_at
+        self._before, self._judged_at, self._answers = before, looked_at, written.answers
         try:
             with Interruption() as self._interrupted:
                 reached_all = self._write({g: PendingRows(rows) for g, rows in groups.items()}, written)
@@ -209,7 +212,7 @@ class GroupWriter:
                 return not left
             backoff.pause()
             self._admin = self._admin.renewed()
-            self._take(written, self._settled(left, written.answers))
+            self._take(written, self._look(left, [group for group in left if group in written.answers]))
             left = _again(left, written.answers)
             self._tell(total - len(left))
             if not left or self._is_over():
@@ -254,27 +257,45 @@ class GroupWriter:
         return answers | self.alter({group: rows.commits() for group, rows in left.items() if group not in answers})
 
     def moved(self, left: Left, groups: Collection[str]) -> Answers:
-        """Answer for groups that somebody has committed for since they were judged, or that cannot be read any more.
+        """Look again at groups whose last look is old, and answer as `_look` does."""
+        now = self._clock.monotonic()
+        return self._look(left, [g for g in groups if now - self._looked_at.get(g, self._judged_at) > FRESH_SECONDS])
 
-        Nothing where the look that they were judged by is fresh.
+    def _look(self, left: Left, groups: Collection[str]) -> Answers:
+        """Read groups, and answer for what needs no write any more, or must have none.
+
+        What is neither where the rows were judged by nor as planned is not ours to overwrite: where one row is not,
+        none of its group is written, nor where the group cannot be read. A row whose write had no certain answer is
+        done where it is found as planned, unless it needs an acknowledgement: then no reading is proof.
         """
-        if not groups or self._clock.monotonic() - self._looked_at <= FRESH_SECONDS:
-            return {}
+        looked_at = self._clock.monotonic()
+        # One that cannot be read now is looked at again before it is written.
+        self._looked_at |= dict.fromkeys(groups, -math.inf)
         try:
             current = self.commits(groups)
         except Exception as error:
             unread = replace(no_answer(error), outcome_unknown=False)
             return {group: dict.fromkeys(left[group], unread) for group in groups}
-        moved: Answers = {}
+        answers: Answers = {}
         for group, now in current.items():
-            judged = self._before.get(group, {})
             if isinstance(now, Failure):
-                moved[group] = dict.fromkeys(left[group], now)
-            elif not has_same_offsets(now, judged) and not all(
-                is_ours(row, now, judged) for row in left[group].by_partition().values()
-            ):
-                moved[group] = dict.fromkeys(left[group], MOVED)
-        return moved
+                answers[group] = dict.fromkeys(left[group], now)
+                continue
+            self._looked_at[group], judged = looked_at, self._before.get(group, {})
+            if has_same_offsets(now, judged):
+                continue
+            rows, known = left[group].by_partition(), self._answers.get(group, {})
+            found: dict[TopicPartition, Answer] = {
+                p: REMOVED if row.target_commit is None else SET
+                for p, row in rows.items()
+                if isinstance(answer := known.get(p), Failure) and answer.outcome_unknown
+                if not row.needs_acknowledgement and is_committed_as_planned(row, now)
+            }
+            if not all(is_ours(row, now, judged) for row in rows.values()):
+                found = {p: found.get(p, MOVED) for p in rows}
+            if found:
+                answers[group] = found
+        return answers
 
     def alter(self, offsets: Mapping[str, Commits]) -> Answers:
         """Commit offsets, and return what the cluster answered; whatever breaks is an answer too."""
@@ -292,38 +313,6 @@ class GroupWriter:
         """Read groups; one that the answer leaves out is a failure, and no failure to read is a write in doubt."""
         read = answer_of_each(groups, self._admin.commits(list(groups)) if groups else {})
         return {g: Failure(a.code, a.message, a.retriable) if isinstance(a, Failure) else a for g, a in read.items()}
-
-    def _settled(self, left: Left, answers: Answers) -> Answers:
-        """Return what turns out to be written of the rows whose outcome is unknown, and what somebody else has moved.
-
-        Of rows that need an acknowledgement no reading is proof. What is neither where the rows were judged by nor as
-        planned is not ours to overwrite, whatever the last try was answered; where one row is not, none of its group
-        is.
-        """
-        looked_at = self._clock.monotonic()
-        try:
-            current = self._admin.commits(list(left))
-        except Exception:
-            # Nothing is settled then; the next try, or the reading at the end, says more.
-            return {}
-        read = {group: commits for group, commits in current.items() if not isinstance(commits, Failure)}
-        if read.keys() == left.keys():
-            # One that could not be read has been looked at as long ago as before.
-            self._looked_at = looked_at
-        settled: Answers = {}
-        for group, commits in read.items():
-            rows: Mapping[TopicPartition, Row] = left[group].by_partition()
-            results: dict[TopicPartition, Answer] = {}
-            for p, row in rows.items():
-                answer = answers.get(group, {}).get(p)
-                in_doubt = isinstance(answer, Failure) and answer.outcome_unknown and not row.needs_acknowledgement
-                if in_doubt and is_committed_as_planned(row, commits):
-                    results[p] = REMOVED if row.target_commit is None else SET
-            if not all(is_ours(row, commits, self._before.get(group, {})) for row in rows.values()):
-                results = {p: results.get(p, MOVED) for p in rows}
-            if results:
-                settled[group] = results
-        return settled
 
 
 def _again(left: Left, answers: Answers) -> Left:

@@ -61,8 +61,8 @@ def _of_topic(
         level = Level.BLOCK if named else Level.WARN
         yield check.result(level, topic, expected, f"there is no such topic{f': {why}' if why else ''}", " ".join(todo))
     elif not right and wrong:
-        seen, todo = f"none of its records is one; it holds {kinds}", f"Name the right topic with {option}."
-        yield check.blocks(topic, expected, seen, todo)
+        seen = f"none of its records is one; it holds {kinds}"
+        yield check.blocks(topic, expected, seen, f"Name the right topic with {option}.")
     elif not right:
         yield check.warns(
             topic, expected, f"it holds no such record{f': {why}' if why else ''}",

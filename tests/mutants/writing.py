@@ -386,7 +386,7 @@ WRITING = (
         "colleague-overwritten",
         "What somebody else commits between two tries is not overwritten.",
         "migrate/apply/write.py",
-        "                results = {p: results.get(p, MOVED) for p in rows}\n",
+        "                found = {p: found.get(p, MOVED) for p in rows}\n",
         "                pass\n",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_what_somebody_has_committed_between_two_tries_is_not_overwritten",
@@ -396,8 +396,8 @@ WRITING = (
         "moved-row-leaves-the-others",
         "Where somebody has moved one row of a group between two tries, none of it is written.",
         "migrate/apply/write.py",
-        "{p: results.get(p, MOVED) for p in rows}",
-        "results | {p: MOVED for p, row in rows.items() if not is_ours(row, commits, before.get(group, {}))}",
+        "{p: found.get(p, MOVED) for p in rows}",
+        "found | {p: MOVED for p, row in rows.items() if not is_ours(row, now, judged)}",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_one_row_that_somebody_has_moved_between_two_tries_leaves_all_of_its_group_alone",
         ),
@@ -406,8 +406,8 @@ WRITING = (
         "unread-counts-as-read",
         "A group that could not be read between two tries is read again before it is written.",
         "migrate/apply/write.py",
-        "if read.keys() == left.keys():",
-        "if read.keys() <= left.keys():",
+        "dict.fromkeys(groups, -math.inf)",
+        "dict.fromkeys(groups, looked_at)",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_the_next_one",
         ),
@@ -741,8 +741,8 @@ WRITING = (
         "old-look-taken-for-fresh",
         "What somebody has committed since an old look is not overwritten.",
         "migrate/apply/write.py",
-        "        if not groups or self._clock.monotonic() - self._looked_at <= FRESH_SECONDS:\n",
-        "        if True:\n",
+        "if now - self._looked_at.get(g, self._judged_at) > FRESH_SECONDS])",
+        "if now < 0])",
         ("tests/unit/apply/test_write.py",),
     ),
     Mutant(
