@@ -6,8 +6,9 @@ It goes to a file, a folder of Parquet, or a topic of another cluster.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -41,11 +42,9 @@ from migrate.survey.offsets_export import (
 )
 from migrate.text import is_url, many, parse_bytes
 
-if TYPE_CHECKING:
-    from migrate.spark.consumer_offsets import ChosenRecords
-
 JSONL, CSV, PARQUET = "jsonl", "csv", "parquet"
-Written = Callable[["ChosenRecords"], int]
+# Writes rows (those of an export, or of a history) and returns how many.
+Written = Callable[[Any], int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,27 +85,36 @@ def export(options: ExportOptions) -> int:
     """
     flow, progress = reached_flow(options.clusters, is_data=True), options.log.progress()
     request = request_of(options)
-    sink = sink_of(options, flow)
-    sink.refuse()
+    topic, out = topic_of(options, flow), options.out or ""
+    if topic is None:
+        refuse_place(out, options.form)
+    else:
+        refuse_internal(topic.topic)
     of = endpoint_of(flow, options.session())
-    wishes = Wishes(DAEMON, lambda: None, of.java.secrets | sink.secrets, lambda: None)
+    secrets = of.java.secrets | (topic.of.java.secrets if topic else frozenset())
+    wishes = Wishes(DAEMON, lambda: None, secrets, lambda: None)
     with (
         background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), wishes) as spark,
         closing(of.admin()) as admin,
     ):
         progress.step(f"reaching {admin.alias}")
         admin.facts()
-        sink.prove(progress, admin)
+        if topic is not None:
+            topic.prove(progress, admin)
         reading = _Reading(admin, request, options.max_fetch, progress)
         small = reading.pin().offsets <= MOST_HELD
         wishes.settle(SparkPurpose(is_small=small))
         retention = _retention(of, request)
-        exported = reading.exported(spark, of, sink, None if isinstance(retention, Failure) else retention)
-    why = retention if isinstance(retention, Failure) and _needs_retention(request) else None
-    for line in (*summary_lines(exported, reading.pinned, sink.name, why), *sink.lines(exported.lines)):
-        progress.say(line)
-    missing = [*missing_lines(exported, reading.pinned), *sink.missing_lines(exported.lines)]
-    for line in missing:
+        exported = reading.exported(
+            spark, of, topic.opened if topic else partial(opened_place, out=out, form=options.form), retention
+        )
+    why = retention if isinstance(retention, Failure) else None
+    told = list(summary_lines(exported, reading.pinned, topic.name if topic else out, why))
+    missing = list(missing_lines(exported, reading.pinned))
+    if topic is not None:
+        told += topic_lines(exported.lines, topic.sent, topic.grown)
+        missing += short_topic_lines(topic.sent, topic.grown)
+    for line in (*told, *missing):
         progress.say(line)
     return EXIT_FAILED if missing else EXIT_DONE
 
@@ -128,14 +136,21 @@ class _Reading:
         refuse_beyond(self.max_fetch, self.fetched_bytes, self.pinned.alias)
         return self.pinned
 
-    def exported(self, spark: BackgroundSpark, of: Endpoint, sink: "ExportSink", retention_ms: int | None) -> Exported:
+    def exported(
+        self,
+        spark: BackgroundSpark,
+        of: Endpoint,
+        opened: Callable[[Any], AbstractContextManager[Written]],
+        retention: int | Failure | None,
+    ) -> Exported:
         """Read what is pinned, and have it written."""
         from migrate.spark.consumer_offsets import export_offsets, offsets_session
 
         # While Spark starts.
         self._wait()
         session = offsets_session(spark, self.pinned.offsets <= MOST_HELD)
-        with sink.opened(session) as write:
+        retention_ms = None if isinstance(retention, Failure) else retention
+        with opened(session) as write:
             self.progress.step(announcement(self.pinned))
             return export_offsets(session, of.java, self.pinned, self.request, retention_ms, write, self._renewed)
 
@@ -172,49 +187,55 @@ def period_of(since: str | None, until: str | None, what: str) -> tuple[int | No
     return since_ms, until_ms
 
 
-def _retention(of: Endpoint, request: ExportRequest) -> int | Failure:
-    """Return how long the brokers keep offsets."""
-    if not _needs_retention(request):
-        return Failure("NOT_ASKED", "not asked")
+def _retention(of: Endpoint, request: ExportRequest) -> int | Failure | None:
+    """Return how long the brokers keep offsets; None where no newest commit is exported, which could expire."""
+    if request.history or request.kinds is ExportKinds.GROUPS:
+        return None
     settings = of.admin().broker_settings()
     return settings if isinstance(settings, Failure) else settings.retention_ms
 
 
-def _needs_retention(request: ExportRequest) -> bool:
-    return not request.history and request.kinds is not ExportKinds.GROUPS
+def refuse_place(out: str, form: str) -> None:
+    """Raise where a file or folder cannot be written, as far as that is known without asking a cluster.
+
+    `UsageError` for a URL with a password in it, or of a form that is one file here; `Refused` for a file that exists.
+    """
+    refuse_password("--out", out)
+    if form == PARQUET:  # only Spark knows what is there
+        return
+    if is_url(out):
+        raise UsageError(f"--out {out} is a URL.", "Only --format parquet can be written to one.")
+    refuse_existing(Path(out))
 
 
-class ExportSink:
-    """Takes what is exported; `name` is the place in messages."""
+@contextmanager
+def opened_place(session: Any, out: str, form: str) -> Iterator[Written]:
+    """Yield what writes rows to a file or a folder and returns how many; that gets its name in the end.
 
-    name: str
+    What is written last counts. Raises `Refused` for a folder that exists.
+    """
+    if form == PARQUET:
+        from migrate.spark.table_folder import new_folder
 
-    @property
-    def secrets(self) -> frozenset[str]:
-        """What no message may show."""
-        return frozenset()
+        with new_folder(session, out) as folder:
+            yield lambda rows: folder.write(rows.table())
+        return
+    with new_file(Path(out)) as file:
 
-    def refuse(self) -> None:
-        """Raise if nothing can be written there, as far as it can be known without asking a cluster."""
+        def write(rows: Any) -> int:
+            file.seek(0)
+            file.truncate()
+            lines, count = (rows.csv_lines(), -1) if form == CSV else (rows.json_lines(), 0)
+            for line in lines:
+                file.write(line + "\n")
+                count += 1
+            return count
 
-    def prove(self, progress: Progress, read: ClusterAdmin) -> None:
-        """Ask clusters whether it may be written there; `read` is the one that is exported. Raises if not."""
-
-    def opened(self, session: Any) -> AbstractContextManager[Written]:
-        """Yield what writes the records and returns how many; what it has written last counts."""
-        raise NotImplementedError
-
-    def lines(self, written: int) -> Iterator[str]:
-        """Yield what there is to say of the place, when so many records were written."""
-        yield from ()
-
-    def missing_lines(self, written: int) -> Iterator[str]:
-        """Yield a line for each reason to doubt that they are there."""
-        yield from ()
+        yield write
 
 
-def sink_of(options: ExportOptions, flow: Flow) -> ExportSink:
-    """Return where the options say that it goes; raises `UsageError` where they do not go together."""
+def topic_of(options: ExportOptions, flow: Flow) -> "TopicSink | None":
+    """Return the topic that is written, None for --out; raises `UsageError` where the options do not go together."""
     out, topic, config, form = options.out, options.to_topic, options.to_config, options.form
     if (out is None) == (topic is None):
         raise UsageError("Where to?", "Give --out PATH, or --to-topic TOPIC with --to-config FILE; not both.")
@@ -223,9 +244,7 @@ def sink_of(options: ExportOptions, flow: Flow) -> ExportSink:
             "--to-topic and --to-config go together.", "Name the topic, and the client properties of its cluster."
         )
     if topic is None or config is None:
-        assert out is not None, "one of the two is given"
-        refuse_password("--out", out)
-        return FolderSink(out) if form == PARQUET else FileSink(out, form)
+        return None
     if form != JSONL:
         raise UsageError(f"--format {form} cannot be written to a topic.", "Records there are JSON: --format jsonl.")
     if not topic:
@@ -235,64 +254,16 @@ def sink_of(options: ExportOptions, flow: Flow) -> ExportSink:
     deadline = options.clusters.request_timeout
     source, side = endpoints(flow, deadline)[0], endpoint_of(flow, options.session())
     source_too = [] if side.cluster.side is Side.SOURCE else [source]
-    name = f"topic {topic} on {cluster.bootstrap}"
-    return TopicSink(name, Endpoint(cluster, deadline), topic, tuple(source_too), side.java.secrets)
-
-
-@dataclass(frozen=True)
-class FileSink(ExportSink):
-    """JSON lines or CSV in one file of this machine."""
-
-    name: str
-    form: str
-
-    def refuse(self) -> None:
-        """Raise `UsageError` for a URL, `Refused` for what exists."""
-        if is_url(self.name):
-            raise UsageError(
-                f"--out {self.name} is a URL.", "JSON lines and CSV are one file here; use --format parquet."
-            )
-        refuse_existing(Path(self.name))
-
-    @contextmanager
-    def opened(self, session: Any) -> Iterator[Written]:
-        """Yield what writes the file, which gets its name in the end."""
-        with new_file(Path(self.name)) as file:
-            yield lambda chosen: self._write(chosen, file)
-
-    def _write(self, chosen: "ChosenRecords", file: IO[str]) -> int:
-        file.seek(0)
-        file.truncate()
-        lines, count = (chosen.csv_lines(), -1) if self.form == CSV else (chosen.json_lines(), 0)
-        for line in lines:
-            file.write(line + "\n")
-            count += 1
-        return count
-
-
-@dataclass(frozen=True)
-class FolderSink(ExportSink):
-    """Parquet in a folder, here or wherever Spark reaches: only Spark knows whether it may be written."""
-
-    name: str
-
-    @contextmanager
-    def opened(self, session: Any) -> Iterator[Written]:
-        """Yield what writes the folder, which gets its name in the end; raises `Refused` for what exists."""
-        from migrate.spark.table_folder import new_folder
-
-        with new_folder(session, self.name) as folder:
-            yield lambda chosen: folder.write(chosen.table())
+    return TopicSink(Endpoint(cluster, deadline), topic, tuple(source_too), side.java.secrets)
 
 
 @dataclass
-class TopicSink(ExportSink):
+class TopicSink:
     """A topic of a cluster that is neither the one that is read nor the one that groups leave.
 
     `others` are the latter, where it is another. `read_secrets` are those of the cluster that is read.
     """
 
-    name: str
     of: Endpoint
     topic: str
     others: tuple[Endpoint, ...]
@@ -301,13 +272,9 @@ class TopicSink(ExportSink):
     grown: int | Failure = 0
 
     @property
-    def secrets(self) -> frozenset[str]:
-        """Those of the topic's cluster."""
-        return self.of.java.secrets
-
-    def refuse(self) -> None:
-        """Raise `Refused` for an internal topic."""
-        refuse_internal(self.topic)
+    def name(self) -> str:
+        """The place in messages."""
+        return f"topic {self.topic} on {self.of.cluster.bootstrap}"
 
     def prove(self, progress: Progress, read: ClusterAdmin) -> None:
         """Raise `Refused` if the topic is missing, or on a cluster that nothing is written to."""
@@ -332,11 +299,3 @@ class TopicSink(ExportSink):
             before = log_ends(self.topic, destination)
             yield lambda chosen: writer.write(chosen.records())
             self.sent, self.grown = writer.sent, growth(before, log_ends(self.topic, destination))
-
-    def lines(self, written: int) -> Iterator[str]:
-        """Yield how far the log ends have moved, and why."""
-        return topic_lines(written, self.sent, self.grown)
-
-    def missing_lines(self, written: int) -> Iterator[str]:
-        """Yield a line if the log ends have moved by less than was written."""
-        return short_topic_lines(self.sent, self.grown)

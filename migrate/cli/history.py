@@ -6,19 +6,17 @@ No cluster is changed.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from migrate.cli.console import Terminal, print_in_utf8, reader_has_gone
-from migrate.cli.export import period_of, waited_for
+from migrate.cli.export import CSV, PARQUET, Written, opened_place, period_of, refuse_place, waited_for
 from migrate.cli.flows import reached_flow
 from migrate.cli.inventory import OneClusterFilters, OnOneCluster
-from migrate.cli.options import ParsedBy, SparkOptions, flag, option, refuse_password
+from migrate.cli.options import ParsedBy, SparkOptions, flag, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
-from migrate.inventory.new_file import new_file, refuse_existing
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
 from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, parse_spark_conf
@@ -29,12 +27,12 @@ from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
 from migrate.survey.log_ends import PlaceTime, ends_at
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond
-from migrate.text import is_url, many, parse_bytes, parse_duration
+from migrate.text import many, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from migrate.spark.commit_history import CommitSeries
 
-TABLE, CSV, PARQUET = "table", "csv", "parquet"
+TABLE = "table"
 # As many questions to brokers as nobody notices; each looks into an old segment of a log.
 MOST_LOOKUPS = 100_000
 Print = Callable[[Iterable[str]], None]
@@ -87,7 +85,7 @@ def history(options: HistoryOptions) -> int:
     from migrate.survey.offsets_topic import OFFSETS_TOPIC
 
     asked, out, form = request_of(options, SystemClock().now_ms()), options.out or "", options.form
-    refuse_place(out, form)
+    _refuse_out(out, form)
     of = endpoint_of(flow, options.session())
     wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
     with background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), wishes) as spark:
@@ -123,20 +121,14 @@ def request_of(options: HistoryOptions, now_ms: int) -> HistoryRequest:
     return HistoryRequest(options.bucket, now_ms, options.filters.filters(), since_ms, until_ms)
 
 
-def refuse_place(out: str, form: str) -> None:
-    """Raise `UsageError` where the format and --out do not fit together, `Refused` if something is there.
-
-    `UsageError` too for a URL with a password in it.
-    """
+def _refuse_out(out: str, form: str) -> None:
+    """Raise `UsageError` where the format and --out do not fit together, and what `refuse_place` raises."""
     if form == PARQUET and not out:
         raise UsageError("--format parquet needs a place.", "Give --out FOLDER, or a URL.")
     if form == TABLE and out:
         raise UsageError("--format table is for the screen.", "Omit --out, or give --format csv or parquet.")
-    refuse_password("--out", out)
-    if form == CSV and is_url(out):
-        raise UsageError(f"--out {out} is a URL.", "CSV is one file here; use --format parquet.")
-    if form == CSV and out:
-        refuse_existing(Path(out))
+    if out:
+        refuse_place(out, form)
 
 
 def _pinned(
@@ -180,16 +172,11 @@ def _with_ends(
 
 
 @contextmanager
-def _place(session: Any, out: str, form: str, show: Print) -> Iterator[Callable[["CommitSeries"], int]]:
-    """Yield what writes the rows and says how many; what it has written gets its name in the end."""
-    if form == PARQUET:
-        from migrate.spark.table_folder import new_folder
-
-        with new_folder(session, out) as folder:
-            yield lambda series: folder.write(series.table())
-    elif out:
-        with new_file(Path(out)) as file:
-            yield lambda series: _counted(series.csv_lines(), lambda lines: file.writelines(f"{x}\n" for x in lines))
+def _place(session: Any, out: str, form: str, show: Print) -> Iterator[Written]:
+    """Yield what writes the rows and returns how many."""
+    if out:
+        with opened_place(session, out, form) as write:
+            yield write
     else:
         yield lambda series: _counted(series.csv_lines(), show)
 

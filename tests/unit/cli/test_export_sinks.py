@@ -1,6 +1,6 @@
 """Where an export goes, by its options, and what of it no message shows."""
 
-from migrate.cli.export import ExportOptions, FileSink, FolderSink, TopicSink, sink_of
+from migrate.cli.export import ExportOptions, topic_of
 from migrate.cli.options import ReachedClusters
 from migrate.mm2.config_file import client_flow
 from migrate.model import Side
@@ -9,18 +9,12 @@ from migrate.model import Side
 def chosen(tmp_path, side=Side.SOURCE, **more):
     options = {"form": "jsonl", "clusters": ReachedClusters(request_timeout=1.0), "side": side}
     flow = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
-    return sink_of(ExportOptions(**options | more), flow)
+    return topic_of(ExportOptions(**options | more), flow)
 
 
-def topic_of(tmp_path, text, **more):
+def to_topic(tmp_path, text, **more):
     (tmp_path / "c.properties").write_text(text)
     return chosen(tmp_path, to_topic="json", to_config=tmp_path / "c.properties", **more)
-
-
-def test_each_form_has_its_place(tmp_path):
-    assert chosen(tmp_path, out="x") == FileSink("x", "jsonl")
-    assert chosen(tmp_path, out="x", form="csv") == FileSink("x", "csv")
-    assert chosen(tmp_path, out="s3a://x", form="parquet") == FolderSink("s3a://x")
 
 
 SECURED = """bootstrap.servers=c:9093
@@ -31,14 +25,14 @@ sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule require
 
 
 def test_no_secret_of_the_topics_cluster_is_in_what_is_said_of_it(tmp_path):
-    sink = topic_of(tmp_path, SECURED)
-    assert isinstance(sink, TopicSink) and sink.name == "topic json on c:9093"
-    assert "pssst!" in sink.secrets and "pssst!" not in repr(sink)
+    sink = to_topic(tmp_path, SECURED)
+    assert sink.name == "topic json on c:9093"
+    assert "pssst!" in sink.of.java.secrets and "pssst!" not in repr(sink)
 
 
 def test_the_cluster_that_groups_leave_is_asked_too_where_another_is_read(tmp_path):
     aliases = {
-        side: [other.cluster.alias for other in topic_of(tmp_path, "bootstrap.servers=c:1\n", side=side).others]
+        side: [other.cluster.alias for other in to_topic(tmp_path, "bootstrap.servers=c:1\n", side=side).others]
         for side in Side
     }
     assert aliases == {Side.SOURCE: [], Side.TARGET: ["A"]}
@@ -48,4 +42,4 @@ def test_references_in_its_properties_are_resolved(tmp_path, monkeypatch):
     monkeypatch.setenv("WHERE", "c:9092")
     text = "bootstrap.servers=${env:WHERE}\nconfig.providers=env\n"
     text += "config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
-    assert topic_of(tmp_path, text).name == "topic json on c:9092"
+    assert to_topic(tmp_path, text).name == "topic json on c:9092"
