@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import click
 
@@ -44,16 +44,20 @@ class GroupOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicOptions:
-    """Which of the source's topics."""
+    """Which topics."""
 
-    topics: tuple[str, ...] = repeated("Only source topics that match in full.", name="--topic", metavar="REGEX")
+    topics: tuple[str, ...] = repeated(
+        "Only topics that match in full, by their names on the source (`groups`: on --side).",
+        name="--topic",
+        metavar="REGEX",
+    )
     exclude_topics: tuple[str, ...] = repeated(
-        "Leave these source topics out.", name="--exclude-topic", metavar="REGEX")  # fmt: skip
+        "Leave these topics out.", name="--exclude-topic", metavar="REGEX")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilterOptions(TopicOptions, GroupOptions):
-    """Which groups, and which of the source's topics."""
+    """Which groups, and which topics."""
 
     def filters(self) -> Filters:
         """Return the filters; raises `UsageError` for a wrong one."""
@@ -156,7 +160,9 @@ class PlacingOptions:
         "Place commits by comparing records, or by timestamps alone: for copies that cannot be compared. All of the "
         "source from the lowest commit on is read for it.",
         default="records", type=click.Choice(["records", "timestamp"]))  # fmt: skip
-    no_match: bool = flag("Compare no records: rows rest on MM2's offset syncs, with timestamps as a guard.")
+    no_match: bool = flag(
+        "Compare no records: rows rest on MM2's offset syncs, `status` on MM2's own positions. Takes seconds, proves "
+        "nothing, and needs neither Spark nor Java in `groups compare`.")  # fmt: skip
 
     @property
     def by_timestamp(self) -> bool:
@@ -191,10 +197,10 @@ class MatchingOptions(ReadingOptions, PlacingOptions):
         return Limits(0 if self.no_match else self.match_limit, self.max_fetch, self.by_timestamp)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommitsFromOptions:
-    """Where the commits are read."""
-
-    commits_from: CommitsFrom = option(
+def commits_from() -> Any:
+    """Declare where the commits are read."""
+    return option(
         "Ask the groups' coordinators for commits, or read them in __consumer_offsets, pinned, of the cluster that the "
-        "groups leave: that also names groups which no listing shows.", default=CommitsFrom.ADMIN)  # fmt: skip
+        "groups leave: that also names groups which no listing shows.",
+        default=CommitsFrom.ADMIN,
+    )

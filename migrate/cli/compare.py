@@ -8,7 +8,7 @@ import click
 from migrate.cli.choices import MatchingOptions, MovedGroupOptions
 from migrate.cli.console import Terminal, print_in_utf8
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, SparkOptions, flag, option
+from migrate.cli.options import OnClusters, SparkOptions, option
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.inventory.compare import (
@@ -42,15 +42,6 @@ from migrate.text import bytes_text, many
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparingOptions(MatchingOptions):
-    """What translations rest on, and what bounds the comparing of records."""
-
-    no_match: bool = flag(
-        "Compare no records: translations rest on MM2's offset syncs alone, and are lower bounds. Takes seconds, and "
-        "needs neither Spark nor Java.")  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(OnClusters):
     """Which groups are compared, how, and how far behind they may be."""
 
@@ -61,7 +52,7 @@ class CompareOptions(OnClusters):
         "json: one document. json and csv have every row.",
         name="--format", default="table", type=click.Choice(["table", "json", "csv"]))  # fmt: skip
     groups: MovedGroupOptions = MovedGroupOptions()
-    matching: ComparingOptions = ComparingOptions()
+    matching: MatchingOptions = MatchingOptions()
     spark: SparkOptions = SparkOptions()
 
 

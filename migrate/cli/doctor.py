@@ -20,7 +20,7 @@ from migrate.checks.rights import (
     subjects_of,
     unread_commits,
 )
-from migrate.cli.choices import CommitsFromOptions, MovedGroupOptions
+from migrate.cli.choices import MovedGroupOptions, commits_from
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import clusters_of
 from migrate.cli.options import OnClusters, ReachedClusters, SparkOptions, flag, resolve_flow
@@ -67,7 +67,7 @@ class DoctorOptions(OnClusters):
     """What is examined."""
 
     source_down: bool = flag("Do not contact the source.")
-    commits: CommitsFromOptions = CommitsFromOptions()
+    commits_from: CommitsFrom = commits_from()
     clusters: ReachedClusters = ReachedClusters()
     groups: MovedGroupOptions = MovedGroupOptions()
     spark: SparkOptions = SparkOptions()
@@ -186,7 +186,7 @@ def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: Clust
 
 def _rights(flow: Flow, views: ClusterViews, options: DoctorOptions) -> Iterator[Examined]:
     """Examine the rights that each command needs on either side."""
-    filters, reads_offsets = options.groups.filters(), options.commits.commits_from is not CommitsFrom.ADMIN
+    filters, reads_offsets = options.groups.filters(), options.commits_from is not CommitsFrom.ADMIN
     group_map, subjects = options.groups.names(), Subjects()
     if Side.SOURCE in views.topics:
         listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]

@@ -12,8 +12,9 @@ from typing import Any
 
 import click
 
+from migrate.cli.choices import FilterOptions
 from migrate.cli.flows import reached_flow
-from migrate.cli.inventory import OneClusterFilters, OnOneCluster
+from migrate.cli.inventory import OnOneCluster
 from migrate.cli.options import ParsedBy, SparkOptions, flag, option, refuse_password, time_of
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
@@ -72,7 +73,7 @@ class ExportOptions(OnOneCluster):
     max_fetch: int | None = option(
         "Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]",
         type=ParsedBy(parse_bytes), metavar="BYTES")  # fmt: skip
-    filters: OneClusterFilters = OneClusterFilters()
+    filters: FilterOptions = FilterOptions()
     spark: SparkOptions = SparkOptions()
 
 

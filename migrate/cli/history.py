@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from migrate.cli.choices import FilterOptions
 from migrate.cli.console import Terminal, print_in_utf8, reader_has_gone
 from migrate.cli.export import CSV, PARQUET, Written, opened_place, period_of, refuse_place, waited_for
 from migrate.cli.flows import reached_flow
-from migrate.cli.inventory import OneClusterFilters, OnOneCluster
+from migrate.cli.inventory import OnOneCluster
 from migrate.cli.options import ParsedBy, SparkOptions, flag, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
@@ -63,7 +64,7 @@ class HistoryOptions(OnOneCluster):
     max_fetch: int | None = option(
         "Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]",
         type=ParsedBy(parse_bytes), metavar="BYTES")  # fmt: skip
-    filters: OneClusterFilters = OneClusterFilters()
+    filters: FilterOptions = FilterOptions()
     spark: SparkOptions = SparkOptions()
 
 

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import click
@@ -12,7 +14,6 @@ import click
 from migrate.cli.choices import FilterOptions, GroupOptions
 from migrate.cli.console import Ended, ReaderGone, Terminal, print_in_utf8, printed, reader_has_gone
 from migrate.cli.flows import reached_flow
-from migrate.cli.inventory_wiring import InventorySession, inventory_session
 from migrate.cli.options import (
     FILE,
     LogOptions,
@@ -23,11 +24,11 @@ from migrate.cli.options import (
     argument,
     flag,
     option,
-    repeated,
 )
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.inventory.describe import DescribedGroup, describe_groups
+from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.inventory.group_waves import (
     NOT_IN_A_FILE,
     GroupsToMove,
@@ -39,12 +40,14 @@ from migrate.inventory.group_waves import (
     write_waves,
 )
 from migrate.inventory.listing import Inventory, inventory_of
-from migrate.inventory.read import ClusterGroups, read_groups
+from migrate.inventory.read import ClusterGroups, ReadRecords, read_groups
 from migrate.mm2.flow import Flow
 from migrate.model import Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
+from migrate.session.clusters import endpoint_of, parse_spark_conf
 from migrate.session.options import SessionOptions
+from migrate.session.plan import group_records_by_spark
 from migrate.show.describe import (
     description_csv,
     description_document,
@@ -57,6 +60,7 @@ from migrate.show.lines import wrapped
 from migrate.show.listing import listing_csv, listing_document, listing_lines, unread_lines
 from migrate.show.screen import Screen, screen_if
 from migrate.show.status import late_text
+from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters
 from migrate.text import Colour, duration_text, parse_bytes, parse_duration
 from migrate.watch import Asking, BackgroundLook, Glance, watch_until_over
@@ -74,16 +78,6 @@ class OnOneCluster(OnClusters):
     def session(self) -> SessionOptions:
         """Return what the cluster is reached with."""
         return SessionOptions(self.clusters.request_timeout, side=self.side)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneClusterFilters(FilterOptions):
-    """Which groups and topics, by their names on the cluster that is asked."""
-
-    topics: tuple[str, ...] = repeated(
-        "Only topics that match in full, by their names on the cluster that is asked, and groups that read them.",
-        name="--topic", metavar="REGEX")  # fmt: skip
-    exclude_topics: tuple[str, ...] = repeated("Leave these topics out.", name="--exclude-topic", metavar="REGEX")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +113,7 @@ class ListOptions(OnOneCluster):
         "With --records: refuse (exit 3) to fetch more than about this: 500M, 2G.  [default: no limit]",
         type=ParsedBy(parse_bytes), metavar="BYTES")  # fmt: skip
     look: LookOptions = LookOptions()
-    filters: OneClusterFilters = OneClusterFilters()
+    filters: FilterOptions = FilterOptions()
     spark: SparkOptions = SparkOptions()
 
     def session(self) -> SessionOptions:
@@ -151,6 +145,38 @@ class WavesOptions(OnOneCluster):
         "Folder to write wave1.txt, wave2.txt and so on to; refused (exit 3) if it has such files.",
         default=Path(), type=FILE, metavar="DIR", show_default=".")  # fmt: skip
     groups: GroupOptions = GroupOptions()
+
+
+@dataclass(frozen=True)
+class InventorySession:
+    """One cluster, and what reads groups' own records there, from one look to the next; `in_use` is locked during a
+    look."""
+
+    admin: ClusterAdmin
+    records: ReadRecords
+    in_use: Lock = field(default_factory=Lock)
+
+
+@contextmanager
+def inventory_session(flow: Flow, progress: Progress, options: SessionOptions) -> Iterator[InventorySession]:
+    """Yield what one cluster is asked through.
+
+    With `long_records` of `options` Spark starts if there are too many of groups' records for a consumer.
+    """
+    of = endpoint_of(flow, options)
+    admin = of.admin()
+    records: ReadRecords = partial(admin.group_records, with_gaps=True)
+    if options.long_records:
+        conf, limit = parse_spark_conf(options.spark.spark_conf), options.max_fetch
+        long = partial(group_records_by_spark, of, options.spark.master, conf)
+        records = RecordsOfAnyLength(admin, long, progress, SystemClock(), limit)
+    edges = InventorySession(admin, records)
+    try:
+        yield edges
+    finally:
+        # As in `status_session`: a client that is closed under a question can take the process with it.
+        if not edges.in_use.locked():
+            admin.close()
 
 
 def list_groups(options: ListOptions) -> int:

@@ -7,6 +7,7 @@ its own; `command_of` makes the command line of it.
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
 import click
 
 from migrate.cli.console import one_paragraph, progress_on_stderr, say_beside, say_reading
-from migrate.clock import LATEST_DATE_MS, iso
 from migrate.errors import UsageError
 from migrate.mm2.flow import Cluster, Flow, Replicator, called
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
@@ -41,9 +41,8 @@ NEVER_FROM_ENVIRONMENT = frozenset(
 FILE = click.Path(path_type=Path)
 # Some 23 days. Kafka's clients take ms in 31 bits, which end at 2,147,483 seconds: beyond, a deadline lies in the past.
 MOST_SECONDS = 2_000_000
-# Of 1973. A smaller number is one of seconds (until the year 5138), a year, or a date without its hyphens.
-LEAST_MS = 10**11
-_COMPACT_DATES = {12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+# Of 2001 and 2100. Another number is one of seconds, a year, or a date without its hyphens.
+LEAST_MS, MOST_MS = 10**12, 4_102_444_800_000
 
 
 class Seconds(click.FloatRange):
@@ -79,18 +78,6 @@ class PathOrUrl(click.types.StringParamType):
 
     def __init__(self, of_holder: bool) -> None:
         self.of_holder = of_holder
-
-
-class OneOf(click.Choice[str]):
-    """One word of an enum, which the command gets."""
-
-    def __init__(self, words: type[StrEnum]) -> None:
-        super().__init__([str(word) for word in words])
-        self._words = words
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the member of the enum."""
-        return self._words(super().convert(value, param, ctx))
 
 
 def option(help: str, *, name: str = "", default: Any = None, **settings: Any) -> Any:
@@ -152,7 +139,7 @@ def _parameter(of: Field[Any]) -> click.Parameter:
     if isinstance(kind, UnionType):
         kind = next(each for each in get_args(kind) if each is not type(None))
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        settings.setdefault("type", OneOf(kind))
+        settings.setdefault("type", click.Choice([str(word) for word in kind]))
     elif kind is Path:
         settings.setdefault("type", FILE)
     made: click.Parameter = cls(names, **settings)
@@ -166,7 +153,8 @@ def options_of(of: type[T], given: Mapping[str, Any]) -> T:
         if is_dataclass(each.type):
             values[each.name] = options_of(cast(type, each.type), given)
         elif each.metadata:
-            values[each.name] = given[each.name]
+            value, kind = given[each.name], each.type
+            values[each.name] = kind(value) if isinstance(kind, type) and issubclass(kind, StrEnum) else value
     return of(**values)
 
 
@@ -446,54 +434,24 @@ def _topic_names(aliases: tuple[str, str], given: ClusterOptions) -> TopicNames:
 def time_of(option: str, text: str | None) -> int | None:
     """Return a moment in ms since 1970: a whole number is that already, all else ISO 8601 with its zone.
 
-    Raises `UsageError` for what is none, and for a number that is hardly meant as ms: below `LEAST_MS`, or a date.
+    Raises `UsageError` for what is none, and for a number that is hardly meant as ms, such as seconds or a date.
     """
     if text is None:
         return None
-    digits = text.lstrip("0") or "0"
-    # The length first: Python does not read thousands of digits.
-    if text.isdecimal() and len(digits) <= len(str(LATEST_DATE_MS)) and int(digits) <= LATEST_DATE_MS:
-        return _ms(option, int(digits))
-    try:
-        moment = None if text.isdecimal() else datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise UsageError(
-            f"{option} {text[:60]!r} is not a time.",
-            "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z or ...+01:00, or ms since 1970.",
-        )
-    return round(moment.timestamp() * 1000)
-
-
-def _ms(option: str, number: int) -> int:
-    if number < LEAST_MS:
-        raise UsageError(
-            f"{option} {number} is a small number: as ms since 1970 that is {iso(number)}.",
-            "Give ms since 1970 (seconds and three digits more), or a date and a time with its zone, such as "
-            "2026-11-23T22:00:00Z.",
-        )
-    if _reads_as_date(str(number)):
-        raise UsageError(
-            f"{option} {number} looks like a date without a zone: as ms since 1970 it is {iso(number)}.",
-            "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z.",
-        )
-    return number
-
-
-def _reads_as_date(digits: str) -> bool:
-    """True for a date and time of the years 1900 to 2099 without separators, such as 202611232200.
-
-    Read as ms since 1970, these digits are a time before Kafka, or one in centuries.
-    """
-    form = _COMPACT_DATES.get(len(digits))
-    if form is None or digits[:2] not in ("19", "20"):
-        return False
-    try:
-        datetime.strptime(digits, form)
-    except ValueError:
-        return False
-    return True
+    if text.isdecimal():
+        # The length first: Python does not read thousands of digits.
+        digits = text.lstrip("0")
+        if len(digits) == len(str(LEAST_MS)) and LEAST_MS <= int(digits) < MOST_MS:
+            return int(digits)
+    else:
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text)
+            if moment.tzinfo is not None:
+                return round(moment.timestamp() * 1000)
+    raise UsageError(
+        f"{option} {text[:60]!r} is not a time.",
+        "Give a date and a time with its zone, such as 2026-11-23T22:00:00Z or ...+01:00, or ms since 1970.",
+    )
 
 
 def refuse_password(option_name: str, text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from migrate.apply.signatures import REQUIRED_SETTING
-from migrate.cli.choices import CommitsFromOptions, MatchingOptions, MovedGroupOptions, PolicyOptions
+from migrate.cli.choices import MatchingOptions, MovedGroupOptions, PolicyOptions, commits_from
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, Seconds, SparkOptions, flag, option, time_of
@@ -39,7 +39,7 @@ class PlanOptions(OnClusters):
     failback: bool = flag(
         "The way back: the groups leave --target for --source, and --source is what gets written. Topics are named as "
         "on --target.")  # fmt: skip
-    commits: CommitsFromOptions = CommitsFromOptions()
+    commits_from: CommitsFrom = commits_from()
     commits_as_of: str | None = option(
         "Translate the commits as they stood at this time, from __consumer_offsets: 2026-11-23T22:00:00Z, or ms since "
         "1970. For a group that was reset by mistake; name it with --group.", metavar="TIME")  # fmt: skip
@@ -68,7 +68,7 @@ class PlanOptions(OnClusters):
     @property
     def reads_offsets_topic(self) -> bool:
         """True if commits are read in __consumer_offsets."""
-        return bool(self.commits_as_of) or self.commits.commits_from is CommitsFrom.CONSUMER_OFFSETS
+        return bool(self.commits_as_of) or self.commits_from is CommitsFrom.CONSUMER_OFFSETS
 
 
 def plan(options: PlanOptions) -> int:

@@ -39,13 +39,6 @@ from migrate.watch import Asking, BackgroundLook, Freshness, Glance, Wakeful
 
 
 @dataclass(frozen=True, kw_only=True)
-class TailOptions(PlacingOptions):
-    """What commits will be placed by, and whether the tails of logs are compared."""
-
-    no_match: bool = flag("Compare no records: only MM2's own positions show whether it has copied everything.")
-
-
-@dataclass(frozen=True, kw_only=True)
 class StatusOptions(OnClusters):
     """What is looked at, by which decisions, and how long."""
 
@@ -63,12 +56,12 @@ class StatusOptions(OnClusters):
         name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip
     groups: MovedGroupOptions = MovedGroupOptions()
     policies: PolicyOptions = PolicyOptions()
-    tails: TailOptions = TailOptions()
+    placing: PlacingOptions = PlacingOptions()
 
     def session(self) -> SessionOptions:
         """Return what it is read with."""
         return SessionOptions(
-            self.clusters.request_timeout, no_match=self.tails.no_match, by_timestamp=self.tails.by_timestamp
+            self.clusters.request_timeout, no_match=self.placing.no_match, by_timestamp=self.placing.by_timestamp
         )
 
 

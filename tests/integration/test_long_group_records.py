@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.cli.inventory_wiring import InventorySession, inventory_session
+from migrate.cli.inventory import InventorySession, inventory_session
 from migrate.cli.options import SparkOptions
 from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.mm2.flow import Cluster as FlowCluster

@@ -277,8 +277,8 @@ EXPORTING = (
         "times-without-a-zone-guessed",
         "A time without its zone is refused: hours of commits would be in, or out, by mistake.",
         "migrate/cli/options.py",
-        "    if moment is None or moment.tzinfo is None:\n",
-        "    if moment is None:\n",
+        "            if moment.tzinfo is not None:\n",
+        "            if moment is not None:\n",
         ("tests/unit/cli/test_export.py",),
     ),
     Mutant(

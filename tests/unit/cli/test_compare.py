@@ -56,7 +56,7 @@ def printed(progress=None, form="json", no_match=False, group_map=None, **option
     lines: list[str] = []
     options = compare.CompareOptions(
         clusters=ReachedClusters(), groups=MovedGroupOptions(group_map=group_map),
-        matching=compare.ComparingOptions(match_limit=1000, no_match=no_match), form=form, **options,
+        matching=compare.MatchingOptions(match_limit=1000, no_match=no_match), form=form, **options,
     )  # fmt: skip
     terminal = Terminal(columns=lambda: 100, show=lines.extend)
     code = compare.run_compare(options, FLOW, progress or Saying(), terminal)

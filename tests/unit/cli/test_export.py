@@ -3,8 +3,7 @@
 import pytest
 
 from migrate.cli.export import waited_for
-from migrate.cli.options import LEAST_MS, time_of
-from migrate.clock import LATEST_DATE_MS
+from migrate.cli.options import LEAST_MS, MOST_MS, time_of
 from migrate.errors import UsageError
 from migrate.model import LogRange, TopicPartition
 from migrate.survey.offsets_export import OffsetsPin
@@ -31,11 +30,11 @@ TOPIC = ("--to-topic", "json", "--to-config", "a.properties")
         ((*JSONL, "--until", "9" * 30), "is not a time"),
         ((*JSONL, "--since", "yesterday"), "--since 'yesterday' is not a time"),
         ((*JSONL, "--until", "2026-11-23T22:00:00"), "is not a time"),
-        ((*JSONL, "--since", "200000000000", "--until", "100000000000"), "--since is not before --until"),
+        ((*JSONL, "--since", "2000000000000", "--until", "1000000000000"), "--since is not before --until"),
         ((*JSONL, "--until", "9" * 5000), "is not a time"),
         ((*JSONL, "--until", "253402300800000"), "is not a time"),
-        ((*JSONL, "--since", "1700000000"), "as ms since 1970 that is 1970-01-20T16:13:20.000Z"),
-        ((*JSONL, "--since", "20261123"), "as ms since 1970 that is 1970-01-01T05:37:41.123Z"),
+        ((*JSONL, "--since", "1700000000"), "--since '1700000000' is not a time"),
+        ((*JSONL, "--since", "20261123"), "--since '20261123' is not a time"),
         ((*JSONL, "--group", "("), "not a regular expression"),
         ((*JSONL, "--kinds", "offsets"), "'offsets' is not one of"),
         ((*JSONL, "--max-fetch", "much"), "invalid size"),
@@ -91,19 +90,12 @@ def test_a_moment_has_a_zone_or_is_a_number():
 
 def test_a_number_is_ms_since_1970_where_it_can_be_meant_as_such_and_never_seconds_or_a_compact_date():
     assert time_of("--until", str(LEAST_MS)) == LEAST_MS
-    assert time_of("--until", f"{'0' * 5000}{LATEST_DATE_MS}") == LATEST_DATE_MS
-    for text in ("0", "2026", "20261123", str(LEAST_MS - 1)):
-        with pytest.raises(UsageError, match=f"{text} is a small number"):
-            time_of("--until", text)
-    for text in (str(LATEST_DATE_MS + 1), "9" * 5000):
+    assert time_of("--until", f"{'0' * 5000}{MOST_MS - 1}") == MOST_MS - 1
+    texts = ("0", "2026", "20261123", "202611232200", "20261123220000", "1700000000", str(LEAST_MS - 1), str(MOST_MS))
+    for text in (*texts, "9" * 5000):
         with pytest.raises(UsageError, match="is not a time") as refused:
             time_of("--until", text)
         assert len(str(refused.value)) < 300
-    for text in ("202611232200", "20261123220000", "19991231235959"):
-        with pytest.raises(UsageError, match=f"{text} looks like a date without a zone"):
-            time_of("--until", text)
-    for text in ("202613232200", "20261123226000", "2026112322000"):
-        assert time_of("--until", text) == int(text), "no date is written like this"
     assert time_of("--since", "1970-01-01T00:00:00.007Z") == 7, "written as a date it is what it says"
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from migrate.cli import inventory
 from migrate.cli.console import Ended, Terminal
-from migrate.cli.inventory_wiring import InventorySession
 from migrate.cli.options import ReachedClusters
 from migrate.errors import UsageError
 from migrate.watch import Freshness, Glance, Waiting
@@ -34,7 +33,7 @@ def cluster(monkeypatch):
 
     @contextmanager
     def edges(flow, progress, options):
-        yield InventorySession(made, partial(made.group_records, with_gaps=True))
+        yield inventory.InventorySession(made, partial(made.group_records, with_gaps=True))
 
     monkeypatch.setattr(inventory, "inventory_session", edges)
     return made
@@ -47,7 +46,7 @@ def printed(run, options) -> tuple[str, int]:
 
 
 def listed(exclude=(), records=False, idle=None, **look) -> tuple[str, int]:
-    filters = inventory.OneClusterFilters(exclude_groups=exclude)
+    filters = inventory.FilterOptions(exclude_groups=exclude)
     look = replace(LOOK, **look)
     options = inventory.ListOptions(clusters=NOWHERE, filters=filters, records=records, idle=idle, look=look)
     return printed(inventory.run_list, options)

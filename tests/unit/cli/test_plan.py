@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from migrate.cli import plan as command
-from migrate.cli.choices import CommitsFromOptions, MatchingOptions, MovedGroupOptions, PolicyOptions
+from migrate.cli.choices import MatchingOptions, MovedGroupOptions, PolicyOptions
 from migrate.cli.options import ReachedClusters
 from migrate.errors import Refused, UsageError
 from migrate.mm2.config_file import client_flow
@@ -17,7 +17,7 @@ from tests.unit.planscene import world
 
 PROPERTIES = {"bootstrap.servers": "x:1"}
 UNDECIDED = PolicyOptions()
-FROM_TOPIC = CommitsFromOptions(commits_from=CommitsFrom.CONSUMER_OFFSETS)
+FROM_TOPIC = CommitsFrom.CONSUMER_OFFSETS
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def test_a_failback_is_planned_from_both_clusters(flows, tmp_path):
 
 def test_without_the_source_nobody_reads_its_offsets_topic(flows, tmp_path):
     with pytest.raises(UsageError, match="exclude each other: the topic is on the source"):
-        made(tmp_path / "c.plan", source_down=True, commits=FROM_TOPIC)
+        made(tmp_path / "c.plan", source_down=True, commits_from=FROM_TOPIC)
     assert not flows
 
 
 def test_where_commits_come_from_is_in_the_header_unless_coordinators_are_asked(flows, tmp_path):
     assert "commits-from" not in made(tmp_path / "c.plan").header.settings
-    header = made(tmp_path / "d.plan", commits=FROM_TOPIC).header
+    header = made(tmp_path / "d.plan", commits_from=FROM_TOPIC).header
     assert header.settings["commits-from"] == "consumer-offsets"
 
 
