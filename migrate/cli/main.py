@@ -32,7 +32,7 @@ Exit codes:
 Known = tuple[str, str, str]
 # The function that each command is, in which module (of this folder, if nothing else is said), and what it does.
 COMMANDS = {
-    "plan": ("planning", "plan", "Translate every commit and write a plan; changes nothing."),
+    "plan": ("model", "plan", "Translate every commit and write a plan; changes nothing."),
     "status": ("status", "status", "Show whether the cutover is ready and what is still missing. Read-only."),
     "apply": ("apply", "apply", "Set the planned offsets on the target (dry run without --execute)."),
     "rollback": ("rollback", "rollback", "Restore what was on the target before apply."),

@@ -1,4 +1,4 @@
-"""`plan --model`: the flows of a kept file, each with the options of `plan`, planned one after another."""
+"""The `plan` command as it is typed: a plan, or with --model those of the flows of a file, one after another."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,8 +8,9 @@ import click
 
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import KeptFlow, read_flows
-from migrate.cli.options import Command, LogOptions, SparkOptions, command_of, options_of, resolve_flow
-from migrate.cli.plan import PlanOptions, made_plan, plan, request_of
+from migrate.cli.options import Command, SparkOptions, command_of, option, options_of, resolve_flow
+from migrate.cli.plan import PlanOptions, made_plan, request_of
+from migrate.cli.plan import plan as plan_alone
 from migrate.errors import (
     EXIT_DONE,
     EXIT_FAILED,
@@ -34,18 +35,32 @@ _WORST_FIRST = (EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED, EXIT_PARTLY, EXIT_DONE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """Which flows are planned, and where the plans go."""
+class PlanningOptions(PlanOptions):
+    """A plan, or those of a model."""
 
-    model: Path
-    out_dir: Path = Path("plans")
-    spark: SparkOptions = SparkOptions()
-    log: LogOptions = LogOptions()
+    model: Path | None = option(
+        "Plan every flow of this file (YAML: docs/models.md), one after another; what they have in common is read "
+        "once.", metavar="FILE")  # fmt: skip
+    # Not from the environment, where it may be that of `groups waves`.
+    out_dir: Path | None = option(
+        "With --model: folder to write the plans to, each under its flow's name.  [default: plans]",
+        metavar="FOLDER", envvar=None)  # fmt: skip
 
 
-def plan_flows(options: ModelOptions) -> int:
-    """Make a plan of each flow of a model; print what became of them, and return the worst exit code."""
-    made, terminal = run_model(options, options.log.progress()), Terminal.here()
+def plan(options: PlanningOptions) -> int:
+    """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
+
+    Changes nothing on any cluster. Exits 3 if the plan has blocks, or if no commit is inside the filters; it is still
+    written, for review.
+    """
+    if options.model is None:
+        if options.out_dir is not None:
+            raise UsageError("--out-dir is for the plans of a model.", "Give --model FILE, or one file with --out.")
+        return plan_alone(options)
+    if context := click.get_current_context(silent=True):  # None where Python calls: then nothing was typed
+        _refuse_beside_model(context)
+    made = run_model(options.model, options.out_dir or Path("plans"), options.spark, options.log.progress())
+    terminal = Terminal.here()
     return printed(made_lines(made, terminal.width, terminal.colour), worst_code(made))
 
 
@@ -56,75 +71,64 @@ def flow_parameters(command: click.Command) -> list[click.Parameter]:
 
 def plan_command() -> Command:
     """Return `plan` without its environment variables: what was planned is to be read in the model alone."""
-    command = command_of("plan", plan, "")
+    command = command_of("plan", plan_alone, "")
     for parameter in command.params:
         parameter.envvar = None
     return command
 
 
-def refuse_beside_model(context: click.Context) -> None:
+def _refuse_beside_model(context: click.Context) -> None:
     """Raise `UsageError` for an option that is typed beside --model, and belongs into it."""
-    typed = click.core.ParameterSource.COMMANDLINE
-    of_a_flow = {parameter.name for parameter in flow_parameters(plan_command())}
     for parameter in context.command.params:
-        if (
-            parameter.name
-            and parameter.name not in OF_THE_RUN
-            and context.get_parameter_source(parameter.name) is typed
-        ):
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name not in OF_THE_RUN and source is click.core.ParameterSource.COMMANDLINE:
             raise UsageError(
                 f"--model and {parameter.opts[-1]} exclude each other.",
-                "Omit it, or make such a plan by itself."
-                if parameter.name not in of_a_flow
-                else "Say it in the model: of a flow, or under defaults for all of them.",
+                "Say it in the model, if it is an option of a flow; else make such a plan by itself.",
             )
 
 
-@dataclass(frozen=True)
-class _Asked:
-    flow: KeptFlow
-    request: PlanRequest
-    options: PlanOptions
-
-
-def run_model(options: ModelOptions, progress: LineProgress) -> list[MadePlan]:
+def run_model(model: Path, out_dir: Path, spark: SparkOptions, progress: LineProgress) -> list[MadePlan]:
     """Make a plan of each flow of a model, and write it; return what became of each, in their order.
 
     What the model says is looked at in full before any cluster is asked. A flow that fails keeps no other from being
     planned. Raises `UsageError` where the model, or a flow's options, are wrong, `Refused` where a plan that was
     applied would be replaced.
     """
-    out_dir, command = options.out_dir, plan_command()
-    asked = [_asked(flow, out_dir, command) for flow in read_flows(options.model)]
+    command = plan_command()
+    asked = [(flow.name, *_asked(flow, out_dir, command)) for flow in read_flows(model)]
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out-dir {out_dir} cannot be made: {error.strerror}.", "Name another folder.") from error
-    flows = [each for each in asked if isinstance(each, _Asked)]
-    for flow in flows:
-        refuse_out(flow.options.out)
+    for _, options, _ in asked:
+        refuse_out(options.out)
+    flows = [request.flow for _, _, request in asked if isinstance(request, PlanRequest)]
     if not flows:
-        return [each for each in asked if isinstance(each, MadePlan)]
+        return [_failed(name, error) for name, _, error in asked if isinstance(error, MigrateError)]
     made = []
-    with session_of_several_plans([flow.request.flow for flow in flows], progress, options.spark) as edges_of:
-        for number, each in enumerate(asked, 1):
-            name = each.flow.name if isinstance(each, _Asked) else each.flow
+    with session_of_several_plans(flows, progress, spark) as session_of:
+        for number, (name, options, request) in enumerate(asked, 1):
             progress.say(f"flow {number} of {len(asked)}: {name}")
-            made.append(_made(each, edges_of, progress) if isinstance(each, _Asked) else each)
+            if isinstance(request, MigrateError):
+                made.append(_failed(name, request))
+            else:
+                made.append(_made(name, options, request, session_of, progress))
             progress.say(f"{name}: {made[-1].verdict}")
     return made
 
 
-def _asked(flow: KeptFlow, out_dir: Path, command: click.Command) -> "_Asked | MadePlan":
+def _asked(flow: KeptFlow, out_dir: Path, command: click.Command) -> tuple[PlanOptions, PlanRequest | MigrateError]:
+    """Return the options of a flow and what they ask for, or what kept its names from being known."""
     given = flow.parsed(command, flow_parameters(command))
     options = replace(options_of(PlanOptions, given), out=out_dir / f"{flow.name}.plan")
     try:
-        return _Asked(flow, request_of(options, resolve_flow(options.clusters)), options)
+        return options, request_of(options, resolve_flow(options.clusters))
     except UsageError as error:
         raise UsageError(f"{flow.file}: flow {flow.name}: {error.problem}", error.todo) from error
     except MigrateError as error:
         # A Connect worker that does not answer, say: it is asked for the flow's names.
-        return _failed(flow.name, error)
+        return options, error
 
 
 def _failed(name: str, error: MigrateError) -> MadePlan:
@@ -132,16 +136,17 @@ def _failed(name: str, error: MigrateError) -> MadePlan:
     return MadePlan(name, f"FAILED: {error}", EXIT_FAILED)
 
 
-def _made(asked: _Asked, edges_of: SessionOf, progress: LineProgress) -> MadePlan:
-    name, request, out = asked.flow.name, asked.request, asked.options.out
+def _made(
+    name: str, options: PlanOptions, request: PlanRequest, session_of: SessionOf, progress: LineProgress
+) -> MadePlan:
     try:
-        with edges_of(request.flow, request.source_down, asked.options.session()) as clusters:
-            plan = made_plan(request, clusters, out, progress)
+        with session_of(request.flow, request.source_down, options.session()) as clusters:
+            plan = made_plan(request, clusters, options.out, progress)
     except MigrateError as error:
         return _failed(name, error)
     text, _ = verdict(plan, totals(plan))
     code = EXIT_DONE if plan.is_clean() else EXIT_REFUSED
-    return MadePlan(name, text, code, str(out), plan.short_fingerprint)
+    return MadePlan(name, text, code, str(options.out), plan.short_fingerprint)
 
 
 def worst_code(made: Iterable[MadePlan]) -> int:

@@ -29,13 +29,14 @@ _WHY_ESTIMATED = "what is read twice is a guess and bounds nothing."
 class Page:
     """How to print: the plan's file name as it is typed, columns to fill, colour or not.
 
-    `cluster_options` are those of the command that made the plan, where they are known: a plan holds none.
+    `cluster_options` are those of the command that made the plan, none where the only flow of flows.yaml stands for
+    them; None where they are not known: a plan holds none.
     """
 
     path: str
     width: int = 80
     colour: bool = False
-    cluster_options: tuple[str, ...] = ()
+    cluster_options: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +297,7 @@ def _evidence(finding: Attention, width: int, command: str, room: int) -> Iterat
         yield from wrapped(f"and {left} more: {command}", width, "    ", "      ")
 
 
-def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...]) -> NextSteps:
+def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None) -> NextSteps:
     """Return the commands to type next; `path` is the plan file's, the options those of `plan`, where known."""
     if not t.groups_to_write or plan.cluster_blocks():
         clean = plan.is_clean()
@@ -309,9 +310,9 @@ def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...
     lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"
     if partial:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
-    if not cluster_options:
+    if cluster_options is None:
         lines.append(OPTIONS_TO_ADD)
-    command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options)]) + partial
+    command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options or ())]) + partial
     return NextSteps(tuple(lines), command, f"{command} --approve {plan.fingerprint} --execute")
 
 

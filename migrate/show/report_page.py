@@ -126,7 +126,7 @@ def _next(
     plan: Plan, path: str, counted: Totals, after: Aftermath, options: tuple[str, ...]
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """Return what there is to do next, in sentences, and as commands with what each is for."""
-    steps = next_steps(plan, counted, path, options)
+    steps = next_steps(plan, counted, path, options or None)
     sentences = steps.sentences
     if after.runs:
         sentences = (() if options else (OPTIONS_TO_ADD,)) if steps.execute else steps.sentences

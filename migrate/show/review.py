@@ -227,7 +227,7 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
 
 def next_commands(plan: Plan, path: str | Path) -> str:
     """Return the fingerprint and the commands to type next; the cluster options have to be added."""
-    steps = next_steps(plan, totals(plan), str(path), ())
+    steps = next_steps(plan, totals(plan), str(path), None)
     if not steps.execute:
         return f"Fingerprint {plan.fingerprint}\nThere is nothing that may be applied."
     sign = f"mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT"

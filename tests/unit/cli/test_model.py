@@ -195,11 +195,6 @@ def test_an_option_that_belongs_into_the_model_is_refused_beside_it(tmp_path, cl
     assert ran.exit_code == 2 and "--model and --group exclude each other" in ran.stderr and not clusters
 
 
-def test_an_option_that_no_model_takes_is_not_said_to_belong_there(tmp_path, clusters):
-    ran = run(tmp_path, f"flows: [{{name: one, {FLOW}}}]", "--out", "x.plan")
-    assert ran.exit_code == 2 and "Omit it, or make such a plan by itself." in ran.stderr and not clusters
-
-
 def test_a_folder_for_plans_without_a_model_is_refused():
     ran = CliRunner().invoke(cli, ["plan", "--out-dir", "plans"])
     assert ran.exit_code == 2 and "--out-dir" in ran.stderr

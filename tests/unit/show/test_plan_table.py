@@ -2,7 +2,7 @@
 
 from migrate.model import Decision, Grade, Scope
 from migrate.plan.totals import totals
-from migrate.show.plan_table import Page, identity, next_steps, table, totals_told, verdict
+from migrate.show.plan_table import OPTIONS_TO_ADD, Page, identity, next_steps, table, totals_told, verdict
 from tests.builders import make_check, make_plan, make_row
 
 TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check(subject="b"),))
@@ -15,7 +15,7 @@ def test_the_verdict_says_how_much_can_be_applied_beside_what_is_blocked():
 def test_a_block_of_a_cluster_leaves_nothing_to_apply():
     plan = make_plan([make_row()], checks=(make_check("clusters-differ", "A", scope=Scope.CLUSTER),))
     assert verdict(plan, totals(plan))[0] == "BLOCKED: everything, by clusters-differ"
-    assert next_steps(plan, totals(plan), "p", ()).execute == ""
+    assert next_steps(plan, totals(plan), "p", None).execute == ""
 
 
 def test_the_next_command_quotes_the_path_and_carries_the_options():
@@ -76,3 +76,10 @@ def test_an_estimate_behind_another_replicator_rests_on_no_syncs():
 def test_what_is_known_of_another_replicator_has_a_label_of_its_own():
     labels = [label for label, _ in identity(make_plan([make_row()], flow={"replicator": "any"}), "p.plan")]
     assert "Replicator" in labels and "MM2" not in labels
+
+
+def test_options_are_asked_for_only_where_they_are_not_known_and_the_only_flow_needs_none():
+    plan = make_plan([make_row()])
+    assert next_steps(plan, totals(plan), "p", None).sentences == (OPTIONS_TO_ADD,)
+    steps = next_steps(plan, totals(plan), "p", ())
+    assert steps.sentences == () and steps.dry_run == "mm2-migrate apply p"
