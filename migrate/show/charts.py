@@ -1,6 +1,6 @@
 """The charts by group as values, the longest bar first. The report and the notebook only draw them. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.plan.totals import Mm2Comparison, compare_with_mm2, group_totals
@@ -25,6 +25,28 @@ class GroupBar:
     def total(self) -> int:
         """The bar's whole length; an unknown number has none."""
         return (self.own or 0) + self.mm2_adds
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The bars to draw, the longest first, how long the longest is, and a sentence on the groups that have none."""
+
+    bars: Sequence[GroupBar]
+    most: int
+    rest: str = ""
+
+
+def chart_of(bars: Sequence[GroupBar], count: int, by_plan: str = "", beside_mm2: bool = False) -> Chart:
+    """Return a chart of the first `count` bars whose number is known; `by_plan` follows the sum of the others."""
+    known = [bar for bar in bars if bar.own is not None]
+    parts = []
+    if rest := known[count:]:
+        parts.append(f"{many(len(rest), 'more group')}: {sum(bar.own or 0 for bar in rest):,}{by_plan}")
+        if beside_mm2:
+            parts.append(f"{sum(bar.total for bar in rest):,} by MM2's checkpoints")
+    if len(bars) > len(known):
+        parts.append(f"unknown for {many(len(bars) - len(known), 'group')}")
+    return Chart(known[:count], max((bar.total for bar in known), default=0), "; ".join(parts))
 
 
 def rereads_bars(groups: Mapping[str, GroupRows]) -> list[GroupBar]:

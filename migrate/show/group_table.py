@@ -1,10 +1,10 @@
 """Every group of a plan as text: one line per group, then its rows under the headings of kafka-consumer-groups.
 
 Two layouts: on a wide page every row names its group and topic (so that `grep` finds them); on a narrow one,
-or beside long names, the topic is above its rows and the words behind the numbers wrap.
+or beside long names, the topic is above its rows, and what is not the usual below a row.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from migrate.clock import iso
@@ -16,7 +16,7 @@ from migrate.row_table import GroupRows
 from migrate.show.lines import headed, tally, wrapped
 from migrate.show.table import INDENT, Column, Table, field
 from migrate.survey.group_facts import pace_text
-from migrate.text import Colour, both_names, cells, duration_text, many, name, paint, safe
+from migrate.text import Colour, both_names, duration_text, many, name, safe
 
 _LEGEND = (
     "CURRENT-OFFSET, LOG-END-OFFSET and LAG are the source's. TARGET-OFFSET is this plan's{}. RE-READS: a bare number "
@@ -27,7 +27,6 @@ LEGEND_WITHOUT_CHECKPOINTS = _LEGEND.format("")
 LIVE_LEGEND = (
     "CURRENT-OFFSET is that of the time that the plan goes by, LIVE-OFFSET what was committed when it was made."
 )
-NARROW_TEXT = 20
 SAID_BY_GRADE = ("translated", str(Why.PROVEN))
 
 
@@ -43,18 +42,17 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
         yield from wrapped(LIVE_LEGEND, width)
         columns = (*columns[:2], LIVE, *columns[2:])
     is_renamed = any(row.source_topic != row.target_topic for row in rows)
-    wide = Table(_wide_columns(is_renamed, columns), rows, width)
-    # The words stand beside the numbers.
-    narrow = Table(columns, rows, width - NARROW_TEXT - 2, INDENT, gap=1)
+    wide = _wide_columns(is_renamed, columns)
+    is_wide = Table(wide, rows, width).fits
     whole, states = plan.groups(), states_told(plan)
     for group, listed in groupby(rows, key=lambda row: row.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
-        yield from (paint(heading, Colour.DIM, colour) for heading in (wide if wide.fits else narrow).headings)
-        if wide.fits:
-            yield from (paint(wide.line(row), Colour.RED, colour and _is_grave(row)) for row in listed)
+        if is_wide:
+            yield from Table(wide, list(listed), width).lines(colour, _shade)
         else:
-            yield from _narrow_rows(listed, narrow, width, colour)
+            table = Table((*columns, DECISION), list(listed), width, INDENT, gap=1)
+            yield from table.lines(colour, _shade, _topics, lambda row: _words(row, width))
 
 
 def _group_line(group: str, rows: GroupRows, states: str, width: int, colour: bool) -> Iterator[str]:
@@ -110,6 +108,7 @@ def _rereads(row: Row) -> str | None:
 
 TARGET = field("target_offset", "TARGET-OFFSET", right=True)
 CHECKPOINT = field("checkpoint_target_offset", "MM2-OFFSET", right=True)
+DECISION = field("decision", "DECISION")
 LIVE = field("live_source_offset", "LIVE-OFFSET", right=True)
 NUMBERS: tuple[Column[Row], ...] = (
     field("partition", "PARTITION", right=True),
@@ -131,38 +130,22 @@ def _wide_columns(is_renamed: bool, numbers: Sequence[Column[Row]]) -> tuple[Col
         *[field("target_topic", "TARGET-TOPIC", name)] * is_renamed,
         field("target_prior", "PRIOR-OFFSET", right=True),
         *numbers[ours:],
-        *(field(key, key.upper()) for key in ("decision", "method", "grade", "reason")),
+        DECISION,
+        *(field(key, key.upper()) for key in ("method", "grade", "reason")),
     )
 
 
-def _narrow_rows(rows: Iterable[Row], narrow: Table[Row], width: int, colour: bool) -> Iterator[str]:
-    for (source, target), listed in groupby(rows, key=lambda r: (r.source_topic, r.target_topic)):
-        yield INDENT + both_names(source, target)
-        for row in listed:
-            for text in _beside(f"{narrow.line(row)}  ", _words(row), narrow.fits, width):
-                yield paint(text, Colour.RED, colour and _is_grave(row))
+def _topics(row: Row) -> str:
+    return INDENT + both_names(row.source_topic, row.target_topic)
 
 
-def _beside(numbers: str, text: str, has_room: bool, width: int) -> Iterator[str]:
-    """Yield the words beside the numbers, on two lines at most; else the decision there and the rest below."""
-    lines = list(wrapped(text, width, numbers, " " * cells(numbers)))
-    if has_room and len(lines) <= 2 and all(cells(line) <= width for line in lines):
-        yield from lines
-        return
-    decision, _, rest = text.partition(" ")
-    yield numbers + decision
-    if rest:
-        yield from wrapped(rest, width, " " * 12)
+def _words(row: Row, width: int) -> Iterator[str]:
+    """Yield what a narrow page has no column for, where it is not the usual."""
+    words = [] if row.reason in SAID_BY_GRADE else [safe(row.reason), *([str(row.grade)] if row.grade else [])]
+    words += [f"was {row.target_prior}"] * (row.target_prior is not None)
+    if words:
+        yield from wrapped(", ".join(words), width, " " * 12)
 
 
-def _words(row: Row) -> str:
-    words = [str(row.decision)]
-    if row.reason not in SAID_BY_GRADE:
-        words.append(safe(row.reason))
-    words += [str(word) for word in (row.method, row.grade) if word is not None]
-    text = " ".join(words)
-    return text if row.target_prior is None else f"{text}, was {row.target_prior}"
-
-
-def _is_grave(row: Row) -> bool:
-    return row.decision is Decision.BLOCK or may_skip(row) or rewinds(row)
+def _shade(row: Row) -> Colour | None:
+    return Colour.RED if row.decision is Decision.BLOCK or may_skip(row) or rewinds(row) else None

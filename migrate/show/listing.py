@@ -150,19 +150,12 @@ def unread_lines(
 def _table(inventory: Inventory, width: int, colour: bool) -> Iterator[str]:
     groups, activity = inventory.groups, _activity(inventory)
     wide = Table((*FACTS, *activity, *BROKER, ATTENTION), groups, width)
-    narrow = Table([column for column in FACTS if column is not PROTOCOL], groups, width)
     if wide.fits:
-        yield from wide.lines(colour, _shade)
-        return
-
-    def words(group: GroupSummary) -> Iterator[str]:
-        return wrapped(_words(group, activity), width, INDENT, INDENT)
-
-    if narrow.fits:
-        yield from narrow.lines(colour, _shade, below=words)
-    else:  # a name leaves no room beside it
-        table = Table(narrow.columns[1:], groups, width, INDENT)
-        yield from table.lines(colour, _shade, GROUP.cell, words)
+        return wide.lines(colour, _shade)
+    narrow = Table([column for column in FACTS if column not in (GROUP, PROTOCOL)], groups, width, INDENT)
+    return narrow.lines(
+        colour, _shade, GROUP.cell, lambda group: wrapped(_words(group, activity), width, INDENT * 2, INDENT * 2)
+    )
 
 
 def _activity(inventory: Inventory) -> tuple[Column[GroupSummary], ...]:

@@ -1,10 +1,7 @@
-"""What the report's script draws: groups and rows as compact JSON, and the charts' shares. Pure.
+"""What the report's script draws: groups and rows as compact JSON. Pure.
 
 Rows are in columns, one list per field; a column whose rows are all alike is a list of one. Words are numbers into
 one list for the whole page, a sentence is the number of its wording and the numbers in it. All text is made `safe`.
-
-Charts are shares of a full width in percent. A chart names the groups that stand out; the others are added up in one
-line, so that none is silently absent.
 """
 
 import json
@@ -19,11 +16,10 @@ from migrate.model import Grade, Row, between, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.row_table import GroupRows
-from migrate.show.charts import GroupBar
 from migrate.show.group_table import activity_told, group_word, states_told
 from migrate.show.lines import tally
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
-from migrate.text import both_names, many, name, safe, shell_word
+from migrate.text import both_names, name, safe, shell_word
 
 GAP = "\x01"  # where a number was in a sentence: safe text has no control characters
 EXACT_IN_JAVASCRIPT = 2**53
@@ -200,74 +196,3 @@ def split_sentence(text: str) -> tuple[str, list[int | str]]:
 def _exact(numbers: Sequence[int | None]) -> Sequence[int | str | None]:
     """Return the numbers, as text those that JavaScript would round."""
     return [n if n is None or n < EXACT_IN_JAVASCRIPT else str(n) for n in numbers]
-
-
-LANES = 15
-LEAST_VISIBLE = 0.4
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar: what it stands for ("plan", "mm2", "lag", a grade), where it begins and how long it is, in percent."""
-
-    kind: str
-    start: float
-    length: float
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """One group's bars, below each other, and a remark on what the bars leave out."""
-
-    label: str
-    bars: tuple[Bar, ...]
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Lanes, longest first; `rest` tells of the groups that have none."""
-
-    lanes: tuple[Lane, ...]
-    rest: str = ""
-
-
-def lanes_of(bars: Sequence[GroupBar], kind: str, by_plan: str = "", beside_mm2: bool = False) -> Chart:
-    """Return the first bars as lanes, with MM2's below the plan's if asked for; `by_plan` follows the others' sum."""
-    known = [(bar, bar.own) for bar in bars if bar.own is not None]
-    most = max((bar.total for bar, _ in known), default=0)
-    lanes = []
-    for bar, own in known[:LANES]:
-        drawn = [Bar(kind, 0, share(own, most), f"{bar.sign}{own:,}")]
-        if beside_mm2:
-            drawn.append(Bar("mm2", 0, share(bar.total, most), f"{bar.total:,}"))
-        lanes.append(Lane(name(bar.group), tuple(drawn), bar.note if beside_mm2 else ""))
-    rest, parts = known[LANES:], []
-    if rest:
-        parts.append(f"{many(len(rest), 'more group')}: {sum(own for _, own in rest):,}{by_plan}")
-        if beside_mm2:
-            parts.append(f"{sum(bar.total for bar, _ in rest):,} by MM2's checkpoints")
-    if len(bars) > len(known):
-        parts.append(f"unknown for {many(len(bars) - len(known), 'group')}")
-    return Chart(tuple(lanes), "; ".join(parts))
-
-
-def grades_bar(grades: Mapping[Grade | None, int]) -> tuple[Bar, ...]:
-    """Return the rows by grade as parts of one bar, best first; the last is rows without a grade."""
-    total = sum(grades.values())
-    bars, start = [], 0.0
-    for grade in (*Grade, None):
-        count = grades.get(grade, 0)
-        if count:
-            length = 100 * count / total
-            bars.append(Bar(str(grade or "none"), round(start, 3), round(length, 3), f"{count:,}"))
-            start += length
-    return tuple(bars)
-
-
-def share(value: int, most: int) -> float:
-    """Return `value` in percent of `most`; what is not nothing can be seen."""
-    if value <= 0 or most <= 0:
-        return 0.0
-    return round(max(LEAST_VISIBLE, 100 * value / most), 3)

@@ -7,7 +7,7 @@ turn the reading direction are shown escaped. The page's policy lets it load not
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,7 +21,7 @@ from migrate.model import CheckResult, Grade, Level
 from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
 from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import Totals, totals
-from migrate.show.charts import lag_bars, rereads_bars
+from migrate.show.charts import chart_of, lag_bars, rereads_bars
 from migrate.show.lines import tally
 from migrate.show.plan_table import (
     EVIDENCE_SHOWN,
@@ -32,12 +32,14 @@ from migrate.show.plan_table import (
     totals_told,
     verdict,
 )
-from migrate.show.report_data import Data, as_json, grades_bar, lanes_of, report_data
+from migrate.show.report_data import Data, as_json, report_data
 from migrate.show.report_outcome import Aftermath, Headline
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
 RESULTS_LISTED = 300
+BARS = 15
+LEAST_VISIBLE = 0.4
 MARK = "<!doctype html>\n<!-- mm2-migrate report -->\n"
 _KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
 _IN_SETTINGS = ("MM2", "Replicator", "Settings", "Waivers")
@@ -79,10 +81,12 @@ def report(
         signatures=signatures,
         sentences=sentences,
         steps=steps,
-        rereads=lanes_of(rereads_bars(groups), "plan", " by this plan", plan.header.has_checkpoints),
-        grades=grades_bar(counted.grades),
+        rereads=chart_of(rereads_bars(groups), BARS, " by this plan", plan.header.has_checkpoints),
+        grades=list(_stack(counted.grades)),
+        share=share,
+        quoted=name,
         means=_grades(plan.header),
-        lag=lanes_of(lag_bars(groups), "lag"),
+        lag=chart_of(lag_bars(groups), BARS),
         checks=_checks(plan),
         passed=passed(plan.header.checks),
         not_ruled_out=not_ruled_out(plan.header.checks),
@@ -97,6 +101,21 @@ def report(
         policy=_policy(style, script),
     )
     return MARK + text, data
+
+
+def share(value: int, most: int) -> float:
+    """Return `value` in percent of `most`; what is not nothing can be seen."""
+    return round(max(LEAST_VISIBLE, 100 * value / most), 3) if value > 0 and most > 0 else 0.0
+
+
+def _stack(grades: Mapping[Grade | None, int]) -> Iterator[tuple[str, float, float, int]]:
+    """Yield each grade that rows have, where its part of the bar begins and how long it is in percent, and the rows."""
+    total, start = sum(grades.values()), 0.0
+    for grade in (*Grade, None):
+        if count := grades.get(grade, 0):
+            length = 100 * count / total
+            yield str(grade or "none"), round(start, 3), round(length, 3), count
+            start += length
 
 
 def _grades(header: Header) -> dict[str, str]:

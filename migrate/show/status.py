@@ -19,7 +19,7 @@ from migrate.survey.producers import rate_text
 from migrate.text import Colour, both_names, duration_text, many, name, paint, safe
 from migrate.watch import Freshness
 
-BAR_WIDTH, SHORT_BAR_WIDTH = 20, 8
+BAR_WIDTH = 10
 TOPICS_SHOWN = 40
 GROUPS_SHOWN = 20
 NAMES_SHOWN = 12
@@ -220,22 +220,13 @@ def _topics(status: Status, page: Page, progress: Mapping[str, CopyProgress]) ->
 def _table(
     topics: Sequence[TopicStatus], status: Status, page: Page, progress: Mapping[str, CopyProgress]
 ) -> Iterator[str]:
-    """Yield the topics in the widest of five forms that keeps within the page: a bar that breaks is none.
-
-    With a long bar or a short one at the end of a line; or the name above, and the bar beside the numbers or below.
-    """
-    numbers = _numbers(status)
-    bars = [_bar_column(progress, length) for length in (BAR_WIDTH, SHORT_BAR_WIDTH)]
-    for bar in bars:
-        table = Table((TOPIC, *numbers, bar), topics, page.width)
-        if table.fits:
-            return table.lines(page.colour, _shade)
-    for bar in bars:
-        table = Table((*numbers, bar), topics, page.width, INDENT)
-        if table.fits:
-            return table.lines(page.colour, _shade, TOPIC.cell)
+    """Yield the topics, each with its bar at the end of the line; on a narrow page the name above and the bar below."""
+    numbers, bar = _numbers(status), _bar_column(progress)
+    table = Table((TOPIC, *numbers, bar), topics, page.width)
+    if table.fits:
+        return table.lines(page.colour, _shade)
     table = Table(numbers, topics, page.width, INDENT)
-    return table.lines(page.colour, _shade, TOPIC.cell, lambda topic: [INDENT + bars[-1].cell(topic)])
+    return table.lines(page.colour, _shade, TOPIC.cell, lambda topic: [INDENT + bar.cell(topic)])
 
 
 def _numbers(status: Status) -> tuple[Column[TopicStatus], ...]:
@@ -253,8 +244,8 @@ def _numbers(status: Status) -> tuple[Column[TopicStatus], ...]:
     )
 
 
-def _bar_column(progress: Mapping[str, CopyProgress], length: int) -> Column[TopicStatus]:
-    return Column("", lambda topic: _bar(topic, progress.get(topic.source_topic), length))
+def _bar_column(progress: Mapping[str, CopyProgress]) -> Column[TopicStatus]:
+    return Column("", lambda topic: _bar(topic, progress.get(topic.source_topic)))
 
 
 def _shade(topic: TopicStatus) -> Colour | None:
@@ -280,12 +271,12 @@ def _written(topic: TopicStatus) -> str:
     return "no" if written.tells else UNSEEN
 
 
-def _bar(topic: TopicStatus, progress: CopyProgress | None, length: int) -> str:
+def _bar(topic: TopicStatus, progress: CopyProgress | None) -> str:
     verdict = {True: "copied", False: "copying", None: "not known"}[topic.drained]
     if progress is None or topic.source_end is None:  # a bar of an earlier look would pass for this one's
         return verdict
-    done = int(length * progress.part)
-    return f"[{'#' * done}{'.' * (length - done)}] {progress.percent:3d}% {verdict}"
+    done = int(BAR_WIDTH * progress.part)
+    return f"[{'#' * done}{'.' * (BAR_WIDTH - done)}] {progress.percent:3d}% {verdict}"
 
 
 def _groups(status: Status, page: Page) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The charts' values: one order for the page and the notebook, no group silently absent."""
 
 from migrate.model import Grade
-from migrate.show.charts import lag_bars, rereads_bars
+from migrate.show.charts import chart_of, lag_bars, rereads_bars
 from tests.builders import make_plan, make_row
 
 
@@ -21,3 +21,11 @@ def test_what_mm2_adds_lengthens_the_bar_and_what_it_leaves_out_is_noted():
     (bar,) = rereads_bars(make_plan([placed, without]).groups())
     assert bar.mm2_adds == 40 and bar.own is not None and bar.total == bar.own + 40
     assert bar.note == "no checkpoint for 1 row"
+
+
+def test_a_chart_leaves_no_group_out():
+    rows = [make_row(f"g{i:02}", rereads_estimate=i, target_offset=600) for i in range(10)]
+    groups = make_plan([*rows, make_row("unknown", rereads_estimate=None, source_log_end=None)]).groups()
+    for chart in (chart_of(rereads_bars(groups), 3, " by this plan", True), chart_of(lag_bars(groups), 3)):
+        assert len(chart.bars) == 3 and chart.most == chart.bars[0].total
+        assert "7 more groups" in chart.rest and "unknown for 1 group" in chart.rest

@@ -5,10 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model import Decision, Grade
+from migrate.model import Decision
 from migrate.plan.plan import PlannedActivity
-from migrate.show.charts import lag_bars, rereads_bars
-from migrate.show.report_data import GAP, LANES, as_json, grades_bar, lanes_of, report_data, split_sentence
+from migrate.show.report_data import GAP, as_json, report_data, split_sentence
 from migrate.show.report_outcome import Aftermath, RowAfter
 from tests.builders import make_plan, make_position, make_row
 
@@ -29,24 +28,6 @@ def test_json_in_a_script_can_not_end_it_and_is_the_same_value(text):
 def test_offsets_that_javascript_would_round_are_text():
     plan = make_plan([make_row(source_committed=2**53 + 1, source_log_end=2**60)])
     assert f'"{2**53 + 1}"' in report_data(plan, Aftermath(), "p", 10).groups[0]
-
-
-def test_charts_are_shares_of_a_whole_and_leave_no_group_out():
-    rows = [make_row(f"g{i:02}", rereads_estimate=i, target_offset=600) for i in range(LANES + 7)]
-    groups = make_plan([*rows, make_row("unknown", rereads_estimate=None, source_log_end=None)]).groups()
-    for chart in (lanes_of(rereads_bars(groups), "plan", " by this plan", True), lanes_of(lag_bars(groups), "lag")):
-        assert len(chart.lanes) == LANES
-        assert all(0 <= bar.length <= 100 for lane in chart.lanes for bar in lane.bars)
-        assert "7 more groups" in chart.rest and "unknown for 1 group" in chart.rest
-    first = lanes_of(rereads_bars(groups), "plan", beside_mm2=True).lanes[0]
-    assert [(bar.kind, bar.value) for bar in first.bars] == [("plan", f"~{LANES + 6}"), ("mm2", f"{LANES + 46}")]
-    assert [bar.kind for bar in lanes_of(rereads_bars(groups), "plan").lanes[0].bars] == ["plan"]
-
-
-def test_the_grades_fill_the_bar():
-    bars = grades_bar({Grade.EXACT: 2, Grade.ESTIMATED: 1, None: 1})
-    assert [(b.kind, b.start, b.length) for b in bars] == [("exact", 0, 50), ("estimated", 50, 25), ("none", 75, 25)]
-    assert grades_bar({}) == ()
 
 
 def test_positions_have_documents_of_their_own_and_what_became_of_a_group_is_not_its_holders():
