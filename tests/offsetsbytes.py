@@ -4,7 +4,8 @@ import struct
 from base64 import urlsafe_b64decode
 from collections.abc import Sequence
 
-from migrate.survey.offsets_wire import CommitValue, GroupValue, GroupValueMember
+from migrate.survey.offsets_wire import CommitValue
+from tests.offsetsdecoded import GroupValue, GroupValueMember
 
 
 def group_key(record_type: int, group: str, rest: bytes = b"") -> bytes:

@@ -20,7 +20,6 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.topic_commits import (
     GONE,
     NewestOf,
-    NewestOfTopic,
     NewestRecord,
     commits_of,
     newest_records,
@@ -134,5 +133,5 @@ def _kept(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
 
 def _decoded(
     partition: int, role: int, head: bytearray | None, tails: str, values: str, _count: int
-) -> Iterator[NewestRecord | NewestOfTopic]:
+) -> Iterator[NewestRecord]:
     return newest_records(partition, as_bytes(head), tails, values, role)

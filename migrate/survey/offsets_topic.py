@@ -5,12 +5,12 @@ readers says; nothing here raises on foreign bytes.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache, lru_cache
 from itertools import pairwise
 from statistics import median
-from sys import intern
 from typing import NamedTuple
 
 from migrate.clock import is_date
@@ -22,15 +22,11 @@ from migrate.survey.offsets_wire import (
     KINDS_OF_PARTS,
     CommitValue,
     Fault,
-    GroupValue,
     OffsetsKey,
-    PlainCommit,
     decode_any_commit,
+    decode_classic,
     decode_commit,
-    decode_group,
     decode_key,
-    plain_commit,
-    topic_id_text,
 )
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -172,13 +168,7 @@ class GroupLog:
 
     def groups(self) -> dict[str, GroupRecord]:
         """Return what is kept of each group; the records themselves, maybe half a million, are let go meanwhile."""
-        understood = _Understood()
-        keys = [*reversed(self._last)]
-        while keys:
-            key = keys.pop()
-            if (value := self._last.pop(key)) is not None:
-                understood.add(key, value)
-        words = understood.words
+        words = _understood(self._drained())
         # In an order that does not depend on who came first: the records may be those that another reader has found.
         for key, values in sorted(self._newest.items()):
             place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
@@ -190,6 +180,11 @@ class GroupLog:
                 word.gaps += [CommitGap(then - at, new - old) for (at, old), (then, new) in pairs]
         records = {name: words[name].record() for name in sorted(words)}
         return {name: record for name, record in records.items() if record is not None}
+
+    def _drained(self) -> Iterator[tuple[bytes, bytes]]:
+        for key in [*self._last]:
+            if (value := self._last.pop(key)) is not None:
+                yield key, value
 
 
 @dataclass
@@ -207,7 +202,7 @@ class _Words:
     gaps: list[CommitGap] = field(default_factory=list)
     recent: dict[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
-    def take(self, place: TopicPartition, commit: CommitValue | PlainCommit, topic_id: str | None) -> None:
+    def take(self, place: TopicPartition, commit: CommitValue) -> None:
         """Keep a commit, unless a later one of that place is known, and nothing of one that is older.
 
         Two keys may name one partition, on a cluster that has been upgraded since Kafka 0.8.
@@ -215,14 +210,12 @@ class _Words:
         if commit.committed_ms < self.committed_ms.get(place, commit.committed_ms):
             return
         self.committed_ms[place] = commit.committed_ms
-        if self.expires_ms:
-            self.expires_ms.pop(place, None)
-        if isinstance(commit, CommitValue) and commit.expires_ms is not None:
+        self.expires_ms.pop(place, None)
+        if commit.expires_ms is not None:
             self.expires_ms[place] = commit.expires_ms
-        if topic_id is not None:
-            self.made_on[place] = CommitTopic(commit.offset, topic_id)
-        elif self.made_on:
-            self.made_on.pop(place, None)
+        self.made_on.pop(place, None)
+        if commit.topic_id is not None:
+            self.made_on[place] = CommitTopic(commit.offset, commit.topic_id)
 
     def record(self) -> GroupRecord | None:
         simple = {GroupKind.SIMPLE.value} if self.committed_ms else set()
@@ -237,67 +230,32 @@ class _Words:
         return None
 
 
-class _Understood:
-    """What records say, by group; each key's beginning, place and topic's id is understood once, whoever commits there.
-
-    There may be a million commits, of which nearly all are plain.
-    """
-
-    def __init__(self) -> None:
-        self.words: dict[str, _Words] = defaultdict(_Words)
-        self._heads: dict[bytes, OffsetsKey | Fault] = {}
-        self._places: dict[str, dict[int, TopicPartition]] = defaultdict(dict)
-        self._topic_ids: dict[bytes, str] = {}
-
-    def add(self, key: bytes, value: bytes) -> None:
-        """Add what one record says."""
-        if key[:2] != _COMMIT_KEY or (commit := plain_commit(value)) is None:
-            self._add_any(key, value)
-            return
-        head = key[:-4]
-        about = self._heads.get(head)
-        if about is None:
-            about = self._heads[head] = decode_key(head + bytes(4))
-        partition = int.from_bytes(key[-4:], "big", signed=True)
-        if isinstance(about, Fault) or about.topic is None or partition < 0:
-            return
-        topic_id = None
-        if commit.topic_id and (topic_id := self._topic_ids.get(commit.topic_id)) is None:
-            topic_id = self._topic_ids[commit.topic_id] = topic_id_text(commit.topic_id)
-        self.words[about.group].take(self._place(about.topic, partition), commit, topic_id)
-
-    def _add_any(self, key: bytes, value: bytes) -> None:
-        about = decode_key(key)
+def _understood(records: Iterable[tuple[bytes, bytes]]) -> dict[str, _Words]:
+    """Return what records say, by group; each key's beginning and place is understood once, whoever commits there."""
+    words: dict[str, _Words] = defaultdict(_Words)
+    head_of, place_of = lru_cache(maxsize=4096)(decode_key), cache(TopicPartition)
+    for key, value in records:
+        is_commit = key[:2] == _COMMIT_KEY
+        about = head_of(key[:-4] + bytes(4)) if is_commit else decode_key(key)
         if isinstance(about, Fault) or about.record_type not in (*COMMIT_TYPES, *GROUP_KINDS, *KINDS_OF_PARTS):
-            return
-        words = self.words[about.group]
+            continue
         if about.topic is not None and about.partition is not None:
+            partition = int.from_bytes(key[-4:], "big", signed=True)
             # One without an offset has a time all the same: somebody has used the group then.
             commit = decode_any_commit(value)
-            if not isinstance(commit, Fault):
-                topic_id = None if commit.topic_id is None else intern(commit.topic_id)
-                words.take(self._place(about.topic, about.partition), commit, topic_id)
+            if not isinstance(commit, Fault) and partition >= 0:
+                words[about.group].take(place_of(about.topic, partition), commit)
         elif about.record_type == CLASSIC_TYPE:
-            group = decode_group(CLASSIC_TYPE, value)
+            clock = decode_classic(value)
             # Left out, the group would be taken for one that never had a member, and given the full time.
-            words.kinds[GroupKind.CLASSIC] = (
-                _classic(group) if isinstance(group, GroupValue) else (UNKNOWN_PROTOCOL, None)
+            words[about.group].kinds[GroupKind.CLASSIC] = (
+                (UNKNOWN_PROTOCOL, None) if isinstance(clock, Fault) else clock
             )
         elif about.record_type in GROUP_KINDS:
-            words.kinds[GROUP_KINDS[about.record_type]] = ("", None)
+            words[about.group].kinds[GROUP_KINDS[about.record_type]] = ("", None)
         elif about.group:
-            words.part_kinds.add(KINDS_OF_PARTS[about.record_type])
-
-    def _place(self, topic: str, partition: int) -> TopicPartition:
-        places = self._places[topic]
-        if (place := places.get(partition)) is None:
-            place = places[partition] = TopicPartition(topic, partition)
-        return place
-
-
-def _classic(group: GroupValue) -> tuple[str, int | None]:
-    """Return protocol type and, where there are no members, the time of the last change of state (version 2 on)."""
-    return group.protocol_type or "", None if group.members else group.state_ms
+            words[about.group].part_kinds.add(KINDS_OF_PARTS[about.record_type])
+    return words
 
 
 def _first_made(made: Sequence[tuple[int, int]]) -> dict[int, int]:

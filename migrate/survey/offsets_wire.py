@@ -3,15 +3,15 @@
 Layouts are those of Kafka's group-coordinator schemas (`CoordinatorRecordType`, `OffsetCommitKey/Value`,
 `GroupMetadataKey/Value`): a key begins with an int16 record type, a value with an int16 version, integers are
 big-endian, a string is an int16 length and UTF-8; version 4 of both values is flexible (KIP-482).
-`migrate.spark.offset_columns` says the same in Spark SQL, and is tested against this. Nothing raises on foreign bytes:
-what cannot be read gives the `Fault` why, and every record has a `label` under which it is counted.
+`migrate.spark.offset_columns` says the same in Spark SQL, and more: it decodes groups whole, and counts every record
+under a label. Nothing raises on foreign bytes: what cannot be read gives the `Fault` why.
 """
 
 import struct
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 COMMIT_TYPES = (0, 1)
@@ -52,9 +52,9 @@ NO_OFFSET = -1
 MEMBER_FIELDS = ("SSSIBB", "SSSIIBB", "SSSIIBB", "SNSSIIBB", "SNSSIIBBT")
 
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
+_INT64_INT32, _TWO_INT64 = struct.Struct(">qi"), struct.Struct(">qq")
 _TOPIC_ID = b"\x00\x10"
 _TOPIC_ID_SIZE = 16
-_KIND_VALUE_SIZE = 7
 _LONGEST = 2**15 - 1
 
 
@@ -101,77 +101,11 @@ class CommitValue(NamedTuple):
     other_tags: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GroupValueMember:
-    """A member of a classic group; without its subscription and assignment, which may hold data of users."""
-
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    rebalance_timeout: int | None
-    session_timeout: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupValue:
-    """A group. All but `kind` and `version` are a classic group's, and None, or empty, for other kinds.
-
-    `state_ms` is when its state last changed (ms since 1970), None where that was not stored.
-    """
-
-    kind: str
-    version: int
-    protocol_type: str | None = None
-    generation: int | None = None
-    protocol: str | None = None
-    leader: str | None = None
-    state_ms: int | None = None
-    members: tuple[GroupValueMember, ...] = ()
-
-
-# Commits without metadata, in the versions that brokers from Kafka 2.1 on write, by version and size: version, offset,
-# epoch, the length of nothing, time; in version 4 the count of tags, and the topic's id. Behind it what must be there.
-_PLAIN = {
-    (3, 24): (struct.Struct(">hqihq"), (0,)),
-    (4, 24): (struct.Struct(">hqibqb"), (1, 0)),
-    (4, 42): (struct.Struct(">hqibqb2s16s"), (1, 1, _TOPIC_ID)),
-}
-
-
-class PlainCommit(NamedTuple):
-    """What a commit without metadata says, as `CommitValue` does; `topic_id` in Kafka's 16 bytes, b"" without one."""
-
-    offset: int
-    committed_ms: int
-    topic_id: bytes
-
-
 class _Broken(Exception):
     """Raised where bytes cannot be read."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
-
-
-def label(key: bytes | None, value: bytes | None) -> str:
-    """Name a record for the counts: "commit", "type-5" for a type that is not decoded, "undecodable-value:..."."""
-    decoded = decode_key(key)
-    if isinstance(decoded, Fault):
-        return BROKEN_KEY + decoded
-    if decoded.record_type in COMMIT_TYPES:
-        if value is None:
-            return COMMIT_TOMBSTONE
-        commit = decode_commit(value)
-        if isinstance(commit, Fault):
-            return label_of(commit)
-        return COMMIT_WITH_OTHER_TAGS if commit.other_tags else COMMIT
-    if decoded.record_type not in GROUP_KINDS:
-        return f"{OTHER_TYPE}{decoded.record_type}"
-    if value is None:
-        return GROUP_TOMBSTONE
-    group = decode_group(decoded.record_type, value)
-    return label_of(group) if isinstance(group, Fault) else GROUP
 
 
 def label_of(fault: Fault) -> str:
@@ -223,12 +157,10 @@ def decode_commit(value: bytes) -> CommitValue | Fault:
 def decode_any_commit(value: bytes) -> CommitValue | Fault:
     """Decode the value of a commit, also of one without an offset: its offset is `NO_OFFSET`."""
     try:
-        version, reader = _versioned(value, NEWEST_VERSION)
-        offset = reader.int64()
-        epoch = reader.int32() if version >= 3 else -1
-        raw = reader.take("S")
-        committed_ms = reader.int64()
-        expires_ms = reader.int64() if version == 1 else -1
+        version, reader = _versioned(value)
+        offset, epoch = reader.numbers(_INT64_INT32) if version >= 3 else (*reader.numbers(_INT64), -1)
+        raw = reader.string()
+        committed_ms, expires_ms = reader.numbers(_TWO_INT64) if version == 1 else (*reader.numbers(_INT64), -1)
         topic_id, other_tags = _tags(reader) if version >= 4 else (None, False)
         if not other_tags:
             reader.end()
@@ -242,172 +174,96 @@ def decode_any_commit(value: bytes) -> CommitValue | Fault:
     return CommitValue(version, offset, leader_epoch, metadata, committed_ms, end_ms, topic_id, other_tags)
 
 
-def plain_commit(value: bytes) -> PlainCommit | None:
-    """Decode a commit without metadata, which nearly all are, several times as fast; None where it is any other."""
-    form = _PLAIN.get((int.from_bytes(value[:2], "big"), len(value)))
-    if form is None:
-        return None
-    layout, expected = form
-    _, offset, _, length, committed_ms, *tags = layout.unpack(value)
-    if offset < 0 or (length, *tags[:2]) != expected:
-        return None
-    return PlainCommit(offset, committed_ms, tags[2] if len(tags) > 2 else b"")
-
-
+@lru_cache(maxsize=1024)
 def topic_id_text(topic_id: bytes) -> str:
     """Return a topic's id as Kafka prints it."""
     return urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
-def decode_group(record_type: int, value: bytes) -> GroupValue | Fault:
-    """Decode the value of a group's own record; `record_type` is one of `GROUP_KINDS`."""
+def decode_classic(value: bytes) -> tuple[str, int | None] | Fault:
+    """Decode what a classic group's record says of its clock: its protocol type, and since when it has no member.
+
+    That time (ms since 1970) is None while it has members, and where it was not stored (before version 2).
+    """
     try:
-        if record_type == CLASSIC_TYPE:
-            return _classic(value)
-        version, _ = _versioned(value, 0)
-        if len(value) < _KIND_VALUE_SIZE:
-            raise _Broken(Fault.BAD_LENGTH)
-        return GroupValue(GROUP_KINDS[record_type], version)
+        version, reader = _versioned(value)
+        protocol_type = _text(reader.string())
+        reader.take(4)
+        reader.string(is_nullable=True), reader.string(is_nullable=True)  # protocol and leader
+        (state_ms,) = reader.numbers(_INT64) if version >= 2 else (-1,)
+        members = reader.varint() - 1 if version >= 4 else reader.numbers(_INT32)[0]
     except _Broken as broken:
         return broken.fault
+    return protocol_type, state_ms if state_ms >= 0 and not members else None
 
 
-def _versioned(value: bytes, newest: int) -> tuple[int, "_Reader"]:
+def _versioned(value: bytes) -> tuple[int, "_Reader"]:
     if len(value) < _INT16.size:
         raise _Broken(Fault.BAD_LENGTH)
     version = int.from_bytes(value[:2], "big")
-    if version > newest:
+    if version > NEWEST_VERSION:
         raise _Broken(Fault.UNKNOWN_VERSION)
     return version, _Reader(value, 2, flexible=version >= 4)
 
 
 def _tags(reader: "_Reader") -> tuple[str | None, bool]:
     """Return the topic id, if there is one, and whether there are tags that are not known."""
-    count = reader.byte()
+    count = reader.take(1)[0]
     if count == 0:
         return None, False
     # Tags are in the order of their numbers: the topic's id, number 0, comes first.
-    rest, has_id = reader.rest(), count < 0x80 and reader.rest()[:2] == _TOPIC_ID
-    has_id = has_id and len(rest) >= 2 + _TOPIC_ID_SIZE
+    rest = reader.data[reader.at :]
+    has_id = count < 0x80 and rest[:2] == _TOPIC_ID and len(rest) >= 2 + _TOPIC_ID_SIZE
     if count == 1 and rest[:1] == b"\x00":
         if not has_id:
             raise _Broken(Fault.BAD_LENGTH)
-        reader.skip(2 + _TOPIC_ID_SIZE)
+        reader.take(2 + _TOPIC_ID_SIZE)
     elif len(rest) < 2 * count:
         raise _Broken(Fault.BAD_LENGTH)
     topic_id = topic_id_text(rest[2 : 2 + _TOPIC_ID_SIZE]) if has_id else None
     return topic_id, count > 1 or rest[:1] != b"\x00"
 
 
-def _classic(value: bytes) -> GroupValue:
-    version, reader = _versioned(value, NEWEST_VERSION)
-    protocol_type = reader.take("S")
-    generation = reader.int32()
-    protocol, leader = reader.take("N"), reader.take("N")
-    state_ms = reader.int64() if version >= 2 else -1
-    count = reader.count()
-    if not 0 <= count <= len(value):
-        raise _Broken(Fault.BAD_LENGTH)
-    members = [list(reader.fields(MEMBER_FIELDS[version])) for _ in range(count)]
-    if version >= 4:
-        reader.take("T")
-    reader.end()
-    return GroupValue(
-        GROUP_KINDS[CLASSIC_TYPE],
-        version,
-        _text(protocol_type),
-        generation,
-        None if protocol is None else _text(protocol),
-        None if leader is None else _text(leader),
-        state_ms if state_ms >= 0 else None,
-        tuple(_member(version, fields) for fields in members),
-    )
-
-
-def _member(version: int, fields: list[bytes | None]) -> GroupValueMember:
-    """Make a member of its fields, in the order of `MEMBER_FIELDS`."""
-    left = iter(fields)
-    member_id = _text(next(left))
-    instance = next(left) if version >= 3 else None
-    instance_id = None if instance is None else _text(instance)
-    client_id, client_host = _text(next(left)), _text(next(left))
-    rebalance_timeout = _number(next(left)) if version >= 1 else None
-    return GroupValueMember(
-        member_id, instance_id, client_id, client_host, rebalance_timeout, _number(next(left))
-    )  # fmt: skip
-
-
-def _number(raw: bytes | None) -> int:
-    number: int = _INT32.unpack(raw or b"")[0]
-    return number
-
-
-def _text(raw: bytes | None) -> str:
+def _text(raw: bytes) -> str:
     try:
-        return (raw or b"").decode()
+        return raw.decode()
     except UnicodeDecodeError:
         raise _Broken(Fault.INVALID_UTF8) from None
 
 
-@dataclass
+@dataclass(slots=True)
 class _Reader:
     """Reads `data` from `at` on; raises `_Broken` where it ends too early, or goes on too long."""
 
     data: bytes
     at: int
-    flexible: bool = False
+    flexible: bool
 
-    def skip(self, size: int) -> bytes:
+    def take(self, size: int) -> bytes:
         found = self.data[self.at : self.at + size]
         if size < 0 or len(found) < size:
             raise _Broken(Fault.BAD_LENGTH)
         self.at += size
         return found
 
-    def rest(self) -> bytes:
-        return self.data[self.at :]
-
     def end(self) -> None:
         if self.at != len(self.data):
             raise _Broken(Fault.BAD_LENGTH)
 
-    def byte(self) -> int:
-        return self.skip(1)[0]
-
-    def int32(self) -> int:
-        number: int = _INT32.unpack(self.skip(_INT32.size))[0]
-        return number
-
-    def int64(self) -> int:
-        number: int = _INT64.unpack(self.skip(_INT64.size))[0]
-        return number
+    def numbers(self, form: struct.Struct) -> tuple[int, ...]:
+        return form.unpack(self.take(form.size))
 
     def varint(self) -> int:
         """An unsigned varint of four bytes at most: nothing here is as long as 256 MiB."""
         found = 0
         for shift in (0, 7, 14, 21):
-            byte = self.byte()
+            byte = self.take(1)[0]
             found |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return found
         raise _Broken(Fault.BAD_LENGTH)
 
-    def count(self) -> int:
-        return self.varint() - 1 if self.flexible else self.int32()
-
-    def take(self, kind: str) -> bytes | None:
-        """Take a field of a kind of `MEMBER_FIELDS`; None for a string that is null."""
-        if kind == "I":
-            return self.skip(_INT32.size)
-        if kind == "T":
-            if self.byte() != 0:
-                raise _Broken(Fault.UNKNOWN_TAGS)
-            return b""
-        if self.flexible or kind == "B":
-            size = self.count()
-        else:
-            size = _INT16.unpack(self.skip(_INT16.size))[0]
-        return None if size == -1 and kind == "N" else self.skip(size)
-
-    def fields(self, kinds: str) -> Iterator[bytes | None]:
-        return map(self.take, kinds)
+    def string(self, is_nullable: bool = False) -> bytes:
+        """Take a string; where it may be null, one that is reads as an empty one."""
+        size = self.varint() - 1 if self.flexible else self.numbers(_INT16)[0]
+        return b"" if is_nullable and size == -1 else self.take(size)

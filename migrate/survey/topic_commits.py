@@ -8,11 +8,10 @@ tells of groups that no listing shows.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import IntEnum
-from functools import cache, lru_cache, partial
-from itertools import chain
-from struct import Struct
+from functools import cache, partial
+from operator import attrgetter
 from sys import intern
 from typing import NamedTuple
 
@@ -32,7 +31,6 @@ from migrate.text import bytes_text, many
 NO_EPOCH = -1
 # What stands for a value that is not there, among values in hex.
 GONE = "-"
-_INT32 = Struct(">i")
 BY_ADMIN = "Or ask the groups' coordinators instead: --commits-from admin."
 
 
@@ -72,33 +70,6 @@ class NewestRecord(NamedTuple):
         return GroupPartition(self.group, *self.place)
 
 
-class TopicColumns(NamedTuple):
-    """What a group has committed on one topic, as columns; `epochs` and `topic_ids` as in `NewestRecord`."""
-
-    topic: str
-    partitions: tuple[int, ...]
-    offsets: tuple[int, ...]
-    epochs: tuple[int, ...]
-    topic_ids: tuple[str, ...]
-
-
-class NewestOfTopic(NamedTuple):
-    """The newest records of a group on one topic that are commits without metadata, which nearly all are."""
-
-    group: str
-    log_partition: int
-    columns: TopicColumns
-    role: int = NewestOf.LIVE
-
-    def records(self) -> Iterator[NewestRecord]:
-        """Yield them one by one."""
-        topic, *columns = self.columns
-        for partition, offset, epoch, topic_id in zip(*columns, strict=True):
-            yield NewestRecord(
-                self.group, topic, partition, self.log_partition, wire.COMMIT, offset, "", epoch, self.role, topic_id
-            )
-
-
 def newest_record(log_partition: int, key: bytes | None, value: bytes | None, role: int) -> NewestRecord:
     """Decode a record with the key of a commit, or with one that nobody can read."""
     about = wire.decode_key(key)
@@ -116,71 +87,25 @@ def newest_record(log_partition: int, key: bytes | None, value: bytes | None, ro
 
 def newest_records(
     log_partition: int, head: bytes | None, tails: str, values: str, role: int
-) -> Iterator[NewestRecord | NewestOfTopic]:
+) -> Iterator[NewestRecord]:
     """Decode records whose keys differ in their last four bytes only, a commit's partition.
 
     `head` is what their keys begin with, None for none; `tails` and `values` are in hex, a blank between two, `GONE`
     for what takes a commit away.
     """
-    about = None if head is None else wire.decode_key(head + bytes(4))
-    columns = None
-    if isinstance(about, wire.OffsetsKey) and about.topic is not None:
-        columns = _plain_columns(about.topic, bytes.fromhex(tails), values)
-    if columns is not None and isinstance(about, wire.OffsetsKey):
-        yield NewestOfTopic(about.group, log_partition, columns, role)
-        return
     for tail, value in zip(tails.split(" "), values.split(" "), strict=True):
         key = None if head is None else head + bytes.fromhex(tail)
         yield newest_record(log_partition, key, None if value == GONE else bytes.fromhex(value), role)
 
 
-# Values of one length, without metadata: version, offset, epoch, a length of nothing, time, and the tags of version 4.
-# Of each form the length's and the tags' bytes as they then are; what follows is a topic's id.
-_FORMS = (
-    (3, Struct(">hqih8x"), (0,)),
-    (4, Struct(">hqib8xb"), (1, 0)),
-    (4, Struct(">hqib8xbh16s"), (1, 1, 0x0010)),
-)
-
-
-def _plain_columns(topic: str, tails: bytes, values: str) -> TopicColumns | None:
-    """Return the columns of commits that are all of one form and say no more than columns hold, else None."""
-    partitions = tuple(each for (each,) in _INT32.iter_unpack(tails))
-    digits = values.find(" ") if len(partitions) > 1 else len(values)
-    # As many blanks as there are values less one, each where one of this length ends.
-    if GONE in values or values[digits :: digits + 1] != " " * (len(partitions) - 1) or digits % 2:
-        return None
-    if values.count(" ") != len(partitions) - 1 or (len(values) - digits) % (digits + 1):
-        return None
-    raw = bytes.fromhex(values)
-    for version, form, rest in _FORMS:
-        if form.size * 2 != digits or int.from_bytes(raw[:2], "big") != version:
-            continue
-        versions, offsets, epochs, *others = zip(*form.iter_unpack(raw), strict=True)
-        expected = [{version}, *({each} for each in rest)]
-        if [set(versions), *map(set, others[: len(rest)])] != expected or min(*offsets, *partitions) < 0:
-            continue
-        ids = map(_topic_id_text, others[-1]) if len(others) > len(rest) else ("",) * len(partitions)
-        rows = sorted(zip(partitions, offsets, (max(epoch, NO_EPOCH) for epoch in epochs), ids, strict=True))
-        return TopicColumns(intern(topic), *zip(*rows, strict=True))
-    return None
-
-
-@lru_cache(maxsize=1024)
-def _topic_id_text(topic_id: bytes) -> str:
-    return wire.topic_id_text(topic_id)
-
-
-def commits_of(
-    records: Iterable[NewestRecord | NewestOfTopic], partitions: int, is_as_of: bool = False
-) -> TopicCommits:
+def commits_of(records: Iterable[NewestRecord], partitions: int, is_as_of: bool = False) -> TopicCommits:
     """Sort the newest records of the offsets topic, which has so many partitions, by group.
 
     `is_as_of` says that there are those of an earlier time among them.
     A group counts in its own partition alone: what lies elsewhere is left from when the topic had fewer, and no
     coordinator reads it there.
     """
-    by_group: dict[int, dict[str, _OfGroup]] = {role: defaultdict(_OfGroup) for role in NewestOf}
+    by_group: dict[int, dict[str, list[NewestRecord]]] = {role: defaultdict(list) for role in NewestOf}
     undecodable: dict[str, dict[TopicPartition, str]] = defaultdict(dict)
     undecodable_keys = 0
     without: dict[str, list[TopicPartition]] = defaultdict(list)
@@ -189,22 +114,15 @@ def commits_of(
     made_on: dict[str, dict[TopicPartition, CommitTopic]] = defaultdict(dict)
     own = cache(partial(partition_of, partitions=partitions))
     for record in records:
-        if isinstance(record, NewestRecord) and record.label.startswith(wire.BROKEN_KEY):
+        if record.label.startswith(wire.BROKEN_KEY):
             undecodable_keys += 1
             continue
         if record.log_partition != own(record.group):
             continue
-        if isinstance(record, NewestOfTopic):
-            by_group[record.role][record.group].topics.append(record)
-            if is_as_of:
-                places[record.role].update(each.key for each in record.records())
-            if record.role == NewestOf.THEN:
-                made_on[record.group].update(_made_on(record.records()))
-            continue
         if record.label in (wire.COMMIT, wire.COMMIT_WITH_OTHER_TAGS):
-            by_group[record.role][record.group].records.append(record)
-            if record.role == NewestOf.THEN:
-                made_on[record.group].update(_made_on([record]))
+            by_group[record.role][record.group].append(record)
+            if record.role == NewestOf.THEN and record.topic_id:
+                made_on[record.group][record.place] = CommitTopic(record.offset, record.topic_id)
         elif record.label not in (wire.COMMIT_TOMBSTONE, wire.COMMIT_WITHOUT_OFFSET):
             undecodable[record.group][record.place] = record.label.removeprefix(wire.BROKEN_VALUE)
         elif record.role == NewestOf.THEN:
@@ -213,40 +131,26 @@ def commits_of(
             without[record.group].append(record.place)
         if is_as_of:
             places[record.role].add(record.key)
-    commits, then = ({g: each.table() for g, each in sorted(by_group[role].items())} for role in NewestOf)
+    commits, then = ({g: _table(each) for g, each in sorted(by_group[role].items())} for role in NewestOf)
     gone = places[NewestOf.LIVE] - places[NewestOf.THEN] if is_as_of else set[GroupPartition]()
     without_offset = {group: tuple(sorted(places)) for group, places in sorted(without.items())}
-    then_made_on = {group: topics for group, topics in made_on.items() if topics}
     return TopicCommits(
-        commits, dict(undecodable), undecodable_keys, then, frozenset(gone), frozenset(none_then), then_made_on,
+        commits, dict(undecodable), undecodable_keys, then, frozenset(gone), frozenset(none_then), made_on,
         without_offset,
     )  # fmt: skip
 
 
-def _made_on(records: Iterable[NewestRecord]) -> dict[TopicPartition, CommitTopic]:
-    return {record.place: CommitTopic(record.offset, record.topic_id) for record in records if record.topic_id}
-
-
-@dataclass
-class _OfGroup:
-    """The commits of a group, by topic as far as they came so."""
-
-    records: list[NewestRecord] = field(default_factory=list)
-    topics: list[NewestOfTopic] = field(default_factory=list)
-
-    def table(self) -> CommitTable:
-        # In order, so that groups that have committed on the same partitions share them.
-        if not self.records and len(self.topics) == 1:
-            topic, partitions, offsets, epochs, _ = self.topics[0].columns
-            return CommitTable(partitions_of((topic,) * len(partitions), partitions), offsets, (), epochs)
-        records = [*self.records, *chain.from_iterable(each.records() for each in self.topics)]
-        records.sort(key=lambda each: (each.topic, each.partition))
-        return CommitTable(
-            [record.place for record in records],
-            [record.offset for record in records],
-            [record.metadata for record in records],
-            [None if record.leader_epoch == NO_EPOCH else record.leader_epoch for record in records],
-        )
+def _table(records: list[NewestRecord]) -> CommitTable:
+    # In order, so that groups that have committed on the same partitions share them.
+    records.sort(key=attrgetter("topic", "partition"))
+    columns = zip(*map(attrgetter("topic", "partition", "offset", "metadata", "leader_epoch"), records), strict=True)
+    topics, partitions, offsets, metadata, epochs = columns
+    return CommitTable(
+        partitions_of(topics, partitions),
+        offsets,
+        metadata if any(metadata) else (),
+        [None if epoch == NO_EPOCH else epoch for epoch in epochs],
+    )
 
 
 def from_offsets_topic(

@@ -13,8 +13,9 @@ from migrate.spark.consumer_offsets import offsets_session
 from migrate.survey.commit_history import OFFSET_DELETED, HistoryRequest, reason_of
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import partition_of
-from migrate.survey.offsets_wire import CommitValue, Fault, GroupValue, decode_commit, decode_key
+from migrate.survey.offsets_wire import CommitValue, Fault, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue
 from tests.spark.offsetstopic import timed_topic
 from tests.spark.records import EPOCH_MS
 

@@ -13,16 +13,9 @@ from migrate.spark.consumer_offsets import chosen_and_written, offsets_session
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
 from migrate.survey.offsets_topic import partition_of
-from migrate.survey.offsets_wire import (
-    COMMIT_TYPES,
-    CommitValue,
-    GroupValue,
-    GroupValueMember,
-    decode_commit,
-    decode_key,
-    label,
-)
+from migrate.survey.offsets_wire import COMMIT_TYPES, CommitValue, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue, GroupValueMember, label
 from tests.spark.offsetstopic import topic_of
 from tests.spark.records import EPOCH_MS
 

@@ -11,8 +11,9 @@ from migrate.show.table import csv_cell
 from migrate.spark import export_columns
 from migrate.spark.consumer_offsets import chosen_and_written
 from migrate.survey.offsets_export import ExportKinds, ExportRequest
-from migrate.survey.offsets_wire import CommitValue, GroupValue, GroupValueMember
+from migrate.survey.offsets_wire import CommitValue
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue, GroupValueMember
 from tests.spark.offsetstopic import COLUMNS
 from tests.spark.records import in_jvm
 

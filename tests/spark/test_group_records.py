@@ -9,8 +9,9 @@ from migrate.spark.consumer_offsets import offsets_session
 from migrate.spark.group_records import records_in
 from migrate.survey.offsets_export import CompactedMeanwhileError
 from migrate.survey.offsets_topic import PACE_COMMITS, PACE_PARTITIONS, logs_of, partition_of, records_of
-from migrate.survey.offsets_wire import CommitValue, GroupValue
+from migrate.survey.offsets_wire import CommitValue
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue
 from tests.spark.offsetstopic import topic_of
 from tests.spark.records import EPOCH_MS
 

@@ -14,14 +14,11 @@ from migrate.survey.offsets_wire import (
     GROUP_KINDS,
     CommitValue,
     Fault,
-    GroupValue,
-    GroupValueMember,
     decode_commit,
-    decode_group,
     decode_key,
-    label,
 )
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue, GroupValueMember, decode_group, label
 from tests.spark.records import frame
 
 NAMES = ["", "g", "grüppe", "a'b\"c\\d", "two\nlines", "\x00", "名前 😀", "x" * 249]

@@ -8,8 +8,9 @@ from migrate.errors import ClusterError
 from migrate.model import Commit, LogRange, TopicPartition
 from migrate.spark.topic_commits import newest_commits
 from migrate.survey.offsets_topic import CommitTopic, partition_of
-from migrate.survey.offsets_wire import COMMIT_TYPES, CommitValue, Fault, GroupValue, decode_commit, decode_key
+from migrate.survey.offsets_wire import COMMIT_TYPES, CommitValue, Fault, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue
 from tests.spark.offsetstopic import timed_topic, topic_of
 from tests.spark.records import EPOCH_MS
 

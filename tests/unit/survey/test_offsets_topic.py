@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import TopicPartition
-from migrate.survey import offsets_topic
 from migrate.survey.offsets_topic import (
     PACE_COMMITS,
     PACE_PARTITIONS,
@@ -276,27 +275,6 @@ def test_each_partition_has_a_log_of_its_own_groups_alone():
     assert records_of(logs.values()) == log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v3"])))
 
 
-PLACE_KEYS = st.builds(
-    lambda kind, group, topic, partition: (
-        struct.pack(">hh", kind, len(group)) + group + struct.pack(">h", len(topic)) + topic + partition
-    ),
-    st.sampled_from([0, 1]),
-    st.sampled_from([b"g1", b"g2", b"\xff"]),
-    st.sampled_from([b"t1", b"t2", b"\xff"]),
-    st.sampled_from([b"\0\0\0\3", b"\0\0\0\4", b"\xff\xff\xff\xff"]),
-)
-KEYS = PLACE_KEYS | PLACE_KEYS.map(lambda key: key[:-1]) | PLACE_KEYS.map(lambda key: key + b"\0") | st.just(GROUP_KEY)
-TIMES = st.integers(AT_MS, AT_MS + 2).map(lambda at_ms: struct.pack(">q", at_ms))
-VALUES = st.builds(
-    lambda version, at_ms: bytes.fromhex(COMMITS[version]).replace(struct.pack(">q", AT_MS), at_ms),
-    st.sampled_from(sorted(COMMITS)),
-    TIMES,
-) | st.sampled_from([None, EMPTY_CLASSIC, bytes.fromhex(COMMITS["v3"])[:-1], b"\0\3" + b"\xff" * 22])
-
-
-@given(st.lists(st.tuples(KEYS, VALUES), max_size=12))
-def test_what_is_understood_at_once_is_what_is_understood_record_by_record(records):
-    found = log_of(*records)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(offsets_topic, "plain_commit", lambda value: None)
-        assert log_of(*records) == found
+def test_of_a_partition_below_zero_nothing_is_known():
+    key = COMMIT_KEY[:-4] + b"\xff" * 4
+    assert log_of((key, bytes.fromhex(COMMITS["v3"])), (key, bytes.fromhex(COMMITS["v3m"]))) == {}

@@ -1,25 +1,19 @@
 """The bytes of the offsets topic, in every version, and under which label each record is counted."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from migrate.survey.offsets_wire import (
     GROUP_KINDS,
     TYPE_NAMES,
     CommitValue,
     Fault,
-    GroupValue,
-    GroupValueMember,
     OffsetsKey,
+    decode_classic,
     decode_commit,
-    decode_group,
     decode_key,
-    label,
-    plain_commit,
-    topic_id_text,
 )
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue, GroupValueMember, decode_group, label
 
 KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
 NOW = 1_700_000_000_000
@@ -60,48 +54,15 @@ def test_a_commit_with_what_a_newer_kafka_added_is_read_and_counted_apart():
     assert label(KEY, commit_value(commit)) == "commit-with-unknown-tags"
 
 
-PLAIN = [
-    commit_value(commit_of(version, metadata="", **said))
-    for version, said in (
-        (3, {}),
-        (4, {}),
-        (4, {"topic_id": TOPIC_ID}),
-        (4, {"topic_id": TOPIC_ID, "other_tags": True}),
-    )
-]
-CLOSE_TO_PLAIN = st.sampled_from(PLAIN).flatmap(
-    lambda value: st.tuples(st.integers(0, len(value) - 1), st.integers(0, 255)).map(
-        lambda change: value[: change[0]] + bytes([change[1]]) + value[change[0] + 1 :]
-    )
-)
-
-
-def test_commits_without_metadata_are_plain_and_all_others_are_not():
-    assert [plain_commit(value) is not None for value in PLAIN] == [True, True, True, False]
-    assert not any(plain_commit(commit_value(commit_of(version))) for version in range(5))
-    assert not any(plain_commit(commit_value(commit_of(version, metadata=""))) for version in range(3))
-
-
-@settings(max_examples=1000)
-@given(CLOSE_TO_PLAIN | st.binary(min_size=24, max_size=24) | st.binary(max_size=60))
-def test_a_plain_commit_says_what_it_says_decoded_by_the_rules(value):
-    """Whatever one byte of it is: else a group's clock would be reckoned from a time that no broker reads there."""
-    plain = plain_commit(value)
-    if plain is not None:
-        said = decode_commit(value)
-        assert isinstance(said, CommitValue) and not said.other_tags
-        assert (plain.offset, plain.committed_ms) == (said.offset, said.committed_ms)
-        assert (topic_id_text(plain.topic_id) if plain.topic_id else None) == said.topic_id
-        assert (said.metadata, said.expires_ms) == ("", None)
-
-
 @pytest.mark.parametrize("version", range(5))
 @pytest.mark.parametrize("members", [0, 2])
 def test_a_classic_group_is_read_in_every_version(version, members):
     each = GroupValueMember("m1", "static" if version >= 3 else None, "c", "/h", 7 if version else None, 45_000)
     state_ms = NOW if version >= 2 else None
     group = GroupValue("classic", version, "consumer", 5, "range", None, state_ms, (each,) * members)
-    assert decode_group(2, group_value(group, (b"s" * 300, b""))) == group
+    value = group_value(group, (b"s" * 300, b""))
+    assert decode_group(2, value) == group
+    assert decode_classic(value) == ("consumer", None if members else state_ms)
 
 
 @pytest.mark.parametrize("record_type", [3, 11, 17])
@@ -153,5 +114,5 @@ def test_every_record_has_one_label(key, value, wanted):
 
 
 def test_a_fault_is_a_value_and_no_exception():
-    assert decode_commit(b"") is Fault.BAD_LENGTH and decode_group(2, b"\x00\x03") is Fault.BAD_LENGTH
+    assert decode_commit(b"") is Fault.BAD_LENGTH and decode_classic(b"\x00\x03") is Fault.BAD_LENGTH
     assert set(GROUP_KINDS) <= set(TYPE_NAMES)

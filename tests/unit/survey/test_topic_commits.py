@@ -486,13 +486,6 @@ def of_one_topic(said: Mapping[int, bytes | None], role: NewestOf = NewestOf.LIV
     return commits_of(found, 5, role is NewestOf.THEN)
 
 
-def one_by_one(said: Mapping[int, bytes | None], role: NewestOf = NewestOf.LIVE) -> TopicCommits:
-    home = partition_of("g", PARTITIONS)
-    keys = {commit_key("g", "t", 0)[:-4] + p.to_bytes(4, "big", signed=True): value for p, value in said.items()}
-    found = (newest_record(home, key, value, role) for key, value in keys.items())
-    return commits_of(found, PARTITIONS, role is NewestOf.THEN)
-
-
 def value(version: int = 3, offset: int = 7, epoch: int | None = None, metadata: str = "", **more: Any) -> bytes:
     return commit_value(CommitValue(version, offset, epoch, metadata, 1_790_000_000_000, **more))
 
@@ -520,36 +513,22 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("plain", [PLAIN, value(3, 8, 4), value(4, 8, 1), WITH_ID], ids=["3", "epoch", "4", "id"])
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("place", range(3))
-def test_records_told_as_a_whole_say_what_they_say_one_by_one(plain: bytes, odd: str, place: int) -> None:
-    """Whatever stands among them, and wherever; partitions come in no order."""
-    values = [plain, plain]
+def test_whatever_lies_among_the_records_of_a_topic_takes_nothing_from_its_neighbours(odd: str, place: int) -> None:
+    """Wherever it lies; partitions come in no order."""
+    values = [WITH_ID, WITH_ID]
     values.insert(place, ODD[odd])  # type: ignore[arg-type]
     said = dict(zip((2, 0, 1), values, strict=True))
-    assert of_one_topic(said) == one_by_one(said)
-    then = of_one_topic(said, NewestOf.THEN)
-    assert then == one_by_one(said, NewestOf.THEN)
-    with_id = {
-        p for p, raw in said.items() if isinstance(told := decode_commit(raw or b""), CommitValue) and told.topic_id
-    }
-    assert {place.partition for place in then.then_made_on.get("g", {})} == with_id
-    assert list(of_one_topic(said).commits.get("g", {})) == sorted(of_one_topic(said).commits.get("g", {}))
+    then, live = of_one_topic(said, NewestOf.THEN), of_one_topic(said)
+    decoded = {p: told for p, raw in said.items() if isinstance(told := decode_commit(raw or b""), CommitValue)}
+    assert {p.partition: c.offset for p, c in live.commits["g"].items()} == {p: c.offset for p, c in decoded.items()}
+    with_id = {partition for partition, told in decoded.items() if told.topic_id}
+    assert {place.partition for place in then.then_made_on["g"]} == with_id
+    assert list(live.commits["g"]) == sorted(live.commits["g"])
 
 
-@pytest.mark.parametrize("odd", ODD)
-def test_so_does_a_record_by_itself_and_one_of_a_partition_below_zero(odd: str) -> None:
-    for said in ({3: ODD[odd]}, {-1: ODD[odd]}, {-1: ODD[odd], 0: PLAIN}):
-        assert of_one_topic(said) == one_by_one(said)
-
-
-def test_values_whose_lengths_only_add_up_are_not_cut_as_if_they_were_alike() -> None:
-    said = {0: PLAIN, 1: PLAIN[:-1], 2: PLAIN[-1:] + PLAIN}
-    assert of_one_topic(said) == one_by_one(said) and len(of_one_topic(said).undecodable["g"]) == 2
-
-
-def test_a_group_told_by_topics_and_by_records_is_one_group() -> None:
+def test_a_group_that_has_committed_on_several_topics_is_one_group_with_its_places_in_order() -> None:
     told = [
         record
         for topic, values in (("u", [PLAIN, PLAIN]), ("t", [PLAIN, PLAIN]), ("s", [PLAIN, None]))
