@@ -165,14 +165,14 @@ class FakeCluster:
     def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
         raise NotImplementedError
 
-    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
+    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
         raise NotImplementedError
 
     def group_kinds(self) -> Any:
         return self._told("kinds", lambda told: told.group_kinds())
 
     def group_records(self, groups: Collection[str], with_gaps: bool = False, most: int | None = None) -> Any:
-        what = "gaps" if with_gaps else AnswerMemory.RECORDS
+        what = "gaps" if with_gaps else "records"
         return self._told(what, lambda told: told.group_records(groups, with_gaps, most))
 
     def broker_settings(self) -> Any:
@@ -190,7 +190,7 @@ class FakeCluster:
     def _told(self, what: str, ask: Callable[[Any], Any]) -> Any:
         if self.told is None:
             return NOT_ASKED
-        return ask(self.told) if self.memory is None else self.memory.told(what, (), lambda: ask(self.told))
+        return ask(self.told) if self.memory is None else self.memory.answer(what, (), lambda: ask(self.told))
 
     def named(self, names: TargetNames) -> Any:
         return NamedCluster(self, names) if names else self

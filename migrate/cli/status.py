@@ -15,7 +15,6 @@ from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.match.compare import MOST_PER_TAIL
 from migrate.match.protocol import Limits
-from migrate.model import Side
 from migrate.plan.file import read_plan
 from migrate.plan.forecast import Forecast, forecast
 from migrate.plan.plan import refuse_rules
@@ -29,7 +28,6 @@ from migrate.show.plan_table import Page
 from migrate.show.screen import Screen, screen_if
 from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
-from migrate.survey.expiry import records_rest_on
 from migrate.survey.names import with_names
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest
@@ -156,7 +154,6 @@ class Lookout:
         request = with_names(request, clusters)
         clock = Wakeful(self.clock, lambda: self._ask_all(clusters)) if self.watches else self.clock
         survey = take_survey(request, clusters, clock, self.progress)
-        edges.memories[Side.TARGET].note(records_rest_on(survey.target.states, survey.priors))
         positions = survey.mm2.positions
         if down:
             # `plan` has no use for them then; here they tell how far MM2 had come.

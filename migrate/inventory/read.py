@@ -132,7 +132,7 @@ def _list_groups(
     # That listing describes every group: where all that were asked for are known, nobody waits for it.
     if by_name is None or not by_name <= listed:
         text = f"listing groups of every kind on {reader.alias}"
-        told = timer.run("kinds", text, reader.told_groups)
+        told = timer.run("kinds", text, reader.other_groups)
     known = {} if isinstance(told, Failure) else told
     every = listed | known.keys()
     filtered: dict[str, int] = {}

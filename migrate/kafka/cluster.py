@@ -34,12 +34,12 @@ from migrate.kafka.settings import ClientSettings
 from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.ports import Outcomes
 from migrate.survey.cluster import BrokerSettings, ClusterAdmin, JavaAdmin
-from migrate.survey.group_facts import AnswerMemory
+from migrate.survey.group_facts import MOST_RECORDS, AnswerMemory
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.renamed import SAME_NAMES, TargetNames
 
 if TYPE_CHECKING:
-    from migrate.kafka.group_facts import ConfluentGroupFacts
+    from migrate.kafka.group_facts import ConfluentGroupFacts, ReadRecords
 
 DEATHS_BORNE = 10
 FIRST_PAUSE_SECONDS = 0.1
@@ -201,6 +201,7 @@ class KafkaCluster:
         self.side = settings.side
         self.alias = settings.alias
         self.client = HostedClient(settings, deadline_seconds, concurrency)
+        self._config = settings.config
         self._java = java
         self._exact: ByJava | frozenset[str] = frozenset()
         if java is not None:
@@ -332,37 +333,51 @@ class KafkaCluster:
 
     def group_kinds(self) -> Mapping[str, str] | Failure:
         """Return the kind of each group."""
-        return self._by_name(self._told("kinds", (), lambda facts: facts.group_kinds()))
+        found = self._answer("kinds", (), lambda facts: facts.every_group(self._kind_records()))
+        if isinstance(found, Failure):
+            return found
+        consumers, others = found
+        kinds = dict.fromkeys(consumers, "consumer")
+        for name, group in others.items():
+            kind = "unknown" if isinstance(group.kind, Failure) else group.kind
+            kinds[name] = "other" if kind == "classic" else kind
+        return self._names.to_source(kinds)
 
-    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
-        """Return what a listing of all kinds tells of groups."""
-        return self._by_name(self._facts().told_groups())
+    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        """Return what listings show of groups that are no consumer groups."""
+        found = self._facts().every_group(self._kind_records(MOST_RECORDS))
+        return found if isinstance(found, Failure) else self._names.to_source(found[1])
+
+    def _kind_records(self, most: int | None = None) -> "ReadRecords":
+        from migrate.kafka.group_facts import group_records
+
+        return lambda groups: group_records(self, self._config, groups, most=most, any_will_do=True)
 
     def group_records(
         self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
     ) -> Mapping[str, GroupRecord] | Failure:
         """Return what the offsets topic holds of these groups."""
-        asked, what = self._names.asked(groups), "gaps" if with_gaps else AnswerMemory.RECORDS
-        return self._by_name(self._told(what, asked, lambda facts: facts.group_records(asked, with_gaps, most)))
+        from migrate.kafka.group_facts import group_records
+
+        asked, what = self._names.asked(groups), "gaps" if with_gaps else "records"
+        found = self._answer(what, asked, lambda _: group_records(self, self._config, asked, with_gaps, most))
+        return found if isinstance(found, Failure) else self._names.to_source(found)
 
     def broker_settings(self) -> BrokerSettings | Failure:
         """Return what the brokers are set to."""
-        return self._told("settings", (), lambda facts: facts.broker_settings())
+        return self._answer("settings", (), lambda facts: facts.broker_settings())
 
     def topic_settings(self, topics: Collection[str], setting: str) -> Mapping[str, str | Failure] | Failure:
         """Return one setting of each topic."""
-        return self._told(setting, topics, lambda facts: facts.topic_settings(topics, setting))
+        return self._answer(setting, topics, lambda facts: facts.topic_settings(topics, setting))
 
     def newest_record_ms(self, topic: str) -> int | None | Failure:
         """Return the newest timestamp in a topic of one partition; never from memory."""
         return self._facts().newest_record_ms(topic)
 
-    def _told(self, what: str, about: Collection[str], ask: "Callable[[ConfluentGroupFacts], V]") -> V:
+    def _answer(self, what: str, about: Collection[str], ask: "Callable[[ConfluentGroupFacts], V]") -> V:
         facts = self._facts()
-        return ask(facts) if self._memory is None else self._memory.told(what, about, lambda: ask(facts))
-
-    def _by_name(self, answer: Mapping[str, V] | Failure) -> Mapping[str, V] | Failure:
-        return answer if isinstance(answer, Failure) else self._names.to_source(answer)
+        return ask(facts) if self._memory is None else self._memory.answer(what, about, lambda: ask(facts))
 
 
 def _group_facts(settings: ClientSettings, deadline_seconds: float) -> "ConfluentGroupFacts":

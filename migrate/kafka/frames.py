@@ -9,14 +9,11 @@ import io
 import pickle
 import socket
 import struct
-from collections.abc import Mapping, Sequence
-from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.model import ClusterFacts, Failure, GroupState, LogRange, TopicPartition
-from migrate.ports import Outcomes
 
 _LENGTH = struct.Struct(">Q")
 _READ_SIZE = 1 << 20
@@ -39,54 +36,6 @@ def _values(*kinds: type[Any]) -> dict[type[Any], Any]:
 _REDUCERS = copyreg.dispatch_table | _values(ClusterFacts, Failure, GroupState, LogRange)
 _REDUCERS |= _values(AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup)
 _REDUCERS[TopicPartition] = lambda place: (TopicPartition, tuple(place))
-
-
-class ByGroup:
-    """Sends what became of each group's partitions as a few long columns; the other side gets plain dictionaries.
-
-    A hundred thousand outcomes sent one by one would take a tenth of all the time that writing them takes. Of groups
-    without a failure only the partitions are sent, once for all that have the same.
-    """
-
-    def __init__(self, outcomes: Outcomes) -> None:
-        self.outcomes = outcomes
-
-    def columns(self) -> tuple[Any, ...]:
-        """Return all of it in the arguments of `_by_group`."""
-        done: dict[tuple[TopicPartition, ...], list[str]] = {}
-        mixed = {}
-        for group, answers in self.outcomes.items():
-            if any(answers.values()):
-                mixed[group] = answers
-            else:
-                done.setdefault(tuple(answers), []).append(group)
-        sizes = {group: len(answers) for group, answers in mixed.items()}
-        failures = [failure for answers in mixed.values() for failure in answers.values()]
-        shared = [(*_columns(places), groups) for places, groups in done.items()]
-        return shared, sizes, *_columns([place for answers in mixed.values() for place in answers]), failures
-
-
-def _columns(places: Sequence[TopicPartition]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    return tuple(place.topic for place in places), tuple(place.partition for place in places)
-
-
-def _by_group(
-    shared: Sequence[tuple[tuple[str, ...], tuple[int, ...], list[str]]],
-    sizes: Mapping[str, int],
-    topics: tuple[str, ...],
-    partitions: tuple[int, ...],
-    failures: list[Failure | None],
-) -> dict[str, dict[TopicPartition, Failure | None]]:
-    answers = zip(map(TopicPartition, topics, partitions), failures, strict=True)
-    outcomes: dict[str, dict[TopicPartition, Failure | None]]
-    outcomes = {group: dict(islice(answers, size)) for group, size in sizes.items()}
-    for *columns, groups in shared:
-        places = tuple(map(TopicPartition, *columns))
-        outcomes |= {group: dict.fromkeys(places) for group in groups}
-    return outcomes
-
-
-_REDUCERS[ByGroup] = lambda sent: (_by_group, sent.columns())
 
 
 def send(channel: socket.socket, value: Any) -> None:

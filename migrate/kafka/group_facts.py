@@ -1,17 +1,14 @@
-"""What librdkafka tells of one cluster beyond states and commits, and on which nothing rests alone. Reads only.
+"""What librdkafka answers of one cluster beyond states and commits, and on which nothing rests alone. Reads only.
 
 What is forbidden, missing or slow comes back as a `Failure`: nothing here may end a command.
 """
 
-import struct
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -20,18 +17,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.clock import Backoff, SystemClock
-from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
+from migrate.clock import SystemClock
+from migrate.described_group import Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
-from migrate.kafka.admin import told_offset
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, TopicPartition
-from migrate.survey.cluster import BrokerSettings
+from migrate.survey.cluster import BrokerSettings, ClusterAdmin
 from migrate.survey.expiry import MINUTE_MS
-from migrate.survey.group_facts import MOST_RECORDS, TOO_MANY_RECORDS
+from migrate.survey.group_facts import TOO_MANY_RECORDS
+from migrate.survey.offsets_export import past_open_transactions, pin_offsets_topic
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, logs_of, partition_of, records_of
 
 _KINDS = {"share": "share", "streams": "streams"}
@@ -39,13 +36,7 @@ _RETENTION = "offsets.retention.minutes"
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 # The offsets topic of a busy cluster may be large, and nothing rests on it alone.
 READ_SECONDS = 60.0
-RANGE = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
-# How long a transaction in the offsets topic is waited for, and how often its partition is asked.
-OPEN_SECONDS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 3.0, 0.05, 0.5
-UNTOLD = Failure("NO_ANSWER", f"the end of {OFFSETS_TOPIC} is unknown")
-CONSUMER = "consumer"
 _STATES = frozenset({"Empty", "Stable", "PreparingRebalance", "CompletingRebalance"})
-_COUNT, _PARTITION, _SIZE, _VERSION = (struct.Struct(form) for form in (">i", ">i", ">h", ">h"))
 # A consumer without deserializers gives bytes, which the client's types cannot tell.
 _key: Any = Message.key
 _value: Any = Message.value
@@ -61,13 +52,8 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class _EveryGroup:
-    """The names of consumer groups, what the old listing tells of them, and all other groups."""
-
-    consumers: frozenset[str]
-    told: Mapping[str, ListedGroup]
-    others: Mapping[str, ListedGroup]
+ReadRecords = Callable[[Collection[str]], Mapping[str, GroupRecord] | Failure]
+"""Returns what the offsets topic holds of groups, or why it was not read."""
 
 
 class ConfluentGroupFacts:
@@ -76,36 +62,15 @@ class ConfluentGroupFacts:
     def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
         self._deadline_seconds = deadline_seconds
         self._connection = Connection(settings, deadline_seconds)
-        # Read in a thread beside other questions: of two threads with one connection either would drop the client under
-        # the other's calls. It is kept: a follow of days would make a client for every pass.
-        self._records = GroupRecords(settings, Connection(settings, deadline_seconds))
-        self._kind_records = GroupRecords(settings, self._connection)
         # What the records of groups said whose kind nothing else tells: a group's kind never changes.
         self._kinds_read: dict[str, GroupRecord] = {}
 
-    def group_kinds(self) -> Mapping[str, str] | Failure:
-        """Return the kind of every group, from the old listing of all kinds beside that of consumer groups."""
-        found = self._every_group()
-        if isinstance(found, Failure):
-            return found
-        kinds = dict.fromkeys(found.consumers, "consumer")
-        for name, group in found.others.items():
-            told = "unknown" if isinstance(group.kind, Failure) else group.kind
-            kinds[name] = "other" if told == "classic" else told
-        return kinds
-
-    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
-        """Return what the old listing says of groups of any kind, without consumer groups that it cannot describe."""
-        # Nobody has asked for records to be read, and `--watch` comes here at every look.
-        found = self._every_group(MOST_RECORDS)
-        return found if isinstance(found, Failure) else {**found.told, **found.others}
-
-    def _every_group(self, most_records: int | None = None) -> "_EveryGroup | Failure":
-        """List all groups, twice.
+    def every_group(self, read: ReadRecords) -> tuple[frozenset[str], Mapping[str, ListedGroup]] | Failure:
+        """List all groups, twice: return the names of consumer groups, and what is known of all others.
 
         librdkafka's `list_consumer_groups` shows protocol types "consumer" and "" only; its older `list_groups` shows
         every group there is, and describes it as a classic one, so that a kind it cannot tell is asked of the
-        group's own records, of which at most so many are read.
+        group's own records, by `read`.
         """
         try:
             consumers = self._connection.answer("list its groups", lambda c: c.list_consumer_groups(**LONGEST))
@@ -118,23 +83,11 @@ class ConfluentGroupFacts:
         except KafkaException as error:
             return failure_of(error)
         others = {str(group.id): group for group in listed if str(group.id) not in known}
-        untold = tuple(name for name, group in others.items() if not group.protocol_type)
-        # Where applications commit in transactions, one is open most of the time: it must not hide what a group is.
-        records = self._kinds_in_records(untold, most_records)
-        described = {str(group.id): classic_group(group) for group in listed if str(group.id) in known}
-        return _EveryGroup(
-            known,
-            {name: group for name, group in described.items() if group is not None},
-            {name: _other_group(name, group, records) for name, group in others.items()},
-        )
-
-    def _kinds_in_records(self, groups: Collection[str], most: int | None) -> Mapping[str, GroupRecord] | Failure:
-        asked = [group for group in groups if group not in self._kinds_read]
-        found = self._kind_records.read(asked, with_gaps=False, any_will_do=True, most=most) if asked else {}
-        if isinstance(found, Failure):
-            return kind_unread(found, most)
-        self._kinds_read |= found
-        return {group: self._kinds_read[group] for group in groups if group in self._kinds_read}
+        unread = [name for name, group in others.items() if not group.protocol_type and name not in self._kinds_read]
+        records = read(unread) if unread else {}
+        if not isinstance(records, Failure):
+            records = self._kinds_read = {**self._kinds_read, **records}
+        return known, {name: _other_group(name, group, records) for name, group in others.items()}
 
     def _listed(self) -> Collection[Any]:
         with warnings.catch_warnings(), self._connection.in_use():
@@ -160,12 +113,6 @@ class ConfluentGroupFacts:
         if not minutes:
             return Failure("NO_ANSWER", "no broker answered")
         return BrokerSettings(min(minutes) * MINUTE_MS, all("consumer" in text.split(",") for text in protocols))
-
-    def group_records(
-        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
-    ) -> Mapping[str, GroupRecord] | Failure:
-        """Read the partitions of the offsets topic that hold these groups; one with an open transaction is left out."""
-        return self._records.read(groups, with_gaps, any_will_do=False, most=most)
 
     def topic_settings(self, topics: Collection[str], setting: str) -> Mapping[str, str | Failure] | Failure:
         """Ask for one setting of each topic."""
@@ -195,18 +142,44 @@ class ConfluentGroupFacts:
         return int(answer.timestamp) if answer.offset >= 0 else None
 
 
-def kind_unread(why: Failure, most: int | None) -> Failure:
-    """Return why the kinds of groups could not be read: for these alone no more than `most` records are."""
-    return Failure(why.code, f"it would take more than {most:,} records") if why.code == TOO_MANY_RECORDS else why
+def group_records(
+    admin: ClusterAdmin,
+    config: Mapping[str, str],
+    groups: Collection[str],
+    with_gaps: bool = False,
+    most: int | None = None,
+    any_will_do: bool = False,
+) -> Mapping[str, GroupRecord] | Failure:
+    """Read the partitions of a cluster's offsets topic that hold these groups, of which `most` offsets at most.
+
+    Groups of a partition in which an open transaction hides newer records are left out: what is seen last may be weeks
+    old, and groups that commit every second would look idle. Not where `any_will_do`, because older records say the
+    same: a group's kind never changes.
+    """
+    if not groups:
+        return {}
+    try:
+        pin = pin_offsets_topic(admin, groups)
+        if not any_will_do:
+            pin = past_open_transactions(admin, pin, SystemClock())
+    except ClusterError as error:
+        return Failure("_FAIL", error.problem)
+    seen = pin.logs.keys() if any_will_do else pin.logs.keys() - pin.open_ends.keys()
+    offsets = sum(pin.logs[partition].end - pin.logs[partition].start for partition in seen)
+    if most is not None and offsets > most:
+        remedy = "" if any_will_do else ": groups list --records reads them all"
+        return Failure(TOO_MANY_RECORDS, f"up to {offsets:,} records to read{remedy}")
+    named = [group for group in groups if partition_of(group, pin.partitions) in seen]
+    logs = logs_of(named, pin.partitions, with_gaps)
+    return read_offsets_topic(config, logs, READ_SECONDS) or records_of(logs.values())
 
 
 def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:
     protocol_type = str(group.protocol_type or "")
+    if protocol_type in _KINDS:
+        return ListedGroup(_KINDS[protocol_type], protocol_type, Failure("NO_ANSWER", "no listing describes it"))
     if protocol_type:
-        unread = Failure("NO_ANSWER", "no listing describes it")
-        if protocol_type in _KINDS:
-            return ListedGroup(_KINDS[protocol_type], protocol_type, unread)
-        return classic_group(group) or ListedGroup("classic", protocol_type, unread)
+        return ListedGroup("classic", protocol_type, _classic(group))
     if isinstance(records, Failure):
         why = Failure(records.code, f"its kind is not listed, and {OFFSETS_TOPIC} was not read: {records.message}")
         return ListedGroup.unseen(why)
@@ -223,171 +196,22 @@ def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Fai
     return ListedGroup("classic", why, why)
 
 
+def _classic(group: Any) -> GroupDescription | Failure:
+    """Describe a group that is no consumer group, such as a Connect worker's, without what its members are assigned."""
+    if group.protocol_type == "consumer":
+        return Failure("NO_ANSWER", "only one of two listings shows it")
+    if group.error is not None or group.state not in _STATES:
+        return Failure("NO_ANSWER", "no listing describes it")
+    members = (GroupMember(str(each.id), str(each.client_id), str(each.client_host)) for each in group.members)
+    node = group.broker
+    coordinator = Coordinator(int(node.id), str(node.host), int(node.port))
+    return GroupDescription(str(group.state), tuple(members), str(group.protocol or ""), coordinator)
+
+
 def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
     # One broker a call: librdkafka refuses two (_CONFLICT), as each of them has to be asked for itself.
     (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, str(broker))], **LONGEST).values()
     return answer
-
-
-def classic_group(group: Any) -> ListedGroup | None:
-    """Return a group as librdkafka's older listing describes it; None where that does not say enough.
-
-    With one request to each broker it lists and describes all of them: ten thousand groups take it a fifth of a second,
-    where describing them one by one, each after its coordinator was looked up, takes many. It describes classic groups
-    alone: one of another protocol shows as "Dead", as one that does not exist.
-    """
-    protocol_type, state = str(group.protocol_type or ""), str(group.state)
-    if group.error is not None or state not in _STATES:
-        return None
-    try:
-        members = tuple(_member(member, protocol_type) for member in group.members)
-    except ValueError:  # an assignor of somebody's own may assign in words of its own
-        return None
-    node = group.broker
-    coordinator = Coordinator(int(node.id), str(node.host), int(node.port))
-    return ListedGroup(
-        "classic", protocol_type, GroupDescription(state, members, str(group.protocol or ""), coordinator)
-    )
-
-
-def assignment_of(raw: bytes) -> tuple[AssignedTopic, ...]:
-    """Return the partitions in a member's assignment (`ConsumerProtocolAssignment`, all versions); none while
-    rebalancing.
-
-    Raises `ValueError` where the bytes are no such thing.
-    """
-    if not raw:
-        return ()
-    topics = []
-    try:
-        (count,) = _COUNT.unpack_from(raw, _VERSION.size)
-        at = _VERSION.size + _COUNT.size
-        for _ in range(count):
-            (size,) = _SIZE.unpack_from(raw, at)
-            at += _SIZE.size
-            if size < 0 or at + size > len(raw):
-                raise ValueError("a topic's name goes beyond the assignment")
-            topic = raw[at : at + size].decode()
-            at += size
-            (partitions,) = _COUNT.unpack_from(raw, at)
-            at += _COUNT.size
-            numbers = struct.unpack_from(f">{max(0, partitions)}i", raw, at)
-            at += _PARTITION.size * len(numbers)
-            topics.append(AssignedTopic(topic, numbers))
-    except struct.error as error:
-        raise ValueError(str(error)) from None
-    return tuple(topics)
-
-
-def _member(member: Any, protocol_type: str) -> GroupMember:
-    assigned = assignment_of(bytes(member.assignment or b"")) if protocol_type == CONSUMER else ()
-    return GroupMember(str(member.id), str(member.client_id), str(member.client_host), assigned)
-
-
-class GroupRecords:
-    """Reads through one connection what the offsets topic holds of groups; one thread at a time may read."""
-
-    def __init__(self, settings: ClientSettings, connection: Connection) -> None:
-        self._config = settings.config
-        self._connection = connection
-        self._turn = Lock()
-
-    def read(
-        self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None = None
-    ) -> Mapping[str, GroupRecord] | Failure:
-        """Read the groups' records; `any_will_do` where older ones say the same: a group's kind never changes.
-
-        `most` refuses, before anything is read, to read more offsets than that.
-        """
-        with self._turn:
-            try:
-                return self._read(groups, with_gaps, any_will_do, most)
-            except ClusterError as error:
-                return Failure("_FAIL", error.problem)
-            except KafkaException as error:
-                return failure_of(error)
-
-    def _read(
-        self, groups: Collection[str], with_gaps: bool, any_will_do: bool, most: int | None
-    ) -> Mapping[str, GroupRecord] | Failure:
-        topic = self._connection.metadata().topics.get(OFFSETS_TOPIC)
-        if topic is None:
-            # Not shown without DESCRIBE, and not there before the first group.
-            return Failure("UNKNOWN_TOPIC_OR_PARTITION", f"{OFFSETS_TOPIC} is not shown")
-        if topic.error is not None and not topic.partitions:
-            return failure_of(topic.error)
-        partition = {group: partition_of(group, len(topic.partitions)) for group in groups}
-        hidden = frozenset[int]() if any_will_do else self._hidden(set(partition.values()))
-        if isinstance(hidden, Failure):
-            return hidden
-        refusal = None if most is None else self._too_many({*partition.values()} - hidden, most)
-        if refusal is not None:
-            return refusal
-        logs = logs_of((group for group in groups if partition[group] not in hidden), len(topic.partitions), with_gaps)
-        return read_offsets_topic(self._config, logs, READ_SECONDS) or records_of(logs.values())
-
-    def _hidden(self, partitions: Collection[int]) -> frozenset[int] | Failure:
-        """Return the partitions of the offsets topic in which an open transaction hides newer records from us.
-
-        Commits in transactions are open for moments: these are waited for. Behind one that hangs, what a reader of
-        committed records sees last may be weeks old, and groups that commit every second look idle.
-        """
-        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
-        if not places:
-            return frozenset()
-        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, OPEN_SECONDS)
-        written = self._ends(places, IsolationLevel.READ_UNCOMMITTED)
-        hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
-        while hidden and not isinstance(hidden, Failure) and not backoff.is_over:
-            backoff.pause()
-            hidden = open_partitions(written, self._ends(places, IsolationLevel.READ_COMMITTED))
-        return hidden
-
-    def _too_many(self, partitions: Collection[int], most: int) -> Failure | None:
-        """Return why these partitions of the offsets topic are not to be read; None where they may be."""
-        places = [KafkaPartition(OFFSETS_TOPIC, partition) for partition in sorted(partitions)]
-        if not places:
-            return None
-        starts, ends = (self._ends(places, IsolationLevel.READ_COMMITTED, spec) for spec in RANGE)
-        return too_many(starts, ends, most)
-
-    def _ends(
-        self, places: Collection[KafkaPartition], level: IsolationLevel, spec: OffsetSpec | None = None
-    ) -> dict[int, int | Failure]:
-        specs = {place: spec or OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
-        found = self._connection.collect(lambda client: client.list_offsets(specs, isolation_level=level, **LONGEST))
-        return {place.partition: told_offset(end) for place, end in found.items()}
-
-
-def open_partitions(
-    written: Mapping[int, int | Failure], stable: Mapping[int, int | Failure]
-) -> frozenset[int] | Failure:
-    """Return the partitions whose stable end is below the end written before; a `Failure` if either is not told."""
-    behind = set()
-    for partition, end in written.items():
-        reached = stable.get(partition, UNTOLD)
-        if isinstance(end, Failure):
-            return end
-        if isinstance(reached, Failure):
-            return reached
-        if reached < end:
-            behind.add(partition)
-    return frozenset(behind)
-
-
-def too_many(starts: Mapping[int, int | Failure], ends: Mapping[int, int | Failure], most: int) -> Failure | None:
-    """Return why partitions of the offsets topic are not to be read: more records than `most`, or nobody told."""
-    held = 0
-    for partition, start in starts.items():
-        end = ends.get(partition, UNTOLD)
-        if isinstance(start, Failure):
-            return start
-        if isinstance(end, Failure):
-            return end
-        held += end - start
-    if held <= most:
-        return None
-    return Failure(TOO_MANY_RECORDS, f"up to {held:,} records to read: groups list --records reads them all")
 
 
 def read_offsets_topic(

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.kafka.frames import ByGroup, receive, send
+from migrate.kafka.frames import receive, send
 from migrate.mm2.secrets import forbid_core_dumps
 
 
@@ -42,7 +42,7 @@ def main(descriptor: int) -> None:
 
                 admin = ConfluentAdmin(*settings)
             value: Any = None if method == "renewed" else getattr(admin, method)(*arguments, **options)
-            answer: Any = ("done", ByGroup(value) if method == "alter" else value)
+            answer: Any = ("done", value)
         except MigrateError as error:
             answer = ("error", (type(error), error.problem, error.todo))
         except BaseException:

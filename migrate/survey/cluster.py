@@ -95,11 +95,10 @@ class ClusterAdmin(Protocol):
         "streams", "other", "unknown" where neither a listing nor its records say; a `Failure` where no client at hand
         can see the others."""
 
-    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
-        """Return share groups, streams groups, those of Connect workers and the like, or why nobody lists them.
+    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        """Return share groups, streams groups, those of Connect workers and the like, or why they are not listed.
 
-        With them are the consumer groups of which the same listing says all; the others are to be described. Where only
-        a group's own records tell its kind, few are read, and of more the kind is a `Failure`.
+        Where only a group's own records tell its kind, few are read, and of more the kind is a `Failure`.
         """
 
     def group_records(

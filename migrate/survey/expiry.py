@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from migrate.clock import minute
-from migrate.model import Commits, Failure, GroupState, TopicPartition
+from migrate.model import Failure, GroupState, TopicPartition
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.text import many
@@ -56,13 +56,6 @@ def needs_record(state: GroupState | Failure | None, has_commits: bool) -> bool:
     if not isinstance(state, GroupState) or state.state != "Empty":
         return False
     return state.kind == "classic" or has_commits
-
-
-def records_rest_on(
-    states: Mapping[str, GroupState | Failure], priors: Mapping[str, Commits]
-) -> Mapping[str, tuple[GroupState | Failure, Commits]]:
-    """Return by group what it was like when its records were needed: once that differs, they may differ too."""
-    return {g: (s, priors.get(g, {})) for g, s in states.items() if needs_record(s, bool(priors.get(g)))}
 
 
 @dataclass(frozen=True, slots=True)

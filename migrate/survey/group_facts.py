@@ -3,6 +3,7 @@
 Nothing rests on these facts alone, so whatever is forbidden or slow is a `Failure`, never an error of the command.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
@@ -71,57 +72,34 @@ def pace_text(seconds: float | None, records: int | None) -> str:
 
 
 class AnswerMemory:
-    """What a cluster told of its groups a short while ago: for a watch, which looks every other second.
+    """What a cluster answered about its groups a short while ago: for a watch, which looks every other second.
 
     A `Failure` is never kept: one slow answer would hide a block from every later look. Nothing is kept for longer
     than `REMEMBERED_SECONDS`.
     """
 
-    RECORDS = "records"
-    """The question whose answers `note` may drop."""
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: dict[tuple[str, tuple[str, ...]], _Answer] = {}
-        self._look = 0
-        self._noted: object = None
+        # By question and what it is about: the answer, and when it was asked for.
+        self._kept: dict[tuple[str, tuple[str, ...]], tuple[object, float]] = {}
 
     def forget(self) -> None:
         """Ask everything afresh from now on; an answer to what was asked before is not kept any more."""
         self._kept = {}
 
-    def note(self, premises: object) -> None:
-        """End a look at `premises`, all that group records depend on; drop those read when these were different."""
-        if premises != self._noted:
-            for question, answer in list(self._kept.items()):
-                if question[0] == self.RECORDS and answer.look != self._look:
-                    self._kept.pop(question, None)
-        self._noted = premises
-        self._look += 1
-
-    def told(self, what: str, about: Collection[str], ask: Callable[[], T]) -> T:
+    def answer(self, what: str, about: Collection[str], ask: Callable[[], T]) -> T:
         """Return the answer to a question about these names, from memory or by `ask`."""
-        question, memory, look, asked_at = (what, tuple(sorted(about))), self._kept, self._look, self._clock.monotonic()
-        kept = memory.get(question)
-        if kept is not None and asked_at - kept.at < REMEMBERED_SECONDS:
-            return cast(T, kept.value)
-        value = ask()
+        question, memory, asked_at = (what, tuple(sorted(about))), self._kept, self._clock.monotonic()
+        value, at = memory.get(question, (None, -math.inf))
+        if asked_at - at < REMEMBERED_SECONDS:
+            return cast(T, value)
+        answer = ask()
         # A look that failed may have left this question behind, and a later one have asked it again, and been answered.
-        newer = memory.get(question)
-        if newer is None or newer.at <= asked_at:
+        if memory.get(question, (None, -math.inf))[1] <= asked_at:
             memory.pop(question, None)
-            if _is_whole(value):
-                memory[question] = _Answer(value, asked_at, look)
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """An answer, when it was asked for (seconds of a clock that never goes back), and in which look."""
-
-    value: object
-    at: float
-    look: int
+            if _is_whole(answer):
+                memory[question] = answer, asked_at
+        return answer
 
 
 def _is_whole(answer: object) -> bool:

@@ -4,6 +4,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from migrate.kafka import group_facts
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.client_config import client_settings
+from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.group_facts import ConfluentGroupFacts
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, Side
@@ -71,17 +73,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def facts(cluster: Cluster) -> ConfluentGroupFacts:
+def facts(cluster: Cluster) -> Iterator[KafkaCluster]:
     settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
-    return ConfluentGroupFacts(settings, CALL_SECONDS)
+    with closing(KafkaCluster(settings, CALL_SECONDS)) as made:
+        yield made
 
 
-def test_every_group_is_listed_with_its_kind_share_groups_too(facts: ConfluentGroupFacts) -> None:
+def test_every_group_is_listed_with_its_kind_share_groups_too(facts: KafkaCluster) -> None:
     kinds = facts.group_kinds()
     assert kinds == dict.fromkeys([*SIMPLE, "classic", "kip-848"], "consumer") | {"sharers": "share"}
 
 
-def test_the_records_tell_the_kind_and_since_when_a_classic_group_is_empty(facts: ConfluentGroupFacts) -> None:
+def test_the_records_tell_the_kind_and_since_when_a_classic_group_is_empty(facts: KafkaCluster) -> None:
     found = facts.group_records([*SIMPLE, "classic", "kip-848", "sharers", "nobody"])
     assert not isinstance(found, Failure)
     assert {g: r.kind for g, r in found.items()} == dict.fromkeys(SIMPLE, GroupKind.SIMPLE) | {
@@ -92,7 +95,7 @@ def test_the_records_tell_the_kind_and_since_when_a_classic_group_is_empty(facts
     assert classic.committed_ms[Partition("t", 0)] <= classic.empty_since_ms <= now
 
 
-def test_the_brokers_tell_how_long_they_keep_offsets_and_that_they_serve_kip_848(facts: ConfluentGroupFacts) -> None:
+def test_the_brokers_tell_how_long_they_keep_offsets_and_that_they_serve_kip_848(facts: KafkaCluster) -> None:
     assert facts.broker_settings() == BrokerSettings(4321 * 60_000, True)
 
 
@@ -101,14 +104,13 @@ def test_of_several_brokers_each_is_asked(tmp_path: Path) -> None:
     try:
         pair.start()
         settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": pair.bootstrap}))
-        facts = ConfluentGroupFacts(settings, CALL_SECONDS)
-        assert facts.broker_settings() == BrokerSettings(4321 * 60_000, True)
+        assert ConfluentGroupFacts(settings, CALL_SECONDS).broker_settings() == BrokerSettings(4321 * 60_000, True)
     finally:
         pair.stop()
 
 
 def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_it_away(
-    cluster: Cluster, facts: ConfluentGroupFacts
+    cluster: Cluster, facts: KafkaCluster
 ) -> None:
     place, group = Partition("t", 0), "with-retention"
 
@@ -154,7 +156,7 @@ def acls(cluster: Cluster, words: list[str]) -> None:
 
 
 def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_the_other_line(
-    cluster: Cluster, facts: ConfluentGroupFacts
+    cluster: Cluster, facts: KafkaCluster
 ) -> None:
     fenced, free = "it's, fenced", "simple-3"
     commit(cluster.bootstrap, {fenced: {("t", 0): 0}})
@@ -192,7 +194,7 @@ def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_
 
 
 def test_connects_own_topics_are_told_from_others_of_such_names_by_their_settings(
-    cluster: Cluster, facts: ConfluentGroupFacts
+    cluster: Cluster, facts: KafkaCluster
 ) -> None:
     worker, other = ("in-offsets", "in-configs"), ("app-offsets", "app-configs")
     for topic in (*worker, *other):
@@ -205,7 +207,7 @@ def test_connects_own_topics_are_told_from_others_of_such_names_by_their_setting
     assert {topic for topic, policy in told.items() if policy == "compact"} == {*worker}
 
 
-def test_a_topic_tells_who_stamps_its_records(cluster: Cluster, facts: ConfluentGroupFacts) -> None:
+def test_a_topic_tells_who_stamps_its_records(cluster: Cluster, facts: KafkaCluster) -> None:
     create_topic(cluster.bootstrap, "by-broker", 1, {"message.timestamp.type": "LogAppendTime"})
     create_topic(cluster.bootstrap, "by-producer", 1)
     told = facts.topic_settings(["by-broker", "by-producer", "gone"], TIMESTAMP_TYPE)
@@ -213,13 +215,13 @@ def test_a_topic_tells_who_stamps_its_records(cluster: Cluster, facts: Confluent
     assert (told["by-broker"], told["by-producer"]) == ("LogAppendTime", "CreateTime")
 
 
-def test_the_newest_record_of_a_topic_is_told_and_none_of_an_empty_one(facts: ConfluentGroupFacts) -> None:
+def test_the_newest_record_of_a_topic_is_told_and_none_of_an_empty_one(facts: KafkaCluster) -> None:
     assert facts.newest_record_ms("t") is None
     newest = facts.newest_record_ms("__consumer_offsets")
     assert isinstance(newest, int | None), "partition 0 may hold none of the groups"
 
 
-def test_what_is_forbidden_is_told_and_never_taken_for_nothing(cluster: Cluster, facts: ConfluentGroupFacts) -> None:
+def test_what_is_forbidden_is_told_and_never_taken_for_nothing(cluster: Cluster, facts: KafkaCluster) -> None:
     client = admin(cluster.bootstrap)
     # One ACL on a topic refuses whatever no other allows. On the cluster it would lock out the broker itself.
     rules = [
@@ -249,7 +251,7 @@ def test_what_is_forbidden_is_told_and_never_taken_for_nothing(cluster: Cluster,
 
 
 def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digits(
-    cluster: Cluster, facts: ConfluentGroupFacts
+    cluster: Cluster, facts: KafkaCluster
 ) -> None:
     topics = [f"with-id-{n}" for n in range(12)]
     for topic in topics:
@@ -266,7 +268,7 @@ def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digit
     assert len({made.topic_id for made in made_on.values()}) == len(topics)
 
 
-def test_more_records_than_a_plan_should_wait_for_are_not_read(facts: ConfluentGroupFacts) -> None:
+def test_more_records_than_a_plan_should_wait_for_are_not_read(facts: KafkaCluster) -> None:
     assert facts.group_records([], with_gaps=True, most=0) == {}
     found = facts.group_records(SIMPLE, with_gaps=True, most=0)
     assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "--records" in found.message

@@ -77,8 +77,8 @@ class FakeGroups:
         self.described += groups
         return {name: self.consumers[name] for name in groups}
 
-    def told_groups(self) -> Mapping[str, ListedGroup] | Failure:
-        self.calls.append("told_groups")
+    def other_groups(self) -> Mapping[str, ListedGroup] | Failure:
+        self.calls.append("other_groups")
         return self.others
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:

@@ -87,7 +87,7 @@ def test_a_name_that_was_asked_for_and_that_no_group_has_is_named():
 def test_the_listing_of_every_kind_is_asked_for_only_where_a_group_may_be_on_it():
     asked = cluster()
     read(asked, Filters(groups_file=frozenset({"crm"})))
-    assert "told_groups" not in asked.calls
+    assert "other_groups" not in asked.calls
     assert list(read(asked, Filters(groups_file=frozenset({"sharers"}))).groups) == ["sharers"]
 
 

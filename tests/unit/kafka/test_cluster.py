@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
+from migrate.kafka import group_facts
 from migrate.kafka.cluster import MISSING, UNUSABLE, ByJava, KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.model import UNREAD_METADATA, Commit, Commits, Failure, GroupState, Side, TopicPartition
@@ -14,7 +16,7 @@ from migrate.ports import Outcomes
 from migrate.survey.cluster import JavaAdmin
 from migrate.survey.group_facts import NOT_ASKED
 from migrate.survey.renamed import TargetNames
-from tests.fakes import ALIVE, FakeCluster, FakeGroupFacts
+from tests.fakes import ALIVE, FakeCluster
 
 P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
 NOT_HERE = Failure("UNSUPPORTED_BY_CLIENT", "not by this client")
@@ -221,14 +223,15 @@ def test_a_listing_has_the_sources_names_and_no_group_that_merely_has_an_old_one
     assert admin.groups() == {"a", "b", "plain"}
 
 
-def test_facts_of_groups_are_asked_by_the_targets_names(fake: FakeCluster) -> None:
-    class Facts(FakeGroupFacts):
-        def group_records(self, groups: Collection[str], with_gaps: bool = False, most: int | None = None) -> Any:
-            return NOT_ASKED if most else {group: f"record of {group}" for group in groups}
+def test_facts_of_groups_are_asked_by_the_targets_names(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def records(admin: Any, config: Any, groups: Collection[str], with_gaps: bool, most: int | None) -> Any:
+        return NOT_ASKED if most else {group: f"record of {group}" for group in groups}
 
-        def group_kinds(self) -> Mapping[str, str]:
-            return {"orders": "share", "orders-eu": "consumer"}
+    class Facts:
+        def every_group(self, read: Any) -> Any:
+            return frozenset({"orders-eu"}), {"orders": ListedGroup("share", "share", NOT_ASKED)}
 
+    monkeypatch.setattr(group_facts, "group_records", records)
     admin = cluster_of(fake, facts=Facts()).named(NAMES)
     assert admin.group_records(["orders", "plain"]) == {"orders": "record of orders-eu", "plain": "record of plain"}
     assert admin.group_records(["a"], with_gaps=True) == {"a": "record of b"}

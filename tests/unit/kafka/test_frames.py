@@ -6,7 +6,7 @@ import pytest
 
 from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
-from migrate.kafka.frames import ByGroup, receive, send
+from migrate.kafka.frames import receive, send
 from migrate.model import Commit, Failure, GroupState, TopicPartition
 from tests.unit.inventoryscene import group, member
 
@@ -21,6 +21,7 @@ def test_values_come_over_the_channel_as_they_were_sent() -> None:
             "c": GroupState("Stable", 1, ("a@b",)),
             "d": group(member(orders=(0, 1))),
             "e": ListedGroup.unseen(Failure("X", "y")),
+            "f": {TopicPartition("t", 1): None, TopicPartition("u", 0): Failure("X", "y", True, True)},
         }
         send(ours, value)
         assert receive(theirs) == value
@@ -31,24 +32,6 @@ def test_values_come_over_the_channel_as_they_were_sent() -> None:
 
 PLACES = [TopicPartition("t\n,\x00", 1), TopicPartition("u", 0)]
 FAILED = Failure("X", "y", True, True)
-
-
-@pytest.mark.parametrize(
-    "outcomes",
-    [
-        {},
-        {"a": {}},
-        {b"g\xff".decode("utf-8", "surrogateescape"): dict.fromkeys(PLACES), "b": {PLACES[1]: FAILED}},
-    ],
-    ids=["none", "a group without offsets", "outcomes"],
-)
-def test_columns_arrive_as_the_dictionaries_that_they_were(
-    outcomes: dict[str, dict[TopicPartition, Failure | None]],
-) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        send(ours, ("done", ByGroup(outcomes)))
-        assert receive(theirs) == ("done", outcomes)
 
 
 def test_tables_of_commits_arrive_as_they_were_and_share_their_partitions_again() -> None:

@@ -4,29 +4,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from migrate.described_group import Coordinator, GroupDescription, ListedGroup
+from migrate.kafka import group_facts
+from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.connection import Connection
-from migrate.kafka.group_facts import ConfluentGroupFacts, GroupRecords
+from migrate.kafka.group_facts import ConfluentGroupFacts
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
 from migrate.survey.offsets_topic import GroupLog
 from tests.offsetsbytes import group_key
 
 SETTINGS = ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": "127.0.0.1:1"})
-
-
-def test_records_are_read_by_one_connection_that_no_other_question_can_drop(monkeypatch):
-    """In a thread beside the others: each would be answered that its client was destroyed, or find none."""
-    asked = []
-
-    def records(self, groups, with_gaps, any_will_do, most):
-        asked.append(self._connection)
-        return {}
-
-    monkeypatch.setattr(GroupRecords, "_read", records)
-    facts = ConfluentGroupFacts(SETTINGS, 1.0)
-    assert facts.group_records(["g"], with_gaps=True, most=9) == facts.group_records(["g"]) == {}
-    assert facts._connection not in asked
-    assert asked[0] is asked[1], "a follow of days would make a client for every pass"
 
 
 def facts_of(monkeypatch, records, **protocol_types):
@@ -45,23 +33,23 @@ def facts_of(monkeypatch, records, **protocol_types):
     monkeypatch.setattr(Connection, "answer", lambda self, what, ask: consumers)
     monkeypatch.setattr(ConfluentGroupFacts, "_listed", lambda self: listed)
 
-    def read(self, groups, with_gaps, any_will_do, most=None):
+    def read(admin, config, groups, with_gaps=False, most=None, any_will_do=False):
         if isinstance(records, Failure):
             return records
         log = GroupLog(groups)
         log.take(records, [b"\0\0\1\1\0"] * len(records))
         return log.groups()
 
-    monkeypatch.setattr(GroupRecords, "read", read)
-    return ConfluentGroupFacts(SETTINGS, 1.0)
+    monkeypatch.setattr(group_facts, "group_records", read)
+    return KafkaCluster(SETTINGS, 1.0)
 
 
 @pytest.mark.parametrize(("record_type", "kind"), [(15, "share"), (9, "share"), (11, "share"), (24, "streams")])
 def test_a_group_that_nobody_has_joined_is_of_the_kind_that_any_of_its_records_tells(monkeypatch, record_type, kind):
     facts = facts_of(monkeypatch, [group_key(record_type, "new")], new="", worker="connect")
     assert facts.group_kinds() == {"classic": "consumer", "new": kind, "worker": "other"}
-    told = facts.told_groups()
-    assert not isinstance(told, Failure) and told["new"].kind == kind
+    others = facts.other_groups()
+    assert not isinstance(others, Failure) and others["new"].kind == kind
 
 
 @pytest.mark.parametrize(
@@ -82,3 +70,19 @@ def test_the_groups_of_an_older_kafka_are_all_of_a_known_kind_without_a_record(m
 def test_a_group_that_came_between_the_two_listings_is_of_no_unknown_kind(monkeypatch):
     facts = facts_of(monkeypatch, [group_key(3, "new")], new="")
     assert facts.group_kinds() == {"classic": "consumer", "new": "consumer"}
+
+
+def test_a_group_of_a_connect_worker_is_described_by_the_old_listing(monkeypatch):
+    others = facts_of(monkeypatch, [], worker="connect").other_groups()
+    assert others == {
+        "worker": ListedGroup("classic", "connect", GroupDescription("Empty", (), "", Coordinator(1, "b", 9092)))
+    }
+
+
+@pytest.mark.parametrize("changes", [{"state": "Dead"}, {"error": SimpleNamespace()}, {"protocol_type": "consumer"}])
+def test_what_the_old_listing_does_not_describe_in_full_is_not_said_to_be_without_members(monkeypatch, changes):
+    facts = facts_of(monkeypatch, [], worker="connect")
+    (worker,) = [group for group in facts._facts()._listed() if group.id == "worker"]
+    worker.__dict__.update(changes)
+    others = facts.other_groups()
+    assert isinstance(others["worker"].description, Failure)
