@@ -8,12 +8,12 @@ from migrate.apply.signatures import signatures_beside
 from migrate.cli.console import printed
 from migrate.cli.flows import clusters_of
 from migrate.cli.options import ClusterOptions, LogOptions, argument, option
-from migrate.errors import MigrateError, Refused, UsageError
+from migrate.errors import MigrateError, Refused
 from migrate.mm2.connect_worker import connect_worker
 from migrate.plan.companions import is_no_ordinary_file
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan, refuse_rules
-from migrate.show.report_outcome import Verified, aftermath, read_verified
+from migrate.plan.plan import refuse_rules
+from migrate.show.report_outcome import aftermath, read_verified
 from migrate.show.report_page import MARK
 from migrate.show.report_page import report as page_of
 from migrate.text import bytes_text, many, name
@@ -57,7 +57,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     refuse_rules(plan, "report")
     journal = journal_to_read(path, plan.fingerprint)  # also one that was written under another file name
     state = read_journal(journal, plan.fingerprint)
-    verified = None if verification is None else _verified(verification, plan)
+    verified = None if verification is None else read_verified(verification, plan)
     after = aftermath(plan, state, verified)
     html, data = page_of(plan, str(path), after, options, signatures_beside(plan, path))
     size = _write(html, out)
@@ -70,18 +70,6 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
         rows, groups = many(data.rows_left_out, "row"), many(data.groups_left_out, "group")
         lines.append(f"{rows} of {groups} are counted in it but not listed: {name(str(path))} has them.")
     return lines
-
-
-def _verified(file: Path, plan: Plan) -> Verified:
-    try:
-        content = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UsageError(
-            f"The verification {file} cannot be read: {why}.",
-            "Make it with: mm2-migrate verify PLAN --format json > verify.json",
-        ) from None
-    return read_verified(content, str(file), plan)
 
 
 def _refuse_overwrite(out: Path) -> None:

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from migrate.apply.history import (
@@ -34,6 +35,7 @@ from migrate.text import many
 Key = tuple[str, str, int]
 DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
 AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RowStatus.RESTORED})
+_MAKE_IT = "Make it with: mm2-migrate verify PLAN --format json > verify.json"
 _UNTOLD = Failure("NOT_NOTED", "the journal does not say what was read back")
 
 
@@ -97,13 +99,10 @@ class Verified:
         return Counter(str(entry["standing"]) for entry in self.offsets.values())
 
 
-def read_verified(content: str, name: str, plan: Plan) -> Verified:
-    """Read the document that `verify --format json` prints; `name` is the file's.
-
-    Raises `UsageError` if it is none, or another plan's.
-    """
+def read_verified(file: Path, plan: Plan) -> Verified:
+    """Read the document that `verify --format json` prints; raises `UsageError` if it is none, or another plan's."""
     try:
-        document = json.loads(content)
+        document = json.loads(file.read_text("utf-8"))
         fingerprint, exit_code = str(document["fingerprint"]), int(document["exit_code"])
         looked_ms = ms_of(document["time"])
         offsets = {_place(entry): entry for entry in document["offsets"]}
@@ -114,14 +113,16 @@ def read_verified(content: str, name: str, plan: Plan) -> Verified:
             str(entry["standing"]), str(entry["sentence"]), entry["seen"]
         for entry in left_out.values():
             str(entry["why"]), str(entry["sentence"])
+    except OSError as error:
+        raise UsageError(f"The verification {file} cannot be read: {error.strerror}.", _MAKE_IT) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{name} is not what `verify --format json` prints ({type(error).__name__}).",
-            "Make it with: mm2-migrate verify PLAN --format json > verify.json",
+            f"{file} is not what `verify --format json` prints ({type(error).__name__}).",
+            _MAKE_IT,
         ) from None
     if fingerprint != plan.fingerprint:
         raise UsageError(
-            f"{name} verifies plan {fingerprint[:SHORT_DIGITS]}, not {plan.short_fingerprint}.",
+            f"{file} verifies plan {fingerprint[:SHORT_DIGITS]}, not {plan.short_fingerprint}.",
             "Name the file that was made with this plan.",
         )
     return Verified(exit_code, looked_ms, offsets, records, left_out, blocks)

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.apply.signatures import names_of, signatures_beside, standing
-from migrate.clock import iso
 from migrate.errors import MigrateError, UsageError
 from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
 from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules
-from migrate.plan.totals import Totals, compare_with_mm2, group_totals, totals
+from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
-from migrate.show.plan_table import OPTIONS_TO_ADD, next_steps, verdict
+from migrate.show.plan_table import OPTIONS_TO_ADD, identity, next_steps, totals_told, verdict
 from migrate.show.streamed_json import fields_of
-from migrate.text import many, shell_word
+from migrate.text import shell_word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,42 +65,15 @@ def open_plan(path: str | Path) -> Plan:
 
 def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
     """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
-    counted, h = totals(plan), plan.header
-    held = counted.positions
-    filtered = ", ".join(f"{name} {n}" for name, n in counted.filtered.items())
+    counted = totals(plan)
     facts = {
-        "verdict": verdict(plan, counted)[0],
-        "fingerprint": plan.fingerprint,
-        "made": f"{iso(h.created_at_ms)} by mm2-migrate {h.tool_version}",
-        "source": f"{h.source_alias}, cluster {h.source_cluster_id or 'not read'}",
-        "target": f"{h.target_alias}, cluster {h.target_cluster_id or 'not read'}",
-        "commits read": counted.commits_read,
-        "added, with no commit": counted.added,
-        "filtered": f"{sum(counted.filtered.values())}" + (f" ({filtered})" if filtered else ""),
-        "rows": counted.rows,
-        **{f"rows: {decision}": counted.decisions.get(decision, 0) for decision in Decision},
-        "groups": counted.groups,
-        "groups to write": counted.groups_to_write,
-        "groups blocked": counted.groups_blocked,
-        "re-reads at most": f"{counted.rereads_bounded} on {many(counted.bounded_rows, 'row')}",
-        "re-reads, estimate": f"{counted.rereads_estimated} on {many(counted.estimated_rows, 'row')}",
-        "re-reads unknown": many(counted.unknown_rows, "row"),
-        **(_beside_mm2(counted) if h.has_checkpoints else {}),
-        "positions outside Kafka": f"{held.positions} of {many(held.holders, 'holder')}, "
-        f"{held.holders_blocked} blocked",
-        "settings": "; ".join(f"{k}={v}" for k, v in sorted(h.settings.items())),
-        "waivers": ", ".join(h.waivers) or "none",
-        "signatures": _signed(plan, path),
+        "Verdict": verdict(plan, counted)[0],
+        "Fingerprint": plan.fingerprint,
+        **dict(identity(plan, str(path))),
+        **dict(totals_told(plan, counted)),
+        "Signatures": _signed(plan, path),
     }
     return extra_module("pandas").DataFrame({"": facts}, dtype=object)
-
-
-def _beside_mm2(counted: Totals) -> dict[str, str]:
-    return {
-        "MM2 would re-read more": f"{counted.mm2.behind_records} on {counted.mm2.behind_rows} rows",
-        "MM2 would skip": f"{counted.mm2.skipping_records} on {counted.mm2.skipping_rows} rows",
-        "MM2 has no checkpoint": f"{counted.mm2.absent_rows} rows",
-    }
 
 
 def rows_table(plan: Plan) -> "pd.DataFrame":

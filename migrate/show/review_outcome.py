@@ -3,22 +3,19 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from migrate.apply.history import REMOVED, SET
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
 from migrate.model import Decision
-from migrate.plan.plan import SHORT_DIGITS, Plan
-from migrate.show.report_outcome import read_verified, verified_headline
+from migrate.plan.plan import Plan
+from migrate.show.report_outcome import DONE, Verified, aftermath, read_verified, verified_headline
 from migrate.show.review import PLACE, ReviewStopped, data_frame, extra_module, review_errors
 from migrate.show.streamed_json import fields_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_MAKE_IT = "Make it with: mm2-migrate verify PLAN ... --format json > FILE"
 
 
 def open_wave(path: str | Path, plan: Plan) -> Wave:
@@ -31,37 +28,24 @@ def open_wave(path: str | Path, plan: Plan) -> Wave:
 
 
 def outcome_table(wave: Wave) -> "pd.DataFrame":
-    """Return one line per row that was to be written: what was planned, saved, answered and undone, by the journal.
+    """Return one line per row that was to be written: what became of it by the journal, as the report says it.
 
-    `as_planned` is True where the group was read back as the plan has it, and nothing speaks against the row: what was
-    undone, or was to be, is not as planned any more.
+    `as_planned` is True where it was read back as the plan has it, and its group was not undone since.
     """
-    standings, state = wave_sum(wave).groups, wave.journal
-    lines = []
-    for row in wave.plan.rows:
-        trace = state.applied.get(row.group)
-        undo = state.rolled_back.get(row.group) or wave.undo.applied.get(row.group)
-        if row.decision not in (Decision.SET, Decision.REMOVE) and trace is None:
-            continue
-        prior = state.prior.get(row.group, {}).get(row.target_partition)
-        is_undone = undo is not None and row.target_partition in undo.planned
-        lines.append(
-            {
-                **fields_of(row, *PLACE),
-                "target_topic": row.target_topic,
-                "planned": row.target_offset,
-                "prior": None if prior is None else prior.offset,
-                "answer": (answer := trace.results.get(row.target_partition, "") if trace else ""),
-                "undone": undo.results.get(row.target_partition, "") if undo else "",
-                "group_is": str(standings[row.group]),
-                "as_planned": trace is not None
-                and trace.read_back is True
-                and answer in ("", SET, REMOVED)
-                and not is_undone,
-            }
-        )
-    columns = [*PLACE, "target_topic", "planned", "prior", "answer", "undone", "group_is", "as_planned"]
-    return data_frame(lines, columns, ["planned", "prior"])
+    standings, after = wave_sum(wave).groups, aftermath(wave.plan, wave.journal, None).rows
+    lines = [
+        {
+            **fields_of(row, *PLACE, "target_topic"),
+            "planned": row.target_offset,
+            **fields_of(own, "status", "seen", "told"),
+            "group_is": str(standings[row.group]),
+            "as_planned": own.status in DONE and standings[row.group] is GroupStanding.MOVED,
+        }
+        for row in wave.plan.rows
+        if row.decision in (Decision.SET, Decision.REMOVE) and (own := after.get(row.key)) is not None
+    ]
+    columns = [*PLACE, "target_topic", "planned", "status", "seen", "told", "group_is", "as_planned"]
+    return data_frame(lines, columns, ["planned"])
 
 
 def standings_table(wave: Wave) -> "pd.DataFrame":
@@ -87,10 +71,10 @@ def verification_verdict(path: str | Path, plan_path: str | Path, plan: Plan) ->
 
     The records and open blocks are in it, which `verification_table` has no line for. Raises as that does.
     """
-    _verification(path, plan)
+    verified = _verified(path, plan)
     with review_errors():
         state = read_journal(_journal(plan_path, plan), plan.fingerprint)
-        return verified_headline(plan, read_verified(Path(path).read_text("utf-8"), str(path), plan), state).text
+        return verified_headline(plan, verified, state).text
 
 
 def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
@@ -99,7 +83,7 @@ def verification_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     Raises `ReviewStopped` if the file is missing, holds something else, or is of another plan.
     """
     columns = ["group", "target_topic", "partition", "expected", "seen", "standing", "sentence"]
-    return data_frame(_verification(path, plan)["offsets"], columns, ["expected", "seen"])
+    return data_frame(list(_verified(path, plan).offsets.values()), columns, ["expected", "seen"])
 
 
 def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
@@ -108,21 +92,12 @@ def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     Raises as `verification_table` does.
     """
     columns = ["group", "target_topic", "partition", "why", "reason", "sentence"]
-    return data_frame(_verification(path, plan)["left_out"], columns)
+    return data_frame(list(_verified(path, plan).left_out.values()), columns)
 
 
-def _verification(path: str | Path, plan: Plan) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
-        fingerprint, _, _ = document["fingerprint"], document["offsets"], document["left_out"]
-    except OSError as error:
-        raise ReviewStopped(f"The verification {path} cannot be read: {error.strerror}.", _MAKE_IT) from None
-    except (ValueError, KeyError, TypeError):
-        raise ReviewStopped(f"{path} is not what `verify --format json` prints.", _MAKE_IT) from None
-    if fingerprint != plan.fingerprint:
-        other = str(fingerprint)[:SHORT_DIGITS]
-        raise ReviewStopped(f"{path} is of plan {other}, not of {plan.short_fingerprint}.", _MAKE_IT)
-    return document
+def _verified(path: str | Path, plan: Plan) -> Verified:
+    with review_errors():
+        return read_verified(Path(path), plan)
 
 
 def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":

@@ -16,6 +16,7 @@ from migrate.cli.report import run_report
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import Decision, Failure
 from migrate.plan.file import write_plan
+from migrate.plan.plan import Plan
 from migrate.show.report_outcome import Aftermath, Verified, aftermath, read_verified
 from migrate.show.verify import verify_document
 from tests.builders import make_check
@@ -42,6 +43,11 @@ def assert_same(result: ApplyResult, told: Aftermath) -> None:
     for ended in result.rows:
         if ended.status in SAME_WORD:
             assert told.rows[ended.key].status == ended.status, ended
+
+
+def read_text(folder: Path, content: str, plan: Plan) -> Verified:
+    (folder / "v.json").write_text(content)
+    return read_verified(folder / "v.json", plan)
 
 
 def test_a_plan_without_a_journal_has_no_afterwards(tmp_path: Path) -> None:
@@ -138,13 +144,13 @@ def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
     scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
     scene.apply()
     scene.target.commit("a", "A.orders", 0, 75)
-    told = after(scene, read_verified(verified(scene), "v.json", scene.plan))
+    told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
     assert told.verdicts[-1].text == "VERIFIED: 1 ahead, 1 equal"
     assert told.rows["a", "orders", 0].standing == "ahead"
-    told = after(scene, read_verified(verified(scene, consumers_ran=False), "v.json", scene.plan))
+    told = after(scene, read_text(tmp_path, verified(scene, consumers_ran=False), scene.plan))
     assert told.verdicts[-1].kind == "bad" and told.rows["a", "orders", 0].standing == "ahead-empty"
     scene.target.commit("b", "A.orders", 1, 3)
-    told = after(scene, read_verified(verified(scene), "v.json", scene.plan))
+    told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
     assert told.verdicts[-1].kind == "bad" and told.rows["b", "orders", 1].standing == "behind"
 
 
@@ -155,7 +161,7 @@ def test_a_verification_that_leaves_rows_or_blocks_out_is_no_good_news(tmp_path:
     )
     scene = Scene(made, tmp_path)
     scene.target.commit("a", "A.orders", 0, 60)
-    told = after(scene, read_verified(verified(scene), "v.json", scene.plan))
+    told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
     assert told.verdicts[-1].text == "VERIFIED IN PART: 1 equal; 1 row not written, 1 block of the plan open"
     assert told.verdicts[-1].kind == "warn"
     assert told.rows["b", "orders", 1].verified == "not verified: Alive."
@@ -168,7 +174,7 @@ def test_a_verification_of_some_groups_says_how_many_rows_it_did_not_look_at(tmp
     content = "\n".join(verify_document(only_a, scene.plan, None, scene.clock.now_ms()))
     document = json.loads(content)
     assert (document["rows_looked_at"], document["rows_in_plan"], document["exit_code"]) == (1, 3, 0)
-    told = after(scene, read_verified(content, "v.json", scene.plan))
+    told = after(scene, read_text(tmp_path, content, scene.plan))
     assert (told.verdicts[-1].text, told.verdicts[-1].kind) == (
         "VERIFIED IN PART: 1 equal; 2 rows not looked at", "warn"
     )  # fmt: skip
@@ -178,25 +184,25 @@ def test_a_verification_from_before_the_last_run_is_no_good_news(tmp_path: Path)
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     scene.apply()
     content = verified(scene)
-    assert after(scene, read_verified(content, "v.json", scene.plan)).verdicts[-1].kind == "good"
+    assert after(scene, read_text(tmp_path, content, scene.plan)).verdicts[-1].kind == "good"
     scene.clock.wait(60.0)
     scene.rollback()
-    told = after(scene, read_verified(content, "v.json", scene.plan))
+    told = after(scene, read_text(tmp_path, content, scene.plan))
     assert [(v.text, v.kind) for v in told.verdicts] == [
         ("ROLLED BACK: 1 offset restored, read back", "warn"), ("VERIFIED BEFORE THE LAST ROLLBACK: 1 equal", "warn"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"fingerprint": "x", "exit_code": 0, "offsets": [1]}'])
-def test_a_file_that_is_no_verification_is_refused(content: str) -> None:
+def test_a_file_that_is_no_verification_is_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(UsageError, match="is not what"):
-        read_verified(content, "v.json", plan(row("a")))
+        read_text(tmp_path, content, plan(row("a")))
 
 
 def test_the_verification_of_another_plan_is_refused(tmp_path: Path) -> None:
     scene = Scene(plan(row("a")), tmp_path)
     with pytest.raises(UsageError, match="verifies plan"):
-        read_verified(verified(scene), "v.json", plan(row("b")))
+        read_text(tmp_path, verified(scene), plan(row("b")))
 
 
 def test_report_finds_the_journal_beside_the_plan_under_any_name(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_second_notebook_tells_what_was_done_and_found(applied):
     assert standings == {"moved": "2", "uncertain": "0", "undone": "0", "left": "1", "as-it-is": "0"}
     assert ["0", "2026-11-21T02:00:00.000Z", "Ada", "read"] in [r for rows in tables for r in rows]
     rows = outcome.outcome_table(outcome.open_wave(path, made))
-    assert list(rows["answer"]) == ["set", "set"] and list(rows["group_is"]) == ["moved", "moved"]
+    assert list(rows["status"]) == ["set", "set"] and list(rows["group_is"]) == ["moved", "moved"]
     assert list(rows["as_planned"]) == [True, True] and rows[~rows["as_planned"]].empty
     unwritten = outcome.not_written_table(path.parent / "verification.json", made)
     assert list(zip(unwritten["group"], unwritten["why"], strict=True)) == [("crm", "blocked")]
@@ -63,7 +63,7 @@ def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_lin
     write_plan(other, tmp_path / "other.plan")
     with pytest.raises(review.ReviewStopped, match="There is no journal"):
         outcome.open_wave(tmp_path / "other.plan", other)
-    with pytest.raises(review.ReviewStopped, match="is of plan"):
+    with pytest.raises(review.ReviewStopped, match="verifies plan"):
         outcome.verification_table(tmp_path / "verification.json", other)
     with pytest.raises(review.ReviewStopped, match="is not what"):
         outcome.verification_table(tmp_path / "cutover.plan", made)
@@ -86,6 +86,6 @@ def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
         "moved": 0, "uncertain": 0, "undone": 2, "left": 1, "as-it-is": 0,
     }  # fmt: skip
     rows = outcome.outcome_table(wave)
-    assert list(rows["undone"]) == ["removed", "removed"] and not any(rows["as_planned"])
+    assert list(rows["group_is"]) == ["undone", "undone"] and not any(rows["as_planned"])
     verdict = outcome.verification_verdict(path.parent / "verification.json", path, made)
     assert verdict.startswith("VERIFIED BEFORE OR AMID THE LAST APPLY OF AN UNDO PLAN")
