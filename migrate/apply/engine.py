@@ -166,9 +166,11 @@ def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dic
 
     It belongs into the journal: consumers that move on from there must not look like somebody else's commits. What no
     earlier run may have written is not in it, wherever it is now: a rollback would take back somebody else's commit.
-    Without a journal, and without anything to write, none is begun for it.
+    A journal is begun for what the plan keeps too: the way back of who set it must not take it from under this plan.
     """
-    groups = _unconfirmed(assessment, traces) if assessment.journal.events else []
+    groups = _unconfirmed(assessment, traces)
+    if not assessment.journal.events:
+        groups = [] if assessment.writable else sorted(_keeping(assessment) & set(groups))
     rows, commits = assessment.plan.groups(), assessment.target_commits
     return {group: proven_by(rows[group], {}, traces.get(group), commits[group]) for group in groups}
 
@@ -223,11 +225,16 @@ def _execute(
 
 def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> list[str]:
     """Return the groups that need no writing, and that no earlier run has read back: these are read back too."""
-    kept = {g for g, rows in assessment.plan.groups().items() if Decision.KEEP in rows.column("decision")}
+    kept = _keeping(assessment)
     untouched = [
         g.group for g in assessment.groups if g.fate is Fate.DONE or (g.fate is Fate.NOTHING and g.group in kept)
     ]
     return [group for group in untouched if (trace := traces.get(group)) is None or not trace.read_back]
+
+
+def _keeping(assessment: Assessment) -> set[str]:
+    """Return the groups of which the plan keeps an offset as it is."""
+    return {g for g, rows in assessment.plan.groups().items() if Decision.KEEP in rows.column("decision")}
 
 
 def _exit_code(assessment: Assessment, rows: Sequence[RowOutcome], options: RunOptions) -> int:

@@ -40,6 +40,11 @@ def journals_under_any_name(folder: Path, fingerprint: str) -> tuple[Path, ...]:
     return tuple(sorted(folder.glob(f"*{_after_name(fingerprint, _JOURNAL)}")))
 
 
+def journals_in(folder: Path) -> tuple[Path, ...]:
+    """Return all journals in a folder, of whatever plan."""
+    return tuple(sorted(folder.glob(f"*.{_JOURNAL}")))
+
+
 def plan_of_journal(journal: Path, fingerprint: str) -> Path:
     """Return the plan file that a journal with this fingerprint was written beside."""
     return journal.with_name(journal.name.removesuffix(_after_name(fingerprint, _JOURNAL)))

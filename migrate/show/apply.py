@@ -80,9 +80,9 @@ def _verdict(result: ApplyResult) -> tuple[str, Colour]:  # noqa: PLR0911 - one 
     done, doing = ("RESTORED", "restored") if assessment.plan.header.kind == UNDO else ("APPLIED", "set")
     if result.exit_code == EXIT_DONE:
         moved = counts[RowStatus.MOVED_ON]
-        if result.executed:
+        written = counts[RowStatus.SET] + counts[RowStatus.REMOVED] + counts[RowStatus.ALREADY]
+        if result.executed and (written or assessment.writable or assessment.source_unseen):
             since = f"; {moved} {'has' if moved == 1 else 'have'} moved on since an earlier run" if moved else ""
-            written = counts[RowStatus.SET] + counts[RowStatus.REMOVED] + counts[RowStatus.ALREADY]
             text = f"{many(written, 'offset')} {_be(written)} as planned, read back{since}"
             if assessment.source_unseen:
                 return f"{done}, SOURCE NOT SEEN: {text}", Colour.YELLOW

@@ -161,6 +161,7 @@ class FollowMemory:
     def __init__(self) -> None:
         self.groups: dict[str, GroupMemory] = {}
         self.begun: Event = {}
+        self._first: Event = {}
         self._is_ours = True
 
     def of(self, group: str) -> GroupMemory:
@@ -173,14 +174,17 @@ class FollowMemory:
         if kind == "begin":
             self._is_ours = event["command"] != ROLLBACK
             self.begun = dict(event) if self._is_ours else self.begun
+            self._first = self._first or self.begun
         elif self._is_ours and kind in ("backup", "intent", "outcome", LEFT):
             group = event["group"]
             self.groups[group] = _FOLDS[kind](self.of(group), event)
 
     def snapshot(self) -> Iterator[Event]:
         """Yield events that fold into this memory, without time and fingerprint; a group at a time, sorted."""
-        if self.begun:
-            yield {name: value for name, value in self.begun.items() if name not in ("crc", "fingerprint")}
+        # Since when there are writes of ours decides which plans are later ones.
+        for begun in [self._first, *([self.begun] if self.begun is not self._first else [])]:
+            if begun:
+                yield {name: value for name, value in begun.items() if name not in ("crc", "fingerprint")}
         for group, memory in sorted(self.groups.items()):
             yield from _snapshot(group, memory)
 

@@ -1,33 +1,53 @@
 """The `follow rollback` command: what stood on the target before the first pass, from the journal of a mandate."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.undo import groups_restored
+from migrate.cli.apply import WritingOptions
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, argument, flag, option
 from migrate.cli.rollback import RollbackOptions, run_rollback
 from migrate.clock import SystemClock
 from migrate.errors import ClusterError
 from migrate.extras.follow.journal import read_memory
 from migrate.extras.follow.mandate import mandate_of
 from migrate.extras.follow.undo import groups_in_doubt, renamed, undo_of_follow
+from migrate.extras.follow.vouched import vouched_groups
 from migrate.mm2.flow import Flow
-from migrate.model import Commits, Failure
+from migrate.model import Commits, Decision, Failure
 from migrate.plan.plan import Plan
 from migrate.ports import Progress
+from migrate.row_table import PlanRows
 from migrate.session.clusters import apply_session
 from migrate.session.options import SessionOptions
 from migrate.survey.renamed import TargetNames
 from migrate.text import many
 
 
-def rollback(options: RollbackOptions) -> int:
+@dataclass(frozen=True, kw_only=True)
+class FollowRollbackOptions(OnClusters):
+    """The mandate whose writes are to be taken back, and what of them."""
+
+    plan: Path = argument()
+    writing: WritingOptions = WritingOptions()
+    allow_partial: bool = flag(
+        "Leave out whole groups that have moved on or are a later plan's, and restore the others."
+    )
+    out: Path | None = option(
+        "Instead of restoring, save the undo as a separate plan for apply, with its own fingerprint.",
+        metavar="PLAN")  # fmt: skip
+
+
+def rollback(options: FollowRollbackOptions) -> int:
     """Restore what stood on the target before the first pass of `follow run`, from the journal next to the mandate.
 
-    Without --execute this is a dry run. Only its own last writes are taken back; groups that others have moved since
-    are refused. After a rollback the mandate is spent.
+    Without --execute this is a dry run. Only its own last writes are taken back: groups that others have moved since
+    are refused, and so are those that a plan beside the mandate has set or kept since. Then the mandate is spent.
     """
     flow, progress = reached_flow(options.clusters), options.log.progress(options.plan)
     session = options.writing.session(options.clusters)
@@ -36,9 +56,29 @@ def rollback(options: RollbackOptions) -> int:
         plan: Plan, journal: Journal, state: JournalState, restored: Iterable[Mapping[str, GroupTrace]], moved: str
     ) -> Plan:
         mandate_of(plan)
-        return undo_of_mandate(plan, journal, state, restored, flow, progress, session, moved)
+        made = undo_of_mandate(plan, journal, state, restored, flow, progress, session, moved)
+        return without_vouched(made, vouched_groups(plan, options.plan, state))
 
-    return printed(*run_rollback(options, flow, progress, Terminal.here(), "follow rollback", undo))
+    asked = RollbackOptions(
+        plan=options.plan, writing=options.writing, allow_partial=options.allow_partial, out=options.out,
+        clusters=options.clusters, log=options.log,
+    )  # fmt: skip
+    return printed(*run_rollback(asked, flow, progress, Terminal.here(), "follow rollback", undo))
+
+
+def without_vouched(undo: Plan, vouched: Mapping[str, str]) -> Plan:
+    """Return an undo in which the groups that a later plan vouches for are blocked: their offsets are that plan's."""
+    rows = (
+        row
+        if (by := vouched.get(row.target_group or row.group)) is None
+        else row._replace(
+            decision=Decision.BLOCK,
+            reason="kept-by-a-later-plan",
+            sentence=f"Plan {by}, applied since, found this group as it planned it: the offset is that plan's now.",
+        )
+        for row in undo.rows
+    )
+    return Plan(undo.header, PlanRows.of(rows)) if vouched else undo
 
 
 def undo_of_mandate(  # noqa: PLR0913 - a plan, what is known of it, and the target to ask for the rest

@@ -410,4 +410,28 @@ MUTANTS = (
         "",
         ("tests/extras/follow/test_commands.py",),
     ),
+    Mutant(
+        "taken-from-under-a-later-plan",
+        "A rollback of a mandate leaves what a plan beside it has set or kept since.",
+        "migrate/extras/follow/rollback.py",
+        "return without_vouched(made, vouched_groups(plan, options.plan, state))",
+        "return made",
+        ("tests/extras/follow/test_commands.py",),
+    ),
+    Mutant(
+        "kept-and-not-noted",
+        "apply notes in its journal what it keeps, also where it writes nothing.",
+        "migrate/apply/engine.py",
+        "groups = [] if assessment.writable else sorted(_keeping(assessment) & set(groups))",
+        "groups = []",
+        ("tests/unit/apply/test_assess.py",),
+    ),
+    Mutant(
+        "first-followed-when-last-followed",
+        "Since when there are writes under a mandate is known also after its journal was made short.",
+        "migrate/extras/follow/journal.py",
+        "            self._first = self._first or self.begun\n",
+        "            self._first = self.begun\n",
+        ("tests/extras/follow/test_commands.py",),
+    ),
 )

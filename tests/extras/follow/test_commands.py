@@ -10,6 +10,7 @@ import migrate.extras.follow.plan as plan_module
 import migrate.extras.follow.rollback as rollback_module
 import migrate.extras.follow.run as follow_module
 import migrate.extras.follow.status as status_module
+from migrate.apply.journal import Journal
 from migrate.clock import iso
 from migrate.extras.follow.engine import FollowEdges
 from migrate.extras.follow.mandate import mandate_of
@@ -277,22 +278,59 @@ def test_over_no_group_at_all_it_is_refused_as_plan_is(night, lists_no_group):
     assert [night.follow().exit_code, night.follow(plan=plan).exit_code] == [3, 3]
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="apply writes no journal for rows that it keeps")
-def test_a_rollback_leaves_what_a_later_plan_has_kept_and_verified(night):
-    followed, scene = night.mandate(), night.scene
-    night.follow(plan=followed)
+def later_plan(night):
+    """A plan of the night, after `follow`: applied, it keeps all that was followed."""
+    scene, path = night.scene, night.folder / "later.plan"
     later = planned(
         scene.source, scene.target, scene.mirror, comparer=scene.comparer, clock=scene.clock,
         source_groups=scene.on_source, target_groups=scene.on_target,
     )  # fmt: skip
-    path = night.folder / "later.plan"
     write_plan(later, path)
     night.done("apply", str(path), *night.words, "--approve", later.fingerprint, "--execute")
     night.done("verify", str(path), *night.words)
+    return path, later
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["", "followed again since"])
+def test_a_rollback_leaves_what_a_later_plan_has_kept_and_verified(night, again):
+    followed, scene = night.mandate(), night.scene
+    night.follow(plan=followed)
+    path, later = later_plan(night)
+    if again:
+        scene.clock.wait(60)
+        night.follow(plan=followed)
     undo = ("--approve", followed.fingerprint, "--execute", "--allow-partial")
-    rolled = night.rollback(*undo)
+    dry, rolled = night.rollback(), night.rollback(*undo)
     assert (scene.on_b("g"), scene.on_b("h")) == (G, H), rolled.output
     assert run("verify", str(path), *night.words).exit_code == 0
+    assert dry.exit_code == rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, applied since" in dry.output
+
+
+def test_a_later_plan_that_was_rolled_back_vouches_for_nothing_and_one_that_is_not_there_ends_the_rollback(night):
+    followed = night.mandate()
+    night.follow(plan=followed)
+    path, later = later_plan(night)
+    plan_file = path.read_bytes()
+    path.unlink()
+    undo = ("--approve", followed.fingerprint, "--execute")
+    ran = night.rollback(*undo)
+    assert ran.exit_code == 1 and "its plan later.plan does not" in " ".join(ran.output.split())
+    path.write_bytes(plan_file)
+    journal = journal_path(path, later.fingerprint)
+    with Journal(journal, later.fingerprint, night.scene.clock.now_ms).open("rollback", {}):
+        pass
+    assert night.rollback(*undo).exit_code == 0 and night.scene.on_b("g") == {}
+
+
+def test_a_plan_that_was_applied_before_is_no_later_one(night):
+    later_plan(night)
+    night.scene.clock.wait(60)
+    night.scene.source.commit("g", "t", 0, 57)
+    plan = night.mandate()
+    night.follow(plan=plan)
+    assert night.scene.on_b("g") == {**G, ("A.t", 0): 57}
+    assert night.rollback("--approve", plan.fingerprint, "--execute").exit_code == 0
+    assert night.scene.on_b("g") == G, "as the plan set it"
 
 
 def test_renamed_groups_are_approved_followed_and_taken_back_under_their_new_names(night):

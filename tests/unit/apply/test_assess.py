@@ -93,6 +93,8 @@ def test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned(tmp_p
     scene = Scene(plan(kept("a")), tmp_path)
     result = scene.apply()
     assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
+    state = scene.journal.read()
+    assert state.applied["a"].read_back and not state.applied["a"].written() and state.applied["a"].seen == {P0: 60}
     scene.target.offsets["a"][P0] = Commit(59)
     assert scene.apply().exit_code == 3
 
