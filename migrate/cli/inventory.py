@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import click
 
@@ -59,7 +59,7 @@ from migrate.show.group_waves import wave_report
 from migrate.show.lines import wrapped
 from migrate.show.listing import listing_csv, listing_document, listing_lines, unread_lines
 from migrate.show.screen import Screen, screen_if
-from migrate.show.status import late_text
+from migrate.show.status import late_line, late_text
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters
 from migrate.text import Colour, duration_text, parse_bytes, parse_duration
@@ -365,7 +365,7 @@ class Teller(Generic[T]):
         elif glance.is_tick:
             return
         elif not glance.freshness.is_current:
-            self.progress.say(_late_line(glance))
+            self.progress.say(late_line(glance, "look"))
         elif glance.seen is not None:
             whole = self.lines(glance.seen)
             self.terminal.show(["".join(whole)] if self.asked.form == "json" else [*whole, ""])
@@ -400,12 +400,3 @@ class Teller(Generic[T]):
         if self._body is None or self._body[0] is not glance.seen or self._body[1] != width:
             self._body = glance.seen, width, tuple(self.lines(glance.seen))
         yield from self._body[2]
-
-
-def _late_line(glance: Glance[Any]) -> str:
-    """Return what a log says of a newer look that does not come."""
-    late = late_text(glance.freshness)
-    if glance.freshness.waiting is None:
-        return glance.note
-    age = f"; the last look is {duration_text(glance.freshness.age_seconds)} old" if glance.seen is not None else ""
-    return late + age

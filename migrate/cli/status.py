@@ -26,13 +26,13 @@ from migrate.session.clusters import StatusSession, status_session
 from migrate.session.options import SessionOptions
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen, screen_if
-from migrate.show.status import first_look_lines, late_text, left_text, progress_line, status_lines
+from migrate.show.status import first_look_lines, late_line, left_text, progress_line, status_lines
 from migrate.show.status_document import status_document
 from migrate.survey.names import with_names
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
-from migrate.text import duration_text, many
+from migrate.text import many
 from migrate.watch import Asking, BackgroundLook, Freshness, Glance, Wakeful
 
 
@@ -217,11 +217,8 @@ class Teller:
         return lines
 
     def _line(self, glance: Glance[Status]) -> str:
-        age = f"; the last status is {duration_text(glance.freshness.age_seconds)} old" if glance.seen else ""
-        if glance.freshness.waiting is not None:
-            return late_text(glance.freshness) + age
-        if glance.note or glance.seen is None:
-            return glance.note + (age if glance.freshness.problem else "")
+        if glance.freshness.waiting is not None or glance.note or glance.seen is None:
+            return late_line(glance, "status")
         return progress_line(glance.seen, self.watch.bars, left_text(self.watch.time_left(), glance.seen.lag))
 
     def finally_(self, status: Status) -> None:

@@ -170,7 +170,11 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
             if now is not None and row.target_offset is not None:
                 again += max(0, now - row.target_offset)
                 skipped += max(0, row.target_offset - now)
-            moves.append(f"{_place(row)}: {_way_back(row, now, result.assessment.plan.header.set_by)}")
+            back = f"back to {row.target_offset}"
+            if row.target_offset is None:
+                back = "its offset is removed: auto.offset.reset decides"
+            set_by = result.assessment.plan.header.set_by
+            moves.append(f"{_place(row)}: {set_by} set {number(row.target_prior)}, now {number(now)}; {back}")
     if not moves:
         return
     sums = [f"{many(again, 'record')} {_be(again)} read again"] * bool(again)
@@ -183,18 +187,6 @@ def _moved(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
 
 def _place(row: Row) -> str:
     return f"{both_names(row.group, row.group_on_target)} {name(row.target_topic)}:{row.partition}"
-
-
-def _way_back(row: Row, now: int | None, set_by: str) -> str:
-    """Say what restoring a row that has moved means to its consumers. Counts are of offsets."""
-    stood = f"{set_by} set {number(row.target_prior)}, now {number(now)}"
-    back = row.target_offset
-    if back is None:
-        return f"{stood}; its offset is removed: auto.offset.reset decides what is read again or skipped"
-    if now is None:
-        return f"{stood}; back to {back}"
-    cost = f"{many(back - now, 'record')} skipped" if back > now else f"{many(now - back, 'record')} read again"
-    return f"{stood}; back to {back}: {cost}"
 
 
 def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:

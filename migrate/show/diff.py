@@ -34,17 +34,13 @@ def diff_lines(diff: PlanDiff, paths: tuple[str, str], width: int = 80, colour: 
         ],
         width,
     )
-    new_rows, new_groups = _split(diff.new, diff.before)
-    gone_rows, gone_groups = _split(diff.gone, diff.now)
     sections = (
         ("CHOSEN OTHERWISE", _settings(diff)),
         ("NEW BLOCKS AND WARNINGS", _checks(diff.found)),
         ("NO LONGER THERE", ((text, False) for text, _ in _checks(diff.mended))),
         ("DECIDED OTHERWISE", _judged(diff.judged)),
-        ("NEW GROUPS", _whole(new_groups)),
-        ("NEW ROWS", _rows(new_rows)),
-        ("GROUPS THAT ARE GONE", _whole(gone_groups)),
-        ("ROWS THAT ARE GONE", ((text, False) for text, _ in _rows(gone_rows))),
+        ("NEW ROWS", _rows(diff.new, diff.before)),
+        ("ROWS THAT ARE GONE", ((text, False) for text, _ in _rows(diff.gone, diff.now))),
         ("OFFSETS THAT MOVED, BY GROUP", _moved(diff.moved)),
     )
     for title, entries in sections:
@@ -114,38 +110,25 @@ def _judged(changes: Sequence[RowChange]) -> Iterator[Entry]:
             for field in ("reason", "method", "equality", "target_topic", "target_group", "why", "lower_kind")
             if field in change.judged
         ]
-        parts += [
-            f"other metadata {where}"
-            for field, where in (
-                ("source_metadata", "on the source"),
-                ("target_metadata", "to be set"),
-                ("target_prior_metadata", "on the target before"),
-            )
-            if field in change.judged
-        ]
+        if any(field.endswith("metadata") for field in change.judged):
+            parts.append("other metadata")
         if "source_committed" in change.moved:
             parts.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
         is_grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
         yield f"{_place(now)}  {'; '.join(parts)}", is_grave
 
 
-def _split(rows: Sequence[Row], other: Plan) -> tuple[list[Row], list[Row]]:
-    """Return the rows whose group the other plan has as well, and those of groups that it has nothing of."""
+def _rows(rows: Sequence[Row], other: Plan) -> Iterator[Entry]:
+    """Yield rows that one plan alone has: of a group that the other lacks, how many."""
     groups = {row.group for row in other.rows}
-    return [row for row in rows if row.group in groups], [row for row in rows if row.group not in groups]
-
-
-def _whole(rows: Sequence[Row]) -> Iterator[Entry]:
-    """Yield an entry for each group, as a wave leaves out most of them."""
     for group, listed in groupby(sorted(rows, key=lambda row: row.key), key=lambda row: row.group):
-        decided = Counter(row.decision for row in listed)
-        yield f"{name(group)}  {many(decided.total(), 'row')}: {tally(decided, Decision)}", False
-
-
-def _rows(rows: Sequence[Row]) -> Iterator[Entry]:
-    for row in rows:
-        grade = f", {row.grade}" if row.grade else ""
-        yield f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}", row.decision is Decision.BLOCK
+        if group not in groups:
+            decided = Counter(row.decision for row in listed)
+            yield f"{name(group)}  all {many(decided.total(), 'row')}: {tally(decided, Decision)}", False
+            continue
+        for row in listed:
+            grade = f", {row.grade}" if row.grade else ""
+            yield f"{_place(row)}  {_decided(row)}, {safe(row.reason)}{grade}", row.decision is Decision.BLOCK
 
 
 def _moved(changes: Sequence[RowChange]) -> Iterator[Entry]:

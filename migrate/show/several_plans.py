@@ -27,19 +27,14 @@ COLUMNS: tuple[Column[MadePlan], ...] = (
     Column("FLOW", lambda made: made.flow),
     Column("FINGERPRINT", lambda made: made.fingerprint),
     Column("PLAN", lambda made: made.path, lambda path: name(path) if path else "-"),
-    Column("VERDICT", lambda made: made.verdict),
 )
 
 
 def made_lines(made: Sequence[MadePlan], width: int, colour: bool) -> Iterator[str]:
     """Yield a line for each flow, and how to go on."""
-    table = Table(COLUMNS, made, width)
-    if table.fits:
-        yield from table.lines(colour, _colour_of)
-    else:
-        yield from Table(COLUMNS[:-1], made, width).lines(
-            colour, below=lambda m: wrapped(safe(m.verdict), width, INDENT, colour=_colour_of(m) if colour else None)
-        )
+    yield from Table(COLUMNS, made, width).lines(
+        colour, below=lambda m: wrapped(safe(m.verdict), width, INDENT, colour=_colour_of(m) if colour else None)
+    )
     yield ""
     written = [each for each in made if each.path]
     failed = len(made) - len(written)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.flow import NOT_MM2
@@ -17,7 +18,7 @@ from migrate.survey.group_facts import TOO_MANY_RECORDS, cadence_text
 from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import rate_text
 from migrate.text import Colour, both_names, duration_text, many, name, paint, safe
-from migrate.watch import Freshness
+from migrate.watch import Freshness, Glance
 
 BAR_WIDTH = 10
 TOPICS_SHOWN = 40
@@ -75,6 +76,14 @@ def late_text(freshness: Freshness) -> str:
         waited = duration_text(freshness.waiting.seconds)
         parts.append(f"NO ANSWER for {waited}: {safe(freshness.waiting.question)}")
     return " ".join(parts)
+
+
+def late_line(glance: Glance[Any], what: str) -> str:
+    """Return what a log says of a newer look that does not come, and how old `what` is that there is."""
+    fresh = glance.freshness
+    is_late = glance.seen is not None and (fresh.waiting is not None or fresh.problem)
+    age = f"; the last {what} is {duration_text(fresh.age_seconds)} old" if is_late else ""
+    return (glance.note if fresh.waiting is None else late_text(fresh)) + age
 
 
 def _late(freshness: Freshness, page: Page) -> Iterator[str]:

@@ -154,7 +154,7 @@ def test_a_watcher_says_once_why_no_newer_look_comes():
     teller(Glance(["a look"], Freshness(), is_tick=False))
     teller(Glance(["a look"], GONE, f"{GONE.problem} Trying again.", is_tick=False))
     teller(Glance(["a look"], replace(GONE, age_seconds=3.0), is_tick=True))
-    assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again."]
+    assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again.; the last look is 2 s old"]
 
 
 def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():

@@ -76,8 +76,8 @@ def test_grades_settings_checks_and_groups_that_came_and_went_are_told():
         "BLOCK  not-drained, orders",
         "BLOCK  source-group-stopped, stays",
         "stays orders:0  set 650 -> set 650; estimated -> exact",
-        "NEW GROUPS\n  young  1 row: 1 set",
-        "GROUPS THAT ARE GONE\n  old  1 row: 1 set",
+        "NEW ROWS\n  young  all 1 row: 1 set",
+        "ROWS THAT ARE GONE\n  old  all 1 row: 1 set",
     ):
         assert text in shown, (text, shown)
     assert shown.index("NEW BLOCKS") < shown.index("not-drained") < shown.index("NO LONGER THERE")
@@ -88,7 +88,7 @@ def test_groups_that_a_wave_leaves_out_take_a_line_each_and_rows_of_a_group_that
     blocked = make_row("two", partition=3, decision=Decision.BLOCK)
     others = [make_row("two", partition=p) for p in range(3)]
     shown = said(make_plan([make_row("one", partition=p) for p in range(2)] + others + [blocked]), wave)
-    assert "GROUPS THAT ARE GONE\n  two  4 rows: 3 set, 1 block" in shown
+    assert "  two  all 4 rows: 3 set, 1 block" in shown
     assert "ROWS THAT ARE GONE\n  one orders:1  set 650, translated, estimated" in shown
     assert "two orders" not in shown
 
@@ -178,7 +178,7 @@ def test_diff_names_both_files_and_takes_group_and_only(files):
     assert shown.exit_code == 0, shown.stderr
     assert str(rehearsal) in shown.stdout and "planned +50" in shown.stdout
     one = show(tonight, "--diff", rehearsal, "--group", "gone")
-    assert "gone  1 row: 1 set" in one.stdout and "billing" not in one.stdout
+    assert "gone  all 1 row: 1 set" in one.stdout and "billing" not in one.stdout
     exact = show(tonight, "--diff", rehearsal, "--only", "exact")
     assert "crm orders:0" in exact.stdout and "billing" not in exact.stdout
     wrong = show(tonight, "--diff", rehearsal, "--group", "nobody")

@@ -345,9 +345,9 @@ def test_a_watch_shows_bars():
     _, told = watched(Draining())
     said, bars, _ = told[len(told) // 2]
     screen = text(said.seen, progress=bars, left="x left")
-    assert "[######..............]  30% copying" in screen and "To copy      x left" in screen
+    assert "[###.......]  30% copying" in screen and "To copy      x left" in screen
     last, bars, _ = told[-1]
-    assert "[####################] 100% copied" in text(last.seen, progress=bars)
+    assert "[##########] 100% copied" in text(last.seen, progress=bars)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])

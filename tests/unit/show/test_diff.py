@@ -13,8 +13,8 @@ NOW = make_plan([make_row("kept", target_offset=600, decision=Decision.KEEP), ma
 
 def test_each_difference_stands_under_its_heading_and_only_there():
     told = "\n".join(diff_lines(diff(BEFORE, NOW), ("before.plan", "now.plan"), 100))
-    order = [told.index(text) for text in ("DECIDED OTHERWISE", "kept", "GROUPS THAT ARE GONE", "gone", "moved")]
-    assert order[:2] == sorted(order[:2]) and "planned +10" in told and "NEW GROUPS" not in told
+    order = [told.index(text) for text in ("DECIDED OTHERWISE", "kept", "ROWS THAT ARE GONE", "gone", "moved")]
+    assert order[:2] == sorted(order[:2]) and "planned +10" in told and "NEW ROWS" not in told
 
 
 def test_the_document_names_the_fields_that_differ():

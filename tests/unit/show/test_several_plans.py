@@ -20,11 +20,6 @@ def test_every_flow_has_its_verdict_in_full_and_its_plan(width):
     assert all(len(line) <= width for line in lines)
 
 
-def test_wide_enough_each_flow_is_one_line():
-    lines = list(made_lines(MADE, 200, colour=False))
-    assert [line.split()[0] for line in lines[:4]] == ["FLOW", "orders", "bills", "audit"]
-
-
 def test_a_flow_that_failed_is_counted_and_has_no_plan():
     text = "\n".join(made_lines(MADE, 200, colour=False))
     assert "2 plans written, 1 flow failed: no plan." in text
