@@ -152,14 +152,14 @@ class _Reading:
         session = offsets_session(spark, self.pinned.offsets <= MOST_HELD)
         retention_ms = None if isinstance(retention, Failure) else retention
         with opened(session) as write:
-            self.progress.step(announcement(self.pinned))
+            self.progress.step(announcement(self.pinned, self.pinned.fetched_bytes, " in two passes"))
             return export_offsets(session, of.java, self.pinned, self.request, retention_ms, write, self._renewed)
 
     def _renewed(self) -> Mapping[int, LogRange]:
         self.progress.say("The topic was compacted while it was read: reading it again.")
         self.pin()
         self._wait()
-        self.progress.step(announcement(self.pinned))
+        self.progress.step(announcement(self.pinned, self.pinned.fetched_bytes, " in two passes"))
         return self.pinned.logs
 
     def _wait(self) -> None:

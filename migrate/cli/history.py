@@ -21,8 +21,8 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageE
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
 from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, parse_spark_conf
-from migrate.show.commit_history import announced, history_summary, history_table
 from migrate.show.lines import wrapped
+from migrate.show.offsets_export import announcement, history_summary, history_table
 from migrate.spark.background import SparkPurpose, Wishes, background_spark
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
@@ -93,7 +93,7 @@ def history(options: HistoryOptions) -> int:
         pin, request = _pinned(of, asked, options.max_fetch, progress, wishes)
         session = offsets_session(spark, pin.offsets <= MOST_HELD)
         with _place(session, out, form, terminal.show) as write:
-            progress.step(announced(pin))
+            progress.step(announcement(pin, pin.offsets_bytes))
             with (
                 reading_topic(of.java, OFFSETS_TOPIC),
                 commit_series(topic_reader(session, of.java), pin.logs, pin.partitions, request) as series,

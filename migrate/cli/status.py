@@ -26,8 +26,7 @@ from migrate.session.clusters import StatusSession, status_session
 from migrate.session.options import SessionOptions
 from migrate.show.plan_table import Page
 from migrate.show.screen import Screen, screen_if
-from migrate.show.status import first_look_lines, late_line, left_text, progress_line, status_lines
-from migrate.show.status_document import status_document
+from migrate.show.status import first_look_lines, late_line, left_text, progress_line, status_document, status_lines
 from migrate.survey.names import with_names
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest

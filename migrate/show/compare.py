@@ -11,8 +11,7 @@ from migrate.checks.topics import missing_on_target
 from migrate.clock import iso
 from migrate.inventory.compare import NOT_ALL_COMPARED, ComparedRow, CompareVerdict, GroupComparison, Loss
 from migrate.show.lines import aligned, at_most, names, wrapped
-from migrate.show.streamed_json import document_lines, fields_of
-from migrate.show.table import INDENT, Column, Table, field
+from migrate.show.table import INDENT, Column, Table, document_lines, field, fields_of
 from migrate.text import Colour, both_names, many, name, paint, safe
 
 MISSING_ON_TARGET = missing_on_target.name

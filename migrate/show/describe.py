@@ -13,8 +13,7 @@ from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
 from migrate.show.lines import headed, wrapped
 from migrate.show.listing import SHOWN, head_of, unread_lines
-from migrate.show.streamed_json import document_lines
-from migrate.show.table import INDENT, UNSEEN, Column, Table
+from migrate.show.table import INDENT, UNSEEN, Column, Table, document_lines
 from migrate.text import Colour, many, name, paint, safe, some
 
 # A partition of a group.

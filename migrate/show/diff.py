@@ -17,7 +17,7 @@ from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
 from migrate.row_table import row_document
 from migrate.show.lines import aligned, number, tally, wrapped
-from migrate.show.streamed_json import fields_of
+from migrate.show.table import fields_of
 from migrate.text import Colour, many, name, paint, safe
 
 # A text, and whether it is red.

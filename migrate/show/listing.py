@@ -13,8 +13,7 @@ from migrate.inventory.listing import DAY_MS, GroupNotice, GroupSummary, Invento
 from migrate.inventory.read import ClusterGroups
 from migrate.model import Failure
 from migrate.show.lines import aligned, at_most, tally, wrapped
-from migrate.show.streamed_json import document_lines
-from migrate.show.table import INDENT, UNSEEN, Column, Table, field, shown
+from migrate.show.table import INDENT, UNSEEN, Column, Table, document_lines, field, shown
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.expiry import span
 from migrate.text import Colour, duration_text, many, name, paint, safe, some

@@ -1,8 +1,16 @@
-"""What became of every record that was read of `__consumer_offsets`, in a few lines. Pure."""
+"""What became of every record that was read of `__consumer_offsets`, and groups' commits over time. Pure.
 
-from collections.abc import Iterator, Mapping
+A lag is marked with ~: the log's end at a past time is known by the timestamps of its records, which is an estimate.
+"""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from migrate.clock import iso
 from migrate.model import Failure
+from migrate.show.lines import number, wrapped
+from migrate.show.table import UNSEEN, Column, Table, field
+from migrate.survey.commit_history import HistoryRequest, ToldHistory
 from migrate.survey.offsets_export import (
     FILTER,
     NOT_ITS_PARTITION,
@@ -22,43 +30,41 @@ from migrate.survey.offsets_wire import (
     OTHER_TYPE,
     TYPE_NAMES,
 )
-from migrate.text import bytes_text, many, safe, some
+from migrate.text import bytes_text, duration_text, many, name, safe, some
 
 NAMED = 10
 _WORDS = {
     SUPERSEDED: "superseded by a later record of the same key",
     OUTSIDE_TIME: "outside --since and --until",
-    OTHER_KIND: "not of --kinds",
+    OTHER_KIND: "of another kind than was asked for",
     NOT_ITS_PARTITION: "in a partition that is not their group's own, left from when the topic had fewer",
-    TOMBSTONE_UNASKED: "tombstones (--tombstones writes them)",
+    TOMBSTONE_UNASKED: "tombstones: offsets that were deleted or have expired",
 }
 
 
-def announcement(pin: OffsetsPin) -> str:
-    """Say what will be read, before it is."""
+def announcement(pin: OffsetsPin, size: int, passes: str = "") -> str:
+    """Say what will be read, before it is; `size` in bytes."""
     partitions = f"{len(pin.logs)} of {many(pin.partitions, 'partition')}"
-    return (
-        f"reading {OFFSETS_TOPIC} of {pin.alias}: {partitions}, {many(pin.offsets, 'offset')}, "
-        f"about {bytes_text(pin.fetched_bytes)} in two passes"
-    )
+    about = f"{many(pin.offsets, 'offset')}, about {bytes_text(size)}{passes}"
+    return f"reading {OFFSETS_TOPIC} of {pin.alias}: {partitions}, {about}"
 
 
 def summary_lines(exported: Exported, pin: OffsetsPin, out: str, retention: Failure | None) -> Iterator[str]:
     """Yield what was written and what was not; `retention` says why the brokers' retention is not known."""
     yield f"{many(exported.lines, 'record')} written to {safe(out)}{_counts(exported.written)}"
-    yield from counted_lines(exported, pin, _WORDS)
+    yield from counted_lines(exported, pin)
     if retention is not None:
         yield f"offsets.retention.minutes is not visible ({retention.code}): when most commits expire is unknown"
 
 
-def counted_lines(exported: Exported, pin: OffsetsPin, words: Mapping[str, str]) -> Iterator[str]:
-    """Yield what was read, and what was left out and why; `words` are those of reasons that are not records' labels."""
+def counted_lines(exported: Exported, pin: OffsetsPin) -> Iterator[str]:
+    """Yield what was read, and what was left out and why."""
     yield f"{many(exported.read, 'record')} read{_counts(exported.labels)}"
     left_out = sum(exported.left_out.values())
     if left_out:
         yield f"{many(left_out, 'record')} left out:"
         for reason, count in sorted(exported.left_out.items(), key=lambda each: (-each[1], each[0])):
-            yield f"  {count} {_reason(reason, words)}"
+            yield f"  {count} {_reason(reason)}"
     if COMMIT_WITH_OTHER_TAGS in exported.labels:
         yield "Commits with unknown tags are of a newer Kafka: what is known of them was written, the rest left out."
     yield f"Pinned: {_pinned(pin)}"
@@ -111,7 +117,7 @@ def _label(label: str) -> str:
     return label
 
 
-def _reason(reason: str, words: Mapping[str, str]) -> str:
+def _reason(reason: str) -> str:
     if reason.startswith(FILTER):
         return f"by the filter {reason.removeprefix(FILTER)}"
     if reason.startswith(OTHER_TYPE):
@@ -120,9 +126,70 @@ def _reason(reason: str, words: Mapping[str, str]) -> str:
         return f"that cannot be decoded, {reason}"
     if reason == COMMIT_WITHOUT_OFFSET:
         return "with an offset of -1, which is read as nothing committed"
-    return words[reason]
+    return _WORDS[reason]
 
 
 def _pinned(pin: OffsetsPin) -> str:
     read = [f"{partition}: {log.start}-{log.end}" for partition, log in sorted(pin.logs.items()) if log.start < log.end]
     return ", ".join(read) or "nothing to read"
+
+
+TIME = field("time", "TIME", iso)
+PLACE = (field("group", "GROUP", name), field("topic", "TOPIC", name), field("partition", "PARTITION", right=True))
+_COMPACTED = (
+    f"A history goes back only as far as the log cleaner has not been: {OFFSETS_TOPIC} is compacted by default, which "
+    "in the end leaves the newest commit of each group and partition alone. What it has taken is in no row."
+)
+
+
+def history_table(rows: Sequence[Any], told: ToldHistory, request: HistoryRequest, width: int, colour: bool
+                  ) -> Iterator[str]:  # fmt: skip
+    """Yield the rows that are shown, by group, topic, partition and time; names above them where the page is narrow.
+
+    Rows have the fields of the history, `time` in ms since 1970.
+    """
+    length = duration_text(request.bucket_ms / 1000)
+    lag = "LAG (~) is END-AT-TIME less OFFSET, an estimate by the records' timestamps; ? is not visible."
+    yield from wrapped(
+        f"The newest commits of each {length}, in UTC. TIME is when it ended. RECORDS/S is since the row before, - "
+        f"where there is none or the group went back. {lag if told.with_lag else ''}",
+        width,
+    )
+    if not rows:
+        return
+    ordered = sorted(rows, key=lambda row: (row.group, row.topic, row.partition, row.time))
+    yield ""
+    numbers = _numbers(told)
+    table = Table((TIME, *PLACE, *numbers), ordered, width, narrow=(TIME, *numbers))
+    yield from table.lines(colour, above=lambda row: f"{name(row.group)}  {name(row.topic)}-{row.partition}")
+    if told.rows > len(rows):
+        older = many(told.rows - len(rows), "row")
+        yield f"and {older} of earlier times: --rows, or --format csv or parquet, which have all"
+
+
+def history_summary(told: ToldHistory, pin: OffsetsPin, out: str) -> Iterator[str]:
+    """Yield what was read, left out and not visible; `out` is where the rows went, "" for the screen."""
+    where = f" written to {safe(out)}" if out else ""
+    yield f"{many(told.rows, 'row')}{where} of {many(told.counted.lines, 'commit')}"
+    yield from counted_lines(told.counted, pin)
+    yield _COMPACTED
+    read, pinned = many(told.counted.read, "record"), many(pin.offsets, "offset")
+    yield f"{read} read of {pinned} pinned: the others are transaction markers, aborted commits, or compacted away"
+    if not told.with_lag:
+        yield "The logs' ends were not asked for: no row has END-AT-TIME and LAG (--no-lag)"
+    for reason, count in sorted(told.unseen.items(), key=lambda each: (-each[1], each[0])):
+        yield f"END-AT-TIME and LAG of {many(count, 'row')} are not visible ({safe(reason)})"
+    if told.lacks_ends:
+        yield "Something that is there could not be read: this history is not whole"
+    yield from missing_lines(told.counted, pin)
+
+
+def _numbers(told: ToldHistory) -> tuple[Column[Any], ...]:
+    none = UNSEEN if told.with_lag else "-"
+    return (
+        field("offset", "OFFSET", right=True),
+        field("commits", "COMMITS", right=True),
+        field("records_per_s", "RECORDS/S", lambda rate: "-" if rate is None else f"{rate:.1f}", right=True),
+        field("end_at_time", "END-AT-TIME", lambda end: number(end, none), right=True),
+        field("lag", "LAG", lambda lag: none if lag is None else f"~{lag}", right=True),
+    )

@@ -18,8 +18,7 @@ from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
 from migrate.show.lines import wrapped
 from migrate.show.plan_table import verdict
-from migrate.show.streamed_json import document_lines
-from migrate.show.table import Column, Table, Value, csv_line
+from migrate.show.table import Column, Table, Value, csv_line, document_lines
 from migrate.text import many, name, safe, shell_word
 
 # Fields whose column has their own name.

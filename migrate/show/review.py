@@ -21,7 +21,7 @@ from migrate.plan.plan import Plan, refuse_rules
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.plan_table import OPTIONS_TO_ADD, identity, next_steps, totals_told, verdict
-from migrate.show.streamed_json import fields_of
+from migrate.show.table import fields_of
 from migrate.text import shell_word
 
 if TYPE_CHECKING:

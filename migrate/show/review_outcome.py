@@ -12,7 +12,7 @@ from migrate.model import Decision
 from migrate.plan.plan import Plan
 from migrate.show.report_outcome import DONE, Verified, aftermath, read_verified, verified_headline
 from migrate.show.review import PLACE, ReviewStopped, data_frame, extra_module, review_errors
-from migrate.show.streamed_json import fields_of
+from migrate.show.table import fields_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,10 +1,11 @@
-"""A table in every form: columns of text for people, CSV for spreadsheets, plain values for JSON. Pure.
+"""A table in every form: columns of text for people, CSV for spreadsheets, JSON in lines. Pure.
 
 What a cluster did not let us see is a `Failure`: "?" in text, "not-visible" in CSV, null in JSON, and never a number.
 """
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
@@ -182,3 +183,26 @@ class Table(Generic[R]):
 def _broken(heading: str) -> tuple[str, str]:
     before, hyphen, last = heading.rpartition("-")
     return before + hyphen, last
+
+
+def document_lines(values: Mapping[str, Any], lists: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[str]:
+    """Yield the document, which has the values first and then the lists, at least one; all of it is ASCII."""
+    yield "{"
+    for key, value in values.items():
+        yield f'"{key}": {json.dumps(value)},'
+    for count, (key, entries) in enumerate(lists.items(), start=1):
+        yield f'"{key}": ['
+        waiting = ""
+        for entry in entries:
+            if waiting:
+                yield waiting + ","
+            waiting = json.dumps(entry)
+        if waiting:
+            yield waiting
+        yield "]" if count == len(lists) else "],"
+    yield "}"
+
+
+def fields_of(value: object, *names: str) -> dict[str, Any]:
+    """Return these fields of a value, in this order."""
+    return {name: getattr(value, name) for name in names}

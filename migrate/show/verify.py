@@ -21,8 +21,7 @@ from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.lines import at_most, names, tally, wrapped
-from migrate.show.streamed_json import document_lines, fields_of
-from migrate.show.table import Column, Table
+from migrate.show.table import Column, Table, document_lines, fields_of
 from migrate.show.verify_positions import position_document, unread_document
 from migrate.text import Colour, both_names, many, name, paint, safe
 

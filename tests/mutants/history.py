@@ -57,7 +57,7 @@ TELLING_HISTORY = (
     Mutant(
         "history-lag-shown-as-certain",
         "A lag is marked as the estimate that it is.",
-        "migrate/show/commit_history.py",
+        "migrate/show/offsets_export.py",
         'none if lag is None else f"~{lag}"',
         'none if lag is None else f"{lag}"',
         ("tests/unit/show/test_commit_history.py",),
@@ -73,7 +73,7 @@ TELLING_HISTORY = (
     Mutant(
         "history-silent-over-rows-not-shown",
         "A table says how many rows it does not show.",
-        "migrate/show/commit_history.py",
+        "migrate/show/offsets_export.py",
         "    if told.rows > len(rows):\n",
         "    if told.rows < len(rows):\n",
         ("tests/unit/show/test_commit_history.py",),

@@ -10,8 +10,7 @@ from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Failure, Level, LogRange, TopicPartition
 from migrate.plan.status import ONLY_PLAN_TELLS
 from migrate.plan.watch import Watch
-from migrate.show.status import progress_line
-from migrate.show.status_document import status_document
+from migrate.show.status import progress_line, status_document
 from migrate.survey.drain import UNKNOWN, Lag
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord

@@ -13,8 +13,7 @@ from migrate.model import LogRange, TopicPartition
 from migrate.plan.watch import Pace, Watch, watch_until_ready
 from migrate.progress import LineProgress
 from migrate.show.plan_table import Page
-from migrate.show.status import first_look_lines, left_text, progress_line, status_lines
-from migrate.show.status_document import status_document
+from migrate.show.status import first_look_lines, left_text, progress_line, status_document, status_lines
 from migrate.survey.filters import Filters
 from migrate.text import Colour, paint
 from migrate.watch import Asking, BackgroundLook, Freshness, Waiting, Wakeful

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from migrate.model import Failure, LogRange
-from migrate.show.commit_history import announced, history_summary, history_table
+from migrate.show.offsets_export import announcement, history_summary, history_table
 from migrate.survey.commit_history import HistoryRequest, ToldHistory, reason_of
 from migrate.survey.log_ends import RECORDS_GONE
 from migrate.survey.offsets_export import Exported, OffsetsPin
@@ -66,7 +66,7 @@ def test_the_summary_counts_every_record_and_says_what_the_cleaner_has_taken():
         in lines
     )
     assert any("goes back only as far as the log cleaner has not been" in line for line in lines)
-    assert "  2 tombstones: offsets that were deleted or have expired; what follows one begins anew" in lines
+    assert "  2 tombstones: offsets that were deleted or have expired" in lines
     assert any("a transaction is open" in line for line in lines)
     assert "END-AT-TIME and LAG of 1 row are not visible (TOPIC_AUTHORIZATION_FAILED: no)" in lines
     assert "Something that is there could not be read: this history is not whole" in lines
@@ -82,7 +82,10 @@ def test_a_history_that_is_whole_does_not_say_that_it_is_not():
 
 
 def test_what_will_be_read_is_said_in_bytes_before():
-    assert announced(PIN) == "reading __consumer_offsets of A: 2 of 50 partitions, 60 offsets, about 6.6 kB"
+    assert (
+        announcement(PIN, PIN.offsets_bytes)
+        == "reading __consumer_offsets of A: 2 of 50 partitions, 60 offsets, about 6.6 kB"
+    )
 
 
 def test_what_is_left_from_when_the_topic_had_fewer_partitions_is_said_to_be_that():

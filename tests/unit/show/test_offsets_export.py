@@ -16,7 +16,7 @@ PIN = OffsetsPin("A", 50, {3: LogRange(5, 25), 7: LogRange(4, 4)}, {3: 28})
 
 
 def test_what_will_be_read_is_said_in_bytes_before():
-    assert announcement(PIN) == (
+    assert announcement(PIN, PIN.fetched_bytes, " in two passes") == (
         "reading __consumer_offsets of A: 2 of 50 partitions, 20 offsets, about 4.4 kB in two passes"
     )
 

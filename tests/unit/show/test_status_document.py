@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.plan.status import Status
-from migrate.show.status_document import status_document
+from migrate.show.status import status_document
 from migrate.watch import Freshness, Waiting
 
 READY = Status(

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from migrate.show.streamed_json import document_lines
+from migrate.show.table import document_lines
 
 
 @pytest.mark.parametrize("first", [[], [{"a": 1}], [{"a": 1}, {"a": "\u6ce8\n"}]])
