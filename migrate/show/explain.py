@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from migrate.errors import UsageError
 from migrate.match.equality import Equality
 from migrate.match.protocol import Why
-from migrate.mm2.chain import Window, lower_end
 from migrate.mm2.commands import COMMAND, Mm2Site, resetting, stopping
 from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
@@ -19,9 +18,7 @@ from migrate.model import (
     Decision,
     Grade,
     Level,
-    LogRange,
     Method,
-    OffsetSync,
     Row,
     Scope,
     TopicPartition,
@@ -31,7 +28,7 @@ from migrate.model import (
 from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
 from migrate.plan.totals import is_of_later_commit, is_proven_best
 from migrate.plan.translate import why_text
-from migrate.show.group_table import activity_told
+from migrate.show.group_table import activity_told, states_told
 from migrate.show.lines import aligned, headed, wrapped
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
 from migrate.text import Colour, both_names, capital, many, name, paint, safe, some
@@ -104,12 +101,8 @@ def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
     # Of a name that a group and a holder share, the group is told; the holder's rows are in `positions`.
     rows = groups.get(group) or plan.holders().get(group) or groups.get(plan.group_called(group))
     if not rows:
-        near = [g for g in groups if group.lower() in g.lower()][:5] or list(groups)[:5]
-        raise UsageError(
-            f"The plan has no group {name(group)}.",
-            f"It has {many(len(groups), 'group')}, such as {', '.join(map(name, near)) or 'none'}; what filters "
-            "took is counted in `show`.",
-        )
+        near = [g for g in groups if group.lower() in g.lower()] or list(groups)
+        raise UsageError(f"The plan has no group {name(group)}.", f"Groups: {some(map(name, near), 5) or 'none'}.")
     if place is None:
         return rows
     topic, colon, partition = place.rpartition(":")
@@ -117,11 +110,8 @@ def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
         topic, colon, partition = place.rpartition("-")
     chosen = [r for r in rows if str(r.partition) == partition and topic in (r.source_topic, r.target_topic)]
     if not chosen:
-        have = ", ".join(f"{name(r.source_topic)}:{r.partition}" for r in rows[:10])
-        raise UsageError(
-            f"Group {name(group)} has no row {name(place)} in this plan.",
-            f"It has {have}{' ...' if len(rows) > 10 else ''}. Write TOPIC:PARTITION.",
-        )
+        have = some((f"{name(r.source_topic)}:{r.partition}" for r in rows), 10)
+        raise UsageError(f"Group {name(group)} has no row {name(place)} in this plan.", f"TOPIC:PARTITION: {have}.")
     return chosen
 
 
@@ -134,15 +124,8 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     topics = {topic for row in chosen for topic in (row.source_topic, row.target_topic)}
     is_group = chosen[0].holder_kind == GROUP_KIND
     subjects = {Scope.GROUP if is_group else Scope.HOLDER: {group}, Scope.TOPIC: topics}
-    alias = {"source": header.source_alias, "target": header.target_alias}
-    states = [
-        f"{safe(s.state)} on {name(alias.get(s.side, s.side))}"
-        + (f" ({many(s.member_count, 'member')})" if s.member_count else "")
-        for s in header.group_states
-        if s.group == group and is_group
-    ]
-    if states:
-        yield "Group", f"{', '.join(states)} when the plan was made."
+    if is_group and (states := states_told(plan).get(group)):
+        yield "Group", f"{states} when the plan was made."
     if is_group and (active := activity_told(plan).get(group)):
         yield "Activity", f"{capital(active)}."
     if chosen[0].target_group:
@@ -170,6 +153,9 @@ def _row_title(row: Row, header: Header) -> str:
 
 def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
+    if as_of := header.settings.get(AS_OF_SETTING):
+        now = "nothing" if row.live_source_offset is None else str(row.live_source_offset)
+        yield "Now", f"That is as of {safe(as_of)}; when the plan was made, {now} was committed."
     is_translated = header.kind != UNDO  # for an undo no sync, record or checkpoint was looked for
     if is_translated:
         if header.by_mm2 and (syncs := _syncs(row, header)):
@@ -185,14 +171,6 @@ def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
 
 
 def _stood(row: Row, header: Header) -> str:
-    text = _stood_then(row, header)
-    if as_of := header.settings.get(AS_OF_SETTING):
-        now = "nothing" if row.live_source_offset is None else str(row.live_source_offset)
-        text += f" That is as of {safe(as_of)}; when the plan was made, {now} was committed."
-    return text
-
-
-def _stood_then(row: Row, header: Header) -> str:
     source = name(header.source_alias)
     if row.source_committed is None:
         if row.reason in (AS_OF_GONE, AS_OF_NONE):
@@ -328,17 +306,11 @@ def _considered(row: Row) -> Iterator[str]:
         yield f"--rewind set goes back to {row.target_offset}, --rewind keep stays and may skip records"
     if row.target_log_start is None or row.target_log_end is None:
         return
-    at, log = row.target_offset, LogRange(row.target_log_start, row.target_log_end)
-    lower, committed = (row.lower_source_offset, row.lower_target_offset), row.source_committed
-    if lower[0] is not None and lower[1] is not None and committed is not None:
-        by_sync = lower_end(Window(OffsetSync(0, lower[0], lower[1]), None), committed, log)
-        if by_sync != at:
-            beside = f"{at - by_sync} earlier" if by_sync < at else f"{by_sync - at} later, for which nothing vouches"
-            yield f"the lower sync alone gives {by_sync}, {beside}"
-    if log.start < at:
-        yield f"the log's start {log.start} misses nothing and reads up to {many(at - log.start, 'offset')} more"
-    if log.end > at:
-        yield f"the log's end {log.end} would skip up to {many(log.end - at, 'offset')}"
+    at, start, end = row.target_offset, row.target_log_start, row.target_log_end
+    if start < at:
+        yield f"the log's start {start} misses nothing and reads up to {many(at - start, 'offset')} more"
+    if end > at:
+        yield f"the log's end {end} would skip up to {many(end - at, 'offset')}"
 
 
 def _checks(checks: Iterable[CheckResult]) -> Iterator[Labelled]:

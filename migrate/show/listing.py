@@ -194,18 +194,13 @@ def _every(group: GroupSummary) -> str | Failure | None:
 
 
 def _words(group: GroupSummary, activity: Sequence[Column[GroupSummary]]) -> str:
-    """Return what has no column on a narrow page."""
+    """Return what has no column on a narrow page, and is known."""
     parts = [", ".join(group.attention)]
-    if activity:
-        ago, every, expires = (column.cell(group) for column in activity if column.heading)
-        parts.append("no commit there" if ago == "-" else f"last commit {ago}" + " ago" * (ago != UNSEEN))
-        parts += [f"every {every}"] * (every not in ("-", UNSEEN)) + [f"expires {expires}"] * (expires != "-")
-    if not isinstance(group.protocol_type, Failure) and group.protocol_type not in ("consumer", group.kind):
-        parts.append(f"protocol type {safe(group.protocol_type)}" if group.protocol_type else "never joined")
-    if not isinstance(group.assignor, Failure) and group.assignor:
-        parts.append(f"assignor {safe(group.assignor)}")
-    parts.append(f"coordinator {shown(group.coordinator)}")
-    return "; ".join(part for part in parts if part)
+    for column in (*activity, PROTOCOL, *BROKER):
+        cell = column.cell(group)
+        if column.heading and cell not in ("-", UNSEEN, "consumer", group.kind):
+            parts.append(f"{column.heading.lower()} {cell}")
+    return "; ".join(filter(None, parts))
 
 
 def _totals(inventory: Inventory) -> Iterator[tuple[str, str]]:

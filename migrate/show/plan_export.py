@@ -27,7 +27,6 @@ OWN_FIELDS = (
     "checkpoint_target_offset", "lower_kind", "lower_source_offset", "lower_target_offset", "upper_source_offset",
     "upper_target_offset", "equality", "why", "missing_on_target", "source_metadata",
 )  # fmt: skip
-MANY_GROUPS = 20
 
 
 def csv_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
@@ -92,19 +91,8 @@ def kcg_companion(plan: Plan, path: str, rows: Sequence[Row]) -> str:
         "login):"
     )
     lines += [*wrapped(advice, 80), ""]
-    if len(groups) <= MANY_GROUPS:
-        named = "".join(f" --group {shell_word(group)}" for group in groups)
-        lines.append(f"  {base}{named} --dry-run")
-    else:
-        lines += [
-            "  groups=()",
-            '  while IFS= read -r g; do groups+=(--group "$g"); done < <(',
-            f"    mm2-migrate show {shell_word(path)} --format jsonl --only set |",
-            '    jq -r \'select(.type == "row") | if .target_group == "" then .group else .target_group end |',
-            '      select(contains("\\n") | not)\' | sort -u)',
-            f"  {base} \\",
-            '    "${groups[@]}" --dry-run',
-        ]
+    named = "".join(f" --group {shell_word(group)}" for group in groups)
+    lines.append(f"  {base}{named} --dry-run")
     lines += ["", "--execute instead of --dry-run writes."]
     return "\n".join(lines)
 

@@ -202,10 +202,7 @@ def _lines(results: Sequence[CheckResult]) -> list[_Line]:
 def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Yield headings, sentences and what belongs there, name by name."""
     h = plan.header
-    if h.by_mm2:
-        yield "MM2", "What MirrorMaker 2 calls things.", _pairs(h.flow)
-    else:
-        yield "Replicator", "What is known of it.", _pairs(h.flow)
+    yield "MM2" if h.by_mm2 else "Replicator", "What is known of it.", _pairs(h.flow)
     yield "Settings", "Chosen when the plan was made; part of the fingerprint.", _pairs(h.settings)
     waivers = [(waiver, "") for waiver in h.waivers]
     yield "Waivers", "Blocks that were accepted by name." if waivers else "None.", waivers

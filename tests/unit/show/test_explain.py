@@ -90,7 +90,6 @@ def test_a_block_tells_what_was_compared_all_the_same_and_what_would_lift_it():
         (make_row(decision=Decision.KEEP, reason="ahead-kept", target_prior=700), "may be skipped"),
         (make_row(decision=Decision.SKIP, target_offset=None), "auto.offset.reset decides there"),
         (make_row(lower_target_offset=None, upper_target_offset=None), "No offset sync consistent"),
-        (make_row(target_offset=0, target_log_start=0, lower_kind="timestamp"), "the lower sync alone gives 650, 650"),
     ],
 )
 def test_what_is_special_about_a_row_is_said(row, words):

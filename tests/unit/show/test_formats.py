@@ -503,12 +503,6 @@ def test_the_companion_text_says_what_is_lost_and_gives_the_dry_run():
     ) in told
 
 
-def test_for_many_groups_the_companion_text_shows_how_to_build_the_flags():
-    told = companion(make_plan([make_row(f"g{i}") for i in range(500)]))
-    assert len(told) < 2000
-    assert '"${groups[@]}" --dry-run' in told
-
-
 def test_the_companion_text_of_a_plan_that_sets_nothing_says_so():
     assert companion(make_plan()) == "There is no row to set: the file is empty."
 

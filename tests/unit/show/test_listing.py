@@ -145,7 +145,7 @@ def test_with_records_the_table_says_when_how_often_and_until_when(width):
     assert all(len(line) <= width for line in lines)
     # Words may be broken over two lines of a narrow page.
     text = " ".join(" ".join(lines).split())
-    for expected in ("5 s", "5.2 s, 312 records", "90 d") if width == 240 else ("last commit 5 s ago", "every 5.2 s"):
+    for expected in ("5 s", "5.2 s, 312 records", "90 d") if width == 240 else ("last-commit 5 s", "every 5.2 s"):
         assert expected in text
     assert "1 for 90 days or more" in text and "2 not known" in text
     assert "A keeps unused offsets 7 days" in text
