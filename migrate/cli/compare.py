@@ -8,7 +8,7 @@ import click
 from migrate.cli.choices import MatchingOptions, MovedGroupOptions
 from migrate.cli.console import Terminal, print_in_utf8
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, SparkOptions, option
+from migrate.cli.options import OnClusters, option
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.inventory.compare import (
@@ -23,7 +23,7 @@ from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.progress import LineProgress
-from migrate.session.options import SessionOptions
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import CompareSession, compare_session
 from migrate.show.compare import (
     CompareView,

@@ -23,13 +23,14 @@ from migrate.checks.rights import (
 from migrate.cli.choices import MovedGroupOptions, commits_from
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import clusters_of
-from migrate.cli.options import OnClusters, ReachedClusters, SparkOptions, flag, resolve_flow
+from migrate.cli.options import OnClusters, ReachedClusters, flag, resolve_flow
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
 from migrate.session.clusters import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
+from migrate.session.options import SparkOptions
 from migrate.show.lines import headed, wrapped
 from migrate.spark.background import BackgroundSpark, Session, background_spark
 from migrate.spark.executors import refuse_lacking

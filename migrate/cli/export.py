@@ -15,7 +15,7 @@ import click
 from migrate.cli.choices import FilterOptions
 from migrate.cli.flows import reached_flow
 from migrate.cli.inventory import OnOneCluster
-from migrate.cli.options import ParsedBy, SparkOptions, flag, option, refuse_password, time_of
+from migrate.cli.options import ParsedBy, flag, option, refuse_password, time_of
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.inventory.new_file import new_file, refuse_existing
@@ -27,6 +27,7 @@ from migrate.model import Failure, LogRange, Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress
 from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, endpoints, parse_spark_conf
+from migrate.session.options import SparkOptions
 from migrate.show.offsets_export import announcement, missing_lines, short_topic_lines, summary_lines, topic_lines
 from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
 from migrate.survey.cluster import ClusterAdmin

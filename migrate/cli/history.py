@@ -15,12 +15,13 @@ from migrate.cli.console import Terminal, print_in_utf8, reader_has_gone
 from migrate.cli.export import CSV, PARQUET, Written, opened_place, period_of, refuse_place, waited_for
 from migrate.cli.flows import reached_flow
 from migrate.cli.inventory import OnOneCluster
-from migrate.cli.options import ParsedBy, SparkOptions, flag, option
+from migrate.cli.options import ParsedBy, flag, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
 from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, parse_spark_conf
+from migrate.session.options import SparkOptions
 from migrate.show.lines import wrapped
 from migrate.show.offsets_export import announcement, history_summary, history_table
 from migrate.spark.background import SparkPurpose, Wishes, background_spark

@@ -20,7 +20,6 @@ from migrate.cli.options import (
     OnClusters,
     ParsedBy,
     Seconds,
-    SparkOptions,
     argument,
     flag,
     option,
@@ -46,7 +45,7 @@ from migrate.model import Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import endpoint_of, parse_spark_conf
-from migrate.session.options import SessionOptions
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import group_records_by_spark
 from migrate.show.describe import (
     description_csv,

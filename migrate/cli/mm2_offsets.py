@@ -7,11 +7,11 @@ import click
 from migrate.cli.choices import TopicOptions
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, SparkOptions, flag, option
+from migrate.cli.options import OnClusters, flag, option
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.progress import Timer
-from migrate.session.options import SessionOptions
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
 from migrate.show.mm2_offsets import stores_document, stores_lines
 from migrate.survey.filters import Filters

@@ -8,7 +8,7 @@ import click
 
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import KeptFlow, read_flows
-from migrate.cli.options import Command, SparkOptions, command_of, option, options_of, resolve_flow
+from migrate.cli.options import Command, command_of, option, options_of, resolve_flow
 from migrate.cli.plan import PlanOptions, made_plan, request_of
 from migrate.cli.plan import plan as plan_alone
 from migrate.errors import (
@@ -23,6 +23,7 @@ from migrate.errors import (
 from migrate.plan.file import refuse_out
 from migrate.plan.totals import totals
 from migrate.progress import LineProgress
+from migrate.session.options import SparkOptions
 from migrate.session.plan import SessionOf, session_of_several_plans
 from migrate.show.plan_table import verdict
 from migrate.show.several_plans import MadePlan, made_lines

@@ -22,7 +22,6 @@ from migrate.errors import UsageError
 from migrate.mm2.flow import Cluster, Flow, Replicator, called
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
 from migrate.model import Side
-from migrate.session.options import SparkChoice
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
@@ -119,11 +118,12 @@ def parameters_of(of: type, title: str = "") -> Iterator[tuple[str, click.Parame
 
 def typed_name(of: Field[Any]) -> str:
     """Return an option as it is typed."""
-    return str(of.metadata["name"]) or "--" + of.name.replace("_", "-")
+    return str(of.metadata.get("name", "")) or "--" + of.name.replace("_", "-")
 
 
 def _parameter(of: Field[Any]) -> click.Parameter:
-    cls, settings, names = of.metadata["cls"], {"default": of.default, **of.metadata["settings"]}, [of.name]
+    cls, names = of.metadata.get("cls", click.Option), [of.name]
+    settings = {"default": of.default, **of.metadata.get("settings", of.metadata)}
     if settings["default"] in (MISSING, None, ()):
         del settings["default"]  # click would not ask for a name that is needed, and count an empty tuple as a value
     elif not settings.get("is_flag"):
@@ -281,15 +281,6 @@ class OnClusters:
 
     clusters: ReachedClusters
     log: LogOptions = LogOptions()
-
-
-@dataclass(frozen=True, kw_only=True)
-class SparkOptions(SparkChoice):
-    """Where Spark runs."""
-
-    TITLE: ClassVar = "Spark"
-    master: str | None = option("Spark master, if no session has one.  [default: local[*]]", metavar="URL")
-    spark_conf: tuple[str, ...] = repeated("A Spark setting; repeatable.", metavar="KEY=VALUE")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.choices import MatchingOptions, MovedGroupOptions, PolicyOptions, commits_from
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, Seconds, SparkOptions, flag, option, time_of
+from migrate.cli.options import OnClusters, Seconds, flag, option, time_of
 from migrate.cli.positions import PositionOptions
 from migrate.clock import SystemClock, iso
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, UsageError
@@ -18,7 +18,7 @@ from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
 from migrate.plan.plan import AS_OF_SETTING, Plan
 from migrate.ports import Progress
-from migrate.session.options import SessionOptions
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
 from migrate.show.plan_table import Page, table
 from migrate.survey.names import with_names

@@ -23,7 +23,7 @@ from migrate.checks.topics import not_drained, target_recreated
 from migrate.cli.apply import Printed, roles, target_names
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, PlanRowOptions, Seconds, SparkOptions, argument, flag, option, repeated
+from migrate.cli.options import OnClusters, PlanRowOptions, Seconds, argument, flag, option, repeated
 from migrate.cli.positions import checkpoints_of
 from migrate.clock import SystemClock
 from migrate.errors import UsageError
@@ -33,7 +33,7 @@ from migrate.plan.plan import UNDO, Plan, refuse_empty, refuse_rules
 from migrate.ports import Progress
 from migrate.row_table import groups_with_metadata
 from migrate.session.clusters import apply_session, held_positions, parse_spark_conf
-from migrate.session.options import SessionOptions
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.show.verify_positions import left_out_lines, position_lines

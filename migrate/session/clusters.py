@@ -22,7 +22,7 @@ from migrate.mm2.secrets import is_spark_secret, secret_values
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
 from migrate.ports import Progress
-from migrate.session.options import SessionOptions, SparkChoice
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.spark.background import background_spark
 from migrate.spark.java_admin import JavaMachine, KafkaJava
 from migrate.spark.java_settings import JavaSettings, java_settings
@@ -224,7 +224,7 @@ def apply_session(flow: Flow, progress: Progress, needs_java: bool, options: Ses
 
 
 @contextmanager
-def held_positions(options: SparkChoice) -> Iterator[PositionReader]:
+def held_positions(options: SparkOptions) -> Iterator[PositionReader]:
     """Yield what reads positions outside Kafka, through a Spark of its own."""
     with background_spark(options.master, parse_spark_conf(options.spark_conf)) as spark:
         yield HolderReader(spark)

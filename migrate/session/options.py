@@ -1,16 +1,26 @@
 """What clusters are reached and read with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from migrate.model import Side
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparkChoice:
-    """Where Spark runs; None as `master`: where the session that is there says, or here. `spark_conf` is KEY=VALUE."""
+class SparkOptions:
+    """Where Spark runs; None as `master`: where the session that is there says, or here. `spark_conf` is KEY=VALUE.
 
-    master: str | None = None
-    spark_conf: tuple[str, ...] = ()
+    What the command line says of them is their metadata.
+    """
+
+    TITLE: ClassVar = "Spark"
+    master: str | None = field(
+        default=None,
+        metadata={"help": "Spark master, if no session has one.  [default: local[*]]", "metavar": "URL"},
+    )
+    spark_conf: tuple[str, ...] = field(
+        default=(), metadata={"help": "A Spark setting; repeatable.", "metavar": "KEY=VALUE", "multiple": True}
+    )
 
 
 @dataclass(frozen=True)
@@ -24,7 +34,7 @@ class SessionOptions:
     """
 
     request_timeout: float
-    spark: SparkChoice = SparkChoice()
+    spark: SparkOptions = SparkOptions()
     concurrency: int = 100
     side: Side = Side.SOURCE
     no_match: bool = False

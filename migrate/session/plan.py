@@ -28,7 +28,7 @@ from migrate.session.clusters import (
     readers_of,
     status_session,
 )
-from migrate.session.options import SessionOptions, SparkChoice
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.spark.background import BackgroundSpark, LentSpark, SparkPurpose, Wishes, background_spark
 from migrate.spark.java_admin import KafkaJava
 from migrate.survey.cluster import ClusterAdmin
@@ -167,7 +167,7 @@ SessionOf = Callable[[Flow, bool, SessionOptions], AbstractContextManager[Cluste
 
 
 @contextmanager
-def session_of_several_plans(flows: Collection[Flow], progress: Progress, options: SparkChoice) -> Iterator[SessionOf]:
+def session_of_several_plans(flows: Collection[Flow], progress: Progress, options: SparkOptions) -> Iterator[SessionOf]:
     """Yield what gives each of several plans what it reads through, one after another.
 
     They share one Spark, which is started for what the first of them has to read, and what they read of a source: one

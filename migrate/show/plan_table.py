@@ -39,15 +39,6 @@ class Page:
     cluster_options: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NextSteps:
-    """What to do with a plan that was read: sentences, and the commands to copy, "" where there are none."""
-
-    sentences: tuple[str, ...]
-    dry_run: str = ""
-    execute: str = ""
-
-
 def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
     """Yield the whole table; `rows` are those selected, while verdict and totals are always the whole plan's.
 
@@ -297,32 +288,36 @@ def _evidence(finding: Attention, width: int, command: str, room: int) -> Iterat
         yield from wrapped(f"and {left} more: {command}", width, "    ", "      ")
 
 
-def next_steps(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None) -> NextSteps:
-    """Return the commands to type next; `path` is the plan file's, the options those of `plan`, where known."""
+def next_steps(
+    plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what to do next in sentences, and the commands to copy: the dry run and the writing, or none.
+
+    `path` is the plan file's, the options those of `plan`, None where they are not known.
+    """
     if not t.groups_to_write or plan.cluster_blocks():
         clean = plan.is_clean()
         if clean and plan.positions:
             command = f"mm2-migrate positions {shell_word(path)} --format csv"
-            return NextSteps((f"There is nothing to apply. What each holder is to be set to: {command}",))
+            return (f"There is nothing to apply. What each holder is to be set to: {command}",), ()
         if plan.is_empty:
-            return NextSteps(("There is nothing to apply: correct the filters, then make a new plan.",))
-        return NextSteps(("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",))
+            return ("There is nothing to apply: correct the filters, then make a new plan.",), ()
+        return ("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",), ()
     lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"
     if partial:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if cluster_options is None:
         lines.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options or ())]) + partial
-    return NextSteps(tuple(lines), command, f"{command} --approve {plan.fingerprint} --execute")
+    return tuple(lines), (command, f"{command} --approve {plan.fingerprint} --execute")
 
 
 def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     """Yield the commands to type next, whole on one line each: they are copied."""
     yield paint("NEXT", Colour.BOLD, page.colour)
-    steps = next_steps(plan, t, page.path, page.cluster_options)
-    for sentence in steps.sentences:
+    sentences, commands = next_steps(plan, t, page.path, page.cluster_options)
+    for sentence in sentences:
         yield from wrapped(sentence, page.width)
-    if steps.dry_run:
-        yield f"  {steps.dry_run}"
-        yield "      dry run: every check, nothing written"
-        yield f"  {steps.execute}"
+    for command, note in zip(commands, (["      dry run: every check, nothing written"], []), strict=False):
+        yield f"  {command}"
+        yield from note

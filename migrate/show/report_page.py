@@ -42,7 +42,6 @@ BARS = 15
 LEAST_VISIBLE = 0.4
 MARK = "<!doctype html>\n<!-- mm2-migrate report -->\n"
 _KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
-_IN_SETTINGS = ("MM2", "Replicator", "Settings", "Waivers")
 
 
 def report(
@@ -69,7 +68,7 @@ def report(
         title=_title(plan),
         verdicts=_verdicts(plan, counted, after),
         failback=failback_text(plan.header) if plan.header.failback else "",
-        summary=[(label, text) for label, text in identity(plan, path) if label not in _IN_SETTINGS],
+        summary=list(identity(plan, path)),
         totals=list(totals_told(plan, counted)),
         findings=findings(plan),
         shown=EVIDENCE_SHOWN,
@@ -145,20 +144,21 @@ def _next(
     plan: Plan, path: str, counted: Totals, after: Aftermath, options: tuple[str, ...]
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """Return what there is to do next, in sentences, and as commands with what each is for."""
-    steps = next_steps(plan, counted, path, options or None)
-    sentences = steps.sentences
+    sentences, applying = next_steps(plan, counted, path, options or None)
     if after.runs:
-        sentences = (() if options else (OPTIONS_TO_ADD,)) if steps.execute else steps.sentences
+        sentences = (() if options else (OPTIONS_TO_ADD,)) if applying else sentences
         if after.spent:
             sentences = ("This plan is spent: to go forward again, make a new one.",)
-    if after.spent or not (steps.dry_run or after.runs):
+    if after.spent or not (applying or after.runs):
         return sentences, []
     if not after.runs:
-        dry_run = ("Dry run: every check, nothing written", steps.dry_run)
-        return sentences, [dry_run, ("Apply what was approved", steps.execute)]
+        return sentences, [
+            *zip(("Dry run: every check, nothing written", "Apply what was approved"), applying, strict=True)
+        ]
     rest = " ".join(["", shell_word(path), *map(shell_word, options)])
-    again = steps.execute and not after.complete
-    commands = [("Take up what is left: the same command again", steps.execute)] if again else []
+    commands = []
+    if applying and not after.complete:
+        commands.append(("Take up what is left: the same command again", applying[-1]))
     commands.append(("Read the target afresh, and compare", f"mm2-migrate verify{rest}"))
     if plan.header.kind != UNDO:  # an undo is not undone: forward again is a new plan
         commands.append(("The way back, as a dry run", f"mm2-migrate rollback{rest}"))
@@ -200,12 +200,8 @@ def _lines(results: Sequence[CheckResult]) -> list[_Line]:
 
 
 def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Yield headings, sentences and what belongs there, name by name."""
+    """Yield headings, sentences and what belongs there, name by name: what the page's top has no room for."""
     h = plan.header
-    yield "MM2" if h.by_mm2 else "Replicator", "What is known of it.", _pairs(h.flow)
-    yield "Settings", "Chosen when the plan was made; part of the fingerprint.", _pairs(h.settings)
-    waivers = [(waiver, "") for waiver in h.waivers]
-    yield "Waivers", "Blocks that were accepted by name." if waivers else "None.", waivers
     if h.by_mm2:
         yield "Read of MM2's topics", "" if h.mm2_counts else "Nothing.", _pairs(h.mm2_counts)
     cost = {k.replace("_", " "): bytes_text(n) if "_bytes_" in k else f"{n:,}" for k, n in h.comparison.items()}

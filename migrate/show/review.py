@@ -199,12 +199,12 @@ def comparison_table(before: Plan, now: Plan) -> "pd.DataFrame":
 
 def next_commands(plan: Plan, path: str | Path) -> str:
     """Return the fingerprint and the commands to type next; the cluster options have to be added."""
-    steps = next_steps(plan, totals(plan), str(path), None)
-    if not steps.execute:
+    sentences, commands = next_steps(plan, totals(plan), str(path), None)
+    if not commands:
         return f"Fingerprint {plan.fingerprint}\nThere is nothing that may be applied."
     sign = f"mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT"
-    said = [sentence for sentence in steps.sentences if sentence != OPTIONS_TO_ADD]
-    return "\n".join([f"Fingerprint {plan.fingerprint}", sign, *said, steps.execute])
+    said = [sentence for sentence in sentences if sentence != OPTIONS_TO_ADD]
+    return "\n".join([f"Fingerprint {plan.fingerprint}", sign, *said, commands[-1]])
 
 
 def _mm2_behind(row: Row) -> int | None:

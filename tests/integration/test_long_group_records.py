@@ -7,13 +7,12 @@ from dataclasses import replace
 import pytest
 
 from migrate.cli.inventory import InventorySession, inventory_session
-from migrate.cli.options import SparkOptions
 from migrate.inventory.group_records import RecordsOfAnyLength
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Failure, Side
-from migrate.session.options import SessionOptions
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.survey.offsets_topic import PACE_COMMITS
 from tests.fakes import NoProgress
 from tests.integration.clusters import commit, create_topic, delete_topic

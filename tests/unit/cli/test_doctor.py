@@ -9,10 +9,10 @@ from migrate.checks.rights import Examined, Health, Seen
 from migrate.cli import doctor
 from migrate.cli.choices import MovedGroupOptions
 from migrate.cli.console import Terminal
-from migrate.cli.options import SparkOptions
 from migrate.errors import ClusterError, MigrateError, UsageError
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.session.clusters import Endpoint
+from migrate.session.options import SparkOptions
 from tests.facts import options as cluster_options
 from tests.fakes import FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world

@@ -91,8 +91,8 @@ def test_the_page_says_what_show_says():
     assert verdict(plan, counted)[0] in told
     for label, text in [*[*identity(plan, "cutover.plan")][:3], *totals_told(plan, counted)]:
         assert squeezed(f"{label}{text}") in told.replace("\n", ""), label
-    steps = next_steps(plan, counted, "cutover.plan", None)
-    for line in (*steps.sentences, steps.dry_run, steps.execute, plan.fingerprint):
+    sentences, commands = next_steps(plan, counted, "cutover.plan", None)
+    for line in (*sentences, *commands, plan.fingerprint):
         assert line in told
 
 
