@@ -90,7 +90,6 @@ def make_header(**values: Any) -> Header:
         "undoes": "",
         "failback": False,
         "comparison": {},
-        "sums": {},
         "source_topic_ids": {},
         "undoes_events": 0,
         "undoes_digest": "",

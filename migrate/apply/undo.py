@@ -78,7 +78,6 @@ def undo_of(
         undoes_events=state.events,
         undoes_digest=digest_of(state),
         comparison={},
-        sums={},
     )
     return Plan(header, rows)
 

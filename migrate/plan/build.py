@@ -11,7 +11,6 @@ from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Sid
 from migrate.plan.held import counts_of_copies, origins, position_row, with_open_batches
 from migrate.plan.plan import CUTOVER, FORMAT_VERSION, Header, PinnedRange, Plan, PlannedActivity, PlannedGroupState
 from migrate.plan.rows import decide, decide_positions, with_blocks
-from migrate.plan.totals import sums_of
 from migrate.row_table import PlanRows
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.survey import Survey
@@ -61,7 +60,6 @@ def plan_of(survey: Survey) -> Plan:
         undoes_digest="",
         failback=flow.failback,
         comparison=reading_cost(survey.comparison) if request.limits.match_records else {},
-        sums=sums_of(rows),
         positions=origins(survey.held),
     )
     blocked_rows = checklist.blocked_rows(results)

@@ -123,8 +123,7 @@ class Header:
     `mm2_counts` what was read
     from MM2's topics, rejects by reason included. `timings` are seconds
     per step. `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
-    per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read". `sums`
-    add up the rows (`migrate.plan.totals.sums_of`): by grade, re-reads, what MM2's newest checkpoints would cost.
+    per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read".
     `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of
     that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
     `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters report them: a topic that
@@ -154,7 +153,6 @@ class Header:
     undoes: str
     failback: bool
     comparison: Mapping[str, int]
-    sums: Mapping[str, int]
     source_topic_ids: Mapping[str, str]
     undoes_events: int
     undoes_digest: str

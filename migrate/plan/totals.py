@@ -210,26 +210,3 @@ def group_totals(rows: GroupRows) -> GroupTotals:
         sum(counted) if counted and len(counted) == len(told) else None,
         "~" if guessed else "<=" if Grade.BOUNDED in rows.column("grade") else "",
     )
-
-
-MM2_SUMS = (
-    *(f"{what}_{unit}" for what in ("behind", "beyond", "skipping") for unit in ("rows", "records")),
-    "equal_rows", "absent_rows", "other_commit_rows",
-)  # fmt: skip
-
-
-def sums_of(rows: PlanRows) -> dict[str, int]:
-    """Return what the header of a plan adds up: rows by grade, re-reads, and what MM2's checkpoints would cost.
-
-    "rereads_at_most" is over the rows with a proven bound, "rows_without_bound" counts the other translated ones.
-    """
-    grades, mm2 = rows.tally("grade"), compare_with_mm2(rows)
-    placed = [at_most for offset, at_most in rows.values("target_offset", "rereads_at_most") if offset is not None]
-    bounds = [at_most for at_most in placed if at_most is not None]
-    return {
-        **{f"rows_{grade}": grades[grade] for grade in Grade},
-        "rows_ungraded": grades[None],
-        "rereads_at_most": sum(bounds),
-        "rows_without_bound": len(placed) - len(bounds),
-        **{f"checkpoints_{name}": getattr(mm2, name) for name in MM2_SUMS},
-    }

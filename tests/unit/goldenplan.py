@@ -2,8 +2,6 @@
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import Plan, PlannedActivity, PlannedGroupState, PositionOrigin
-from migrate.plan.totals import sums_of
-from migrate.row_table import PlanRows
 from tests.builders import make_check, make_plan, make_position, make_row, make_untranslated
 
 SYNC_ON_COMMIT = "A sync stands on the committed offset: 700."
@@ -81,7 +79,6 @@ def golden_plan() -> Plan:
             "target_bytes_estimated": 1_300_000_000, "target_bytes_fetched": 1_260_000_000,
             "target_records_estimated": 5_500_000, "target_records_read": 5_411_112,
         },
-        sums=sums_of(PlanRows.of(rows)),
         mm2_counts={
             "checkpoints topic: checkpoint": 4711, "checkpoints topic: undecodable:bad-length": 2,
             "offset-syncs topic: offset-sync": 90210,

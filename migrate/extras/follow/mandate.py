@@ -179,7 +179,6 @@ def plan_of_mandate(
         undoes="",
         failback=False,
         comparison={},
-        sums={},
         source_topic_ids={},
         undoes_events=0,
         undoes_digest="",

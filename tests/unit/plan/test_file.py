@@ -55,7 +55,6 @@ def test_every_field_of_the_header_is_read_back(tmp_path):
         kind="undo",
         undoes="ab" * 32,
         comparison={"partitions": 3, "left_out": 1},
-        sums={"rows_exact": 1},
         source_topic_ids={"orders": "id"},
         activity=(PlannedActivity("billing", 7, None, None), PlannedActivity("g", 8, 5_000, 0)),
     )

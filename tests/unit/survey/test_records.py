@@ -6,6 +6,7 @@ from migrate.errors import ClusterError
 from migrate.match.equality import Equality
 from migrate.match.protocol import FetchEstimate, Limits, Matched, Unmatched, Why, WhyUnmatched
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
+from migrate.plan.totals import totals
 from migrate.progress import Timer
 from migrate.survey.records import estimate_text, timed_topics
 from migrate.survey.survey import Clusters, Logs
@@ -124,12 +125,11 @@ def test_partitions_that_the_budget_leaves_out_are_said():
     )
 
 
-def test_the_header_adds_up_rows_rereads_and_checkpoints():
+def test_rows_rereads_and_checkpoints_add_up():
     places = {("t", 0, 55): Matched(57, Why.LOOK_ALIKES, 9), ("t", 1, 60): Unmatched(WhyUnmatched.MATCH_LIMIT)}
-    sums = compared(FakeComparer(places)).header.sums
-    assert (sums["rows_exact"], sums["rows_bounded"], sums["rows_estimated"]) == (1, 1, 1)
-    assert (sums["rereads_at_most"], sums["rows_without_bound"]) == (9, 1)
-    assert sums["checkpoints_absent_rows"] == 3
+    counted = totals(compared(FakeComparer(places)))
+    assert counted.grades == {Grade.EXACT: 1, Grade.BOUNDED: 1, Grade.ESTIMATED: 1}
+    assert (counted.rereads_bounded, counted.bounded_rows, counted.mm2.absent_rows) == (9, 2, 3)
 
 
 def test_without_a_comparer_nothing_is_said_and_every_row_is_estimated():
