@@ -56,38 +56,20 @@ def time_left(readings: Sequence[Reading]) -> TimeLeft:
     now = readings[-1]
     if now.left == 0:
         return TimeLeft(Pace.DONE, 0.0, 0.0)
-    moving = _since_it_falls([r for r in readings if now.seconds - r.seconds <= MOST_SECONDS])
-    moving_seconds = now.seconds - moving[0].seconds
-    fell = moving[0].left - now.left
-    if fell <= 0:
-        watched = now.seconds - readings[0].seconds
-        if watched < LEAST_SECONDS:
-            return TimeLeft(Pace.TOO_EARLY)
-        grew = now.left > min(r.left for r in readings if now.seconds - r.seconds <= STALLED_SECONDS)
-        return TimeLeft(Pace.GROWING if grew else Pace.STALLED)
-    if now.seconds - _last_fall(moving) > STALLED_SECONDS:
-        return TimeLeft(Pace.STALLED)
-    if moving_seconds < LEAST_SECONDS:
+    lately = [r.left for r in readings if now.seconds - r.seconds <= STALLED_SECONDS]
+    recent = [r for r in readings if now.seconds - r.seconds <= MOST_SECONDS]
+    highest = max(r.left for r in recent)
+    # Before the last highest rest nothing was won.
+    began = next(r for r in reversed(recent) if r.left == highest)
+    falls = max(lately) > now.left
+    if now.seconds - (began if falls else readings[0]).seconds < LEAST_SECONDS:
         return TimeLeft(Pace.TOO_EARLY)
-    window = max(LEAST_SECONDS, moving_seconds / 2)
-    first = next((r for r in reversed(moving) if now.seconds - r.seconds >= window), moving[0])
-    if first.left <= now.left:
-        first = moving[0]
+    if not falls:
+        return TimeLeft(Pace.GROWING if now.left > min(lately) else Pace.STALLED)
+    window = max(LEAST_SECONDS, (now.seconds - began.seconds) / 2)
+    first = next((r for r in reversed(recent) if now.seconds - r.seconds >= window and r.left > now.left), began)
     per_second = (first.left - now.left) / (now.seconds - first.seconds)
     return TimeLeft(Pace.FALLING, now.left / per_second, per_second)
-
-
-def _since_it_falls(readings: Sequence[Reading]) -> Sequence[Reading]:
-    """Return the readings from the last highest rest on: before it, nothing was won."""
-    highest = max(r.left for r in readings)
-    at = max(i for i, r in enumerate(readings) if r.left == highest)
-    return readings[at:]
-
-
-def _last_fall(readings: Sequence[Reading]) -> float:
-    """Return the moment at which the rest was less than ever before for the first time."""
-    least = min(r.left for r in readings)
-    return next(r.seconds for r in readings if r.left == least)
 
 
 # Between the two readings of the log ends within one look, in seconds.
