@@ -16,9 +16,9 @@ from migrate.errors import EXIT_DONE, EXIT_REFUSED, ClusterError, UsageError
 from migrate.match.compare import MOST_PER_TAIL
 from migrate.match.protocol import Limits
 from migrate.plan.file import read_plan
-from migrate.plan.forecast import Forecast, forecast
 from migrate.plan.plan import refuse_rules
 from migrate.plan.status import Status, status_of
+from migrate.plan.totals import Forecast, forecast
 from migrate.plan.watch import Watch, watch_until_ready
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer

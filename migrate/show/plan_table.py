@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from migrate.checks.groups import offsets_expiry
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
-from migrate.plan.forecast import forecast
 from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
-from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, totals
+from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, forecast, totals
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word

@@ -9,8 +9,8 @@ from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.flow import NOT_MM2
 from migrate.model import Failure, GroupState, LogRange
 from migrate.plan.attention import findings_of
-from migrate.plan.forecast import Forecast
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, PartitionStatus, Status, TopicStatus
+from migrate.plan.totals import Forecast
 from migrate.plan.watch import CopyProgress, Pace, TimeLeft
 from migrate.show.lines import aligned, at_most, number, wrapped
 from migrate.show.plan_table import LABELS, Page, attention_lines

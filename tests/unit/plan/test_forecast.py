@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.model import Decision
-from migrate.plan.forecast import forecast
+from migrate.plan.totals import forecast
 from migrate.text import duration_text
 from tests.builders import make_plan, make_row, make_untranslated
 from tests.unit.pages import render
