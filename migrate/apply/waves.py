@@ -5,10 +5,10 @@ it counts once, by the furthest that any of them has come. A wave is read from i
 journals of the undo plans that spent it.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
@@ -35,7 +35,11 @@ class GroupStanding(StrEnum):
     AS_IT_IS = "as-it-is"
 
 
-@dataclass(frozen=True, slots=True)
+# An undo plan moves nothing forward: what it has written is undone, what it has not leaves the plan before it as it is.
+_UNDOING = {GroupStanding.MOVED: GroupStanding.UNDONE, GroupStanding.LEFT: GroupStanding.AS_IT_IS}
+
+
+@dataclass(frozen=True)
 class Wave:
     """A plan, its journal, and what the journals of the undo plans that spent it tell together."""
 
@@ -50,78 +54,60 @@ class Wave:
         header = self.plan.header
         return header.source_cluster_id or header.source_alias, header.target_cluster_id or header.target_alias
 
+    @cached_property
+    def groups(self) -> dict[str, GroupStanding]:
+        """How far each group has come."""
+        standings = {group: _standing(group, rows, self) for group, rows in self.plan.groups().items()}
+        if self.plan.header.kind != UNDO:
+            return standings
+        return {group: _UNDOING.get(standing, standing) for group, standing in standings.items()}
 
-@dataclass(frozen=True, slots=True)
-class WaveSum:
-    """One wave counted. `offsets` are rows written and not undone, `blocked` the groups that the plan itself blocks."""
-
-    wave: Wave
-    groups: dict[str, GroupStanding]
-    offsets: int
-    blocked: int
-
-    def counts(self) -> Counter[GroupStanding]:
-        """Count groups by standing."""
-        return Counter(self.groups.values())
-
-
-# An undo plan moves nothing forward: what it has written is undone, what it has not leaves the plan before it as it is.
-_UNDOING = {GroupStanding.MOVED: GroupStanding.UNDONE, GroupStanding.LEFT: GroupStanding.AS_IT_IS}
-
-
-def wave_sum(wave: Wave) -> WaveSum:
-    """Count one wave's groups and written offsets."""
-    standings = {group: _standing(group, rows, wave) for group, rows in wave.plan.groups().items()}
-    if wave.plan.header.kind == UNDO:
-        standings = {group: _UNDOING.get(standing, standing) for group, standing in standings.items()}
-    offsets = sum(
-        trace.is_certain(partition)
-        for group, trace in wave.journal.applied.items()
-        if standings.get(group) in (GroupStanding.MOVED, GroupStanding.UNCERTAIN)
-        for partition in trace.results
-    )
-    return WaveSum(wave, standings, offsets, len(wave.plan.blocked_groups()))
+    @property
+    def offsets(self) -> int:
+        """How many rows were written and not undone."""
+        return sum(
+            trace.is_certain(partition)
+            for group, trace in self.journal.applied.items()
+            if self.groups.get(group) in (GroupStanding.MOVED, GroupStanding.UNCERTAIN)
+            for partition in trace.results
+        )
 
 
-def of_flows(sums: Iterable[WaveSum]) -> dict[Flow, dict[str, GroupStanding]]:
+def of_flows(waves: Iterable[Wave]) -> dict[Flow, dict[str, GroupStanding]]:
     """Return each flow's groups, each once: where several plans have it, by the furthest that one has come."""
     flows: dict[Flow, dict[str, GroupStanding]] = {}
     order = list(GroupStanding)
-    for counted in sums:
-        groups = flows.setdefault(counted.wave.flow, {})
-        for group, standing in counted.groups.items():
+    for wave in waves:
+        groups = flows.setdefault(wave.flow, {})
+        for group, standing in wave.groups.items():
             groups[group] = min(groups.get(group, standing), standing, key=order.index)
     return flows
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLocations:
-    """Where groups are that waves have moved both ways, by the names that they have there, sorted.
+Locations = tuple[dict[str, list[str]], list[str]]
+"""Groups on each of two clusters, by its alias in their first plan, and those of which the journals do not tell.
 
-    `on` are those on each of the two clusters, by its alias in the first plan; `not_certain` those of which the
-    journals do not tell: only some offsets were written, or may have been, or the plan found nothing to write.
-    """
-
-    on: dict[str, list[str]]
-    not_certain: list[str]
+Of the latter only some offsets were written, or may have been, or the plan found nothing to write. All are called what
+they are called there, sorted.
+"""
 
 
-def group_locations(sums: Iterable[WaveSum]) -> list[GroupLocations]:
+def group_locations(waves: Iterable[Wave]) -> list[Locations]:
     """Return where groups are, for each pair of clusters that waves go between both ways, by their first plan."""
-    in_time = sorted(sums, key=lambda counted: counted.wave.plan.header.created_at_ms)
-    flows = list(dict.fromkeys(counted.wave.flow for counted in in_time))
+    in_time = sorted(waves, key=lambda wave: wave.plan.header.created_at_ms)
+    flows = list(dict.fromkeys(wave.flow for wave in in_time))
     both_ways = [flow for number, flow in enumerate(flows) if flow[::-1] in flows[number + 1 :]]
-    return [_locations([s for s in in_time if s.wave.flow in (flow, flow[::-1])]) for flow in both_ways]
+    return [_locations([wave for wave in in_time if wave.flow in (flow, flow[::-1])]) for flow in both_ways]
 
 
-def _locations(in_time: Sequence[WaveSum]) -> GroupLocations:
+def _locations(in_time: Sequence[Wave]) -> Locations:
     """Follow each group from wave to wave; a wave that did not move it leaves it where it was."""
     is_certain: dict[tuple[str, str], bool] = {}
-    for counted in in_time:
+    for wave in in_time:
         # By id: another plan may call the same cluster otherwise.
-        source, target = counted.wave.flow
-        called = counted.wave.plan.rows.renamed()
-        for group, standing in counted.groups.items():
+        source, target = wave.flow
+        called = wave.plan.rows.renamed()
+        for group, standing in wave.groups.items():
             here = source, group
             there = target, called.get(group, group)
             if standing in (GroupStanding.MOVED, GroupStanding.UNCERTAIN):
@@ -129,12 +115,12 @@ def _locations(in_time: Sequence[WaveSum]) -> GroupLocations:
                 is_certain[there] = standing is GroupStanding.MOVED
             elif there not in is_certain:
                 is_certain.setdefault(here, standing is not GroupStanding.AS_IT_IS)
-    first = in_time[0].wave.plan.header
+    first = in_time[0].plan.header
     on = {
         alias: sorted(group for (where, group), certain in is_certain.items() if where == cluster and certain)
-        for cluster, alias in zip(in_time[0].wave.flow, (first.source_alias, first.target_alias), strict=True)
+        for cluster, alias in zip(in_time[0].flow, (first.source_alias, first.target_alias), strict=True)
     }
-    return GroupLocations(on, sorted({group for (_, group), certain in is_certain.items() if not certain}))
+    return on, sorted({group for (_, group), certain in is_certain.items() if not certain})
 
 
 def _standing(group: str, rows: Sequence[Row], wave: Wave) -> GroupStanding:

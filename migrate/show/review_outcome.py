@@ -1,13 +1,14 @@
 """What became of a plan, as pandas tables: its journal, who signed it, and what `verify` found. Writes nothing."""
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import signatures_beside
-from migrate.apply.waves import GroupStanding, Wave, wave_of, wave_sum
+from migrate.apply.waves import GroupStanding, Wave, wave_of
 from migrate.model import Decision
 from migrate.plan.plan import Plan
 from migrate.show.report_outcome import DONE, Verified, aftermath, read_verified, verified_headline
@@ -32,7 +33,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
 
     `as_planned` is True where it was read back as the plan has it, and its group was not undone since.
     """
-    standings, after = wave_sum(wave).groups, aftermath(wave.plan, wave.journal, None).rows
+    standings, after = wave.groups, aftermath(wave.plan, wave.journal, None).rows
     lines = [
         {
             **fields_of(row, *PLACE, "target_topic"),
@@ -50,7 +51,7 @@ def outcome_table(wave: Wave) -> "pd.DataFrame":
 
 def standings_table(wave: Wave) -> "pd.DataFrame":
     """Return how many groups have moved, are uncertain, undone, left or as they were (`GroupStanding`)."""
-    counts = wave_sum(wave).counts()
+    counts = Counter(wave.groups.values())
     return extra_module("pandas").DataFrame({"groups": {str(standing): counts[standing] for standing in GroupStanding}})
 
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.apply.waves import GroupStanding, Wave, WaveSum, group_locations, of_flows, wave_sum
+from migrate.apply.waves import GroupStanding, Wave, group_locations, of_flows
 from migrate.clock import iso
 from migrate.plan.plan import Plan
 from migrate.show.lines import names, tally, wrapped
@@ -14,27 +14,26 @@ from migrate.text import Colour, many, name, safe
 NAMED = 20
 
 
-def _counted(standing: GroupStanding) -> Column[WaveSum]:
-    return Column(standing.upper(), lambda wave: wave.counts()[standing], right=True)
+def _counted(standing: GroupStanding) -> Column[Wave]:
+    return Column(standing.upper(), lambda wave: list(wave.groups.values()).count(standing), right=True)
 
 
-PLAN: tuple[Column[WaveSum], ...] = (
-    Column("PLAN", lambda counted: counted.wave.path, name),
-    Column("FINGERPRINT", lambda counted: counted.wave.plan.short_fingerprint),
-    Column("FLOW", lambda counted: _arrow(counted.wave.plan)),
+PLAN: tuple[Column[Wave], ...] = (
+    Column("PLAN", lambda wave: wave.path, name),
+    Column("FINGERPRINT", lambda wave: wave.plan.short_fingerprint),
+    Column("FLOW", lambda wave: _arrow(wave.plan)),
 )
-COUNTS: tuple[Column[WaveSum], ...] = (
-    Column("GROUPS", lambda counted: len(counted.groups), right=True),
+COUNTS: tuple[Column[Wave], ...] = (
+    Column("GROUPS", lambda wave: len(wave.groups), right=True),
     *map(_counted, GroupStanding),
-    Column("OFFSETS", lambda counted: counted.offsets, right=True),
+    Column("OFFSETS", lambda wave: wave.offsets, right=True),
 )
 
 
 def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> Iterator[str]:
     """Yield the sum of all waves, a line per wave, groups that are not moved, and where each is if some went back."""
-    sums = [wave_sum(wave) for wave in waves]
-    flows = of_flows(sums)
-    arrows = {counted.wave.flow: _arrow(counted.wave.plan) for counted in sums}
+    flows = of_flows(waves)
+    arrows = {wave.flow: _arrow(wave.plan) for wave in waves}
     for flow, groups in flows.items():
         counts = Counter(groups.values())
         standings = tally(counts, GroupStanding) or "none"
@@ -43,7 +42,7 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         shade = Colour.RED if counts[GroupStanding.UNCERTAIN] else good
         yield from wrapped(head, width, "", "  ", shade if colour else None)
     yield ""
-    yield from Table((*PLAN, *COUNTS), sums, width, narrow=COUNTS).lines(colour, above=_plan)
+    yield from Table((*PLAN, *COUNTS), waves, width, narrow=COUNTS).lines(colour, above=_plan)
     yield ""
     yield from wrapped(
         "A group that is in several plans counts once in the sum. What the journals hold is what was written; "
@@ -54,40 +53,39 @@ def wave_lines(waves: Sequence[Wave], width: int = 80, colour: bool = False) -> 
         those = sorted({group for groups in flows.values() for group, s in groups.items() if s is standing})
         if those:
             yield from wrapped(f"{standing}: {names(those, NAMED)}", width, "", "  ")
-    for located in group_locations(sums):
-        unknown = f"on {' or '.join(map(name, located.on))}, which these journals do not say"
+    for on, not_certain in group_locations(waves):
+        unknown = f"on {' or '.join(map(name, on))}, which these journals do not say"
         yield ""
-        for where, those in [*((f"on {name(a)}", g) for a, g in located.on.items()), (unknown, located.not_certain)]:
+        for where, those in [*((f"on {name(a)}", g) for a, g in on.items()), (unknown, not_certain)]:
             if those:
                 yield from wrapped(f"{where}: {many(len(those), 'group')}: {names(those, NAMED)}", width, "", "  ")
 
 
 def wave_document(waves: Sequence[Wave]) -> Iterator[str]:
     """Yield one JSON document: the sum per flow, every wave with its groups' standings, and where groups are."""
-    sums = [wave_sum(wave) for wave in waves]
     yield json.dumps(
         {
             "flows": [
                 {"source": flow[0], "target": flow[1], "counts": _counts(groups.values()), "groups": groups}
-                for flow, groups in of_flows(sums).items()
+                for flow, groups in of_flows(waves).items()
             ],
             "waves": [
                 {
-                    "path": counted.wave.path,
-                    "fingerprint": counted.wave.plan.fingerprint,
-                    "kind": counted.wave.plan.header.kind,
-                    "created_at": iso(counted.wave.plan.header.created_at_ms),
-                    "source": counted.wave.plan.header.source_alias,
-                    "target": counted.wave.plan.header.target_alias,
-                    "spent": counted.wave.journal.is_spent,
-                    "counts": _counts(counted.groups.values()),
-                    "offsets_written": counted.offsets,
-                    "groups_blocked": counted.blocked,
-                    "groups": counted.groups,
+                    "path": wave.path,
+                    "fingerprint": wave.plan.fingerprint,
+                    "kind": wave.plan.header.kind,
+                    "created_at": iso(wave.plan.header.created_at_ms),
+                    "source": wave.plan.header.source_alias,
+                    "target": wave.plan.header.target_alias,
+                    "spent": wave.journal.is_spent,
+                    "counts": _counts(wave.groups.values()),
+                    "offsets_written": wave.offsets,
+                    "groups_blocked": len(wave.plan.blocked_groups()),
+                    "groups": wave.groups,
                 }
-                for counted in sums
+                for wave in waves
             ],
-            "locations": [{"on": each.on, "not_certain": each.not_certain} for each in group_locations(sums)],
+            "locations": [{"on": on, "not_certain": unsure} for on, unsure in group_locations(waves)],
         },
         indent=1,
     )
@@ -98,8 +96,8 @@ def _counts(standings: Iterable[GroupStanding]) -> dict[str, int]:
     return {str(s): counted[s] for s in GroupStanding}
 
 
-def _plan(counted: WaveSum) -> str:
-    return "  ".join(column.cell(counted) for column in PLAN)
+def _plan(wave: Wave) -> str:
+    return "  ".join(column.cell(wave) for column in PLAN)
 
 
 def _arrow(plan: Plan) -> str:
