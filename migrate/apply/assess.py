@@ -119,10 +119,9 @@ class GroupAssessment:
 class Assessment:
     """A plan held against the world and its journal.
 
-    `refusals` concern everything (another cluster, a source that does not answer); `open_blocks` are the plan's blocks
-    that were not accepted and that no row shows. `source_unseen` is why the source was not compared where that was
-    chosen, "" otherwise; `notes` are what else could not be looked at. `looked_at` is the monotonic second at which the
-    reading of the clusters began.
+    `refusals` concern everything (another cluster, a source that does not answer), `notes` are what else could not be
+    looked at. `source_unseen` is why the source was not compared where that was chosen, "" otherwise. `looked_at` is
+    the monotonic second at which the reading of the clusters began.
     """
 
     plan: Plan

@@ -4,7 +4,7 @@ Pure. A right is an operation of Kafka's authorizer on a set of resources. Broke
 DESCRIBE: lists lack it, in silence. READ and DELETE imply DESCRIBE (`AclOperation`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -124,22 +124,6 @@ class Seen:
     hidden: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A right that is not there: for which command, on which of its resources, by name."""
-
-    right: Right
-    names: tuple[str, ...]
-
-    @property
-    def grant(self) -> str:
-        """What to grant, e.g. "READ on topics A.orders, A.pay"."""
-        if self.right.resources is Resources.CLUSTER:
-            return f"{self.right.operation} on the cluster"
-        kind = self.right.resources.kind.lower()
-        return f"{self.right.operation} on {kind}{'s' if len(self.names) > 1 else ''} {some(self.names, 5)}"
-
-
 def resources_of(
     flow: Flow, side: Side, groups: Iterable[str], source_topics: Iterable[str], reads_offsets: bool = False
 ) -> dict[Resources, list[str]]:
@@ -176,16 +160,24 @@ def needed(command: str, side: Side) -> tuple[Right, ...]:
     return (*rights, of_syncs) if command == "plan" and side is Side.TARGET else rights
 
 
-def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen) -> tuple[Missing, ...]:
-    """Return the rights of a command that a cluster does not grant, each with the resources that lack it.
+def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen) -> dict[Right, list[str]]:
+    """Return the rights of a command that a cluster does not grant, each with the names that lack it.
 
     A resource whose rights the cluster did not report counts as lacking it.
     """
-    lacking = (
-        Missing(right, tuple(name for name in resources.get(right.resources, ()) if not _allowed(right, name, seen)))
+    lacking = {
+        right: [name for name in resources.get(right.resources, ()) if not _allowed(right, name, seen)]
         for right in needed(command, side)
-    )
-    return tuple(lack for lack in lacking if lack.names)
+    }
+    return {right: names for right, names in lacking.items() if names}
+
+
+def grant_text(right: Right, names: Sequence[str]) -> str:
+    """Return what to grant, e.g. "READ on topics A.orders, A.pay"."""
+    if right.resources is Resources.CLUSTER:
+        return f"{right.operation} on the cluster"
+    kind = right.resources.kind.lower()
+    return f"{right.operation} on {kind}{'s' if len(names) > 1 else ''} {some(names, 5)}"
 
 
 def _allowed(right: Right, name: str, seen: Seen) -> bool:
@@ -214,20 +206,17 @@ class Examined:
     todo: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Subjects:
-    """The groups to be moved, and the source topics that they read as far as the source reports them."""
+def subjects_of(
+    listed: Collection[str], commits: Mapping[str, Commits | Failure], filters: Filters
+) -> tuple[list[str], list[str]]:
+    """Return the groups that a plan with these filters is about, and the topics that they have committed on.
 
-    groups: tuple[str, ...] = ()
-    source_topics: tuple[str, ...] = ()
-
-
-def subjects_of(listed: Collection[str], commits: Mapping[str, Commits | Failure], filters: Filters) -> Subjects:
-    """Return what a plan with these filters is about, as far as the source's commits show."""
-    groups = tuple(sorted(group for group in listed if filters.group_verdict(group) is None))
+    As far as the source's commits show.
+    """
+    groups = sorted(group for group in listed if filters.group_verdict(group) is None)
     answers = (commits.get(group) for group in groups)
     read = {place.topic for answer in answers if answer and not isinstance(answer, Failure) for place in answer}
-    return Subjects(groups, tuple(sorted(topic for topic in read if filters.topic_verdict(topic) is None)))
+    return groups, sorted(topic for topic in read if filters.topic_verdict(topic) is None)
 
 
 def unread_commits(alias: str, groups: Iterable[str], commits: Mapping[str, Commits | Failure]) -> Iterator[Examined]:
@@ -245,13 +234,18 @@ def unread_commits(alias: str, groups: Iterable[str], commits: Mapping[str, Comm
 
 
 def names_to_ask(
-    flow: Flow, side: Side, subjects: Subjects, shown: Collection[str], reads_offsets: bool = False
+    flow: Flow,
+    side: Side,
+    groups: Iterable[str],
+    source_topics: Iterable[str],
+    shown: Collection[str],
+    reads_offsets: bool = False,
 ) -> dict[Resources, list[str]]:
     """Return the resources of one side; topics that we know to be absent there are left out.
 
     Where a copy is missing, or MM2 keeps no such topic, `plan` says so; nobody can be granted a right on it.
     """
-    resources = resources_of(flow, side, subjects.groups, subjects.source_topics, reads_offsets)
+    resources = resources_of(flow, side, groups, source_topics, reads_offsets)
     if side is Side.TARGET:
         resources[Resources.TOPICS] = [topic for topic in resources[Resources.TOPICS] if topic in shown]
     return resources
@@ -276,10 +270,15 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
     for command in COMMANDS:
         what = f"rights for {command} on {side} {alias}"
         if lacking := missing(command, side, resources, seen):
-            rights = "; ".join(map(_with_purpose, lacking))
+            rights = "; ".join(
+                grant_text(right, names) + (f" ({right.purpose})" if right.purpose else "")
+                for right, names in lacking.items()
+            )
             yield Examined(Health.FAIL, what, f"missing: {rights}", f"Grant them to this principal on {alias}.")
         elif any(right.resources in resources for right in needed(command, side)):
-            yield Examined(Health.OK, what, _asked_about(resources))
+            topics = sum(len(names) for kind, names in resources.items() if kind.is_topic)
+            groups = many(len(resources[Resources.GROUPS]), "group")
+            yield Examined(Health.OK, what, f"all there, on {groups} and {many(topics, 'topic')}")
     if seen.hidden:
         yield Examined(
             Health.WARN, f"topics of {side} {alias}",
@@ -287,12 +286,3 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
             "Commits on them are left out in silence",
             f"Grant DESCRIBE on them to this principal on {alias}, unless no group of yours reads them.",
         )  # fmt: skip
-
-
-def _with_purpose(lack: Missing) -> str:
-    return f"{lack.grant} ({lack.right.purpose})" if lack.right.purpose else lack.grant
-
-
-def _asked_about(resources: Mapping[Resources, list[str]]) -> str:
-    topics = sum(len(names) for kind, names in resources.items() if kind.is_topic)
-    return f"all there, on {many(len(resources[Resources.GROUPS]), 'group')} and {many(topics, 'topic')}"

@@ -13,7 +13,6 @@ from migrate.checks.rights import (
     Examined,
     Health,
     ResourceKind,
-    Subjects,
     examine_rights,
     is_infrastructure,
     names_to_ask,
@@ -188,25 +187,23 @@ def _java_client(what: str, spark: BackgroundSpark, side: Endpoint, views: Clust
 def _rights(flow: Flow, views: ClusterViews, options: DoctorOptions) -> Iterator[Examined]:
     """Examine the rights that each command needs on either side."""
     filters, reads_offsets = options.groups.filters(), options.commits_from is not CommitsFrom.ADMIN
-    group_map, subjects = options.groups.names(), Subjects()
+    group_map, groups, topics = options.groups.names(), list[str](), list[str]()
     if Side.SOURCE in views.topics:
         listed = [group for group in views.groups[Side.SOURCE] if filters.group_verdict(group) is None]
         commits = views.clients[Side.SOURCE].commits(listed, require_stable=False)
-        subjects = subjects_of(listed, commits, filters)
-        yield from unread_commits(flow.source.alias, subjects.groups, commits)
+        groups, topics = subjects_of(listed, commits, filters)
+        yield from unread_commits(flow.source.alias, groups, commits)
     for side, shown in views.topics.items():
         hosted = in_full(views.hosted.get(side, NOT_ASKED), shown)
         known = shown if isinstance(hosted, Failure) else hosted
-        named = subjects
-        if side is Side.TARGET:
-            named = replace(subjects, groups=tuple(group_map.all_mapped(subjects.groups).values()))
-        resources = names_to_ask(flow, side, named, known, reads_offsets)
+        called = groups if side is Side.SOURCE else group_map.all_mapped(groups).values()
+        resources = names_to_ask(flow, side, called, topics, known, reads_offsets)
         client = views.clients[side]
-        groups, topics = (
+        asked_groups, asked_topics = (
             [name for kind, names in resources.items() if kind.kind is wanted for name in names]
             for wanted in (ResourceKind.GROUP, ResourceKind.TOPIC)
         )
-        rights = client.rights(groups, topics)
+        rights = client.rights(asked_groups, asked_topics)
         if not isinstance(hosted, Failure):
             hidden = (topic for topic in hosted - shown.keys() if not is_infrastructure(topic))
             rights = replace(rights, hidden=frozenset(hidden))

@@ -47,8 +47,8 @@ def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_commi
         "h": Failure("GROUP_AUTHORIZATION_FAILED", "no"),
     }
     subjects = subjects_of(["h", "g", "x1"], commits, filters)
-    assert (subjects.groups, subjects.source_topics) == (("g", "h"), ("t",))
-    assert names_to_ask(FLOW, Side.TARGET, subjects, {"A.other"})[Resources.TOPICS] == []
+    assert subjects == (["g", "h"], ["t"])
+    assert names_to_ask(FLOW, Side.TARGET, *subjects, {"A.other"})[Resources.TOPICS] == []
 
 
 def test_groups_whose_commits_were_not_read_are_named_unless_it_is_for_want_of_rights():
@@ -66,7 +66,7 @@ def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_ther
     what = "rights for plan --commits-from consumer-offsets on source A"
 
     def told(answer, reads_offsets=True, reader=frozenset({"DESCRIBE"})):
-        resources = names_to_ask(FLOW, Side.SOURCE, subjects_of([], {}, Filters()), {}, reads_offsets)
+        resources = names_to_ask(FLOW, Side.SOURCE, [], [], {}, reads_offsets)
         topics = dict.fromkeys([name for kind, names in resources.items() if kind.is_topic for name in names], answer)
         shown = seen(groups={READER_GROUP: reader}, topics=topics)
         return {line: health for health, line, _ in lines(Side.SOURCE, resources, shown)}
@@ -77,5 +77,5 @@ def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_ther
     assert told(frozenset({"DESCRIBE"}))[what] == "FAIL"
     # Brokers say of a topic that they hide that it is not there, and every cluster with groups has this one.
     assert told(Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone"))[what] == "FAIL"
-    on_target = names_to_ask(FLOW, Side.TARGET, subjects_of([], {}, Filters()), {}, True)
+    on_target = names_to_ask(FLOW, Side.TARGET, [], [], {}, True)
     assert Resources.OFFSETS not in on_target
