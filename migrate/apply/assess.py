@@ -7,7 +7,7 @@ the group, or its other partitions would fall to `auto.offset.reset`.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 
 from migrate.apply.drift import (
     TARGET_OFFSET,
@@ -115,7 +115,7 @@ class GroupAssessment:
     has_moved_on: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assessment:
     """A plan held against the world and its journal.
 
@@ -130,9 +130,13 @@ class Assessment:
     notes: tuple[str, ...]
     target_commits: Mapping[str, Commits]
     journal: JournalState
-    open_blocks: tuple[CheckResult, ...] = ()
     source_unseen: str = ""
     looked_at: float = 0.0
+
+    @cached_property
+    def open_blocks(self) -> tuple[CheckResult, ...]:
+        """The plan's blocks that were not accepted, and that no row shows."""
+        return self.plan.blocks_without_rows()
 
     @property
     def refused(self) -> tuple[GroupAssessment, ...]:
@@ -202,8 +206,7 @@ def assess(
     commits = {g: c for g, c in world.target.commits.items() if not isinstance(c, Failure)}
     # What a rollback brings back is the first backup; what an undo removes, it removes from what is there now.
     proven = _with_exact_client(groups, clusters.target, commits if undo else {**commits, **journal.prior}, undo)
-    open_blocks, source_unseen = plan.blocks_without_rows(), unseen if source_unreachable else ""
-    return Assessment(plan, proven, refusals, notes, commits, journal, open_blocks, source_unseen)
+    return Assessment(plan, proven, refusals, notes, commits, journal, unseen if source_unreachable else "")
 
 
 def _needs_source(now: GroupNow | Failure) -> bool:
@@ -346,7 +349,6 @@ def _read_world(
     progress.step(f"reading {many(len(held), 'group')} again on {where}")
     target_id = target.facts().cluster_id
     source_id, lost = "", ""
-    is_other = is_other_cluster(header.target_cluster_id, target_id)
     if undo or header.source_down:
         source = None
     elif source is None:
@@ -354,12 +356,8 @@ def _read_world(
     else:
         try:
             source_id = source.facts().cluster_id
-            is_other = is_other or is_other_cluster(header.source_cluster_id, source_id)
         except ClusterError as error:
             source, lost = None, error.problem
-    if is_other:
-        # The wrong cluster: what its groups look like is of no interest.
-        held = {}
     from_source = None
     if source is not None:
         from_source = in_background(partial(_read_source, plan, held, source, source_id), "reading the source")

@@ -27,7 +27,6 @@ from migrate.checks.mm2 import group_sync
 from migrate.checks.topics import producers_stopped
 from migrate.commit_table import commits_at
 from migrate.model import (
-    UNREAD_METADATA,
     Commit,
     Commits,
     Decision,
@@ -293,8 +292,7 @@ def _other_metadata(expected: str, commit: Commit | None) -> str:
     """Return how a commit's metadata differs, as the end of a sentence; "" where it does not, or nothing is there."""
     if commit is None or commit.metadata == expected:
         return ""
-    length = "" if commit.metadata == UNREAD_METADATA else f" ({many(len(commit.metadata), 'character')})"
-    return f" with other metadata{length}: another client has committed there since"
+    return " with other metadata: another client has committed there since"
 
 
 def _logs(

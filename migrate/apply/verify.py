@@ -281,57 +281,41 @@ def _finding(
         where = "no offset" if seen is None else f"at {seen}"
         standing = Standing.NOT_ACKNOWLEDGED
         sentence = f"is {where}, and the cluster has not acknowledged it: an earlier write may still become visible"
+    elif expected is None:
+        standing, sentence = Standing.NOT_REMOVED, f"is at {seen}, where none was to be left"
+    elif seen is None:
+        standing, sentence = Standing.MISSING, f"no committed offset, expected {expected}"
+    elif seen < expected:
+        standing = Standing.BEHIND
+        sentence = f"is at {seen}, {expected - seen} below the planned {expected}: these are read again"
+    elif seen != expected and seen == row.target_prior and not kept and word is not Noted.READ_BACK:
+        # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
+        standing = Standing.NOT_REWOUND
+        sentence = f"is still at its prior offset {seen}, beyond the planned {expected}"
     else:
-        standing, sentence, good = _stand(expected, seen)
-        if standing is Standing.AHEAD and seen == row.target_prior and not kept and word is not Noted.READ_BACK:
-            # A rewind that was never written looks like a consumer that has moved on, and skips what lies between.
-            standing = Standing.NOT_REWOUND
-            sentence = f"is still at its prior offset {seen}, beyond the planned {expected}"
-        if standing in _BY_CONSUMERS:
-            standing, sentence = _explained(plan, row, standing, sentence, good, word, known)
+        standing, sentence = _explained(plan, row, seen - expected, seen, word, known)
     if not kept and (word is not Noted.NOTHING or standing in _BY_CONSUMERS):
         sentence = f"{sentence}; {NOTED_WORDS[word]}"
     return VerifyFinding(row.key, row.target_partition, expected, seen, standing, sentence, word)
 
 
-def _stand(expected: int | None, seen: int | None) -> tuple[Standing, str, str]:
-    """Return how a row that is not as planned stands, in words, and in those for one that its consumers account for."""
-    if expected == seen:
-        sentence = f"is at {seen} with other metadata than planned"
-        return Standing.OTHER_METADATA, sentence, sentence
-    if expected is None:
-        return Standing.NOT_REMOVED, f"is at {seen}, where none was to be left", ""
-    if seen is None:
-        return Standing.MISSING, f"no committed offset, expected {expected}", ""
-    if seen > expected:
-        beyond = seen - expected
-        return (
-            Standing.AHEAD,
-            f"is at {seen}, {beyond} beyond the planned {expected}",
-            f"moved on by {beyond} to {seen}",
-        )
-    return Standing.BEHIND, f"is at {seen}, {expected - seen} below the planned {expected}: these are read again", ""
-
-
-def _explained(
-    plan: Plan, row: Row, standing: Standing, sentence: str, good: str, word: Noted, known: Known
-) -> tuple[Standing, str]:
-    """Return whether consumers account for an offset that only they may have committed, and in what words.
-
-    `good` are the words for it where they do, `sentence` where they do not.
-    """
-    ahead = standing is Standing.AHEAD
+def _explained(plan: Plan, row: Row, beyond: int, seen: int, word: Noted, known: Known) -> tuple[Standing, str]:
+    """Return whether consumers account for an offset, or for metadata, that only they may have committed."""
+    standing, sentence = Standing.OTHER_METADATA, f"is at {seen} with other metadata than planned"
+    good = sentence
+    if beyond:
+        standing, good = Standing.AHEAD, f"moved on by {beyond} to {seen}"
+        sentence = f"is at {seen}, {beyond} beyond the planned {seen - beyond}"
     # An undo that nobody has applied finds offsets beyond its own: they are what it is to take back.
     proof_is_due = row.decision is not Decision.KEEP and (known.journal.events > 0 or plan.header.kind == UNDO)
     if proof_is_due and word is not Noted.READ_BACK:
-        return Standing.AHEAD_NOT_SET if ahead else Standing.METADATA_NOT_SET, sentence
+        return Standing(f"{standing}-not-set"), sentence
     if known.consumers_ran:
         return standing, f"{good}: consumers have run, says --consumers-ran"
     state = known.states.get(row.group)
     if isinstance(state, Failure):
-        why = f"whether the group has members could not be read: {state}"
-        return Standing.UNREADABLE, f"{sentence}, and {why}"
+        return Standing.UNREADABLE, f"{sentence}, and whether the group has members could not be read: {state}"
     if state is not None and state.member_count:
         return standing, f"{good}: the group has {many(state.member_count, 'member')}"
     empty = f"the group has no members{'' if state is None else f' ({state.state})'}"
-    return Standing.AHEAD_EMPTY if ahead else Standing.METADATA_EMPTY, f"{sentence}, and {empty}"
+    return Standing(f"{standing}-empty"), f"{sentence}, and {empty}"

@@ -551,8 +551,8 @@ WRITING = (
         "blocks-without-rows-ignored",
         "A block that no row shows is refused by apply.",
         "migrate/apply/assess.py",
-        "    open_blocks, source_unseen = plan.blocks_without_rows(), ",
-        "    open_blocks, source_unseen = (), ",
+        "        return self.plan.blocks_without_rows()\n",
+        "        return ()\n",
         ("tests/unit/apply/test_assess.py::test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over",),
     ),
     Mutant(

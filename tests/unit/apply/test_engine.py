@@ -175,7 +175,6 @@ def test_another_cluster_refuses_everything_whatever_is_allowed(folder: Path) ->
     result = scene.apply(allow_partial=True)
     assert result.exit_code == 3 and scene.target.writes == 0
     assert result.assessment.refusals == ("target B: cluster id: expected target-id, seen somewhere-else",)
-    assert scene.target.calls["commits"] == 0
 
 
 def test_a_target_that_does_not_answer_is_an_error(folder: Path) -> None:
@@ -470,9 +469,7 @@ def test_metadata_that_has_changed_since_the_plan_is_refused_on_either_side(fold
     scene.target.commit("b", "A.orders", 0, 5, "")
     result = scene.apply()
     assert result.exit_code == 3 and scene.target.writes == 0
-    assert "a/orders/0: source committed offset: expected 120, seen 120 with other metadata (5 characters)" in text(
-        result
-    )
+    assert "a/orders/0: source committed offset: expected 120, seen 120 with other metadata" in text(result)
     assert "b/orders/0: target committed offset: expected 5 (as planned from), seen 5 with other metadata" in text(
         result
     )
