@@ -1,8 +1,9 @@
 """Java client properties, as people have them, turned into what librdkafka takes: its own names, by a fixed table.
 
-What has no counterpart is refused by name, because a setting left out in silence may be the one that keeps a connection
-safe: so is what librdkafka cannot do (Kerberos, Java classes). Java's key stores become PEM in memory
-(`migrate.kafka.key_stores`). Values never reach a message, paths of files excepted.
+A security setting without a counterpart is refused by name, because the one left out in silence may be what keeps a
+connection safe: so is what librdkafka cannot do (Kerberos, Java classes). Others tune Java's client, and are ignored.
+Java's key stores become PEM in memory (`migrate.kafka.key_stores`). Values never reach a message, paths of files
+excepted.
 """
 
 import re
@@ -12,12 +13,12 @@ from textwrap import wrap
 from urllib.parse import quote_plus
 
 from migrate.errors import ConfigError
-from migrate.kafka.key_stores import Store, UnreadableStore, is_pkcs12, joined, read_store
+from migrate.kafka.key_stores import Store, UnreadableStore, joined, read_store
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.config_providers import Providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
 from migrate.mm2.jaas import CLIENT_CREDENTIALS, OAUTH_SETTINGS, LoginModule, parse_jaas
-from migrate.mm2.java_properties import BLANKS, PROVIDERS
+from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.secrets import secret_values
 
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
@@ -25,36 +26,10 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _DNS_LOOKUPS = ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
 
 _SAME = ("bootstrap.servers", "client.id", "client.rack")
-# Java's name -> librdkafka's, with the least and greatest value that it takes; others become the nearer end.
-_NUMBERS = {
-    "request.timeout.ms": ("socket.timeout.ms", 10, 300_000),
-    "connections.max.idle.ms": ("connections.max.idle.ms", 0, 2**31 - 1),
-    "metadata.max.age.ms": ("metadata.max.age.ms", 1, 86_400_000),
-    "reconnect.backoff.ms": ("reconnect.backoff.ms", 0, 3_600_000),
-    "reconnect.backoff.max.ms": ("reconnect.backoff.max.ms", 0, 3_600_000),
-    "retry.backoff.ms": ("retry.backoff.ms", 1, 300_000),
-    "retry.backoff.max.ms": ("retry.backoff.max.ms", 1, 300_000),
-    "socket.connection.setup.timeout.ms": ("socket.connection.setup.timeout.ms", 1000, 2**31 - 1),
-    "receive.buffer.bytes": ("socket.receive.buffer.bytes", 0, 100_000_000),
-    "send.buffer.bytes": ("socket.send.buffer.bytes", 0, 100_000_000),
-}
-# Settings of Java clients that change nothing about whom we talk to and how safely.
+# Settings of a Java client's security that librdkafka has no use for, and that make no connection less safe.
 _JAVA_ONLY_TEXT = """
-    acks allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter auto.offset.reset
-    batch.size bootstrap.controllers buffer.memory check.crcs compression.type config.providers
-    default.api.timeout.ms delivery.timeout.ms enable.auto.commit enable.idempotence enable.metrics.push
-    exclude.internal.topics fetch.max.bytes fetch.max.wait.ms fetch.min.bytes group.id group.instance.id
-    group.protocol group.remote.assignor heartbeat.interval.ms interceptor.classes isolation.level
-    key.deserializer key.serializer linger.ms max.block.ms max.in.flight.requests.per.connection
-    max.partition.fetch.bytes max.poll.interval.ms max.poll.records max.request.size metadata.max.idle.ms
-    metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy metric.reporters
-    metrics.num.samples metrics.recording.level metrics.sample.window.ms partition.assignment.strategy
-    partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class
-    partitioner.ignore.keys retries security.providers session.timeout.ms
-    socket.connection.setup.timeout.max.ms transaction.timeout.ms transaction.two.phase.commit.enable
-    transactional.id value.deserializer value.serializer sasl.login.connect.timeout.ms
-    sasl.login.read.timeout.ms sasl.login.retry.backoff.ms sasl.login.retry.backoff.max.ms
-    sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
+    security.providers sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.retry.backoff.ms
+    sasl.login.retry.backoff.max.ms sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
     sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.kerberos.kinit.cmd
     sasl.kerberos.min.time.before.relogin sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter
     sasl.kerberos.ticket.renew.window.factor sasl.oauthbearer.clock.skew.seconds
@@ -296,12 +271,6 @@ def _key_store(settings: Settings) -> None:
 
 def _java_key_store(settings: Settings, location: str, password: str, key_password: str) -> None:
     # librdkafka reads PKCS12 too, but by an OpenSSL without the old ciphers that many stores have.
-    if is_pkcs12(settings.content("ssl.keystore.location", location)) and key_password and key_password != password:
-        raise settings.refusal(
-            "ssl.key.password",
-            "differs from ssl.keystore.password, which PKCS12 does not allow",
-            "Give the key the store's password.",
-        )
     keys = _store(settings, "ssl.keystore", location, password, key_password).keys
     if len(keys) != 1:
         raise settings.refusal(
@@ -382,26 +351,15 @@ def _map_connection(settings: Settings) -> None:
             settings.config[key] = value
     if "bootstrap.servers" not in settings.config:
         raise ConfigError(f"{settings.origin} has no bootstrap.servers.", "Add bootstrap.servers=HOST:PORT.")
-    for key, (name, least, most) in _NUMBERS.items():
-        if value := settings.take(key):
-            if not re.fullmatch(r"[+-]?[0-9]{1,19}", value):
-                raise settings.refusal(key, "is not a whole number", "Give one, or leave the setting out.")
-            settings.config[name] = str(min(max(int(value), least), most))
-    first, longest = (settings.config.get(f"reconnect.backoff.{name}") for name in ("ms", "max.ms"))
-    if first or longest:
-        # librdkafka fails where the first wait is longer than the longest.
-        settings.config["reconnect.backoff.max.ms"] = str(max(int(first or 100), int(longest or 10_000)))
     if (lookup := settings.take("client.dns.lookup").lower()) in _DNS_LOOKUPS:
         settings.config["client.dns.lookup"] = lookup
 
 
 def _refuse_unknown(settings: Settings, protocol: str) -> None:
-    """Raise `ConfigError` for a setting that was not mapped and may have a meaning."""
-    for key in sorted(settings.properties.keys() - settings.taken):
-        unused = (key.startswith("ssl.") and not protocol.endswith("SSL")) or (
-            key.startswith("sasl.") and not protocol.startswith("SASL")
-        )
-        if not (unused or key in _JAVA_ONLY or key.startswith(f"{PROVIDERS}.")):
+    """Raise `ConfigError` for a security setting that was not mapped and may have a meaning."""
+    used = ("security.", *(["ssl."] if protocol.endswith("SSL") else ()), *(["sasl."] if "SASL" in protocol else ()))
+    for key in sorted(settings.properties.keys() - settings.taken - _JAVA_ONLY):
+        if key.startswith(used):
             raise settings.refusal(
                 key,
                 "is not a setting of Kafka's Java clients that this version can use",

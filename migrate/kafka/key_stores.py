@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-_JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
+_JKS = b"\xfe\xed\xfe\xed"
 _SALT_BYTES = 20
 _WHITENER = b"Mighty Aphrodite"
 _KEY_ENTRY, _CERTIFICATE_ENTRY = 1, 2
@@ -42,11 +42,6 @@ class Store:
     keys: tuple[KeyPair, ...] = field(repr=False)
 
 
-def is_pkcs12(content: bytes) -> bool:
-    """True if a file begins as PKCS12 does, with an ASN.1 sequence."""
-    return content[:1] == b"\x30"
-
-
 def read_store(content: bytes, password: str, key_password: str = "") -> Store:
     """Return what a store of either format holds.
 
@@ -55,9 +50,7 @@ def read_store(content: bytes, password: str, key_password: str = "") -> Store:
     """
     if content.startswith(_JKS):
         return _jks(content, password, key_password or password)
-    if content.startswith(_JCEKS):
-        raise UnreadableStore("it is a JCEKS store")
-    if is_pkcs12(content):
+    if content[:1] == b"\x30":  # an ASN.1 sequence
         return _pkcs12(content, password)
     if content.lstrip().startswith(b"-----BEGIN"):
         raise UnreadableStore("it is PEM text")
