@@ -26,8 +26,7 @@ from migrate.show.lines import wrapped
 from migrate.show.offsets_export import announcement, history_summary, history_table
 from migrate.spark.background import SparkPurpose, Wishes, background_spark
 from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.commit_history import HistoryRequest, ToldHistory, lookups_of
-from migrate.survey.log_ends import PlaceTime, ends_at
+from migrate.survey.commit_history import HistoryRequest, PlaceTime, ToldHistory, lookups_of
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond
 from migrate.text import many, parse_bytes, parse_duration
 
@@ -157,7 +156,7 @@ def _with_ends(
     of: Endpoint, series: "CommitSeries", told: ToldHistory, most: int, progress: LineProgress
 ) -> "tuple[CommitSeries, ToldHistory]":
     """Add where the logs ended; raises `Refused` if that is more questions than are allowed."""
-    from migrate.kafka.log_times import ConfluentLogTimes
+    from migrate.kafka.log_times import LogTimes, ends_at
 
     problem = lookups_of(series.lookups(), most)
     if problem:
@@ -168,7 +167,7 @@ def _with_ends(
     wanted: list[PlaceTime] = series.places()
     progress.step(f"asking {of.cluster.alias} for the ends of logs at {many(len(wanted), 'time')} of partitions")
     with closing(of.admin()) as admin:
-        ends = ends_at(admin, ConfluentLogTimes(of.kafka, of.deadline_seconds, progress), wanted)
+        ends = ends_at(admin, LogTimes(of.kafka, of.deadline_seconds, progress), wanted)
     series = series.with_ends(ends)
     return series, replace(told, unseen=series.unseen())
 

@@ -1,30 +1,45 @@
-"""Offsets by timestamp through librdkafka, behind `migrate.survey.log_ends.LogTimes`. Reads only.
+"""Offsets by timestamp through librdkafka, and where logs ended at past times. Reads only, and read_uncommitted.
+
+ListOffsets for a timestamp gives the first record of that time or later. It knows only the records that are still
+there, and says -1 where no record is so late, where a leader is silent, and where a broker does not look far enough:
+it looks into one segment only, the first whose largest timestamp is late enough (`UnifiedLog`), and if the record that
+made it so late is gone, by DeleteRecords or a cleaner, nothing in later segments counts. So where nothing was found the
+newest timestamp of the log is asked for too.
 
 Only partitions that the cluster has shown may be asked about: a request that names an absent topic might create it.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import IsolationLevel
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from migrate.clock import Backoff, SystemClock
-from migrate.kafka.admin import told_offset
 from migrate.kafka.connection import LONGEST, Connection
-from migrate.kafka.errors import is_passing
+from migrate.kafka.errors import FORGOTTEN, is_passing
+from migrate.kafka.read_pass import in_turns
 from migrate.kafka.settings import ClientSettings
-from migrate.model import Failure, TopicPartition
+from migrate.model import Failure, LogRange, TopicPartition
 from migrate.ports import Progress
-from migrate.progress import batches
-from migrate.survey.log_ends import PlaceTime
+from migrate.survey.cluster import ClusterAdmin
+from migrate.survey.commit_history import RECORDS_GONE, PlaceTime
 
 # What is in flight at once: each question has the broker look into the log's time index, and into a segment.
 AT_ONCE = 2000
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 3.0
-_NEWEST = -1
+# While a partition gets another leader: mostly for less than a second.
+_NO_LEADER_YET = frozenset(
+    {
+        "REPLICA_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH",
+        "OFFSET_NOT_AVAILABLE",
+    }
+)  # fmt: skip
+# Beside times: what else is asked of a log.
+_NEWEST, _START = -1, -2
+_NOT_FOUND = Failure("LEADER_NOT_AVAILABLE", "the partition's leader did not answer", retriable=True)
 # Older formats of records have none.
 _NO_TIMESTAMP = Failure("NO_TIMESTAMP", "no record of the log has a timestamp")
 _NO_TIMESTAMP_OR_ANSWER = Failure(
@@ -32,7 +47,7 @@ _NO_TIMESTAMP_OR_ANSWER = Failure(
 )
 
 
-class ConfluentLogTimes:
+class LogTimes:
     """Asks one cluster; `deadline_seconds` is how long any request may stay without an answer."""
 
     def __init__(self, settings: ClientSettings, deadline_seconds: float, progress: Progress) -> None:
@@ -40,66 +55,136 @@ class ConfluentLogTimes:
         self._connection = Connection(settings, deadline_seconds)
         self._progress = progress
 
+    def first_offsets(self, pairs: Collection[PlaceTime]) -> Mapping[PlaceTime, int | None | Failure]:
+        """Return the first offset of that time (ms since 1970) or later; None where none was found."""
+        # A negative timestamp is a sign of the protocol's own; no record is older than the first.
+        asked = {(place, time_ms): max(0, time_ms) for place, time_ms in pairs}
+        found = self._persistently({(place, time_ms) for (place, _), time_ms in asked.items()})
+        return {pair: found[pair[0], time_ms] for pair, time_ms in asked.items()}
+
     def newest_times(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
-        """Return the newest timestamp of each log."""
-        answers = self._persistently([(place, _NEWEST) for place in sorted(partitions)], _told_time)
-        return {place: answer for (place, _), answer in answers.items()}
+        """Return the newest timestamp of each log; brokers before Kafka 3.0 cannot tell.
 
-    def newest_soon(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
-        """Return the same, without waiting for a log that may just be empty: its `Failure` is retriable."""
-        pairs = [(place, _NEWEST) for place in sorted(partitions)]
-        answers = self._asked(pairs, _told_time)
-        broken = [pair for pair, told in answers.items() if _is_passing(told) and told is not _NO_TIMESTAMP_OR_ANSWER]
-        if broken:
-            self._connection.drop()
-            answers |= self._persistently(broken, _told_time)
-        return {place: answer for (place, _), answer in answers.items()}
+        A log that may just be empty is not waited for: its `Failure` is retriable.
+        """
+        found = self._persistently({(place, _NEWEST) for place in partitions})
+        return {place: _NO_TIMESTAMP if answer is None else answer for (place, _), answer in found.items()}
 
-    def offsets_at(self, times: Mapping[int, Collection[TopicPartition]]) -> Mapping[PlaceTime, int | Failure]:
-        """Return the first offset of that time or later; every partition has records as late."""
-        pairs = [(place, time_ms) for time_ms in sorted(times) for place in sorted(times[time_ms])]
-        return self._persistently(pairs, told_offset)
+    def starts(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
+        """Return where each log begins now."""
+        found = self._persistently({(place, _START) for place in partitions})
+        return {place: _NOT_FOUND if answer is None else answer for (place, _), answer in found.items()}
 
-    def _persistently(self, pairs: Sequence[PlaceTime], read: Any) -> dict[PlaceTime, int | Failure]:
+    def _persistently(self, pairs: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
         """Ask again, with a fresh client, for what failed in passing, until the deadline: leaders move."""
-        answers = self._asked(pairs, read)
+        answers = self._asked(pairs)
         backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
         while (passing := [pair for pair, answer in answers.items() if _is_passing(answer)]) and not backoff.is_over:
             self._connection.drop()
+            if gone := self._gone({pair[0] for pair in passing if _is_forgotten(answers[pair])}):
+                answers |= {pair: gone[pair[0]] for pair in passing if pair[0] in gone}
+                continue
             backoff.pause()
-            answers |= self._asked(passing, read)
+            answers |= self._asked(passing)
         return answers
 
-    def _asked(self, pairs: Sequence[PlaceTime], read: Any) -> dict[PlaceTime, int | Failure]:
-        answers: dict[PlaceTime, int | Failure] = {}
-        for batch in batches(pairs, AT_ONCE):
-            told = self._connection.collect(lambda client, batch=batch: _submitted(client, batch))  # type: ignore[misc]
-            answers |= {pair: read(answer) for pair, answer in told.items()}
+    def _gone(self, forgotten: Collection[TopicPartition]) -> dict[TopicPartition, Failure]:
+        """Return those of the partitions that librdkafka does not know which the cluster does not have either."""
+        topics = self._connection.metadata().topics if forgotten else {}
+        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there, or the principal lacks DESCRIBE on the topic")
+        gone = (p for p in forgotten if p.topic not in topics or p.partition not in topics[p.topic].partitions)
+        return dict.fromkeys(gone, absent)
+
+    def _asked(self, pairs: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
+        times: dict[TopicPartition, list[int]] = defaultdict(list)
+        for place, time_ms in sorted(pairs):
+            times[place].append(time_ms)
+        answers: dict[PlaceTime, int | None | Failure] = {}
+        # One call takes one timestamp per partition.
+        for turn in in_turns(times.items(), AT_ONCE):
+            found = self._connection.collect(lambda client, turn=turn: _submitted(client, turn))  # type: ignore[misc]
+            answers |= {pair: _told(answer, is_newest=pair[1] == _NEWEST) for pair, answer in found.items()}
             self._progress.advance(len(answers), len(pairs))
         return answers
 
 
-def _submitted(client: AdminClient, pairs: Iterable[PlaceTime]) -> "dict[PlaceTime, Future[Any]]":
-    """A call for each time: a call has one question for each partition."""
-    by_time: dict[int, list[TopicPartition]] = {}
-    for place, time_ms in pairs:
-        by_time.setdefault(time_ms, []).append(place)
-    found: dict[PlaceTime, Future[Any]] = {}
-    for time_ms, places in by_time.items():
-        spec = OffsetSpec.max_timestamp() if time_ms == _NEWEST else OffsetSpec.for_timestamp(time_ms)  # type: ignore[no-untyped-call]
-        specs = {KafkaPartition(place.topic, place.partition): spec for place in places}
-        futures = client.list_offsets(specs, isolation_level=IsolationLevel.READ_UNCOMMITTED, **LONGEST)
-        found |= {(TopicPartition(p.topic, p.partition), time_ms): future for p, future in futures.items()}
-    return found
+def _submitted(client: Any, turn: Sequence[PlaceTime]) -> dict[PlaceTime, Any]:
+    asked = {KafkaPartition(*place): (place, time_ms) for place, time_ms in turn}
+    specs = {partition: _spec(time_ms) for partition, (_, time_ms) in asked.items()}
+    futures = client.list_offsets(specs, isolation_level=IsolationLevel.READ_UNCOMMITTED, **LONGEST)
+    times = dict(turn)
+    places = {partition: TopicPartition(partition.topic, partition.partition) for partition in futures}
+    return {(places[partition], times[places[partition]]): future for partition, future in futures.items()}
 
 
-def _told_time(answer: Any) -> int | Failure:
+def _spec(time_ms: int) -> OffsetSpec:
+    if time_ms == _NEWEST:
+        return OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call,no-any-return]
+    return OffsetSpec.earliest() if time_ms == _START else OffsetSpec.for_timestamp(time_ms)  # type: ignore[no-untyped-call,no-any-return]
+
+
+def _told(answer: Any, is_newest: bool) -> int | None | Failure:
     if isinstance(answer, Failure):
         return answer
+    if not is_newest:
+        return int(answer.offset) if answer.offset >= 0 else None
     if answer.offset < 0:
         return _NO_TIMESTAMP_OR_ANSWER
     return int(answer.timestamp) if answer.timestamp >= 0 else _NO_TIMESTAMP
 
 
-def _is_passing(answer: int | Failure) -> bool:
-    return isinstance(answer, Failure) and is_passing(answer) and answer.code != "_TIMED_OUT"
+def _is_passing(answer: int | None | Failure) -> bool:
+    if not isinstance(answer, Failure) or answer is _NO_TIMESTAMP_OR_ANSWER:
+        return False
+    return answer.code in _NO_LEADER_YET or (is_passing(answer) and answer.code != "_TIMED_OUT")
+
+
+def _is_forgotten(answer: int | None | Failure) -> bool:
+    return isinstance(answer, Failure) and answer.code in FORGOTTEN
+
+
+def ends_at(admin: ClusterAdmin, times: LogTimes, wanted: Collection[PlaceTime]) -> dict[PlaceTime, int | Failure]:
+    """Return where each log ended at each time, in the order of `wanted`, or why that is not visible.
+
+    It is an estimate: records' timestamps are those of their producers, unless the topic has LogAppendTime.
+    """
+    partitions = sorted({place for place, _ in wanted})
+    # Starts before ends: a log that retention cuts in between shows too wide, never start > end.
+    ranges = admin.log_ranges(partitions)
+    watermarks = admin.high_watermarks(partitions)
+    logs: dict[TopicPartition, LogRange | Failure] = {}
+    for place in partitions:
+        log, end = ranges[place], watermarks[place]
+        if isinstance(log, LogRange):
+            log = end if isinstance(end, Failure) else LogRange(log.start, end)
+        logs[place] = log
+    holding = {place for place, log in logs.items() if isinstance(log, LogRange) and log.start < log.end}
+    answers = times.first_offsets([pair for pair in wanted if pair[0] in holding])
+    newest = times.newest_times({place for (place, _), answer in answers.items() if answer is None})
+    return {pair: _end(logs[pair[0]], pair, answers, newest) for pair in wanted}
+
+
+def _end(
+    log: LogRange | Failure,
+    pair: PlaceTime,
+    answers: Mapping[PlaceTime, int | None | Failure],
+    newest: Mapping[TopicPartition, int | Failure],
+) -> int | Failure:
+    if isinstance(log, Failure):
+        return log
+    answer = answers.get(pair)
+    if answer is None:
+        if pair not in answers:
+            # An emptied log may have had records of any time.
+            return log.end if log.end == 0 else RECORDS_GONE
+        last = newest[pair[0]]
+        if isinstance(last, Failure):
+            return last
+        # Only behind the newest record does the pinned end stand for the end at that time.
+        return log.end if pair[1] > last else _NOT_FOUND
+    if isinstance(answer, Failure):
+        return answer
+    # The first record that is left: how many there were before it at that time, nobody knows any more.
+    if answer <= log.start and log.start > 0:
+        return RECORDS_GONE
+    return min(answer, log.end)

@@ -281,16 +281,6 @@ def absent_from(consumer: Consumer, places: Collection[TopicPartition]) -> dict[
     return absent
 
 
-def log_start(consumer: Consumer, place: TopicPartition, timeout_seconds: float) -> int:
-    """Return where a partition's log begins now, asking its leader; raises `KafkaException`."""
-    bounds: Any = consumer.get_watermark_offsets(
-        KafkaPartition(place.topic, place.partition), timeout=timeout_seconds, cached=False
-    )
-    if bounds is None:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-    return int(bounds[0])
-
-
 def close_consumers(consumers: Iterable[Consumer], seconds: float = CLOSING_SECONDS) -> None:
     """Begin to close consumers, which nobody may use any more, and wait for it, for so many seconds at most.
 

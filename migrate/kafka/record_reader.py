@@ -11,17 +11,15 @@ round become few straight runs per partition, and the first runs of all partitio
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import partial, wraps
 from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
-from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka import Consumer, KafkaException
 
-from migrate.clock import Backoff, SystemClock
 from migrate.errors import ClusterError
 from migrate.kafka.errors import (
     FORGOTTEN,
@@ -34,17 +32,13 @@ from migrate.kafka.errors import (
     refused_settings,
 )
 from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
-from migrate.kafka.log_times import ConfluentLogTimes
+from migrate.kafka.log_times import LogTimes
 from migrate.kafka.read_pass import (
     BROKEN_LINE,
-    PASSING,
     READS_ONLY,
     RunPass,
     Silence,
-    absent_from,
     close_consumers,
-    in_turns,
-    log_start,
 )
 from migrate.kafka.settings import ClientSettings
 from migrate.match.equality import Content
@@ -56,19 +50,7 @@ from migrate.progress import QuietProgress, batches
 # A broker sends the batch of one partition only, if all batches are larger than a fetch: then large ones are better.
 PATIENCE_SECONDS = 2.0
 PARTITIONS_AT_ONCE = 1000
-TIMES_AT_ONCE = 500
-FIRST_PAUSE_SECONDS = 0.1
-LONGEST_PAUSE_SECONDS = 2.0
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
-REFUSED = "TOPIC_AUTHORIZATION_FAILED"
-# While a partition gets another leader: mostly for less than a second.
-NO_LEADER_YET = frozenset(
-    {
-        "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "REPLICA_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR",
-        "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
-    }
-)  # fmt: skip
-REFUSED_SECONDS = 60.0
 # Up to how many offsets a run is short or long. A fetch brings more than is asked for, and the rest is thrown away.
 SHORT_RUN = 500
 LONG_RUN = 10_000
@@ -182,9 +164,8 @@ class ReaderClients:
             forgotten.clear()
         self._is_silent = False
 
-    def silent(self, problem: KafkaError | None) -> ClusterError:
+    def silent(self, code: str = "", text: str = "") -> ClusterError:
         """Return the error of a cluster that does not answer, with the best cause that the clients have reported."""
-        code, text = (code_of(problem), problem.str()) if problem else ("", "")
         for known in (*sorted(HOPELESS), "_RESOLVE", "_TRANSPORT"):
             if known in self.causes and code not in HOPELESS:
                 code, text = known, self.causes[known]
@@ -204,28 +185,6 @@ class ReaderClients:
         if at >= 0:
             digits = statistics[at + len(_RECEIVED) : at + len(_RECEIVED) + 20]
             self._received[reach] = int(digits.split(",")[0].rstrip("} \n"))
-
-
-class _Refusals:
-    """Topics that a cluster does not let us read: each attempt waits some seconds for the client to tell."""
-
-    def __init__(self) -> None:
-        # By topic, until when it is not asked for again.
-        self._until: dict[str, float] = {}
-
-    def note(self, problems: Mapping[TopicPartition, Unreadable]) -> None:
-        """Keep those among what could not be read."""
-        until = SystemClock().monotonic() + REFUSED_SECONDS
-        for place, problem in problems.items():
-            if problem.reason == REFUSED:
-                self._until.setdefault(place.topic, until)
-
-    def of(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Unreadable]:
-        """Return those of these partitions that are not to be asked for now."""
-        # Somebody may have granted it since: who reads for days asks again.
-        now = SystemClock().monotonic()
-        self._until = {topic: until for topic, until in self._until.items() if now < until}
-        return {place: Unreadable(REFUSED) for place in places if place.topic in self._until}
 
 
 def _one_at_a_time(method: Callable[Concatenate["RecordReader", P], T]) -> Callable[Concatenate["RecordReader", P], T]:
@@ -250,11 +209,10 @@ class RecordReader:
         self, settings: ClientSettings, deadline_seconds: float, isolation_level: str = "read_committed"
     ) -> None:
         self._clients = ReaderClients(settings, deadline_seconds, isolation_level)
-        self._log_times = ConfluentLogTimes(settings, deadline_seconds, QuietProgress())
+        self._log_times = LogTimes(settings, deadline_seconds, QuietProgress())
         self._deadline_seconds = deadline_seconds
         self._value_bytes = 0
         self._has_large_batches = False
-        self._refusals = _Refusals()
         self._turn = Lock()
 
     def close(self) -> None:
@@ -307,86 +265,43 @@ class RecordReader:
     ) -> dict[TopicPartition, Mapping[int, int | None] | Unreadable]:
         """Return first offsets by timestamp, asking for many partitions at once; a log's start where brokers err."""
         offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
-        problems = self._refusals.of(times)
-        # One call takes one timestamp per partition.
-        backoff = self._backoff()
-        for turn in in_turns(((place, sorted(set(times[place]))) for place in times), TIMES_AT_ONCE):
-            while turn := self._look_up(turn, offsets, problems, backoff):
-                backoff.pause()
+        problems: dict[TopicPartition, Unreadable] = {}
+        asked = [(place, time_ms) for place in times for time_ms in set(times[place])]
+        for (place, time_ms), answer in self._log_times.first_offsets(asked).items() if asked else ():
+            if isinstance(answer, Failure):
+                problems[place] = self._unreadable(answer)
+            else:
+                offsets[place][time_ms] = answer
         absent = {p: late for p in offsets.keys() - problems.keys() if (late := _absent(offsets[p]))}
-        for place, newest in self._log_times.newest_soon(absent).items() if absent else ():
-            if there := _doubted(absent[place], newest):
-                start = self._log_start(self._clients.of(Reach.SHORT), place)
-                if isinstance(start, Unreadable):
-                    problems[place] = start
-                else:
-                    offsets[place] |= dict.fromkeys(there, start)
+        newest = self._log_times.newest_times(absent) if absent else {}
+        doubted = {place: there for place, told in newest.items() if (there := _doubted(absent[place], told))}
+        for place, start in self._log_times.starts(doubted).items() if doubted else ():
+            if isinstance(start, Failure):
+                problems[place] = self._unreadable(start)
+            else:
+                offsets[place] |= dict.fromkeys(doubted[place], start)
         return {place: problems.get(place) or answers for place, answers in offsets.items()}
 
-    def _look_up(
-        self,
-        asked: Sequence[tuple[TopicPartition, int]],
-        offsets: Mapping[TopicPartition, dict[int, int | None]],
-        problems: dict[TopicPartition, Unreadable],
-        backoff: Backoff,
-    ) -> list[tuple[TopicPartition, int]]:
-        """Ask for one timestamp per partition; return what is to be asked again: the line to its broker broke."""
-        # librdkafka takes a negative timestamp for a sign of its own; no record is older than the first.
-        places = [KafkaPartition(p.topic, p.partition, max(0, t)) for p, t in asked if p not in problems]
-        if not places:
-            return []
-        try:
-            answers = self._clients.of(Reach.SHORT).offsets_for_times(places, timeout=self._deadline_seconds)
-        except KafkaException as error:
-            problem = error_of(error)
-            if self._passes(problem, [place for place, _ in asked], backoff):
-                return list(asked)
-            if _is_of_cluster(problem, backoff):
-                raise self._clients.silent(problem) from None
-            if len(asked) == 1:
-                problems[asked[0][0]] = _unreadable(problem)
-                return []
-            # One partition that cannot be asked fails all: each is asked by itself.
-            return [again for one in asked for again in self._look_up([one], offsets, problems, backoff)]
-        times, again = dict(asked), list[tuple[TopicPartition, int]]()
-        for answer in answers:
-            place = TopicPartition(answer.topic, answer.partition)
-            if answer.error is None:
-                offsets[place][times[place]] = answer.offset if answer.offset >= 0 else None
-            elif self._passes(answer.error, [place], backoff):
-                again.append((place, times[place]))
-            elif _is_of_cluster(answer.error, backoff):
-                raise self._clients.silent(answer.error)
-            else:
-                problems[place] = _unreadable(answer.error)
-        return again
+    def _unreadable(self, failure: Failure) -> Unreadable:
+        """Return why a partition cannot be read; raises `ClusterError` for what says nothing about a partition.
 
-    def _backoff(self) -> Backoff:
-        return Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
-
-    def _passes(self, problem: KafkaError, places: Collection[TopicPartition], backoff: Backoff) -> bool:
-        """True for what is over soon: librdkafka makes a new connection, but does not ask again by itself."""
-        if code_of(problem) in HOPELESS or backoff.is_over:
-            return False
-        if code_of(problem) in FORGOTTEN:
-            try:
-                return not absent_from(self._clients.of(Reach.SHORT), places)
-            except KafkaException:
-                return True
-        return code_of(problem) in BROKEN_LINE | NO_LEADER_YET
+        If the client still does not know a partition at the deadline, the cluster has not said that there is none.
+        """
+        if failure.code in FORGOTTEN | HOPELESS | BROKEN_LINE | {"_TIMED_OUT", "_DESTROY"}:
+            raise self._clients.silent(failure.code, failure.message)
+        return Unreadable(failure.code)
 
     def _fill(
         self, ranges: Mapping[TopicPartition, Sequence[OffsetRange]], shelves: Mapping[TopicPartition, Sequence[Shelf]]
     ) -> dict[TopicPartition, Unreadable]:
         """Read all ranges onto their shelves; return what could not be read."""
-        problems = self._refusals.of(ranges)
+        problems: dict[TopicPartition, Unreadable] = {}
         for reach, turn in _turns(ranges):
             waiting = {p: RunIntake(run, ranges[p], shelves[p]) for p, run in turn if p not in problems}
             while waiting:
                 if self._has_large_batches and reach is Reach.SHORT:
                     reach = Reach.LONG
                 waiting = self._pass(reach, waiting, problems)
-        self._refusals.note(problems)
         return problems
 
     def _pass(
@@ -400,23 +315,22 @@ class RecordReader:
         try:
             now.run()
             problems |= {place: Unreadable(code_of(error)) for place, error in now.problems.items()}
-            again = {p: intakes[p] for p in now.moved if self._goes_on(consumer, p, intakes[p], problems)}
+            again = {p: intakes[p] for p in now.moved if self._goes_on(p, intakes[p], problems)}
         except Silence as silence:
-            raise self._clients.silent(silence.problem) from None
+            problem = silence.problem
+            raise self._clients.silent(*((code_of(problem), problem.str()) if problem else ())) from None
         except KafkaException as error:
-            raise self._clients.silent(error_of(error)) from None
+            raise self._clients.silent(code_of(error), error_of(error).str()) from None
         self._value_bytes += now.value_bytes
         if now.waiting:
             self._has_large_batches = True
         return again | now.waiting
 
-    def _goes_on(
-        self, consumer: Consumer, place: TopicPartition, intake: RunIntake, problems: dict[TopicPartition, Unreadable]
-    ) -> bool:
+    def _goes_on(self, place: TopicPartition, intake: RunIntake, problems: dict[TopicPartition, Unreadable]) -> bool:
         """Move a run to where its log begins now; False if nothing of it is left to read."""
-        start = self._log_start(consumer, place)
-        if isinstance(start, Unreadable):
-            problems[place] = start
+        start = self._log_times.starts([place])[place]
+        if isinstance(start, Failure):
+            problems[place] = self._unreadable(start)
             return False
         if start <= intake.start:
             # Not its beginning was deleted: its end is gone.
@@ -425,28 +339,9 @@ class RecordReader:
         intake.begin_at(start)
         return start < intake.run.end
 
-    def _log_start(self, consumer: Consumer, place: TopicPartition) -> int | Unreadable:
-        """Return where a log begins now; raises `ClusterError` if the cluster does not say so by the deadline."""
-        backoff = self._backoff()
-        while True:
-            try:
-                return log_start(consumer, place, self._deadline_seconds)
-            except KafkaException as error:
-                problem = error_of(error)
-                if self._passes(problem, [place], backoff):
-                    backoff.pause()
-                elif _is_of_cluster(problem, backoff):
-                    raise self._clients.silent(problem) from None
-                else:
-                    return _unreadable(problem)
-
 
 def _absent(offsets: Mapping[int, int | None]) -> list[int]:
-    """Return the timestamps of which no offset was told, each to be doubted where the log's newest record is as late.
-
-    A broker looks into one segment only, the first whose largest timestamp is late enough (`UnifiedLog`): if the record
-    that made it so late is gone, by DeleteRecords or a cleaner, it answers -1, whatever later segments hold.
-    """
+    """Return the timestamps for which no offset was found, to be doubted where the newest record is as late."""
     return [time for time, offset in offsets.items() if offset is None]
 
 
@@ -459,22 +354,6 @@ def _doubted(times: Sequence[int], newest: int | Failure) -> list[int]:
     if isinstance(newest, Failure):
         return list(times) if is_passing(newest) else []
     return [time for time in times if time <= newest]
-
-
-def _unreadable(problem: KafkaError) -> Unreadable:
-    code = code_of(problem)
-    return Unreadable("UNKNOWN_TOPIC_OR_PARTITION" if code in FORGOTTEN else code)
-
-
-def _is_of_cluster(problem: KafkaError, backoff: Backoff) -> bool:
-    """True if an error says nothing about a partition: the cluster did not answer, or does not let us in.
-
-    If the client still does not know a partition at the deadline, the cluster has not said that there is none.
-    """
-    code = code_of(problem)
-    if code in FORGOTTEN:
-        return backoff.is_over
-    return code in HOPELESS or (code in PASSING and code != "GROUP_AUTHORIZATION_FAILED") or code == "_DESTROY"
 
 
 def _turns(

@@ -18,8 +18,7 @@ from migrate.spark.consumer_offsets import Read, judged_and_counted, timed_recor
 from migrate.spark.csv_columns import csv_rows
 from migrate.spark.dataframes import into_spark
 from migrate.survey import offsets_wire as wire
-from migrate.survey.commit_history import OFFSET_DELETED, HistoryRequest, end_rows, reason_of
-from migrate.survey.log_ends import PlaceTime
+from migrate.survey.commit_history import OFFSET_DELETED, HistoryRequest, PlaceTime, end_rows, reason_of
 from migrate.survey.offsets_export import TOMBSTONE_UNASKED, Exported
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 

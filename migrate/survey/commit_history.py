@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from migrate.model import Failure
+from migrate.model import Failure, TopicPartition
 from migrate.survey.filters import Filters
-from migrate.survey.log_ends import RECORDS_GONE, PlaceTime
 from migrate.survey.offsets_export import Exported, ExportRequest
 
+PlaceTime = tuple[TopicPartition, int]
+"""A partition, and a time in ms since 1970."""
+
+RECORDS_GONE = Failure("RECORDS_GONE", "retention has taken the records of that time")
 OFFSET_DELETED = Failure("OFFSET_DELETED", "the offset was deleted, or expired, before its bucket ended")
 
 

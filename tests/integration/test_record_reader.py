@@ -396,7 +396,9 @@ def test_a_cluster_that_is_down_is_one_clear_error():
     try:
         for attempt in (lambda: reader.read(wanted), lambda: reader.first_offsets({Partition("t", 0): [TIME]})):
             began = time.monotonic()
-            with pytest.raises(ClusterError, match=f"target B .{address}. did not answer within 3 s") as raised:
+            with pytest.raises(
+                ClusterError, match=f"target B .{address}. (did not answer within 3 s|cannot be reached)"
+            ) as raised:
                 attempt()
             assert SECRET not in str(raised.value)
             assert time.monotonic() - began < DEADLINE_SECONDS, "it hung"

@@ -2,30 +2,30 @@
 
 from tests.mutants.mutant import Mutant
 
-ENDS, HISTORY = "tests/unit/survey/test_log_ends.py", "tests/unit/survey/test_commit_history.py"
+ENDS, HISTORY = "tests/unit/kafka/test_log_ends.py", "tests/unit/survey/test_commit_history.py"
 INVENTORY = "tests/unit/show/test_review_inventory.py"
 
 TELLING_HISTORY = (
     Mutant(
         "history-makes-up-a-lag-over-records-that-are-gone",
         "Where retention has taken the records of a time, the log's end at that time is not visible.",
-        "migrate/survey/log_ends.py",
+        "migrate/kafka/log_times.py",
         "    if answer <= log.start and log.start > 0:\n        return RECORDS_GONE\n",
         "",
         (ENDS,),
     ),
     Mutant(
         "history-takes-a-silent-leader-for-a-log-without-later-records",
-        "A failure to tell the newest timestamp is no proof that no record is later.",
-        "migrate/survey/log_ends.py",
-        "        if last is not None and (isinstance(last, Failure) or time_ms <= last):\n",
-        "        if isinstance(last, int) and time_ms <= last:\n",
+        "An answer of -1 is no proof that no record is later.",
+        "migrate/kafka/log_times.py",
+        "        return log.end if pair[1] > last else _NOT_FOUND\n",
+        "        return log.end\n",
         (ENDS,),
     ),
     Mutant(
         "history-counts-what-came-after-the-pin",
         "A record that was appended after the pin does not move an end.",
-        "migrate/survey/log_ends.py",
+        "migrate/kafka/log_times.py",
         "    return min(answer, log.end)\n",
         "    return answer\n",
         (ENDS,),
@@ -48,11 +48,11 @@ TELLING_HISTORY = (
     ),
     Mutant(
         "history-answers-minus-1-as-an-end",
-        "A silent leader's -1 is asked again, and is a failure in the end.",
+        "A silent leader's -1 is no end of a log: where its newest record is not told, that end is not visible.",
         "migrate/kafka/log_times.py",
-        "        return self._persistently(pairs, told_offset)\n",
-        "        return self._persistently(pairs, lambda answer: answer.offset)\n",
-        ("tests/unit/kafka/test_log_times.py",),
+        "        if isinstance(last, Failure):\n            return last\n",
+        "        if isinstance(last, Failure):\n            return log.end\n",
+        ("tests/unit/kafka/test_log_ends.py",),
     ),
     Mutant(
         "history-lag-shown-as-certain",

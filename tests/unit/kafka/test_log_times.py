@@ -2,7 +2,9 @@
 
 from types import SimpleNamespace
 
-from migrate.kafka.log_times import ConfluentLogTimes
+import pytest
+
+from migrate.kafka.log_times import LogTimes
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side, TopicPartition
 from tests.fakes import NoProgress
@@ -25,26 +27,26 @@ class FakeConnection:
 
     def list_offsets(self, specs, isolation_level, **_):
         assert isolation_level.name == "READ_UNCOMMITTED"
-        times = {spec._value for spec in specs.values()}
-        (time_ms,) = times
-        self.calls.append((time_ms, len(specs)))
+        self.calls.append(len(specs))
         found = {}
-        for p in specs:
-            offset, timestamp = self.told.get((p.topic, p.partition, time_ms), (-1, -1))
+        for p, spec in specs.items():
+            offset, timestamp = self.told.get((p.topic, p.partition, spec._value), (-1, -1))
             found[p] = SimpleNamespace(offset=offset, timestamp=timestamp)
         return found
 
 
 def reader(told, later=None, deadline_seconds=5.0):
-    made = ConfluentLogTimes(ClientSettings(Side.SOURCE, "A", "127.0.0.1:1", {}), deadline_seconds, NoProgress())
+    made = LogTimes(ClientSettings(Side.SOURCE, "A", "127.0.0.1:1", {}), deadline_seconds, NoProgress())
     made._connection = FakeConnection(told, later)
     return made
 
 
-def test_partitions_are_asked_together_by_time():
-    of = reader({("t", 0, 5): (50, 5), ("t", 1, 5): (51, 6), ("u", 0, 9): (7, 9)})
-    assert of.offsets_at({9: [U0], 5: [T1, T0]}) == {(T0, 5): 50, (T1, 5): 51, (U0, 9): 7}
-    assert of._connection.calls == [(5, 2), (9, 1)]
+def test_partitions_are_asked_together_one_time_of_each():
+    of = reader({("t", 0, 5): (50, 5), ("t", 1, 5): (51, 6), ("u", 0, 9): (7, 9), ("u", 0, 0): (1, 1)})
+    assert of.first_offsets([(U0, 9), (T1, 5), (T0, 5), (U0, -7)]) == {
+        (T0, 5): 50, (T1, 5): 51, (U0, 9): 7, (U0, -7): 1
+    }  # fmt: skip
+    assert of._connection.calls == [3, 1]
 
 
 def test_the_newest_timestamp_is_told_and_none_is_no_timestamp():
@@ -53,34 +55,53 @@ def test_the_newest_timestamp_is_told_and_none_is_no_timestamp():
     assert told[T0] == 123 and isinstance(told[T1], Failure) and told[T1].code == "NO_TIMESTAMP"
 
 
-def test_a_silent_leader_is_asked_again_and_is_a_failure_in_the_end():
-    again = reader({}, later={("t", 0, 5): (50, 5)})
-    assert again.offsets_at({5: [T0]}) == {(T0, 5): 50} and again._connection.drops == 1
-    (answer,) = reader({}, deadline_seconds=0.0).offsets_at({5: [T0]}).values()
-    assert answer.code == "LEADER_NOT_AVAILABLE"
+def test_where_a_log_begins_is_told():
+    assert reader({("t", 0, -2): (7, -1)}).starts([T0]) == {T0: 7}
 
 
 def test_of_nothing_nobody_is_asked():
     of = reader({})
-    assert of.offsets_at({}) == {} == of.newest_times([]) and of._connection.calls == []
+    assert of.first_offsets([]) == {} == of.newest_times([]) and of._connection.calls == []
 
 
-def test_a_leader_that_says_that_no_record_has_a_timestamp_is_asked_once():
-    of = reader({("t", 0, -3): (50, -1)})
+@pytest.mark.parametrize(("told", "retriable"), [((50, -1), False), ((-1, -1), True)])
+def test_a_log_without_a_timestamp_and_one_that_may_just_be_empty_are_not_waited_for(told, retriable):
+    of = reader({("t", 0, -3): told})
     (answer,) = of.newest_times([T0]).values()
-    assert answer.code == "NO_TIMESTAMP" and len(of._connection.calls) == 1
+    assert (answer.code, answer.retriable, of._connection.drops) == ("NO_TIMESTAMP", retriable, 0)
 
 
-def test_a_log_that_may_just_be_empty_is_not_waited_for_but_a_broken_line_is():
-    silent = reader({("t", 0, -3): (50, 123)}, later={("t", 1, -3): (50, 456)})
-    told = silent.newest_soon([T0, T1])
-    assert told[T0] == 123 and told[T1].retriable and silent._connection.drops == 0
+class Broken(FakeConnection):
+    """Answers with a failure until it has been dropped once."""
 
-    class Broken(FakeConnection):
-        def collect(self, submit):
-            found = submit(self)
-            return found if self.drops else {pair: Failure("_TRANSPORT", "broken", True) for pair in found}
+    code, topics = "_TRANSPORT", {"t": SimpleNamespace(partitions={0: None})}
 
-    broken = reader({})
-    broken._connection = Broken({("t", 0, -3): (50, 123)})
-    assert broken.newest_soon([T0]) == {T0: 123} and broken._connection.drops == 1
+    def collect(self, submit):
+        found = submit(self)
+        return found if self.drops else {pair: Failure(self.code, "broken", True) for pair in found}
+
+    def metadata(self):
+        return SimpleNamespace(topics=self.topics)
+
+
+@pytest.mark.parametrize("code", ["_TRANSPORT", "_DESTROY_BROKER", "_UNKNOWN_PARTITION", "LEADER_NOT_AVAILABLE"])
+def test_a_line_that_breaks_under_a_look_by_time_is_no_partition_that_can_not_be_read(code):
+    of = reader({})
+    of._connection = Broken({("t", 0, -3): (50, 123)})
+    of._connection.code = code
+    assert of.newest_times([T0]) == {T0: 123} and of._connection.drops == 1
+
+
+def test_a_partition_that_the_cluster_does_not_have_is_not_asked_for_until_the_deadline():
+    of = reader({})
+    of._connection = Broken({})
+    of._connection.code = "_UNKNOWN_PARTITION"
+    (answer,) = of.newest_times([T1]).values()
+    assert answer.code == "UNKNOWN_TOPIC_OR_PARTITION" and len(of._connection.calls) == 1
+
+
+def test_what_fails_in_passing_until_the_deadline_is_a_failure():
+    of = reader({}, deadline_seconds=0.0)
+    of._connection = Broken({})
+    (answer,) = of.first_offsets([(T0, 5)]).values()
+    assert answer.code == "_TRANSPORT"

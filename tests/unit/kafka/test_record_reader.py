@@ -1,11 +1,9 @@
 """Records of many partitions: ranges, single ones, and what cannot be read."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import Semaphore
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 
 from migrate.errors import ClusterError
 from migrate.kafka.record_reader import Reach, RecordReader, _doubted
@@ -54,38 +52,6 @@ def test_a_cluster_that_is_silent_is_an_error_with_its_cause():
     reader.close()
 
 
-class Breaking:
-    """The client of a reader, whose line breaks under the first looks by time: as a whole, or of one partition.
-
-    Or it has forgotten the partitions with the line before.
-    """
-
-    def __init__(self, client, breaks):
-        self._client = client
-        self._breaks = list(breaks)
-
-    def __getattr__(self, name):
-        return getattr(self._client, name)
-
-    def offsets_for_times(self, places, timeout):
-        broken = self._breaks.pop(0) if self._breaks else None
-        if broken == "all":
-            raise KafkaException(KafkaError(KafkaError._DESTROY_BROKER))
-        if broken == "forgotten":
-            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
-        answers = self._client.offsets_for_times(places, timeout=timeout)
-        if broken == "one":
-            answers[0] = Unanswered(answers[0].topic, answers[0].partition, KafkaError(KafkaError._TRANSPORT))
-        return answers
-
-    def get_watermark_offsets(self, place, **words):
-        broken = self._breaks.pop(0) if self._breaks else None
-        if broken is not None:
-            code = KafkaError._UNKNOWN_PARTITION if broken == "forgotten" else KafkaError._TRANSPORT
-            raise KafkaException(KafkaError(code))
-        return self._client.get_watermark_offsets(place, **words)
-
-
 @pytest.mark.parametrize("code", [5, 6, 56, 78])
 def test_a_partition_that_gets_another_leader_is_asked_again(cluster, reader, code):
     expected = reader.first_offsets({place: [0] for place in PLACES})
@@ -93,50 +59,24 @@ def test_a_partition_that_gets_another_leader_is_asked_again(cluster, reader, co
     assert reader.first_offsets({place: [0] for place in PLACES}) == expected
 
 
-@dataclass(frozen=True)
-class Unanswered:
-    topic: str
-    partition: int
-    error: KafkaError
-
-
-def test_a_line_that_breaks_under_a_look_by_time_is_no_partition_that_can_not_be_read(reader, monkeypatch):
-    expected = reader.first_offsets({place: [0] for place in PLACES})
-    assert all(isinstance(found, dict) for found in expected.values())
-    client = Breaking(reader._clients.of(Reach.SHORT), ["all", "one", "forgotten", "all"])
-    monkeypatch.setattr(reader._clients, "of", lambda reach: client)
-    assert reader.first_offsets({place: [0] for place in PLACES}) == expected
-    assert not client._breaks
-
-
-@pytest.mark.parametrize("broken", ["all", "forgotten"])
-def test_a_line_that_breaks_until_the_deadline_is_the_clusters_silence(cluster, monkeypatch, broken):
-    reader = RecordReader(settings(config(cluster)), 0.5)
-    client = Breaking(reader._clients.of(Reach.SHORT), [broken] * 1000)
-    monkeypatch.setattr(reader._clients, "of", lambda reach: client)
-    with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s"):
+@pytest.mark.parametrize("code", ["_DESTROY_BROKER", "_TRANSPORT", "_UNKNOWN_PARTITION", "_TIMED_OUT"])
+def test_a_line_that_breaks_until_the_deadline_is_the_clusters_silence(reader, monkeypatch, code):
+    broken = Failure(code, "the line broke", retriable=True)
+    monkeypatch.setattr(reader._log_times, "first_offsets", lambda pairs: dict.fromkeys(pairs, broken))
+    with pytest.raises(ClusterError, match=r"source A did not answer within .* s.*the line broke"):
         reader.first_offsets({PLACES[0]: [0]})
-    reader.close()
 
 
-def test_a_partition_that_the_cluster_does_not_have_is_told_and_not_taken_for_forgotten(reader, monkeypatch):
-    client = Breaking(reader._clients.of(Reach.SHORT), ["forgotten"] * 1000)
-    monkeypatch.setattr(reader._clients, "of", lambda reach: client)
+def test_a_partition_that_the_cluster_does_not_have_is_told_and_not_taken_for_forgotten(reader):
     missing = TopicPartition("t", 77)
     assert reader.first_offsets({missing: [0]}) == {missing: Unreadable("UNKNOWN_TOPIC_OR_PARTITION")}
-    assert len(client._breaks) == 999
+    (start,) = reader._log_times.starts([missing]).values()
+    assert start.code == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-def test_where_a_log_begins_is_asked_again_when_a_line_breaks(reader):
-    client = Breaking(reader._clients.of(Reach.SHORT), ["all", "forgotten", "all"])
-    assert reader._log_start(client, PLACES[0]) == 0
-    assert not client._breaks
-
-
-def test_where_a_log_begins_that_the_cluster_does_not_have_is_not_asked_again(reader):
-    client = Breaking(reader._clients.of(Reach.SHORT), ["forgotten"] * 1000)
-    assert reader._log_start(client, TopicPartition("t", 77)) == Unreadable("UNKNOWN_TOPIC_OR_PARTITION")
-    assert len(client._breaks) == 999
+def test_where_a_log_begins_is_asked_of_its_leader(cluster, reader):
+    cluster.will_answer(LIST_OFFSETS, [6] * 3)
+    assert reader._log_times.starts([PLACES[0]]) == {PLACES[0]: 0}
 
 
 NOT_TOLD = Failure("UNSUPPORTED_VERSION", "the broker is older than that question")
@@ -155,9 +95,9 @@ def test_where_the_newest_timestamp_is_not_told_in_passing_a_time_that_was_not_f
     reader, monkeypatch
 ):
     late = 1 << 50
-    monkeypatch.setattr(reader._log_times, "newest_soon", lambda absent: dict.fromkeys(absent, 1))
+    monkeypatch.setattr(reader._log_times, "newest_times", lambda absent: dict.fromkeys(absent, 1))
     assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: None}}
-    monkeypatch.setattr(reader._log_times, "newest_soon", lambda absent: dict.fromkeys(absent, PASSING))
+    monkeypatch.setattr(reader._log_times, "newest_times", lambda absent: dict.fromkeys(absent, PASSING))
     assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: 0}}
 
 
@@ -172,7 +112,7 @@ def test_a_broker_that_falls_silent_before_it_tells_a_logs_start_is_an_error_of_
         mock.will_take(60_000)
         return dict.fromkeys(absent, PASSING)
 
-    monkeypatch.setattr(reader._log_times, "newest_soon", falls_silent)
+    monkeypatch.setattr(reader._log_times, "newest_times", falls_silent)
     with pytest.raises(ClusterError, match="source A did not answer within 1 s"):
         reader.first_offsets({PLACES[0]: [5]})
 

@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, Message
 
 from migrate.kafka.intake import Contents, RunIntake
-from migrate.kafka.read_pass import HOPELESS_SECONDS, LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence, log_start
+from migrate.kafka.read_pass import HOPELESS_SECONDS, LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence
 from migrate.match.log_reader import runs_of
 from migrate.match.protocol import OffsetRange
 from tests.unit.logscene import PLACES
@@ -100,9 +100,3 @@ def test_after_some_silence_partitions_that_the_cluster_does_not_have_are_given_
     assert {p: e.name() for p, e in made.problems.items()} == {PLACES[1]: "UNKNOWN_TOPIC_OR_PART"}
     gone = reading(Consumer(u=1))
     assert gone.waits(UNEASY_SECONDS + 0.5) and not gone.waiting
-
-
-def test_a_logs_start_is_asked_of_its_leader_and_no_answer_is_an_error():
-    assert log_start(Consumer(t=1), PLACES[0], 1.0) == 4
-    with pytest.raises(KafkaException, match="_TIMED_OUT"):
-        log_start(Consumer(u=1), PLACES[0], 1.0)

@@ -6,8 +6,7 @@ import pytest
 
 from migrate.model import Failure, LogRange
 from migrate.show.offsets_export import announcement, history_summary, history_table
-from migrate.survey.commit_history import HistoryRequest, ToldHistory, reason_of
-from migrate.survey.log_ends import RECORDS_GONE
+from migrate.survey.commit_history import RECORDS_GONE, HistoryRequest, ToldHistory, reason_of
 from migrate.survey.offsets_export import Exported, OffsetsPin
 from migrate.text import cells
 from tests.unit.goldenfiles import compare_with_golden

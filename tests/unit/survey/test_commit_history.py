@@ -3,13 +3,13 @@
 from migrate.model import Failure, TopicPartition
 from migrate.survey.commit_history import (
     OFFSET_DELETED,
+    RECORDS_GONE,
     HistoryRequest,
     ToldHistory,
     end_rows,
     lookups_of,
     reason_of,
 )
-from migrate.survey.log_ends import RECORDS_GONE
 from migrate.survey.offsets_export import Exported
 
 COUNTED = Exported({"commit": 3}, {"commit": 3}, {})
