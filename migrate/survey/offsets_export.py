@@ -178,14 +178,14 @@ def past_open_transactions(admin: ClusterAdmin, pin: OffsetsPin, clock: Clock) -
     return pin
 
 
-def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str) -> None:
+def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str, other_way: str = "") -> None:
     """Raise `Refused` if reading the offsets topic of a cluster would fetch more bytes than --max-fetch allows."""
     if max_fetch is not None and fetched_bytes > max_fetch:
         raise Refused(
-            f"About {bytes_text(fetched_bytes)} of {alias} would be fetched, and --max-fetch allows "
+            f"About {bytes_text(fetched_bytes)} of {OFFSETS_TOPIC} on {alias} would be fetched, and --max-fetch allows "
             f"{bytes_text(max_fetch)}.",
             "Name groups with --group (a dot in a name as \\.) or --groups-file, whose partitions alone are read, or "
-            "allow more.",
+            f"allow more.{other_way}",
         )
 
 

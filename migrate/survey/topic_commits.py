@@ -11,26 +11,32 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache, partial
-from operator import attrgetter
-from sys import intern
+from operator import itemgetter
 from typing import NamedTuple
 
 from migrate.commit_table import CommitTable
-from migrate.errors import ClusterError, Refused
+from migrate.errors import ClusterError
 from migrate.model import Commit, GroupPartition, TopicPartition, partitions_of
 from migrate.progress import Timer
 from migrate.survey import offsets_wire as wire
 from migrate.survey.commits import within_filters
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_export import OffsetsPin, TopicCommits, named_groups, persistently, pin_offsets_topic
+from migrate.survey.offsets_export import (
+    OffsetsPin,
+    TopicCommits,
+    named_groups,
+    persistently,
+    pin_offsets_topic,
+    refuse_beyond,
+)
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, partition_of
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE
 from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, TopicWitness
 from migrate.text import bytes_text, many
 
-NO_EPOCH = -1
 # What stands for a value that is not there, among values in hex.
 GONE = "-"
+_Made = tuple[TopicPartition, wire.CommitValue]
 BY_ADMIN = "Or ask the groups' coordinators instead: --commits-from admin."
 
 
@@ -42,60 +48,25 @@ class NewestOf(IntEnum):
 
 
 class NewestRecord(NamedTuple):
-    """The newest record of a group and partition, or of a key that cannot be decoded.
+    """The newest record of a place, with the key of a commit or with one that cannot be decoded, as it lies there."""
 
-    `label` is that of `migrate.survey.offsets_wire.label`; what a record of its kind does not say is "" or 0.
-    `leader_epoch` is `NO_EPOCH` where the consumer sent none. `topic_id` is as Kafka prints it, "" before Kafka 4.1.
-    """
-
-    group: str
-    topic: str
-    partition: int
     log_partition: int
-    label: str
-    offset: int
-    metadata: str
-    leader_epoch: int
+    key: bytes | None
+    value: bytes | None
     role: int = NewestOf.LIVE
-    topic_id: str = ""
-
-    @property
-    def place(self) -> TopicPartition:
-        """The partition that it is about."""
-        return TopicPartition(intern(self.topic), self.partition)
-
-    @property
-    def key(self) -> GroupPartition:
-        """The same, of its group."""
-        return GroupPartition(self.group, *self.place)
-
-
-def newest_record(log_partition: int, key: bytes | None, value: bytes | None, role: int) -> NewestRecord:
-    """Decode a record with the key of a commit, or with one that nobody can read."""
-    about = wire.decode_key(key)
-    if isinstance(about, wire.Fault):
-        return NewestRecord("", "", 0, log_partition, wire.BROKEN_KEY + about, 0, "", NO_EPOCH, role)
-    place = about.group, about.topic or "", about.partition or 0, log_partition
-    said = wire.decode_commit(value) if value is not None else None
-    if said is None or isinstance(said, wire.Fault):
-        label = wire.COMMIT_TOMBSTONE if said is None else wire.label_of(said)
-        return NewestRecord(*place, label, 0, "", NO_EPOCH, role)
-    label = wire.COMMIT_WITH_OTHER_TAGS if said.other_tags else wire.COMMIT
-    epoch = NO_EPOCH if said.leader_epoch is None else said.leader_epoch
-    return NewestRecord(*place, label, said.offset, said.metadata, epoch, role, said.topic_id or "")
 
 
 def newest_records(
     log_partition: int, head: bytes | None, tails: str, values: str, role: int
 ) -> Iterator[NewestRecord]:
-    """Decode records whose keys differ in their last four bytes only, a commit's partition.
+    """Yield records whose keys differ in their last four bytes only, a commit's partition.
 
     `head` is what their keys begin with, None for none; `tails` and `values` are in hex, a blank between two, `GONE`
     for what takes a commit away.
     """
     for tail, value in zip(tails.split(" "), values.split(" "), strict=True):
         key = None if head is None else head + bytes.fromhex(tail)
-        yield newest_record(log_partition, key, None if value == GONE else bytes.fromhex(value), role)
+        yield NewestRecord(log_partition, key, None if value == GONE else bytes.fromhex(value), role)
 
 
 def commits_of(records: Iterable[NewestRecord], partitions: int, is_as_of: bool = False) -> TopicCommits:
@@ -105,32 +76,35 @@ def commits_of(records: Iterable[NewestRecord], partitions: int, is_as_of: bool 
     A group counts in its own partition alone: what lies elsewhere is left from when the topic had fewer, and no
     coordinator reads it there.
     """
-    by_group: dict[int, dict[str, list[NewestRecord]]] = {role: defaultdict(list) for role in NewestOf}
+    by_group: dict[int, dict[str, list[_Made]]] = {role: defaultdict(list) for role in NewestOf}
     undecodable: dict[str, dict[TopicPartition, str]] = defaultdict(dict)
     undecodable_keys = 0
     without: dict[str, list[TopicPartition]] = defaultdict(list)
     places: dict[int, set[GroupPartition]] = {role: set() for role in NewestOf}
     none_then: set[GroupPartition] = set()
     made_on: dict[str, dict[TopicPartition, CommitTopic]] = defaultdict(dict)
-    own = cache(partial(partition_of, partitions=partitions))
-    for record in records:
-        if record.label.startswith(wire.BROKEN_KEY):
+    own, place_of = cache(partial(partition_of, partitions=partitions)), cache(TopicPartition)
+    for log_partition, key, value, role in records:
+        about = wire.decode_key(key)
+        if isinstance(about, wire.Fault):
             undecodable_keys += 1
             continue
-        if record.log_partition != own(record.group):
+        if log_partition != own(about.group):
             continue
-        if record.label in (wire.COMMIT, wire.COMMIT_WITH_OTHER_TAGS):
-            by_group[record.role][record.group].append(record)
-            if record.role == NewestOf.THEN and record.topic_id:
-                made_on[record.group][record.place] = CommitTopic(record.offset, record.topic_id)
-        elif record.label not in (wire.COMMIT_TOMBSTONE, wire.COMMIT_WITHOUT_OFFSET):
-            undecodable[record.group][record.place] = record.label.removeprefix(wire.BROKEN_VALUE)
-        elif record.role == NewestOf.THEN:
-            none_then.add(record.key)
-        elif record.label == wire.COMMIT_WITHOUT_OFFSET:
-            without[record.group].append(record.place)
+        group, place = about.group, place_of(about.topic or "", about.partition or 0)
+        commit = None if value is None else wire.decode_commit(value)
+        if isinstance(commit, wire.CommitValue):
+            by_group[role][group].append((place, commit))
+            if role == NewestOf.THEN and commit.topic_id:
+                made_on[group][place] = CommitTopic(commit.offset, commit.topic_id)
+        elif commit not in (None, wire.Fault.WITHOUT_OFFSET):
+            undecodable[group][place] = str(commit)
+        elif role == NewestOf.THEN:
+            none_then.add(GroupPartition(group, *place))
+        elif commit is not None:
+            without[group].append(place)
         if is_as_of:
-            places[record.role].add(record.key)
+            places[role].add(GroupPartition(group, *place))
     commits, then = ({g: _table(each) for g, each in sorted(by_group[role].items())} for role in NewestOf)
     gone = places[NewestOf.LIVE] - places[NewestOf.THEN] if is_as_of else set[GroupPartition]()
     without_offset = {group: tuple(sorted(places)) for group, places in sorted(without.items())}
@@ -140,16 +114,16 @@ def commits_of(records: Iterable[NewestRecord], partitions: int, is_as_of: bool 
     )  # fmt: skip
 
 
-def _table(records: list[NewestRecord]) -> CommitTable:
+def _table(made: list[_Made]) -> CommitTable:
     # In order, so that groups that have committed on the same partitions share them.
-    records.sort(key=attrgetter("topic", "partition"))
-    columns = zip(*map(attrgetter("topic", "partition", "offset", "metadata", "leader_epoch"), records), strict=True)
-    topics, partitions, offsets, metadata, epochs = columns
+    made.sort(key=itemgetter(0))
+    commits = [commit for _, commit in made]
+    metadata = [commit.metadata for commit in commits]
     return CommitTable(
-        partitions_of(topics, partitions),
-        offsets,
+        partitions_of(*zip(*(place for place, _ in made), strict=True)),
+        [commit.offset for commit in commits],
         metadata if any(metadata) else (),
-        [None if epoch == NO_EPOCH else epoch for epoch in epochs],
+        [commit.leader_epoch for commit in commits],
     )
 
 
@@ -179,7 +153,7 @@ def from_offsets_topic(
             # Where places have no record of then, one more tells whether it can have been compacted away.
             in_all, passes = in_all + pin.offsets_bytes, "up to three passes"
         fetched_bytes += in_all
-        _refuse_beyond(pin, fetched_bytes, request.limits.fetch_bytes)
+        refuse_beyond(request.limits.fetch_bytes, fetched_bytes, alias, f" {BY_ADMIN}")
         text = (
             f"reading commits of {many(len(listed), 'group')} in {OFFSETS_TOPIC} of {alias}: "
             f"{len(pin.logs)} of {many(pin.partitions, 'partition')}, {many(pin.offsets, 'offset')}, "
@@ -262,13 +236,3 @@ def _naming_the_other_way() -> Iterator[None]:
         yield
     except ClusterError as error:
         raise ClusterError(error.problem, f"{error.todo} {BY_ADMIN}") from error
-
-
-def _refuse_beyond(pin: OffsetsPin, fetched_bytes: int, most: int | None) -> None:
-    if most is not None and fetched_bytes > most:
-        raise Refused(
-            f"About {bytes_text(fetched_bytes)} of {OFFSETS_TOPIC} on {pin.alias} would be fetched, and "
-            f"--max-fetch allows {bytes_text(most)}.",
-            "Name groups with --group (a dot in a name as \\.) or --groups-file, whose partitions alone are read, or "
-            f"allow more. {BY_ADMIN}",
-        )

@@ -23,11 +23,9 @@ from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
 from migrate.survey.topic_commits import (
     GONE,
-    NO_EPOCH,
     NewestOf,
     NewestRecord,
     commits_of,
-    newest_record,
     newest_records,
 )
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
@@ -84,27 +82,32 @@ class FakeTopic:
         }
 
 
-def newest(group="g", offset=5, partition=0, label="commit", elsewhere=0, epoch=NO_EPOCH, role=NewestOf.LIVE):
+VALUES = {"commit-tombstone": None, "unknown-version": b"\0\5", "bad-length": b"\0"}
+
+
+def newest(group="g", offset=5, partition=0, said="commit", elsewhere=0, epoch=None, role=NewestOf.LIVE):
     own = (partition_of(group, PARTITIONS) + elsewhere) % PARTITIONS
-    return NewestRecord(group, "t", partition, own, label, offset, "", epoch, role)
+    commit = CommitValue(4, offset, epoch, "", 1, other_tags=said == "commit-with-unknown-tags")
+    key = commit_key(group, "t", partition)
+    return NewestRecord(own, key, VALUES[said] if said in VALUES else commit_value(commit), role)
 
 
 def test_newest_records_become_commits_in_order_with_the_epochs_that_consumers_sent():
-    found = commits_of([newest(partition=1, offset=7, epoch=3), newest(), newest("h", label="commit-tombstone")], 5)
+    found = commits_of([newest(partition=1, offset=7, epoch=3), newest(), newest("h", said="commit-tombstone")], 5)
     assert list(found.commits) == ["g"] and list(found.commits["g"].items()) == [
         (TopicPartition("t", 0), Commit(5)), (TopicPartition("t", 1), Commit(7, "", 3)),
     ]  # fmt: skip
-    assert commits_of([newest(label="commit-with-unknown-tags")], 5).commits == {"g": {("t", 0): Commit(5)}}
+    assert commits_of([newest(said="commit-with-unknown-tags")], 5).commits == {"g": {("t", 0): Commit(5)}}
 
 
 def test_a_record_in_another_partition_than_its_groups_is_read_by_no_coordinator():
-    found = commits_of([newest(elsewhere=1), newest("h", label="undecodable-value:bad-length", elsewhere=2)], 5)
+    found = commits_of([newest(elsewhere=1), newest("h", said="bad-length", elsewhere=2)], 5)
     assert (found.commits, found.undecodable) == ({}, {})
 
 
 def test_what_cannot_be_decoded_is_named_or_counted():
-    broken = newest(label="undecodable-value:unknown-version")
-    found = commits_of([broken, newest(partition=1), newest("", label="undecodable-key:bad-length")], 5)
+    broken = newest(said="unknown-version")
+    found = commits_of([broken, newest(partition=1), NewestRecord(0, b"\0\1", None)], 5)
     assert found.undecodable == {"g": {("t", 0): "unknown-version"}} and found.undecodable_keys == 1
     assert found.commits == {"g": {("t", 1): Commit(5)}}
 
@@ -307,8 +310,8 @@ THEN = {"g": {T0: Commit(20), T1: Commit(60)}, "h": {U0: Commit(30)}}
 
 
 def test_records_of_an_earlier_time_are_kept_apart_from_those_of_now():
-    then = [newest(offset=3, role=NewestOf.THEN), newest(partition=1, label="commit-tombstone", role=NewestOf.THEN)]
-    live = [newest(), newest(partition=1), newest(partition=2), newest(partition=3, label="commit-tombstone")]
+    then = [newest(offset=3, role=NewestOf.THEN), newest(partition=1, said="commit-tombstone", role=NewestOf.THEN)]
+    live = [newest(), newest(partition=1), newest(partition=2), newest(partition=3, said="commit-tombstone")]
     found = commits_of(live + then, PARTITIONS, is_as_of=True)
     assert found.then == {"g": {("t", 0): Commit(3)}} and len(found.commits["g"]) == 3
     assert found.none_then == {("g", "t", 1)}
@@ -547,7 +550,7 @@ def test_a_commit_without_an_offset_is_none_and_no_record_that_cannot_be_decoded
 
 
 def test_where_the_commit_of_then_had_no_offset_there_was_none() -> None:
-    of_then = newest_record(partition_of("g", 5), commit_key("g", "t", 0), ODD["no offset"], NewestOf.THEN)
+    of_then = NewestRecord(partition_of("g", 5), commit_key("g", "t", 0), ODD["no offset"], NewestOf.THEN)
     told = commits_of([of_then], 5, is_as_of=True)
     assert told.none_then == {("g", "t", 0)} and not told.without_offset and not told.undecodable
 
