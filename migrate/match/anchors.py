@@ -3,12 +3,11 @@
 Most are syncs of the chain. Where syncs are far apart, a record that is unique in a short stretch of either log serves.
 """
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
-from typing import overload
+from itertools import islice
+from operator import itemgetter
 
 from migrate.match.partial_log import LogPair, MissingRanges, Section
 from migrate.match.protocol import OffsetPair, OffsetRange, PartitionQuestion
@@ -22,58 +21,7 @@ REACH = 512
 TRIES = 64
 # How far a producer's clock may be ahead of a broker's, in ms.
 SKEW_MS = 60_000
-
-
-class PairTable(Sequence[OffsetPair]):
-    """Pairs in their order, as two columns: a long chain of syncs in a tenth of the memory of as many tuples.
-
-    `sources` are the source offsets alone, to search in.
-
-    Raises `ValueError` if the columns differ in length.
-    """
-
-    __slots__ = ("_targets", "sources")
-
-    def __init__(self, sources: Iterable[int], targets: Iterable[int]) -> None:
-        self.sources = array("q", sources)
-        self._targets = array("q", targets)
-        if len(self.sources) != len(self._targets):
-            raise ValueError("the columns of pairs differ in length")
-
-    @classmethod
-    def of(cls, pairs: Sequence[OffsetPair]) -> "PairTable":
-        """Return a table of its own with these pairs."""
-        if isinstance(pairs, cls):
-            return cls(pairs.sources, pairs._targets)
-        return cls((source for source, _ in pairs), (target for _, target in pairs))
-
-    @property
-    def shifts(self) -> Iterator[int]:
-        """How far each pair's target offset is beyond its source offset, from the last pair to the first."""
-        return (target - source for source, target in zip(reversed(self.sources), reversed(self._targets), strict=True))
-
-    def insert(self, at: int, pair: OffsetPair) -> None:
-        """Put a pair before that of an index."""
-        self.sources.insert(at, pair[0])
-        self._targets.insert(at, pair[1])
-
-    @overload
-    def __getitem__(self, at: int) -> OffsetPair: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[OffsetPair, ...]: ...
-    def __getitem__(self, at: int | slice) -> OffsetPair | tuple[OffsetPair, ...]:
-        if isinstance(at, slice):
-            return tuple(zip(self.sources[at], self._targets[at], strict=True))
-        return self.sources[at], self._targets[at]
-
-    def __iter__(self) -> Iterator[OffsetPair]:
-        return zip(self.sources, self._targets, strict=True)
-
-    def __len__(self) -> int:
-        return len(self.sources)
-
-    def __repr__(self) -> str:
-        return f"PairTable({tuple(self)!r})"
+SOURCE = itemgetter(0)
 
 
 class Anchors:
@@ -83,7 +31,7 @@ class Anchors:
     """
 
     def __init__(self, question: PartitionQuestion, logs: LogPair) -> None:
-        self.pairs = PairTable.of(question.sync_pairs)
+        self.pairs = list(question.sync_pairs)
         self._logs = logs
         self._is_failback = question.failback
         self._source, self._target = logs.source, logs.target
@@ -98,13 +46,13 @@ class Anchors:
 
     def below(self, committed: int, widest: int | None = None) -> OffsetPair | None:
         """Return the nearest proven pair at or below a source offset, not more than `widest` offsets below."""
-        at = bisect_right(self.pairs.sources, committed) - 1
-        near = (k for k in range(at, -1, -1) if widest is None or committed - self.pairs.sources[k] <= widest)
+        at = bisect_right(self.pairs, committed, key=SOURCE) - 1
+        near = (k for k in range(at, -1, -1) if widest is None or committed - self.pairs[k][0] <= widest)
         return self._nearest(near)
 
     def unproven_below(self, committed: int) -> OffsetPair | None:
         """Return the nearest pair at or below a source offset, compared or not."""
-        at = bisect_right(self.pairs.sources, committed) - 1
+        at = bisect_right(self.pairs, committed, key=SOURCE) - 1
         return self.pairs[at] if at >= 0 else None
 
     def is_refuted(self, pair: OffsetPair) -> bool:
@@ -113,18 +61,18 @@ class Anchors:
 
     def between(self, source_start: int, source_end: int) -> Sequence[OffsetPair]:
         """Return the pairs in a range of source offsets, compared or not."""
-        sources = self.pairs.sources
-        return self.pairs[bisect_left(sources, source_start) : bisect_left(sources, source_end)]
+        first, end = (bisect_left(self.pairs, offset, key=SOURCE) for offset in (source_start, source_end))
+        return self.pairs[first:end]
 
     def above(self, committed: int) -> OffsetPair | None:
         """Return the nearest proven pair above a source offset from which on all pairs keep their distance."""
         self._seek_above(committed)
-        first = max(bisect_right(self.pairs.sources, committed), self._same_shift_from)
+        first = max(bisect_right(self.pairs, committed, key=SOURCE), self._same_shift_from)
         return self._nearest(range(first, len(self.pairs)))
 
     def is_plain_after(self, pair: OffsetPair) -> bool:
         """True if every later pair keeps the same distance between the logs as the last."""
-        return bisect_left(self.pairs.sources, pair[0]) >= self._same_shift_from
+        return bisect_left(self.pairs, pair[0], key=SOURCE) >= self._same_shift_from
 
     def seek_tail(self) -> None:
         """Find an anchor near the ends of the logs, if no sync is there."""
@@ -137,9 +85,9 @@ class Anchors:
 
     def _seek_above(self, committed: int) -> None:
         """Find an anchor shortly above a commit, if the next sync is far."""
-        at = bisect_right(self.pairs.sources, committed)
+        at = bisect_right(self.pairs, committed, key=SOURCE)
         source, target = self._source, self._target
-        next_offset = self.pairs.sources[at] if at < len(self.pairs) else source.end
+        next_offset = self.pairs[at][0] if at < len(self.pairs) else source.end
         if committed in self._sought or next_offset - committed <= WIDE or not self._logs.keeps_time:
             return
         owed = max(committed, source.start)
@@ -172,7 +120,7 @@ class Anchors:
 
     def _insert(self, pair: OffsetPair) -> None:
         """Take an anchor into the chain, if it lies in order there."""
-        at = bisect_left(self.pairs.sources, pair[0])
+        at = bisect_left(self.pairs, pair[0], key=SOURCE)
         below = self.pairs[at - 1] if at else (-1, -1)
         above = self.pairs[at] if at < len(self.pairs) else (self._source.end, self._target.end)
         if below[0] < pair[0] < above[0] and below[1] < pair[1] < above[1]:
@@ -222,7 +170,5 @@ class Anchors:
 
     def _first_of_same_shift(self) -> int:
         """Return the first pair from which on all keep the same distance: no replay, no gap lies between them."""
-        shifts = self.pairs.shifts
-        last = next(shifts, None)
-        same = sum(1 for _ in takewhile(lambda shift: shift == last, shifts))
-        return 0 if last is None else len(self.pairs) - 1 - same
+        shifts = [target - source for source, target in self.pairs]
+        return next((at + 1 for at in range(len(shifts) - 1, -1, -1) if shifts[at] != shifts[-1]), 0)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Generator
 
 from migrate.match.alignment import Alignment
-from migrate.match.anchors import WIDE, Anchors
+from migrate.match.anchors import SOURCE, WIDE, Anchors
 from migrate.match.copies import Premises
 from migrate.match.equality import Equality
 from migrate.match.partial_log import LogPair, MissingRanges, Section, collected
@@ -81,7 +81,7 @@ class PartitionMatcher:
         if pairs:
             suggest(pairs[-1], self.source.end, self.target.end)
         for committed in self.question.source_committed:
-            at = bisect_right(pairs.sources, committed)
+            at = bisect_right(pairs, committed, key=SOURCE)
             ends = (pairs[at][0] + 1, pairs[at][1] + 1) if at < len(pairs) else (self.source.end, self.target.end)
             if at:
                 suggest(pairs[at - 1], *ends)

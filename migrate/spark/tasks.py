@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.match.anchors import PairTable
 from migrate.match.compare import Assigned, Cost, HeldQuestions, Questions, Share, cost_of
 from migrate.match.protocol import ChainOf, Limits, PartitionQuestion, Work
 from migrate.match.task import Answer, Asked, OpenReaders, Task, answers_or_error
@@ -151,7 +150,7 @@ def question_of(row: Any, limits: Limits, failback: bool) -> PartitionQuestion:
     source, target, source_log, target_log, committed, *rest = json.loads(row[0])
     places = TopicPartition(*source), TopicPartition(*target)
     work = Work(*places, LogRange(*source_log), LogRange(*target_log), tuple(committed), *rest)
-    return PartitionQuestion.of(work, PairTable(row[1] or (), row[2] or ()), limits, failback)
+    return PartitionQuestion.of(work, tuple(zip(row[1] or (), row[2] or (), strict=True)), limits, failback)
 
 
 def _joined(spark: "SparkSession", works: list[Work], syncs: Syncs, failback: bool) -> "DataFrame":

@@ -371,8 +371,8 @@ MATCHING = (
         "other-distance-above-ignored",
         "A window ends at a sync only where all later ones keep its distance between the logs.",
         "migrate/match/anchors.py",
-        "        first = max(bisect_right(self.pairs.sources, committed), self._same_shift_from)\n",
-        "        first = bisect_right(self.pairs.sources, committed)\n",
+        "        first = max(bisect_right(self.pairs, committed, key=SOURCE), self._same_shift_from)\n",
+        "        first = bisect_right(self.pairs, committed, key=SOURCE)\n",
         (
             "tests/unit/match/test_copies.py::test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with",
         ),
