@@ -20,8 +20,8 @@ from migrate.text import duration_text
 EVERY_SECONDS = 2.0
 # How often what is shown grows older, in seconds.
 TICK_SECONDS = 1.0
-# A question is late when it alone takes longer than the whole look before it; in seconds, no sooner and no later.
-LATE_AFTER, LATE_AT_MOST = EVERY_SECONDS, 10.0
+# Seconds after which an open question is late, and after which a watch whose time is up does not wait for it any more.
+LATE_AFTER, GIVE_UP_AFTER = EVERY_SECONDS, 10.0
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Waiting:
 class Freshness:
     """How fresh a look is that is shown: its age, and what keeps a newer one from coming.
 
-    `waiting` is there only for a question that has waited longer than a look takes. `problem` says why the newest look
+    `waiting` is there only for a question that is late. `problem` says why the newest look
     failed, "" where it did not. `settling` is True from a glance that found everything ready until the look over the
     whole settle time, which decides, has ended.
     """
@@ -71,8 +71,7 @@ class Glance(Generic[T]):
 class Asking:
     """Progress and clock of looks at once: it knows which question is open, and since when.
 
-    `asked_seconds` is how long clusters have taken for their answers so far, all together. One thread asks, another may
-    look on.
+    One thread asks, another may look on.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -80,11 +79,9 @@ class Asking:
         self.now_ms, self.monotonic = clock.now_ms, clock.monotonic
         # One value, replaced as a whole: who looks on never sees the text of one question with the time of another.
         self._open: tuple[str, float] | None = None
-        self.asked_seconds = 0.0
 
     def step(self, text: str) -> None:
         """Note a new question; the one before it is answered."""
-        self.end()
         self._open = text, self.monotonic()
 
     def advance(self, done: int, total: int) -> None:
@@ -94,9 +91,7 @@ class Asking:
 
     def end(self) -> None:
         """Note that nothing is asked any more."""
-        asked, self._open = self._open, None
-        if asked is not None:
-            self.asked_seconds += self.monotonic() - asked[1]
+        self._open = None
 
     def wait(self, seconds: float) -> None:
         """Wait of our own will: no cluster is late then."""
@@ -135,7 +130,6 @@ class BackgroundLook(Generic[T]):
 
     def __init__(self, look: Callable[[], T], asking: Asking) -> None:
         self._asking = asking
-        self._asked_before = asking.asked_seconds
 
         def run() -> T:
             try:
@@ -157,11 +151,6 @@ class BackgroundLook(Generic[T]):
         """Return the question that it waits for; None where nothing is asked."""
         return self._asking.waiting()
 
-    @property
-    def asked_seconds(self) -> float:
-        """How long clusters have taken for the answers of this look, without the time that it waited by itself."""
-        return self._asking.asked_seconds - self._asked_before
-
 
 @dataclass
 class Watcher(Generic[T]):
@@ -179,7 +168,6 @@ class Watcher(Generic[T]):
     settling: bool = False
     began: float = field(init=False)
     seen_at: float = 0.0
-    _patience: float = LATE_AFTER
     _silence: float = EVERY_SECONDS
 
     def __post_init__(self) -> None:
@@ -202,8 +190,8 @@ class Watcher(Generic[T]):
         """
         while not pending.ended_within(TICK_SECONDS):
             waiting = pending.waiting()
-            late = waiting if waiting is not None and waiting.seconds > self._patience else None
-            if late is not None and self.is_over:
+            late = waiting if waiting is not None and waiting.seconds > LATE_AFTER else None
+            if late is not None and late.seconds >= GIVE_UP_AFTER and self.is_over:
                 waited = duration_text(late.seconds)
                 raise ClusterError(
                     f"The time is up, and there has been no answer for {waited} to: {late.question}.",
@@ -215,7 +203,6 @@ class Watcher(Generic[T]):
                 self._silence = min(2 * self._silence, LONGEST_SECONDS)
         self.seen = pending.result()
         self.seen_at, self.problem, self.settling = self.clock.monotonic(), "", False
-        self._patience = min(LATE_AT_MOST, max(LATE_AFTER, pending.asked_seconds))
         self._silence = EVERY_SECONDS
         return self.seen
 

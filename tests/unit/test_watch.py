@@ -15,7 +15,7 @@ class Look:
 
     def __init__(self, clock, answer, ticks=0, answers=False):
         self.clock, self.answer, self.ticks, self.answers = clock, answer, ticks, answers
-        self.asked_seconds, self.waited = 0.0, 0.0
+        self.waited = 0.0
 
     def ended_within(self, seconds):
         if not self.ticks:

@@ -78,8 +78,6 @@ class Draining:
 class Looked:
     """A look whose questions were left open for `silent` seconds of the fake clock before it ended as it did."""
 
-    asked_seconds = 0.5
-
     def __init__(self, look, clock, silent=0.0):
         self.look, self.clock, self.silent, self.began = look, clock, silent, clock.monotonic()
 
@@ -279,7 +277,7 @@ def test_the_time_that_a_look_waits_by_itself_is_no_question():
     asking.advance(1, 2)
     assert asking.waiting() == Waiting("listing groups on A", 0.0)
     asking.wait(15.0)
-    assert asking.waiting() is None and asking.asked_seconds == 3.0
+    assert asking.waiting() is None
 
 
 def test_a_long_wait_of_a_look_asks_in_between_and_ends_on_time_or_with_what_the_asking_raises():
