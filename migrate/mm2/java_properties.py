@@ -20,7 +20,7 @@ def read_properties(path: Path) -> dict[str, str]:
     """Return the settings of a .properties file; of a key that is there twice the last wins, as in Java.
 
     Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
-    cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.
+    cannot be read, starts with a byte order mark, or has a malformed \\u escape.
     """
     # Here, for Spark's tasks import this module too, where there may be no such library.
     from javaproperties import InvalidUEscapeError, KeyValue, parse
@@ -33,12 +33,6 @@ def read_properties(path: Path) -> dict[str, str]:
                 "of the first key.",
                 "Save it without the mark, in ASCII; write other characters as \\uXXXX.",
             )
-    if b"\0" in content:
-        line = content[: content.index(b"\0")].count(b"\n") + 1
-        raise ConfigError(
-            f"{path}, line {line}: there is a NUL byte, so this is not a .properties file in text form.",
-            "Name a text file of lines such as bootstrap.servers=broker:9092.",
-        )
     line = 1
     settings: dict[str, str] = {}
     try:

@@ -198,15 +198,10 @@ class FlowSettings:
         texts = re.split(r"\s*,\s*", value.strip(BLANKS)) if value.strip(BLANKS) else []
         try:
             return tuple(java_pattern(text) for text in texts)
-        except re.error:
-            pass
-        try:
-            # MM2 joins the list with |, so a comma inside parentheses, as in (a,b), works there by accident.
-            return (java_pattern("|".join(texts)),)
         except re.error as error:
             raise ConfigError(
                 f"{key} in {self.origin} has a regular expression that this version cannot read: {error}.",
-                "Write it without what only Java knows.",
+                "Write it without what only Java knows, and without commas inside of one.",
             ) from None
 
 

@@ -65,8 +65,3 @@ def test_a_malformed_escape_is_told_with_its_line_and_without_the_value(tmp_path
 def test_a_byte_order_mark_is_refused(tmp_path, content):
     with pytest.raises(ConfigError, match="line 1: .* byte order mark"):
         read_properties(written(tmp_path, content))
-
-
-def test_a_binary_file_is_refused_with_the_line(tmp_path):
-    with pytest.raises(ConfigError, match="line 2: .*NUL"):
-        read_properties(written(tmp_path, b"PK\n\x00\x01"))

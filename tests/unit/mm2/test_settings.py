@@ -77,7 +77,6 @@ def test_lists_are_read_as_mm2_reads_them(flow_of):
     flow = flow_of("topics = a ,b.*\ngroups =\ngroups.exclude = z\n")
     assert flow.topic_filter.include == ("a", "b.*", "heartbeats")
     assert not flow.group_filter.accepts("anything")
-    assert flow_of("topics = (a,b)x\n").topic_filter.accepts("bx")
 
 
 def test_the_default_group_filter_leaves_connect_and_console_groups_out(flow_of):
