@@ -1,5 +1,6 @@
 """Files that are there whole, and on disk, or not at all; and why one could not be written."""
 
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from migrate.errors import MigrateError, UsageError
+from migrate.errors import MigrateError, Refused, UsageError
 
 
 @contextmanager
@@ -64,3 +65,33 @@ def reporting_unwritable(path: Path, problem: str) -> Iterator[None]:
         raise UsageError(f"{problem}: {folder}.", "Create it, or choose another --out.") from error
     except OSError as error:
         raise MigrateError(f"{problem}: {error.strerror}.", "Fix that, or choose another --out.") from error
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise `Refused` if something is at `path`, `UsageError` or `MigrateError` if nothing can be written there."""
+    with reporting_unwritable(path, f"{path} cannot be written"):
+        _refuse_taken(path)
+        with temporary_beside(path):
+            pass
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[str]]:
+    """Yield a text file (UTF-8, mode 0600) that gets its name in the end, once it is on disk; else nothing is left.
+
+    Raises as `refuse_existing` does, also where another appeared at `path` meanwhile: that one is left alone.
+    """
+    with (
+        reporting_unwritable(path, f"{path} cannot be written"),
+        replacing(path, lambda: _refuse_taken(path)) as file,
+    ):
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        yield text
+        text.flush()
+        # Closed by whoever opened it, once it is on disk.
+        text.detach()
+
+
+def _refuse_taken(path: Path) -> None:
+    if path.is_symlink() or path.exists():
+        raise Refused(f"{path} exists: it is not overwritten.", "Choose another --out, or move it away.")

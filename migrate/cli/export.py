@@ -18,7 +18,6 @@ from migrate.cli.inventory import OnOneCluster
 from migrate.cli.options import ParsedBy, flag, option, refuse_password, time_of
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
-from migrate.inventory.new_file import new_file, refuse_existing
 from migrate.mm2.config_providers import resolved
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.java_properties import read_properties
@@ -43,6 +42,7 @@ from migrate.survey.offsets_export import (
     refuse_beyond,
 )
 from migrate.text import is_url, many, parse_bytes
+from migrate.whole_file import new_file, refuse_existing
 
 JSONL, CSV, PARQUET = "jsonl", "csv", "parquet"
 # Writes rows (those of an export, or of a history) and returns how many.

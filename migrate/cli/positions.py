@@ -14,7 +14,6 @@ from migrate.cli.console import print_in_utf8, print_lines, say_beside
 from migrate.cli.options import LogOptions, PathOrUrl, argument, flag, option, refuse_password, repeated
 from migrate.errors import EXIT_DONE, Refused, UsageError
 from migrate.holders.reader import refuse_suffix
-from migrate.inventory.new_file import new_file
 from migrate.model import Row, Side
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules
@@ -36,7 +35,7 @@ from migrate.show.positions import (
 )
 from migrate.survey.positions import CheckpointAsked, PositionsAsked
 from migrate.text import is_url, many, name, some
-from migrate.whole_file import reporting_unwritable
+from migrate.whole_file import new_file, reporting_unwritable
 
 # File systems take 255; the ending, and the name that a file has until it is whole, need the rest.
 MOST_NAME_BYTES = 230

@@ -172,10 +172,10 @@ EXPORTING = (
     Mutant(
         "export-over-somebodys-file",
         "No file that is there is overwritten, not even one that appeared meanwhile.",
-        "migrate/inventory/new_file.py",
-        "        path.hardlink_to(temporary)\n",
-        "        temporary.replace(path)\n",
-        ("tests/unit/inventory/test_new_file.py",),
+        "migrate/whole_file.py",
+        "        replacing(path, lambda: _refuse_taken(path)) as file,\n",
+        "        replacing(path) as file,\n",
+        ("tests/unit/test_new_file.py",),
     ),
     Mutant(
         "export-half-a-file-under-its-name",
@@ -183,7 +183,7 @@ EXPORTING = (
         "migrate/whole_file.py",
         "        Path(name).unlink(missing_ok=True)\n",
         "        pass\n",
-        ("tests/unit/inventory/test_new_file.py",),
+        ("tests/unit/test_new_file.py",),
     ),
     Mutant(
         "export-takes-a-growing-log-for-an-open-transaction",

@@ -2,12 +2,11 @@
 
 import errno
 import stat
-from pathlib import Path
 
 import pytest
 
 from migrate.errors import MigrateError, Refused, UsageError
-from migrate.inventory.new_file import new_file, refuse_existing
+from migrate.whole_file import new_file, refuse_existing
 
 
 def written(path):
@@ -43,17 +42,6 @@ def test_what_appears_meanwhile_is_left_alone(tmp_path):
         file.write("ours")
         path.write_text("theirs")
     assert path.read_text() == "theirs" and len(list(tmp_path.iterdir())) == 1
-
-
-def test_where_there_are_no_hard_links_the_file_is_renamed_and_nothing_overwritten(tmp_path, monkeypatch):
-    def no_links(self, target):
-        raise OSError(errno.EOPNOTSUPP, "no links")
-
-    monkeypatch.setattr(Path, "hardlink_to", no_links)
-    written(tmp_path / "out")
-    with pytest.raises(Refused):
-        written(tmp_path / "out")
-    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_an_error_or_ctrl_c_leaves_nothing(tmp_path):
