@@ -3,7 +3,6 @@
 import math
 import time
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Protocol
 
 # Synchronised clocks differ by seconds. Beyond this, a time of one machine says nothing about the age by another's.
@@ -70,18 +69,12 @@ def iso(time_ms: int) -> str:
     """Return a time of day as "2026-11-21T06:39:24.123Z"; what is no date of the years 1970 to 9999 as a number."""
     if not is_date(time_ms):
         return f"{time_ms} ms since 1970"
-    return f"{_second(time_ms // 1000)}.{time_ms % 1000:03d}Z"
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
 
 
 def ms_of(text: str) -> int:
     """Return a time of day in ms since 1970 from what `iso` made of it; raises `ValueError` for what is no time."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)
-
-
-# The lines of a journal come by the thousand a second, and all bear the time.
-@lru_cache(maxsize=64)
-def _second(time_seconds: int) -> str:
-    return f"{datetime.fromtimestamp(time_seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def minute(time_ms: int) -> str:

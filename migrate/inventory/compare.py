@@ -23,6 +23,7 @@ from migrate.checks import clusters, group_kinds, group_names, groups, mm2, topi
 from migrate.checks import rows as row_checks
 from migrate.match.equality import Equality
 from migrate.match.log_reader import LogReader, Wanted
+from migrate.match.partial_log import merged
 from migrate.match.protocol import Limits, LogSlice, OffsetRange, Why
 from migrate.model import (
     CheckResult,
@@ -258,7 +259,7 @@ class _Judge:
 
     def row(self, row: Row) -> ComparedRow:
         """Return the verdict on one commit of the source."""
-        moved_to = self._after(row)
+        moved_to = committed_after(self.survey, row.group, row.source_partition)
         found = self._untranslated(row) or self._without_commit(row) or self._moved(row, moved_to)
         if found is None:
             found = self._compared(row, isinstance(moved_to, int) and moved_to != row.source_committed)
@@ -270,9 +271,6 @@ class _Judge:
             moved_to if isinstance(moved_to, int) and moved_to != row.source_committed else None,
             found.reason, found.sentence, row.target_group,
         )  # fmt: skip
-
-    def _after(self, row: Row) -> int | None | Failure:
-        return committed_after(self.survey, row.group, row.source_partition)
 
     def _untranslated(self, row: Row) -> _Finding | None:
         key = GroupPartition(row.group, row.source_topic, row.partition)
@@ -566,7 +564,7 @@ def count_plan(stretches: Collection[Stretch], limits: Limits, bytes_read: int, 
     budget, spent = MOST_OFFSETS, 0.0
     bytes_per_record = bytes_read / records_read if records_read else UNKNOWN_SIZE
     ranges: dict[TopicPartition, tuple[OffsetRange, ...]] = {}
-    joined = {p: _joined(pieces) for p, pieces in _by_partition(stretches).items()}
+    joined = {p: tuple(merged(pieces)) for p, pieces in _by_partition(stretches).items()}
     for partition, pieces in sorted(joined.items(), key=lambda item: (_width(item[1]), item[0])):
         width = _width(pieces)
         cost = width * bytes_per_record
@@ -602,16 +600,6 @@ def _by_partition(stretches: Collection[Stretch]) -> dict[TopicPartition, list[O
     for partition, start, end in sorted(set(stretches)):
         by_partition.setdefault(partition, []).append(OffsetRange(start, end))
     return by_partition
-
-
-def _joined(pieces: Collection[OffsetRange]) -> tuple[OffsetRange, ...]:
-    joined: list[OffsetRange] = []
-    for piece in pieces:
-        if joined and piece.start <= joined[-1].end:
-            joined[-1] = OffsetRange(joined[-1].start, max(joined[-1].end, piece.end))
-        else:
-            joined.append(piece)
-    return tuple(joined)
 
 
 def _width(pieces: Collection[OffsetRange]) -> int:

@@ -159,20 +159,17 @@ def _parts(reads: Mapping[str, Iterable[str]]) -> list[WavePart]:
 def _packed(parts: Iterable[WavePart], reads: Mapping[str, Iterable[str]], max_groups: int) -> Waves:
     """Pack whole parts, each into the first wave that has room for it, the largest first."""
     waves: list[list[WavePart]] = []
-    # Of the waves that are not full; those that are would be looked at again for every part.
-    room: dict[int, int] = {}
+    room: list[int] = []
     oversized = []
     for part in sorted(parts, key=lambda p: (-len(p.groups), p.groups)):
         size = len(part.groups)
-        wave = next((number for number, left in room.items() if left >= size), None)
+        wave = next((number for number, left in enumerate(room) if left >= size), None)
         if wave is None:
             wave = len(waves)
             waves.append([])
-            room[wave] = max_groups
+            room.append(max_groups)
         waves[wave].append(part)
         room[wave] -= size
-        if room[wave] <= 0:
-            del room[wave]
         if size > max_groups:
             oversized.append(OversizedPart(wave + 1, part, _hubs(part, reads)))
     return Waves(tuple(map(tuple, waves)), tuple(oversized), _across(waves))

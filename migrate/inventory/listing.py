@@ -5,12 +5,12 @@ is not known, and never a negative part of a sum.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from migrate.checks.group_kinds import VENDOR_GROUP
-from migrate.commit_table import CommitTable, offsets_at
+from migrate.commit_table import has_metadata
 from migrate.described_group import Coordinator, GroupDescription
 from migrate.inventory.read import ClusterGroups, assigned_to, not_shown
 from migrate.model import Commits, Failure, GroupState, TopicPartition
@@ -260,9 +260,8 @@ def inventory_of(read: ClusterGroups, idle_ms: int | None = None) -> Inventory:
     With `idle_ms` only groups that nobody has used for so long, and those of which that is not visible.
     """
     streams = applications_of(read.topics, read.groups).keys()
-    footprints = _Footprints(read.topics)
     limit_ms = IDLE_AFTER_MS if idle_ms is None else idle_ms
-    groups = tuple(_summary(read, group, group in streams, footprints, limit_ms) for group in read.groups)
+    groups = tuple(_summary(read, group, group in streams, limit_ms) for group in read.groups)
     if idle_ms is None:
         return Inventory(read, groups)
     assert read.clocks is not None, "only the groups' own records tell who is idle"
@@ -274,54 +273,21 @@ def inventory_of(read: ClusterGroups, idle_ms: int | None = None) -> Inventory:
 
 def lag_of(commits: Commits, ends: Mapping[TopicPartition, int | Failure]) -> GroupLag:
     """Return the lag of a group's commits."""
-    partitions = commits.partitions if isinstance(commits, CommitTable) else tuple(commits)
     records, known, beyond = 0, 0, 0
     unread: dict[str, None] = {}
-    for partition, committed in zip(partitions, offsets_at(commits, partitions), strict=True):
+    for partition, commit in commits.items():
         end = ends.get(partition)
-        if isinstance(end, int) and committed is not None:
-            if committed > end:
-                beyond += 1
-            else:
-                records += end - committed
-                known += 1
+        if not isinstance(end, int):
+            unread[f"{partition.topic}: {end or 'no answer'}"] = None
+        elif commit.offset > end:
+            beyond += 1
         else:
-            unread[f"{partition.topic}: {end}" if isinstance(end, Failure) else f"{partition.topic}: no answer"] = None
-    return GroupLag(records if known else None, len(partitions) - known, beyond, tuple(unread))
+            records += end - commit.offset
+            known += 1
+    return GroupLag(records if known else None, len(commits) - known, beyond, tuple(unread))
 
 
-class _Footprints:
-    """The topics behind partitions, and how many partitions these topics have, kept for groups that share them."""
-
-    def __init__(self, topics: Mapping[str, int]) -> None:
-        self._topics = topics
-        self._known: dict[tuple[TopicPartition, ...], tuple[tuple[str, ...], int, bool]] = {}
-
-    def of(
-        self, partitions: tuple[TopicPartition, ...], assigned: set[TopicPartition]
-    ) -> tuple[tuple[str, ...], int, bool]:
-        """Return the topics, all of their partitions, and whether one of these has no commit."""
-        if assigned.issubset(partitions):
-            assigned = set()
-        elif assigned:
-            return self._of(partitions, assigned)
-        known = self._known.get(partitions)
-        if known is None:
-            known = self._known[partitions] = self._of(partitions, assigned)
-        return known
-
-    def _of(
-        self, partitions: Iterable[TopicPartition], assigned: set[TopicPartition]
-    ) -> tuple[tuple[str, ...], int, bool]:
-        committed = Counter(place.topic for place in partitions)
-        topics = tuple(sorted({*committed, *(place.topic for place in assigned)}))
-        lacks = any(committed[topic] < self._topics.get(topic, 0) for topic in topics)
-        return topics, sum(self._topics.get(topic, 0) for topic in topics), lacks
-
-
-def _summary(
-    read: ClusterGroups, name: str, is_streams: bool, footprints: _Footprints, idle_after_ms: int
-) -> GroupSummary:
+def _summary(read: ClusterGroups, name: str, is_streams: bool, idle_after_ms: int) -> GroupSummary:
     group, commits = read.groups[name], read.commits[name]
     is_streams = is_streams or _looks_like_streams(group.kind, group.description, commits)
     lag: GroupLag | Failure
@@ -334,9 +300,10 @@ def _summary(
         count: int | Failure = commits
         lag, lacks = commits, False
     else:
-        partitions = commits.partitions if isinstance(commits, CommitTable) else tuple(commits)
-        topics, count, lacks = footprints.of(partitions, assigned_to(group))
-        committed, lag = len(partitions), lag_of(commits, read.log_ends)
+        by_topic = Counter(place.topic for place in commits)
+        sizes = {t: read.topics.get(t, 0) for t in (*by_topic, *(place.topic for place in assigned_to(group)))}
+        topics, count, lacks = tuple(sorted(sizes)), sum(sizes.values()), any(by_topic[t] < sizes[t] for t in sizes)
+        committed, lag = len(commits), lag_of(commits, read.log_ends)
     described = group.description
     activity = NOT_ASKED if read.clocks is None else activity_of(name, described, commits, read.clocks)
     summary = GroupSummary(
@@ -360,7 +327,7 @@ def _looks_like_streams(kind: str | Failure, described: GroupDescription | Failu
     """True for a group of the streams protocol, of the assignor of Kafka Streams, or with metadata that it commits."""
     if kind == STREAMS or (not isinstance(described, Failure) and described.assignor in ASSIGNORS):
         return True
-    if isinstance(commits, Failure) or (isinstance(commits, CommitTable) and not commits.has_metadata):
+    if isinstance(commits, Failure) or not has_metadata(commits):
         return False
     return any(is_metadata(commit.metadata) for commit in commits.values() if commit.metadata)
 

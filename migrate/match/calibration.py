@@ -107,7 +107,7 @@ class _OpenTopic:
     def has_more(self, times: int) -> bool:
         """True if so many times as many records from the ends are more than those that were read."""
         return any(
-            _tail(log, times * count) != _tail(log, count)
+            end_of(log, times * count) != end_of(log, count)
             for p in self.partitions
             for log, count in ((p.source_log, SOURCE_TAIL), (p.target_log, TARGET_TAIL))
         )
@@ -124,8 +124,8 @@ def _calibrations(topics: Collection[CalibratedOn], source: LogReader, target: L
         """Yield each topic with all its pairs, those near the ends included."""
         ends = read(
             (topic.partitions for topic in some),
-            lambda p: _tail(p.source_log, times * SOURCE_TAIL),
-            lambda p: _tail(p.target_log, times * TARGET_TAIL),
+            lambda p: end_of(p.source_log, times * SOURCE_TAIL),
+            lambda p: end_of(p.target_log, times * TARGET_TAIL),
         )
         found = [(topic, _all_pairs(topic, ends)) for topic in some]
         unsure = [topic for topic, pairs in found if not topic.by_syncs and _loses_time(pairs)]
@@ -307,7 +307,8 @@ def _once(contents: Collection[Content], parts: Callable[[Content], Hashable]) -
     return {parts(content): content for content in contents if counts[parts(content)] == 1}
 
 
-def _tail(log: LogRange, count: int) -> range:
+def end_of(log: LogRange, count: int) -> range:
+    """Return the last offsets of a log."""
     return range(max(log.start, log.end - count), log.end)
 
 

@@ -232,8 +232,53 @@ class Comparer:
     def compare(
         self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
     ) -> Comparison:
-        """Place the commits of every work; raises `ClusterError` if a cluster, or Spark, does not answer."""
-        return compare(works, self.runner, limits, listener, failback, self.memory)
+        """Place the commits of every work that the memory does not know, and remember there what holds.
+
+        Raises `ClusterError` if a cluster, or Spark, does not answer.
+        """
+        remembered = self.memory or Memory()
+        known = remembered.of(works)
+        answers = {each.work.source: each.answer for each in known}
+        equalities = {each.work.source.topic: each.equality for each in known}
+        asked = {work.source: work for work in works if work.source not in answers}
+        if not asked:
+            estimate, _ = fetch_estimate([], {}, limits)
+            listener.expects(estimate)
+            return Comparison(answers, equalities, estimate, 0, 0)
+        with self.runner.questions(list(asked.values()), limits, failback) as questions:
+            costs = questions.costs()
+            calibrations = _calibrations(self.runner, asked, costs, remembered)
+            equalities |= {topic: calibrations[topic].equality for topic in {place.topic for place in asked}}
+            unread = _unread(self.runner, asked, costs, equalities, limits)
+            sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
+            estimate, left_out = fetch_estimate([cost for cost in costs if cost.source not in unread], sizes, limits)
+            listener.expects(estimate)
+            unread |= dict.fromkeys(left_out, WhyUnmatched.MATCH_LIMIT)
+            widths = {cost.source: PER_GUARDED if cost.source in unread else cost.width for cost in costs}
+            task_of = spread(widths, task_count(sum(widths.values()), self.runner.cores))
+            # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
+            assigned = {
+                place: Assigned(task, equalities[place.topic] or Equality.TIME_AND_KEY, unread.get(place))
+                for place, task in task_of.items()
+            }
+            fresh: dict[TopicPartition, PartitionAnswer] = {}
+            fetched = [0, 0]
+
+            def share(part: float) -> None:
+                listener.advance(int(part * len(asked)), len(asked))
+
+            for outcome in questions.run(match_partitions, assigned, share):
+                if isinstance(outcome, Fetched):
+                    fetched = [fetched[0] + outcome.source_bytes, fetched[1] + outcome.target_bytes]
+                else:
+                    place, fresh[place] = outcome
+                    listener.advance(len(fresh), len(asked))
+        lacking = asked.keys() - fresh.keys()
+        assert not lacking, f"no answer for {len(lacking)} partitions"
+        comparison = Comparison(answers | fresh, equalities, estimate, *fetched)
+        if self.memory is not None:
+            self.memory.keep(works, comparison, left_out)
+        return comparison
 
 
 # Offsets of either log that are read of all tails in one round, and of each at least and at most.
@@ -260,69 +305,12 @@ class TailComparer:
         moved = len(tails) - len(self.memory.of(tails))
         most = min(limits.match_records, tail_limit(moved))
         unheard = Listener(lambda estimate: None, lambda done, total: None)
-        return compare(tails, self.runner, replace(limits, match_records=most), unheard, failback, self.memory)
+        return Comparer(self.runner, self.memory).compare(tails, replace(limits, match_records=most), unheard, failback)
 
 
 def tail_limit(partitions: int) -> int:
     """Return how many offsets of either log may be read of each of so many tails."""
     return max(LEAST_PER_TAIL, min(MOST_PER_TAIL, TAILS_PER_ROUND // max(1, partitions)))
-
-
-def compare(
-    works: Collection[Work],
-    runner: TaskRunner,
-    limits: Limits,
-    listener: Listener,
-    failback: bool = False,
-    memory: Memory | None = None,
-) -> Comparison:
-    """Place the commits of every work that `memory` does not know, and remember there what holds.
-
-    `failback` is True where the groups leave MM2's target. Raises `MigrateError` as the runner does.
-    """
-    remembered = memory or Memory()
-    known = remembered.of(works)
-    answers = {each.work.source: each.answer for each in known}
-    equalities = {each.work.source.topic: each.equality for each in known}
-    asked = {work.source: work for work in works if work.source not in answers}
-    if not asked:
-        estimate, _ = fetch_estimate([], {}, limits)
-        listener.expects(estimate)
-        return Comparison(answers, equalities, estimate, 0, 0)
-    with runner.questions(list(asked.values()), limits, failback) as questions:
-        costs = questions.costs()
-        calibrations = _calibrations(runner, asked, costs, remembered)
-        equalities |= {topic: calibrations[topic].equality for topic in {place.topic for place in asked}}
-        unread = _unread(runner, asked, costs, equalities, limits)
-        sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
-        estimate, left_out = fetch_estimate([cost for cost in costs if cost.source not in unread], sizes, limits)
-        listener.expects(estimate)
-        unread |= dict.fromkeys(left_out, WhyUnmatched.MATCH_LIMIT)
-        widths = {cost.source: PER_GUARDED if cost.source in unread else cost.width for cost in costs}
-        task_of = spread(widths, task_count(sum(widths.values()), runner.cores))
-        # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
-        assigned = {
-            place: Assigned(task, equalities[place.topic] or Equality.TIME_AND_KEY, unread.get(place))
-            for place, task in task_of.items()
-        }
-        fresh: dict[TopicPartition, PartitionAnswer] = {}
-        fetched = [0, 0]
-
-        def share(part: float) -> None:
-            listener.advance(int(part * len(asked)), len(asked))
-
-        for outcome in questions.run(match_partitions, assigned, share):
-            if isinstance(outcome, Fetched):
-                fetched = [fetched[0] + outcome.source_bytes, fetched[1] + outcome.target_bytes]
-            else:
-                place, fresh[place] = outcome
-                listener.advance(len(fresh), len(asked))
-    lacking = asked.keys() - fresh.keys()
-    assert not lacking, f"no answer for {len(lacking)} partitions"
-    comparison = Comparison(answers | fresh, equalities, estimate, *fetched)
-    if memory is not None:
-        memory.keep(works, comparison, left_out)
-    return comparison
 
 
 def _calibrations(

@@ -13,7 +13,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
 
-from migrate.match.calibration import FURTHER, SOURCE_TAIL, TARGET_TAIL, CalibratedOn
+from migrate.match.calibration import FURTHER, SOURCE_TAIL, TARGET_TAIL, CalibratedOn, end_of
 from migrate.match.equality import Content
 from migrate.match.log_reader import LogReader
 from migrate.match.protocol import (
@@ -188,7 +188,7 @@ def _stretches(log: LogRange) -> list[range]:
     """Return stretches of the source that are spread over its log, and its end as the last."""
     step = (log.end - log.start) // STRETCHES
     spread = [range(start, min(start + SOURCE_TAIL, log.end)) for start in range(log.start, log.end, max(step, 1))]
-    return [*(spread[:STRETCHES] if step else []), _end(log, FURTHER * SOURCE_TAIL)]
+    return [*(spread[:STRETCHES] if step else []), end_of(log, FURTHER * SOURCE_TAIL)]
 
 
 def _copies(p: PartitionQuestion, stretches: Sequence[range], ours: _Marks, target: LogReader) -> list[range]:
@@ -203,7 +203,7 @@ def _copies(p: PartitionQuestion, stretches: Sequence[range], ours: _Marks, targ
         range(0) if start is None else range(max(start, log.start), min(start + TARGET_TAIL, log.end))
         for start in starts
     ]
-    return [*spread, _end(log, FURTHER * TARGET_TAIL)]
+    return [*spread, end_of(log, FURTHER * TARGET_TAIL)]
 
 
 def _vote(votes: _Votes, original: range, copy: range, ours: _Marks, theirs: _Marks) -> None:
@@ -242,7 +242,3 @@ def _marks(reader: LogReader, offsets: Mapping[TopicPartition, Collection[int]])
 
 def _all(ranges: Iterable[range]) -> list[int]:
     return sorted({offset for each in ranges for offset in each})
-
-
-def _end(log: LogRange, count: int) -> range:
-    return range(max(log.start, log.end - count), log.end)

@@ -184,7 +184,7 @@ class LogPair:
         """Return all that is missing as one request: sorted, merged, and without what is known."""
 
         def ranges(log: PartialLog) -> tuple[OffsetRange, ...]:
-            pieces = _merged(piece for each in missing for piece in each.ranges.get(log.side, ()))
+            pieces = merged(piece for each in missing for piece in each.ranges.get(log.side, ()))
             return tuple(gap for piece in pieces for gap in log.uncovered(piece.start, piece.end))
 
         def times(side: Side) -> tuple[int, ...]:
@@ -203,11 +203,12 @@ class LogPair:
             log.first.update(first or {})
 
 
-def _merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-    merged: list[OffsetRange] = []
+def merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """Return the same offsets as ranges in order, which do not touch."""
+    found: list[OffsetRange] = []
     for piece in sorted(ranges, key=lambda r: r.start):
-        if merged and piece.start <= merged[-1].end:
-            merged[-1] = OffsetRange(merged[-1].start, max(merged[-1].end, piece.end))
+        if found and piece.start <= found[-1].end:
+            found[-1] = OffsetRange(found[-1].start, max(found[-1].end, piece.end))
         else:
-            merged.append(piece)
-    return merged
+            found.append(piece)
+    return found

@@ -179,11 +179,6 @@ class Why(StrEnum):
     NOT_ALL_READ = "not-all-read"
     LEAST_TIMESTAMP = "least-timestamp"
 
-    @property
-    def is_by_time(self) -> bool:
-        """True if no record was compared: a timestamp is all that places the row (Law 2b)."""
-        return self is Why.LEAST_TIMESTAMP
-
 
 class Matched(NamedTuple):
     """A commit that the records place. Exact if `why` is `PROVEN`. A tuple: they come back from Spark by the million.

@@ -181,7 +181,7 @@ def not_visible(side: str, why: Failure | None) -> Nowhere:
 
 
 def _by_records(answer: Matched, source_committed: int, target_log: LogRange) -> Place:
-    if answer.why.is_by_time:
+    if answer.why is Why.LEAST_TIMESTAMP:
         return _by_timestamp(answer)
     if answer.lower == (source_committed, answer.target_offset):
         method = Method.SYNC

@@ -34,7 +34,6 @@ from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASO
 from migrate.text import Colour, both_names, capital, many, name, paint, safe, some
 
 Labelled = tuple[str, str]
-BY_TIME = frozenset(str(why) for why in Why if why.is_by_time)
 _COMPARED_BY = {
     Equality.ALL: "timestamp, key, value and headers",
     Equality.WITHOUT_HEADERS: "timestamp, key and value (headers are changed on the way)",
@@ -216,7 +215,7 @@ def _compared(row: Row, header: Header) -> str:
             return f"Nothing: {name(header.source_alias)} was down."
         return "Nothing: this row was not placed by records."
     parts = [why_text(row.why)]
-    if row.equality in list(Equality) and row.why not in BY_TIME:
+    if row.equality in list(Equality) and row.why != Why.LEAST_TIMESTAMP:
         parts.insert(0, f"Records had to agree in {_COMPARED_BY[Equality(row.equality)]}.")
     if row.missing_on_target:
         parts.append(f"{many(row.missing_on_target, 'owed record')} found no copy on {name(header.target_alias)}.")

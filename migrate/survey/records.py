@@ -245,7 +245,7 @@ def _is_compared(answer: PartitionAnswer | None) -> bool:
     if answer is None or not answer.places:
         return False
     places = PlaceTable.of(answer.places)
-    is_read = all(why is not Why.NOT_ALL_READ and not why.is_by_time for why in places.whys())
+    is_read = all(why not in (Why.NOT_ALL_READ, Why.LEAST_TIMESTAMP) for why in places.whys())
     return is_read and len(places.matched.codes) == len(places)
 
 

@@ -199,8 +199,8 @@ SAYING = (
         "groups-beyond-their-log-make-up-for-others",
         "A commit beyond its log's end counts as not known, and takes nothing from the lag of other partitions.",
         "migrate/inventory/listing.py",
-        "            if committed > end:\n",
-        "            if committed is None:\n",
+        "        elif commit.offset > end:\n",
+        "        elif commit.offset < 0:\n",
         ("tests/unit/inventory/test_listing.py",),
     ),
     Mutant(
