@@ -130,8 +130,7 @@ def commit_of_another_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
             f"Reset the group there, or waive with --accept {commit_of_another_log}:GROUP/TOPIC/PARTITION if "
             "its offset is right all the same."
         )
-        seen = proof.sentence(f"its commit on {alias}")
-        yield commit_of_another_log.blocks(row.subject, expected, seen, todo)
+        yield commit_of_another_log.blocks(row.subject, expected, f"its commit on {alias} {proof}", todo)
     open_ones -= len(own)
     if own:
         seen = "made on the topics that are there, by the ids that the brokers stored with them"

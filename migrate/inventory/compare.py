@@ -41,7 +41,7 @@ from migrate.model import (
 from migrate.plan.build import checked
 from migrate.row_table import PlanRows
 from migrate.survey.groups import NO_ANSWER
-from migrate.survey.other_log import OtherLog, OtherTopic, proofs_on_source, proofs_on_target
+from migrate.survey.other_log import proofs_on_source, proofs_on_target
 from migrate.survey.policies import Policies, Rewind
 from migrate.survey.survey import Survey, copy_of
 from migrate.text import many
@@ -253,8 +253,8 @@ class _Judge:
 
     survey: Survey
     refuted: Mapping[str, CheckResult]
-    source_other_logs: Mapping[GroupPartition, OtherLog | OtherTopic]
-    target_other_logs: Mapping[GroupPartition, OtherLog | OtherTopic]
+    source_other_logs: Mapping[GroupPartition, str]
+    target_other_logs: Mapping[GroupPartition, str]
     records: Mapping[Stretch, int]
 
     def row(self, row: Row) -> ComparedRow:
@@ -279,7 +279,7 @@ class _Judge:
                 proof = proofs[key]
                 return _untranslatable(
                     row_checks.commit_of_another_log.name,
-                    f"{proof.sentence(f'Its commit on the {side}')}: it was made on another log.",
+                    f"Its commit on the {side} {proof}: it was made on another log.",
                 )
         if row.subject in self.refuted:
             result = self.refuted[row.subject]

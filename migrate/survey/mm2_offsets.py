@@ -16,9 +16,9 @@ from migrate.model import LogRange, Side, TopicPartition
 from migrate.progress import Timer
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters
-from migrate.survey.mm2_topics import NO_LOG, pinned_log, read_checkpoints, read_syncs, syncs_admin
+from migrate.survey.mm2_topics import read_checkpoints_topic, read_syncs_topic
 from migrate.survey.records import read_positions
-from migrate.survey.survey import Clusters, copy_of
+from migrate.survey.survey import Clusters, Mm2Topic, copy_of
 from migrate.text import many
 
 _BEYOND = 2**63 - 1  # no offset is greater
@@ -86,8 +86,7 @@ def read_stores(flow: Flow, clusters: Clusters, filters: Filters, timer: Timer) 
     questions = {
         tp: _newest(tp, source_logs.get(tp), target_logs[copy]) for tp, copy in copies.items() if copy in target_logs
     }
-    syncs_topics = source_topics if flow.syncs_side is Side.SOURCE else target_topics
-    syncs, syncs_unknown = _newest_syncs(flow, clusters, questions, syncs_topics, timer)
+    syncs, syncs_unknown = _newest_syncs(flow, clusters, questions, (source_topics, target_topics), timer)
     checkpoints, checkpoints_unknown = _checkpoints(flow, clusters, target_topics, timer)
     worker = clusters.worker.where if clusters.worker else ""
     where = f"topic {' and '.join(positions.topics)} on {target.alias}" if positions.topics else worker
@@ -155,18 +154,18 @@ def _newest_syncs(
     flow: Flow,
     clusters: Clusters,
     questions: Mapping[TopicPartition, WindowQuestion],
-    topics: Mapping[str, int],
+    topics: tuple[Mapping[str, int], Mapping[str, int]],
     timer: Timer,
 ) -> tuple[dict[TopicPartition, OffsetPair], str]:
-    """Return the newest sync by source partition; `topics` are those of the side where the syncs lie."""
-    topic = flow.offset_syncs_topic
-    admin = syncs_admin(clusters, flow)
-    if admin is None:
-        return {}, f"{topic} is on {flow.source.alias}, which is down"
+    """Return the newest sync by source partition; `topics` are the source's and the target's."""
+    listed = topics[flow.syncs_side is Side.TARGET]
     try:
-        read = read_syncs(clusters, flow, _pin(admin, topic, topics), questions.values(), timer)
+        read, topic = read_syncs_topic(clusters, flow, listed, timer, questions.values())
     except ClusterError as error:
         return {}, error.problem
+    if topic.pinned is None:
+        is_down = clusters.source is None and topic.side is Side.SOURCE
+        return {}, f"{topic.topic} is on {flow.source.alias}, which is down" if is_down else _absent(topic, flow)
     below = {tp: read.windows[question].lower for tp, question in questions.items()}
     return {tp: (sync.source_offset, sync.target_offset) for tp, sync in below.items() if sync is not None}, ""
 
@@ -175,24 +174,17 @@ def _checkpoints(
     flow: Flow, clusters: Clusters, target_topics: Mapping[str, int], timer: Timer
 ) -> tuple[dict[TopicPartition, list[OffsetPair]], str]:
     """Return the checkpoints of all groups by the target's partition, each as (source offset, target offset)."""
-    topic = flow.checkpoints_topic
     try:
-        read = read_checkpoints(clusters, topic, _pin(clusters.target, topic, target_topics), timer)
+        read, topic = read_checkpoints_topic(clusters, flow, target_topics, timer)
     except ClusterError as error:
         return {}, error.problem
     pairs: dict[TopicPartition, list[OffsetPair]] = {}
     for key, record in read.latest.items():
         pair = record.source_offset, record.target_offset
         pairs.setdefault(TopicPartition(key.target_topic, key.partition), []).append(pair)
-    return pairs, ""
+    return pairs, "" if topic.pinned else _absent(topic, flow)
 
 
-def _pin(admin: ClusterAdmin, topic: str, topics: Mapping[str, int]) -> LogRange:
-    """Return the log range of one of MM2's topics; raises `ClusterError` where it is not there, or not reported."""
-    if topic not in topics:
-        raise ClusterError(f"there is no topic {topic} on {admin.alias}")
-    log = pinned_log(admin, topic)
-    if isinstance(log, LogRange):
-        return log
-    why = log.message if log is NO_LOG else log.code
-    raise ClusterError(f"{admin.alias} returned no log range of {topic} ({why})")
+def _absent(topic: Mm2Topic, flow: Flow) -> str:
+    cluster = flow.source if topic.side is Side.SOURCE else flow.target
+    return f"there is no topic {topic.topic} on {cluster.alias}"

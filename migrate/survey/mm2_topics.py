@@ -30,7 +30,9 @@ def read_checkpoints_topic(
 
     def read_once() -> tuple[CheckpointReading, Mm2Topic]:
         pinned = _pin(clusters.target, topic, timer)
-        return read_checkpoints(clusters, topic, pinned, timer), Mm2Topic(Side.TARGET, topic, True, pinned)
+        text = _checkpoints_text(clusters, topic, pinned)
+        read = timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
+        return read, Mm2Topic(Side.TARGET, topic, True, pinned)
 
     return persistently(read_once)
 
@@ -62,25 +64,26 @@ def checkpoints_ahead(
 
 
 def read_syncs_topic(
-    clusters: Clusters, flow: Flow, topics: Mapping[str, int], timer: Timer
+    clusters: Clusters,
+    flow: Flow,
+    topics: Mapping[str, int],
+    timer: Timer,
+    questions: Collection[WindowQuestion] = (),
 ) -> tuple[SyncReading, Mm2Topic]:
-    """Read the offset syncs, where `topics`, those of the side where they belong, have them; asks for no window."""
+    """Read the offset syncs, where `topics`, those of the side where they belong, have them; with these windows."""
     topic, side = flow.offset_syncs_topic, flow.syncs_side
-    admin = syncs_admin(clusters, flow)
+    admin = clusters.source if side is Side.SOURCE else clusters.target
     if admin is None or topic not in topics:
         return SyncReading({}, {}), Mm2Topic(side, topic, None if admin is None else _not_found(flow), None)
     pinned = _pin(admin, topic, timer)
-    return read_syncs(clusters, flow, pinned, (), timer), Mm2Topic(side, topic, True, pinned)
+    text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
+    read = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, set(questions)))
+    return read, Mm2Topic(side, topic, True, pinned)
 
 
 def _not_found(flow: Flow) -> bool | None:
     """Return what is to be said of a topic that is not there: behind another replicator nobody looked for it."""
     return False if flow.by_mm2 else None
-
-
-def syncs_admin(clusters: Clusters, flow: Flow) -> ClusterAdmin | None:
-    """Return the cluster that MM2 writes its offset syncs to; None while it is down."""
-    return clusters.source if flow.syncs_side is Side.SOURCE else clusters.target
 
 
 def pinned_log(admin: ClusterAdmin, topic: str) -> LogRange | Failure:
@@ -89,24 +92,8 @@ def pinned_log(admin: ClusterAdmin, topic: str) -> LogRange | Failure:
     return admin.log_ranges([partition]).get(partition, NO_LOG)
 
 
-def read_checkpoints(clusters: Clusters, topic: str, pinned: LogRange, timer: Timer) -> CheckpointReading:
-    """Read the checkpoints in a range of their topic."""
-    text = _checkpoints_text(clusters, topic, pinned)
-    return timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
-
-
 def _checkpoints_text(clusters: Clusters, topic: str, pinned: LogRange) -> str:
     return f"reading MM2's checkpoints: {topic} on {clusters.target.alias}, offsets {pinned.start} to {pinned.end}"
-
-
-def read_syncs(
-    clusters: Clusters, flow: Flow, pinned: LogRange, questions: Collection[WindowQuestion], timer: Timer
-) -> SyncReading:
-    """Read the offset syncs in a range of their topic, and find each question's window."""
-    topic, side, asked = flow.offset_syncs_topic, flow.syncs_side, set(questions)
-    alias = (flow.source if side is Side.SOURCE else flow.target).alias
-    text = f"reading MM2's offset syncs: {topic} on {alias}, offsets {pinned.start} to {pinned.end}"
-    return timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, asked))
 
 
 def _pin(admin: ClusterAdmin, topic: str, timer: Timer) -> LogRange:

@@ -22,61 +22,38 @@ from migrate.survey.survey import Survey, copy_of
 _KAFKA_DIGITS = str.maketrans("+/", "-_")
 
 
-@dataclass(frozen=True, slots=True)
-class OtherLog:
-    """The two leader epochs that give a commit away; `log_epoch` is that of the log's end."""
-
-    commit_epoch: int
-    log_epoch: int
-
-    def sentence(self, commit: str) -> str:
-        """Return what was seen of `commit`, which begins the sentence; without a full stop."""
-        return (
-            f"{commit} has leader epoch {self.commit_epoch}, and the log there has not come further than "
-            f"{self.log_epoch}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTopic:
-    """The two topic ids that give a commit away; `topic_id` is that of the topic which has the name now."""
-
-    commit_topic_id: str
-    topic_id: str
-
-    def sentence(self, commit: str) -> str:
-        """Return what was seen of `commit`, which begins the sentence; without a full stop."""
-        return (
-            f"{commit} was made on the topic with id {self.commit_topic_id}, and the topic there has id {self.topic_id}"
-        )
-
-
 @dataclass(frozen=True)
 class LogProofs:
-    """`others` are the commits that are proven to be of another log, `own` those proven to be of the one there."""
+    """`others` are the commits that are proven to be of another log, `own` those proven to be of the one there.
 
-    others: Mapping[GroupPartition, OtherLog | OtherTopic] = field(default_factory=dict)
+    Each proof of another log follows the words "its commit on A", without a full stop.
+    """
+
+    others: Mapping[GroupPartition, str] = field(default_factory=dict)
     own: frozenset[GroupPartition] = frozenset()
 
 
-def other_topic(commit: Commit, made_on: CommitTopic | None, topic_id: str | None) -> OtherTopic | bool | None:
-    """Return the proof that a commit was made on another topic than that of `topic_id`; False where it was made there.
+def other_topic(commit: Commit, made_on: CommitTopic | None, topic_id: str | None) -> str | None:
+    """Return the proof that a commit was made on another topic than that of `topic_id`; "" where it was made there.
 
     None where nobody can tell: no record says so, the topic's id is not known, or the record is of a later commit.
     """
     if made_on is None or topic_id is None or made_on.source_offset != commit.offset:
         return None
     now = topic_id.translate(_KAFKA_DIGITS)
-    return OtherTopic(made_on.topic_id, now) if made_on.topic_id != now else False
+    if made_on.topic_id == now:
+        return ""
+    return f"was made on the topic with id {made_on.topic_id}, and the topic there has id {now}"
 
 
-def other_log(commit: Commit | None, log: LogRange | Failure | None) -> OtherLog | None:
+def other_log(commit: Commit | None, log: LogRange | Failure | None) -> str | None:
     """Return the proof by epochs that a commit is of another log than `log`; None, which says nothing, without one."""
     if commit is None or commit.leader_epoch is None or not isinstance(log, LogRange):
         return None
     if log.end_leader_epoch is None or commit.leader_epoch <= log.end_leader_epoch:
         return None
-    return OtherLog(commit.leader_epoch, log.end_leader_epoch)
+    epoch, log_epoch = commit.leader_epoch, log.end_leader_epoch
+    return f"has leader epoch {epoch}, and the log there has not come further than {log_epoch}"
 
 
 def log_proofs(
@@ -89,17 +66,16 @@ def log_proofs(
     with_epochs = not isinstance(commits, GroupCommits) or any(map(has_epochs, commits.groups().values()))
     if not with_epochs and not any(made_on.values()):
         return LogProofs()
-    others: dict[GroupPartition, OtherLog | OtherTopic] = {}
+    others: dict[GroupPartition, str] = {}
     own = set()
     for key, commit in commits.items():
         if commit is None:
             continue
         place = key.source_partition
         by_id = other_topic(commit, made_on.get(key.group, {}).get(place), topic_ids.get(key.topic))
-        proof = by_id if isinstance(by_id, OtherTopic) else other_log(commit, logs.get(place))
-        if proof is not None:
+        if proof := by_id or other_log(commit, logs.get(place)):
             others[key] = proof
-        elif by_id is False:
+        elif by_id is not None:
             own.add(key)
     return LogProofs(others, frozenset(own))
 

@@ -73,6 +73,13 @@ def test_a_leader_that_is_silent_is_not_visible_and_not_a_log_without_later_reco
     assert ends(cluster(p0=LogRange(0, 3)), times, (T0, time_ms)) == [SILENT]
 
 
+def test_a_time_that_a_broker_does_not_find_although_its_newest_record_is_later_is_not_visible():
+    times = FakeTimes({T0: [(0, 100)]})
+    times.first_offsets = lambda pairs: dict.fromkeys(pairs)
+    found, at_the_end = ends(cluster(p0=LogRange(0, 3)), times, (T0, 100), (T0, 101))
+    assert isinstance(found, Failure) and at_the_end == 3
+
+
 def test_a_topic_that_is_not_shown_is_not_visible_and_no_timestamp_is_asked_of_it():
     times, admin = FakeTimes({}), cluster(p0=Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there"))
     (answer,) = ends(admin, times, (T0, 1))
