@@ -178,8 +178,7 @@ def assess(
     held = {group: rows for group, rows in by_group.items() if group not in blocked and compared(rows)}
     watch = None if undo else watch
     # After an earlier run most groups are done, and nobody wants to know when they expire.
-    world, notes, lost, ahead = _read_world(plan, held, clusters, progress, None if traces else watch)
-    watch = ahead or watch
+    world, notes, lost = _read_world(plan, held, clusters, progress)
     world = replace(world, synced=options.synced or frozenset(), source_optional=source_unreachable)
     if options.synced is None and not undo:
         notes += (_sync_not_seen(plan),)
@@ -334,8 +333,7 @@ def _read_world(
     held: Mapping[str, GroupRows],
     clusters: ApplyClusters,
     progress: Progress,
-    watch: ExpiryWatch | None,
-) -> tuple[World, tuple[str, ...], str, ExpiryWatch | None]:
+) -> tuple[World, tuple[str, ...], str]:
     """Read both clusters at once; with the notes, and why the source was not read where it should have been, or "".
 
     Where the target cannot be read, nobody waits for the source.
@@ -362,8 +360,6 @@ def _read_world(
     if source is not None:
         from_source = in_background(partial(_read_source, plan, held, source, source_id), "reading the source")
     states = in_batches(list(held), target.group_states, progress)
-    if watch is not None:
-        watch = watch.ahead(states)
     commits = in_batches(list(held), target.commits, progress)
     partitions = [] if undo else _partitions(held, GroupRows.target_partitions)
     ranges = in_batches(partitions, target.log_ranges, progress, LOGS_AT_ONCE)
@@ -380,7 +376,7 @@ def _read_world(
     some_seem_gone = undo and any(seem_gone(rows, commits.get(group, {})) for group, rows in held.items())
     target_topics = frozenset(target.topics()) if some_seem_gone else None
     world = World(target_world, source_world, target_ids, source_ids, target_topics=target_topics)
-    return world, notes, lost, watch
+    return world, notes, lost
 
 
 def _read_source(

@@ -1,6 +1,6 @@
 """Checks on what kind of group it is: some kinds cannot be moved, some need more than their offsets."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from migrate.checks.check import Check, check, groups_of
 from migrate.commit_table import GroupCommits
@@ -11,7 +11,7 @@ from migrate.survey.cluster import BrokerSettings
 from migrate.survey.connect_topics import SINK_PREFIX, ConnectTopic, without_copy
 from migrate.survey.groups import other_kinds
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from migrate.survey.streams import Application, application, applications_of, internal_topics
+from migrate.survey.streams import applications_of, signs_of
 from migrate.survey.survey import Survey
 from migrate.text import many, name, some
 
@@ -119,18 +119,18 @@ def group_protocol(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
 @check("kafka-streams", Scope.GROUP)
 def kafka_streams(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name Kafka Streams applications: their state is in topics of their own, and offsets do not move it."""
-    for group, app in sorted(_applications(survey).items()):
+    for group, (signs, internal) in sorted(_applications(survey).items()):
         if group in rows.groups():
             yield kafka_streams.warns(
                 group, "a consumer without state of its own",
-                f"a Kafka Streams application, by its {' and '.join(app.signs)}: {_internal(app)}",
+                f"a Kafka Streams application, by its {' and '.join(signs)}: {_internal(internal, survey)}",
                 "Its stores are rebuilt from the changelogs of that name on the target, and start empty without "
                 "them. Bring those over, or plan to reset and reprocess (kafka-streams-application-reset).",
             )  # fmt: skip
 
 
-def _applications(survey: Survey) -> dict[str, Application]:
-    """Return the groups of the plan that look like Kafka Streams."""
+def _applications(survey: Survey) -> dict[str, tuple[tuple[str, ...], list[str]]]:
+    """Return the groups of the plan that look like Kafka Streams: by what signs, and their internal topics."""
     metadata: dict[str, set[str]] = {}
     keys = survey.keys
     has_some = not isinstance(keys, GroupCommits) or any(table.has_metadata for table in keys.groups().values())
@@ -140,27 +140,27 @@ def _applications(survey: Survey) -> dict[str, Application]:
     topics_of = applications_of(survey.source.topics, survey.source.listed.union(survey.groups))
     applications = {}
     for group in survey.groups:
-        state = survey.source.states.get(group)
+        state, topics = survey.source.states.get(group), sorted(topics_of.get(group, ()))
         assignor = state.assignor if isinstance(state, GroupState) else ""
-        internal = internal_topics(topics_of.get(group, ()), survey.target.topics, survey.flow.policy)
-        app = application(assignor, metadata.get(group, ()), internal)
-        if app is not None:
-            applications[group] = app
+        if signs := signs_of(assignor, metadata.get(group, ()), topics):
+            applications[group] = signs, topics
     return applications
 
 
-def _internal(app: Application) -> str:
-    if not app.internal_topics:
+def _internal(topics: Sequence[str], survey: Survey) -> str:
+    """Say which internal topics the target has; only one of the same name is used by the application there."""
+    if not topics:
         return "no internal topic of its name is there"
-    copied = [t for t in app.internal_topics if t.is_copied]
+    copies = {topic: survey.flow.policy.target_topic(topic) for topic in topics}
+    copied = {topic: copy for topic, copy in copies.items() if copy in survey.target.topics}
     kinds = {
-        "used as they are on the target": [t.topic for t in copied if t.copy == t.topic],
+        "used as they are on the target": [topic for topic, copy in copied.items() if copy == topic],
         "copied under another name, which the application does not read": [
-            t.topic for t in copied if t.copy != t.topic
+            topic for topic, copy in copied.items() if copy != topic
         ],
-        "not copied": [t.topic for t in app.internal_topics if not t.is_copied],
+        "not copied": [topic for topic in topics if topic not in copied],
     }
-    return "; ".join(f"{title}: {some(topics, 5)}" for title, topics in kinds.items() if topics)
+    return "; ".join(f"{title}: {some(names, 5)}" for title, names in kinds.items() if names)
 
 
 @check("connect-sink", Scope.GROUP)

@@ -36,7 +36,7 @@ from migrate.plan.plan import (
 )
 from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
-from migrate.session.clusters import apply_session, get_ready
+from migrate.session.clusters import apply_session
 from migrate.session.options import SessionOptions
 from migrate.show.apply import Typed, apply_lines, deleted_whole_lines, elsewhere_lines
 from migrate.survey.cluster import ClusterAdmin
@@ -136,7 +136,6 @@ def approved_plan(plan: Plan, path: Path, writing: WritingOptions, *, goes_back:
 
 def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: Terminal) -> Printed:
     """Apply a plan file, or show what applying it would do; return the lines to print and the exit code."""
-    get_ready()
     path, plan, writing = options.plan, read_plan(options.plan), options.writing
     refuse_rules(plan, "apply")
     refuse_empty(plan, "apply")

@@ -49,21 +49,6 @@ MISSING = "JAVA_CLIENT_MISSING"
 UNUSABLE = "JAVA_CLIENT_UNUSABLE"
 P = ParamSpec("P")
 V = TypeVar("V")
-# A process that waits for the cluster that is asked first.
-_waiting: "list[_Process]" = []
-
-
-def get_ready() -> None:
-    """Start a client process that imports its libraries while the caller is busy: for the next cluster without one."""
-    if not _waiting:
-        _waiting.append(_Process())
-
-
-def _next_process(lock: int | None) -> "_Process":
-    if lock is None:
-        with suppress(IndexError):
-            return _waiting.pop()
-    return _Process(lock)
 
 
 class ClientDied(Exception):
@@ -141,7 +126,7 @@ class HostedClient:
         """Ask once; raises `ClientDied` where the process died over it."""
         with self._one_call:
             if self._process is None and not self._is_closed:
-                self._process = _next_process(self._lock).begun(self._settings)
+                self._process = _Process(self._lock).begun(self._settings)
             if self._is_closed or self._process is None:
                 self._drop()
                 raise ClientDied("the Kafka client is closed")

@@ -88,11 +88,10 @@ class ReadPass(Generic[S]):
     def run(self) -> None:
         """Read until no partition is waiting, or patience ends."""
         self.consumer.assign([KafkaPartition(p.topic, p.partition, sink.start) for p, sink in self.waiting.items()])
-        one_topic = len({place.topic for place in self.waiting}) == 1
         begun = heard = time.monotonic()
         while self.waiting and time.monotonic() - begun <= self._patience_seconds:
             messages = self.consumer.consume(*self._poll)
-            if messages and self._take(messages, one_topic):
+            if messages and self._take(messages):
                 heard = time.monotonic()
             elif not self.waits(time.monotonic() - heard):
                 break
@@ -133,14 +132,14 @@ class ReadPass(Generic[S]):
             del self.waiting[place]
             self._finished.append(KafkaPartition(place.topic, place.partition))
 
-    def _take(self, messages: Sequence[Message], one_topic: bool) -> bool:
+    def _take(self, messages: Sequence[Message]) -> bool:
         """Hand over what a poll brought; return whether it is a sign of life."""
         errors = list(map(Message.error, messages))
         records: Sequence[Message] = messages
         # Not errors.count(None): comparing a KafkaError with None leaves a Python exception pending.
         if any(errors):
             records = [message for message, error in zip(messages, errors, strict=True) if error is None]
-        for place, chunk in _by_partition(records, one_topic):
+        for place, chunk in _by_partition(records):
             # About: a chunk's first record stands for all.
             self.value_bytes += len(chunk) * len(chunk[0])
             sink = self.waiting.get(place)
@@ -164,12 +163,10 @@ def offset_of(message: Message) -> int:
     return -1 if offset is None else offset
 
 
-def _by_partition(messages: Sequence[Message], one_topic: bool) -> Iterator[tuple[TopicPartition, Sequence[Message]]]:
+def _by_partition(messages: Sequence[Message]) -> Iterator[tuple[TopicPartition, Sequence[Message]]]:
     """Cut messages into slices of one partition each, as the client delivers them."""
     at = 0
-    partitions = map(Message.partition, messages)
-    keys: Any = partitions if one_topic else zip(map(Message.topic, messages), partitions, strict=True)
-    for _, same in groupby(keys):
+    for _, same in groupby(zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)):
         count = len(list(same))
         yield _place(messages[at]), messages[at : at + count]
         at += count
@@ -209,8 +206,6 @@ class RunPass(ReadPass[RunIntake]):
         # Where the log ended before its run did, by what comes next.
         self._lagging: dict[TopicPartition, int] = {}
         self._uneasy_seconds = UNEASY_SECONDS
-        # What was said of trouble before the last sign of life.
-        self._past_causes: dict[str, str] = {}
 
     def waits(self, silent_seconds: float) -> bool:
         """Wait until the deadline; give up before what the cluster does not have, or has lost."""
@@ -222,19 +217,18 @@ class RunPass(ReadPass[RunIntake]):
         elif silent_seconds > self.silence_seconds or (
             silent_seconds > HOPELESS_SECONDS and self._causes.keys() & HOPELESS
         ):
-            # At the deadline it may be why nothing came, all the same.
-            for code, text in self._past_causes.items():
-                self._causes.setdefault(code, text)
             raise Silence
         elif silent_seconds > self._uneasy_seconds:
             self._ask_what_is_there()
             self._uneasy_seconds *= 4
         return True
 
-    def _take(self, messages: Sequence[Message], one_topic: bool) -> bool:
-        is_lively = super()._take(messages, one_topic)
+    def _take(self, messages: Sequence[Message]) -> bool:
+        is_lively = super()._take(messages)
         if is_lively:
-            self._past_causes |= {code: self._causes.pop(code) for code in HOPELESS & self._causes.keys()}
+            # What was said before is over: it ends no later silence before its deadline.
+            for code in HOPELESS & self._causes.keys():
+                del self._causes[code]
         return is_lively
 
     def note(self, place: TopicPartition, message: Message, error: KafkaError) -> bool:

@@ -12,7 +12,6 @@ from migrate.errors import UsageError
 from migrate.holders.reader import HolderReader
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster import ByJava, KafkaCluster
-from migrate.kafka.cluster import get_ready as get_ready
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
 from migrate.match.compare import Memory, TailComparer, TasksHere

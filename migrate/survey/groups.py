@@ -76,23 +76,16 @@ def read_kinds(clusters: Clusters, timer: Timer) -> Mapping[str, str] | Failure:
 
 
 def read_expiry_facts(
-    target: ClusterAdmin,
-    states: States,
-    priors: Mapping[str, Commits],
-    timer: Timer,
-    ahead: Records | None = None,
+    target: ClusterAdmin, states: States, priors: Mapping[str, Commits], timer: Timer
 ) -> tuple[BrokerSettings | Failure, Mapping[str, GroupRecord] | Failure]:
-    """Ask the target what decides when offsets expire; group records only where they matter.
-
-    `ahead` are the records, where they are being read already.
-    """
+    """Ask the target what decides when offsets expire; group records only where they matter."""
     settings = timer.run("expiry", f"asking {target.alias} how long it keeps offsets", target.broker_settings)
     empty = sorted(g for g, state in states.items() if needs_record(state, bool(priors.get(g))))
     if not empty:
         return settings, {}
     are = "is" if len(empty) == 1 else "are"
     text = f"reading in {OFFSETS_TOPIC} on {target.alias} since when {many(len(empty), 'group')} {are} empty"
-    return settings, timer.run("expiry", text, ahead.result if ahead else lambda: target.group_records(empty))
+    return settings, timer.run("expiry", text, lambda: target.group_records(empty))
 
 
 @dataclass(frozen=True)
@@ -102,14 +95,6 @@ class ExpiryWatch:
     target: ClusterAdmin
     timer: Timer
     now_ms: int
-    records: Records | None = None
-
-    def ahead(self, states: States) -> "ExpiryWatch":
-        """Return a watch that reads group records from now on, while the caller asks for commits."""
-        likely = sorted(group for group, state in states.items() if needs_record(state, True))
-        if not likely:
-            return self
-        return replace(self, records=in_background(lambda: self.target.group_records(likely), "group-records"))
 
     def look(
         self,
@@ -125,7 +110,7 @@ class ExpiryWatch:
         """
         stopped = {g: s for g, s in states.items() if g in pending and isinstance(s, GroupState) and s.is_stopped}
         before = {g: c for g, c in commits.items() if not isinstance(c, Failure)}
-        settings, records = read_expiry_facts(self.target, stopped, before, self.timer, self.records)
+        settings, records = read_expiry_facts(self.target, stopped, before, self.timer)
         clocks = OffsetClocks(self.target.alias, settings, records, max(self.now_ms, newest_ms(records)))
         expiries = {
             group: expiry_of(group, state, _kept(pending[group], before.get(group, {})), group in setting, clocks)

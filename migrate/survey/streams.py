@@ -6,10 +6,7 @@ internal topics named after the application, and the metadata of its commits (`T
 
 import struct
 from base64 import b64decode
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-
-from migrate.mm2.naming import ReversedPolicy, TopicNames
+from collections.abc import Collection, Iterable
 
 ASSIGNORS = ("stream", "streams")
 INTERNAL = ("-changelog", "-repartition")
@@ -18,26 +15,6 @@ _HEAD = struct.Struct(">bq")
 _VERSIONS = (1, 2)
 # Stream time is a record's timestamp in ms: far beyond is not one. -1 means none.
 _LATEST_MS = 10**14
-
-
-@dataclass(frozen=True, slots=True)
-class InternalTopic:
-    """A changelog or repartition topic of an application, and its copy's name on the target.
-
-    `is_copied` is True where the target has that copy; only one of the same name is used by the application there.
-    """
-
-    topic: str
-    copy: str
-    is_copied: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """A group that looks like a Kafka Streams application: the signs, in words, and its internal topics."""
-
-    signs: tuple[str, ...]
-    internal_topics: tuple[InternalTopic, ...]
 
 
 def applications_of(topics: Iterable[str], groups: Collection[str]) -> dict[str, list[str]]:
@@ -56,23 +33,14 @@ def applications_of(topics: Iterable[str], groups: Collection[str]) -> dict[str,
     return found
 
 
-def internal_topics(
-    topics: Iterable[str], target_topics: Mapping[str, int], policy: TopicNames | ReversedPolicy
-) -> tuple[InternalTopic, ...]:
-    """Return the internal topics of an application on the source with their copies, sorted."""
-    copies = ((topic, policy.target_topic(topic)) for topic in sorted(topics))
-    return tuple(InternalTopic(topic, copy, copy in target_topics) for topic, copy in copies)
-
-
-def application(assignor: str, metadata: Iterable[str], internal: tuple[InternalTopic, ...]) -> Application | None:
-    """Return what the signs of a group add up to; None if there is none."""
+def signs_of(assignor: str, metadata: Iterable[str], internal_topics: Collection[str]) -> tuple[str, ...]:
+    """Return by what signs a group looks like an application of Kafka Streams."""
     signs = (
         (f"assignor {assignor}", assignor in ASSIGNORS),
-        ("internal topics", bool(internal)),
+        ("internal topics", bool(internal_topics)),
         ("commit metadata", any(map(is_metadata, metadata))),
     )
-    shown = tuple(sign for sign, is_there in signs if is_there)
-    return Application(shown, internal) if shown else None
+    return tuple(sign for sign, is_there in signs if is_there)
 
 
 def is_metadata(text: str) -> bool:

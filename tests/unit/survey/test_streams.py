@@ -5,23 +5,17 @@ from base64 import b64encode
 
 import pytest
 
-from migrate.mm2.naming import PolicyKind, ReplicationPolicy
-from migrate.survey.streams import InternalTopic, application, applications_of, internal_topics, is_metadata
+from migrate.survey.streams import applications_of, is_metadata, signs_of
 
 VERSION_1 = b64encode(struct.pack(">bq", 1, 1_700_000_000_000)).decode()
 VERSION_2 = b64encode(struct.pack(">bq", 2, -1) + struct.pack(">i", 0)).decode()
 TOPICS = ("app-store-changelog", "app-by-key-repartition", "app-notes", "apple-store-changelog", "other-changelog")
 
 
-def test_internal_topics_carry_the_applications_name_and_their_copies_another_one_under_the_default_policy():
-    policy = ReplicationPolicy(PolicyKind.DEFAULT, "A", "B")
-    of = applications_of(TOPICS, {"app", "ap", "apple"})
-    assert of.keys() == {"app", "apple"}
-    found = internal_topics(of["app"], {"A.app-store-changelog": 1}, policy)
-    assert found == (
-        InternalTopic("app-by-key-repartition", "A.app-by-key-repartition", False),
-        InternalTopic("app-store-changelog", "A.app-store-changelog", True),
-    )
+def test_internal_topics_carry_the_applications_name():
+    assert applications_of(TOPICS, {"app", "ap", "apple"}) == {
+        "app": ["app-store-changelog", "app-by-key-repartition"], "apple": ["apple-store-changelog"]
+    }  # fmt: skip
 
 
 def test_a_topic_is_of_the_application_with_the_longest_name():
@@ -43,8 +37,7 @@ def test_other_metadata_is_not(text):
 
 
 def test_each_sign_is_enough_and_none_is_none():
-    topic = InternalTopic("app-x-changelog", "A.app-x-changelog", False)
-    assert application("stream", (), ()).signs == ("assignor stream",)
-    assert application("", (), (topic,)).signs == ("internal topics",)
-    assert application("", ("plain", VERSION_2), ()).signs == ("commit metadata",)
-    assert application("range", ("plain",), ()) is None
+    assert signs_of("stream", (), ()) == ("assignor stream",)
+    assert signs_of("", (), ("app-x-changelog",)) == ("internal topics",)
+    assert signs_of("", ("plain", VERSION_2), ()) == ("commit metadata",)
+    assert signs_of("range", ("plain",), ()) == ()
