@@ -19,7 +19,7 @@ from migrate.apply.verify import Standing, VerifyFinding
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.match.equality import ALL_PARTS, Equality, Part
 from migrate.match.next_record import NextRecord, NextRecordReader, Position
-from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition, rereads
+from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
 from migrate.ports import Progress
 from migrate.survey.cluster import ClusterAdmin
 from migrate.text import capital, many
@@ -90,9 +90,8 @@ class PinnedLogs:
         return records
 
 
-# How far a record is looked for beyond what the plan says is read twice, and at most.
-LOOK_AHEAD = 100
-LOOK_AHEAD_AT_MOST = 1000
+# How many records of a log are looked through for one that is not where it was expected.
+LOOK_AHEAD = 1000
 
 
 class RecordVerdict(StrEnum):
@@ -201,16 +200,11 @@ def prove(
     ours = target_logs.next({place for row, _, place in compared} | {_planned_place(row) for row, _ in proved})
     # Consumers may have read beyond what the plan pinned: there the record is shown, and compared with nothing.
     now = target_logs.next({_committed_place(f) for _, f in proved if _has_moved_on(f)}, pinned=False)
-    depths: dict[Place, int] = {}
-    source_depths: dict[Place, int] = {}
-    for row, _, place in compared:
-        source_next = theirs[_source_place(row)]
-        if _may_stand_further_on(row, source_next, ours[place]):
-            behind = max(0, _planned_place(row)[1] - place[1]) + _taken_on_source(row, source_next)
-            depths[place] = max(depths.get(place, 0), look_ahead(row, behind))
-            if row.grade is Grade.EXACT and not row.missing_on_target:
-                source_depths[_source_place(row)] = LOOK_AHEAD_AT_MOST
-    ahead, source_ahead = target_logs.read(depths), source_logs.read(source_depths)
+    further = [(row, p) for row, _, p in compared if _may_stand_further_on(row, theirs[_source_place(row)], ours[p])]
+    # Of an exact row the source's records tell, too, what a cleaner has taken on the target alone.
+    exact = [_source_place(row) for row, _ in further if row.grade is Grade.EXACT and not row.missing_on_target]
+    ahead = target_logs.read({place: LOOK_AHEAD for _, place in further})
+    source_ahead = source_logs.read(dict.fromkeys(exact, LOOK_AHEAD))
     judged = []
     for row, finding, place in compared:
         there = source_ahead.get(_source_place(row), ())
@@ -265,18 +259,7 @@ def _held(proof: RowProof, finding: VerifyFinding, planned: Next | Failure) -> R
     sentence = (
         f"The committed offset is {seen - expected} beyond the planned {expected}, and no consumer accounts for it."
     )
-    record = _same_as_source(proof, planned)
-    if record is not None:
-        sentence += f" The source's record is at {record.offset} on the target: it would be skipped."
     return replace(proof, verdict=RecordVerdict.BEYOND, sentence=sentence, found_at=None, records_before=None)
-
-
-def _same_as_source(proof: RowProof, planned: Next | Failure) -> NextRecord | None:
-    """Return the record at the planned offset if it is the source's next one."""
-    if isinstance(planned, Failure) or isinstance(proof.source, Failure):
-        return None
-    theirs, ours = proof.source.record, planned.record
-    return ours if theirs and ours and not ours.differing(theirs, proof.parts) else None
 
 
 def standing_offset(row: Row) -> int | None:
@@ -284,11 +267,6 @@ def standing_offset(row: Row) -> int | None:
     if row.decision is Decision.KEEP:
         return row.target_prior
     return row.target_offset if row.decision is Decision.SET else None
-
-
-def look_ahead(row: Row, behind: int = 0) -> int:
-    """Return how many records of the target are looked through, from `behind` offsets before the planned one on."""
-    return min((rereads(row) or 0) + behind + LOOK_AHEAD, LOOK_AHEAD_AT_MOST)
 
 
 def _unread_log(side: str, failure: Failure) -> str:
@@ -350,7 +328,7 @@ def judge(  # noqa: C901, PLR0911, PLR0912 - one verdict after another, in the o
         return proof(RecordVerdict.NOT_FOUND, f"{searched} {_counted(row)}", differing)
     if _planned_record_is_gone(row, target):
         return proof(RecordVerdict.REMOVED, f"{_gone(target, 'target')} {searched}", differing)
-    if _taken_on_source(row, source) >= LOOK_AHEAD_AT_MOST <= len(ahead):
+    if _taken_on_source(row, source) >= LOOK_AHEAD <= len(ahead):
         return proof(RecordVerdict.REMOVED, f"{_gone(source, 'source')} {searched}", differing)
     verdict, sentence = _without_copy(source_ahead, ours, parts)
     return proof(verdict, sentence or searched, differing)
@@ -437,7 +415,7 @@ def _without_copy(
             f"The source's next {'record has' if at == 1 else f'{at} records have'} no copy, as compaction leaves it: "
             "each is a tombstone, or its key comes again. What follows is the same record."
         )
-    if len(source_ahead) >= LOOK_AHEAD_AT_MOST:
+    if len(source_ahead) >= LOOK_AHEAD:
         return RecordVerdict.NOT_FOUND, (
             f"The source's next records have no copy; in {many(len(source_ahead), 'record')} from there on not all of "
             "their keys come again, so that compaction may have taken them, or not."
