@@ -1,6 +1,6 @@
 """Reads groups back after they were written, judges each row by what is there, and notes it in the journal."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
@@ -17,7 +17,7 @@ from migrate.apply.outcome import (
     untouched,
     written,
 )
-from migrate.apply.write import PAUSE_SECONDS, Interruption, is_passing, no_answer
+from migrate.apply.write import PAUSE_SECONDS, Interruption, Written, is_passing, no_answer
 from migrate.clock import Backoff, Clock
 from migrate.commit_table import commits_at
 from migrate.model import Commits, Decision, Failure, Row, TopicPartition
@@ -28,7 +28,6 @@ from migrate.survey.groups import answer_of_each
 
 READ_CHUNK = 500
 _NOT_ASKED = Failure("NOT_READ", "it was not asked for")
-CommitAnswers = Mapping[str, Commits | Failure]
 _GOOD = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.KEPT, RowStatus.MOVED_ON)
 
 
@@ -38,12 +37,8 @@ def read_commits(
     clock: Clock,
     timeout_seconds: float,
     tell: Callable[[int], None] = lambda done: None,
-    take: Callable[[CommitAnswers], None] = lambda answers: None,
 ) -> dict[str, Commits | Failure]:
-    """Read groups with a fresh client, and again what failed in passing.
-
-    `tell` is called with how many groups are read; `take` with the final answers of some groups, each group's once,
-    while others are still being read.
+    """Read groups with a fresh client, and again what failed in passing; `tell` is called with how many are read.
 
     Never raises because a client or cluster is gone: what was written before must be reported. An interrupt ends it
     after the reading that is under way.
@@ -53,96 +48,62 @@ def read_commits(
     backoff = None
     with Interruption() as interrupted:
         while True:
-            for read in _one_pass(admin, left):
-                if isinstance(read, Failure):
-                    # Why a single group could not be read says more than that the client broke later.
-                    answers = {**dict.fromkeys(left, read), **answers}
-                    break
-                answers |= read
-                tell(len(answers))
-                take({group: answer for group, answer in read.items() if not is_passing(answer)})
+            try:
+                reader = admin.renewed()
+                for chunk in batches(left, READ_CHUNK):
+                    answers |= answer_of_each(chunk, reader.commits(chunk))
+                    tell(len(answers))
+            except Exception as error:
+                lost = Failure("NO_ANSWER", no_answer(error).message, retriable=True)
+                # Why a single group could not be read says more than that the client broke later.
+                answers = {**dict.fromkeys(left, lost), **answers}
             left = [group for group in left if is_passing(answers[group])]
             backoff = backoff or Backoff(clock, *PAUSE_SECONDS, timeout_seconds)
             if not left or backoff.is_over or interrupted:
-                take({group: answers[group] for group in left})
                 return answers
             backoff.pause()
 
 
-def _one_pass(admin: ClusterAdmin, groups: Sequence[str]) -> Iterator[CommitAnswers | Failure]:
-    """Yield the answers of a chunk at a time; a `Failure` of all others ends it."""
-    try:
-        admin = admin.renewed()
-        for chunk in batches(groups, READ_CHUNK):
-            yield answer_of_each(chunk, admin.commits(chunk))
-    except Exception as error:
-        # Whatever broke: what was written before must be reported.
-        yield Failure("NO_ANSWER", no_answer(error).message, retriable=True)
+def note_read_back(
+    assessment: Assessment,
+    written: Written,
+    read: Mapping[str, Commits | Failure],
+    histories: Sequence[Mapping[str, GroupTrace]],
+    journal: JournalWriter,
+) -> tuple[tuple[RowOutcome, ...], str]:
+    """Judge each row by what was `read` of its group, and note it in the journal.
 
-
-class ReadBack:
-    """Judges what is read back of the groups of one run, and notes it in the journal.
-
-    `answers` are the cluster's to what was written; `histories` are what this journal tells of earlier runs, and what
-    the undone plan's tells of rollbacks. `journal_gap` says which part of the journal is missing already, "" for none:
-    then nothing more is noted.
+    Returns one outcome for each row of the plan, in its order, and which part of the journal is missing, "" for none.
+    `histories` are what this journal tells of earlier runs, and what the undone plan's tells of rollbacks.
     """
+    outcomes: list[RowOutcome] = []
+    gap = written.journal_gap
+    for group in assessment.groups:
+        name, commits, answers = group.group, read.get(group.group), written.answers.get(group.group)
+        traces = [traces[name] for traces in histories if name in traces]
+        judged = group_outcomes(assessment, group, answers, commits, traces)
+        outcomes += judged
+        if commits is None or isinstance(commits, Failure) or gap:
+            continue
+        try:
+            proven = proven_by(assessment.plan.groups()[name], answers or {}, histories[0].get(name), commits)
+            if proven:
+                journal.outcome(name, proven)
+            compared = [outcome for outcome in judged if outcome.status is not RowStatus.SKIPPED]
+            offsets = {outcome.target_partition: outcome.seen for outcome in compared}
+            journal.read_back(name, all(outcome.status in _GOOD for outcome in compared), offsets)
+        except JournalLost as error:
+            gap = _gap(error)
+    try:
+        if not gap:
+            journal.sync()
+    except JournalLost as error:
+        gap = _gap(error)
+    return tuple(outcomes), gap
 
-    def __init__(
-        self,
-        assessment: Assessment,
-        answers: Mapping[str, Mapping[TopicPartition, Answer]],
-        histories: Sequence[Mapping[str, GroupTrace]],
-        journal: JournalWriter,
-        journal_gap: str,
-    ) -> None:
-        self._assessment = assessment
-        self._groups = {group.group: group for group in assessment.groups}
-        self._answers = answers
-        self._histories = histories
-        self._journal = journal
-        self._gap = journal_gap
-        self._outcomes: dict[str, tuple[RowOutcome, ...]] = {}
 
-    def take(self, read: CommitAnswers) -> None:
-        """Judge and note what was read of some groups."""
-        for group, commits in read.items():
-            outcomes = self._outcomes[group] = self._judged(group, commits)
-            if isinstance(commits, Failure) or self._gap:
-                continue
-            try:
-                self._note(group, commits, outcomes)
-            except JournalLost as error:
-                self._lost(error)
-
-    def outcomes(self) -> tuple[RowOutcome, ...]:
-        """Return one outcome for each row of the plan, in its order; call it when all is taken."""
-        judged = (self._outcomes.get(group) or self._judged(group, None) for group in self._groups)
-        return tuple(chain.from_iterable(judged))
-
-    def finish(self) -> str:
-        """Return when all that was noted is on disk, with which part of the journal is missing; "" for none."""
-        if not self._gap:
-            try:
-                self._journal.sync()
-            except JournalLost as error:
-                self._lost(error)
-        return self._gap
-
-    def _lost(self, error: JournalLost) -> None:
-        self._gap = f"what was read back, and how this run ended ({error})"
-
-    def _judged(self, group: str, commits: Commits | Failure | None) -> tuple[RowOutcome, ...]:
-        traces = [traces[group] for traces in self._histories if group in traces]
-        return group_outcomes(self._assessment, self._groups[group], self._answers.get(group), commits, traces)
-
-    def _note(self, group: str, commits: Commits, outcomes: Sequence[RowOutcome]) -> None:
-        rows, trace = self._assessment.plan.groups()[group], self._histories[0].get(group)
-        if proven := proven_by(rows, self._answers.get(group, {}), trace, commits):
-            self._journal.outcome(group, proven)
-        compared = [outcome for outcome in outcomes if outcome.status is not RowStatus.SKIPPED]
-        offsets = {outcome.target_partition: outcome.seen for outcome in compared}
-        self._journal.read_back(group, all(outcome.status in _GOOD for outcome in compared), offsets)
+def _gap(error: JournalLost) -> str:
+    return f"what was read back, and how this run ended ({error})"
 
 
 def found_outcomes(assessment: Assessment, proceed: bool) -> tuple[RowOutcome, ...]:

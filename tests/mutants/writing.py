@@ -209,11 +209,9 @@ WRITING = (
         "not-read-back",
         "A row is called set only when it was read back.",
         "migrate/apply/engine.py",
-        "    read_commits(target, read_again, clock, timeout, tell, read_back.take)\n",
+        "    read = read_commits(target, read_again, clock, timeout, tell)\n",
         "    planned = assessment.plan.groups()\n"
-        "    read_back.take(\n"
-        "        {g: {r.target_partition: c for r in planned[g] if (c := r.target_commit)} for g in read_again}\n"
-        "    )\n",
+        "    read = {g: {r.target_partition: c for r in planned[g] if (c := r.target_commit)} for g in read_again}\n",
         (
             "tests/unit/apply/test_engine.py::test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout",
         ),
@@ -232,8 +230,8 @@ WRITING = (
         "read-back-by-the-writer",
         "It is read back with a fresh client.",
         "migrate/apply/read_back.py",
-        "        admin = admin.renewed()\n        for chunk",
-        "        for chunk",
+        "reader = admin.renewed()",
+        "reader = admin",
         (
             "tests/unit/apply/test_apply_refusals.py::test_a_client_that_can_not_be_started_again_does_not_hide_what_was_written",
         ),
@@ -250,8 +248,8 @@ WRITING = (
         "read-back-broken-chunk-forgotten",
         "Groups that a broken client did not read back are told as unread.",
         "migrate/apply/read_back.py",
-        "                    answers = {**dict.fromkeys(left, read), **answers}\n",
-        "                    answers = {**answers, **dict.fromkeys(left, read)}\n",
+        "                answers = {**dict.fromkeys(left, lost), **answers}\n",
+        "                answers = {**answers, **dict.fromkeys(left, lost)}\n",
         ("tests/unit/apply/test_read_back.py",),
     ),
     Mutant(
