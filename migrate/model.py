@@ -15,8 +15,8 @@ from typing import NamedTuple
 # What a row's lower end is (`Row.lower_kind`), where more than one module asks for it by name.
 PROVEN_SYNC, LOG_START, LOG_EARLIEST, LOG_LATEST = "proven-sync", "log-start", "log-earliest", "log-latest"
 # Reasons of rows that others ask for by name: the target group is beyond and stays there; another row, or a check,
-# blocks the group or the holder of positions.
-AHEAD_KEPT, GROUP_BLOCKED, HOLDER_BLOCKED = "ahead-kept", "group-blocked", "holder-blocked"
+# blocks the group.
+AHEAD_KEPT, GROUP_BLOCKED = "ahead-kept", "group-blocked"
 
 
 class Side(StrEnum):
@@ -179,8 +179,6 @@ class Decision(StrEnum):
     KEEP = "keep"
     SKIP = "skip"
     BLOCK = "block"
-    # Of a position outside Kafka: nothing that writes knows this word, its owner sets it.
-    MANUAL = "manual"
 
 
 class Method(StrEnum):
@@ -219,25 +217,6 @@ class Scope(StrEnum):
     TOPIC = "topic"
     GROUP = "group"
     ROW = "row"
-    HOLDER = "holder"
-
-
-# What a row is of: a consumer group, whose commit is in Kafka, or a holder of positions that are kept elsewhere.
-GROUP_KIND = "group"
-
-
-class HolderKind(StrEnum):
-    """Where the positions of a holder were read: in a file of its owner's, or in a Spark checkpoint folder."""
-
-    FILE = "file"
-    SPARK_CHECKPOINT = "spark-checkpoint"
-
-
-class Meaning(StrEnum):
-    """What a holder means by its position: the next record that it wants, or the last that it has processed."""
-
-    NEXT = "next"
-    LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,10 +261,7 @@ class Row(NamedTuple):
     then, and `live_source_offset` what is committed on the source when the plan is made; None for nothing, and in any
     other plan.
 
-    `holder_kind` is `GROUP_KIND`, or a `HolderKind`: then `group` is the holder's name, `source_committed` the next
-    record that it wants, and `position_meaning` what it means by the number that it keeps (`Meaning`). Such a row is in
-    `Plan.positions`, never among the groups' rows, and never has the decision `set`. `target_group` is the group's name
-    on the target, "" where it keeps its own; all rows of a group agree in it.
+    `target_group` is the group's name on the target, "" where it keeps its own; all rows of a group agree in it.
     """
 
     group: str
@@ -320,8 +296,6 @@ class Row(NamedTuple):
     missing_on_target: int | None = None
     target_metadata: str = ""
     live_source_offset: int | None = None
-    holder_kind: str = GROUP_KIND
-    position_meaning: str = Meaning.NEXT.value
     target_group: str = ""
 
     @property
@@ -356,10 +330,8 @@ class Row(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """The row's name in checks and waivers: "group/topic/partition", or "holder/topic/partition/position"."""
-        # What ends in a number is a group's: a waiver for one of the two must not cover the other.
-        tail = "" if self.holder_kind == GROUP_KIND else "/position"
-        return f"{self.group}/{self.source_topic}/{self.partition}{tail}"
+        """The row's name in checks and waivers: "group/topic/partition"."""
+        return f"{self.group}/{self.source_topic}/{self.partition}"
 
 
 Commits = Mapping[TopicPartition, Commit]
@@ -395,5 +367,5 @@ def may_skip(row: Row) -> bool:
     return (
         row.decision is Decision.SKIP
         or (row.decision is Decision.KEEP and row.reason == AHEAD_KEPT)
-        or (row.decision in (Decision.SET, Decision.MANUAL) and row.lower_kind == LOG_LATEST)
+        or (row.decision is Decision.SET and row.lower_kind == LOG_LATEST)
     )

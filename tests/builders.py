@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from migrate.model import GROUP_KIND, CheckResult, Decision, Grade, Level, Method, Row, Scope
+from migrate.model import CheckResult, Decision, Grade, Level, Method, Row, Scope
 from migrate.plan.plan import FORMAT_VERSION, Header, Plan
 from migrate.row_table import PlanRows
 
@@ -93,27 +93,18 @@ def make_header(**values: Any) -> Header:
         "source_topic_ids": {},
         "undoes_events": 0,
         "undoes_digest": "",
-        "positions": (),
         "activity": (),
     }
     return Header(**(defaults | values))
 
 
 def make_plan(rows: Iterable[Row] = (), **header: Any) -> Plan:
-    """Return a plan of these rows, sorted, those of holders apart; counts add up unless `counts` is given."""
-    both = sorted(rows, key=lambda row: row.key)
-    listed = tuple(row for row in both if row.holder_kind == GROUP_KIND)
-    held = PlanRows.of(row for row in both if row.holder_kind != GROUP_KIND)
+    """Return a plan of these rows, sorted; counts add up unless `counts` is given."""
+    listed = sorted(rows, key=lambda row: row.key)
     counts = {"commits_read": len(listed), "rows": len(listed), "uncommitted_added": 0}
     unknown = set(header) - {f.name for f in fields(Header)}
     assert not unknown, f"a header has no {unknown}"
-    return Plan(make_header(**({"counts": counts} | header)), PlanRows.of(listed), held)
-
-
-def make_position(holder: str = "billing-job", topic: str = "orders", partition: int = 0, **values: Any) -> Row:
-    """Return a position outside Kafka, translated and for its owner to set."""
-    own: dict[str, Any] = {"decision": Decision.MANUAL, "holder_kind": "file", "target_prior": None}
-    return make_row(holder, topic, partition, **(own | values))
+    return Plan(make_header(**({"counts": counts} | header)), PlanRows.of(listed))
 
 
 def make_check(check: str = "source-group-stopped", subject: str = "billing", **values: Any) -> CheckResult:

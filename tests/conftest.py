@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.lab.fixtures import external_lab, lab, lab_factory
 from tests.seeds import VARIABLE
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from tests.browser.reading import Reader
 
+
+# One lab for the whole run, whoever asks for it.
+__all__ = ["external_lab", "lab", "lab_factory"]
 
 # No deadline: a busy machine is no failure. Default runs draw the same examples every time, --long draws new ones, and
 # keeps those that fail in .hypothesis/examples.

@@ -40,7 +40,6 @@ def plan_document_schema() -> dict[str, Any]:
     row = _row()
     row_line = {**row, "properties": {"type": {"const": "row"}, **row["properties"]}}
     row_line["required"] = ["type", *row["required"]]
-    position_line = {**row_line, "properties": {**row_line["properties"], "type": {"const": "position"}}}
     return {
         "$schema": DIALECT,
         "title": "A plan of mm2-migrate, as `show --format json` prints it",
@@ -53,7 +52,6 @@ def plan_document_schema() -> dict[str, Any]:
                 "header": {"$ref": "#/$defs/header"},
                 "checks": {"type": "array", "items": {"$ref": "#/$defs/check"}},
                 "rows": {"type": "array", "items": {"$ref": "#/$defs/row"}},
-                "positions": {"type": "array", "items": {"$ref": "#/$defs/row"}},
             }
         ),
         "$defs": {
@@ -61,7 +59,7 @@ def plan_document_schema() -> dict[str, Any]:
             "header": bare | {"description": f"All of the plan (format {FORMAT_VERSION}) but checks and rows."},
             "check": _object(CheckResult),
             "row": row,
-            "line": {"oneOf": [line, row_line, position_line], "description": "A line of `show --format jsonl`."},
+            "line": {"oneOf": [line, row_line], "description": "A line of `show --format jsonl`."},
         },
     }
 
@@ -69,8 +67,7 @@ def plan_document_schema() -> dict[str, Any]:
 def _row() -> dict[str, Any]:
     """Return a row's schema from the fields of the Avro schema, which have a sentence each."""
     return _closed({f["name"]: _avro(f["type"]) | {"description": f["doc"]} for f in ROW_SCHEMA_FIELDS}) | {
-        "description": "One committed offset of a consumer group, or a holder's position outside Kafka, and what "
-        "becomes of it on the target cluster."
+        "description": "One committed offset of a consumer group, and what becomes of it on the target cluster."
     }
 
 
@@ -88,9 +85,9 @@ def _avro(avro: Any) -> dict[str, Any]:
 def _totals() -> dict[str, Any]:
     schema = _object(Totals)
     count = {"type": "integer", "minimum": 0}
-    for told in (schema["properties"], schema["properties"]["positions"]["properties"]):
-        told["decisions"] = _closed({str(d): count for d in Decision})
-        told["grades"] = _closed({**{str(g): count for g in Grade}, "none": count})
+    told = schema["properties"]
+    told["decisions"] = _closed({str(d): count for d in Decision})
+    told["grades"] = _closed({**{str(g): count for g in Grade}, "none": count})
     return schema | {"description": "What every format adds up, over the whole plan (migrate.plan.totals)."}
 
 

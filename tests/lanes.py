@@ -52,7 +52,6 @@ LANES = {
         "unit/apply",
     ),
     "groups": (
-        "extras",
         "integration/test_history.py",
         "integration/test_status.py",
         "integration/test_compare.py",
@@ -64,17 +63,16 @@ LANES = {
         "unit/inventory",
     ),
     "spark": (
-        "integration/test_positions.py",
         "integration/test_export.py",
         "integration/test_export_tombstones.py",
         "integration/test_export_compacted.py",
         "integration/test_spark_cluster.py",
         "integration/test_topic_commits.py",
         "integration/test_spark_reading.py",
-        "integration/test_offsets_in_a_table.py",
         "spark",
         "unit/spark",
     ),
+    "extras": ("extras",),
     "edges": (
         "integration/test_ending_credentials.py",
         "integration/test_broken_network_reading.py",

@@ -11,14 +11,15 @@ import fcntl
 import json
 import os
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 from migrate.apply.journal import drop_torn_line, no_locks, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.plan.companions import companion_path
-from migrate.plan.plan import SHORT_DIGITS, Plan
+from migrate.plan.plan import SHORT_DIGITS
 from migrate.text import name
 from migrate.whole_file import sync_folder
 
@@ -31,6 +32,26 @@ _UNSEEN = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
 )  # fmt: skip
+
+
+class WithSettings(Protocol):
+    """A header: what was chosen, by option name."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The choices."""
+
+
+class Signable(Protocol):
+    """A plan, or what else has a fingerprint that people sign."""
+
+    @property
+    def header(self) -> WithSettings:
+        """What is said before the rows."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What is signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +69,7 @@ def signatures_path(plan_path: Path, fingerprint: str) -> Path:
     return companion_path(plan_path, fingerprint, "signatures.jsonl")
 
 
-def signatures_required(plan: Plan) -> int:
+def signatures_required(plan: Signable) -> int:
     """Return how many different names the plan asks for; it is in its settings, and so in its fingerprint."""
     return int(plan.header.settings.get(REQUIRED_SETTING, "0"))
 
@@ -70,7 +91,7 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def signature_of(plan: Plan, name: str, note: str, time: str) -> Signature:
+def signature_of(plan: Signable, name: str, note: str, time: str) -> Signature:
     """Return a signature of this plan; raises `UsageError` for a name or note that is too long or not printable."""
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
@@ -101,7 +122,7 @@ def read_signatures(path: Path, fingerprint: str) -> tuple[Signature, ...]:
     return tuple(_parsed(line, number, path, fingerprint) for number, line in enumerate(lines, 1))
 
 
-def signatures_beside(plan: Plan, plan_path: Path) -> tuple[Signature, ...]:
+def signatures_beside(plan: Signable, plan_path: Path) -> tuple[Signature, ...]:
     """Return the signatures in the file beside the plan; raises as `read_signatures` does."""
     return read_signatures(signatures_path(plan_path, plan.fingerprint), plan.fingerprint)
 
@@ -158,7 +179,7 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
     return signature
 
 
-def standing(plan: Plan, names: Sequence[str]) -> str:
+def standing(plan: Signable, names: Sequence[str]) -> str:
     """Return "1 of 2 (Ada)": how many different names have signed, and how many are asked for."""
     required = signatures_required(plan)
     listed = f" ({', '.join(map(name, names))})" if names else ""

@@ -19,9 +19,6 @@ from migrate.survey.survey import Survey
 
 Judge = Callable[[Survey, PlanRows], Iterable[CheckResult]]
 
-# Rows and topics are looked at in the same way, of whomever they are.
-_SCOPES_OF_POSITIONS = frozenset({Scope.ROW, Scope.TOPIC, Scope.HOLDER})
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -30,8 +27,7 @@ class Check:
     `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its blocks into warnings, False
     where none ever does, None where it blocks nothing or another option decides. `needs_records` says that only
     comparing records around every commit answers it: `status` leaves it to `plan`. `of_mm2` says that it is about
-    MirrorMaker 2 itself: behind another replicator nobody asks. `of_positions` says whether it looks at positions
-    outside Kafka too; None leaves that to the scope (`holds_for_positions`).
+    MirrorMaker 2 itself: behind another replicator nobody asks.
     """
 
     name: str
@@ -40,12 +36,6 @@ class Check:
     can_be_accepted: bool | None
     needs_records: bool
     of_mm2: bool
-    of_positions: bool | None
-
-    @property
-    def holds_for_positions(self) -> bool:
-        """True if it looks at positions outside Kafka too, or at these alone."""
-        return self.scope in _SCOPES_OF_POSITIONS if self.of_positions is None else self.of_positions
 
     def __str__(self) -> str:
         return self.name
@@ -87,10 +77,9 @@ def check(
     can_be_accepted: bool | None = None,
     needs_records: bool = False,
     of_mm2: bool = False,
-    of_positions: bool | None = None,
 ) -> Callable[[Judge], Check]:
     """Make a check of the function below; what each argument means, `Check` says."""
-    return lambda judge: Check(name, scope, judge, can_be_accepted, needs_records, of_mm2, of_positions)
+    return lambda judge: Check(name, scope, judge, can_be_accepted, needs_records, of_mm2)
 
 
 def is_without_members(state: GroupState | Failure | None) -> bool:

@@ -1,9 +1,9 @@
 """All checks, in the order in which they are listed; runs them, and says what their blocks touch. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from migrate.checks import clusters, group_kinds, group_names, groups, mm2, positions, topics
+from migrate.checks import clusters, group_kinds, group_names, groups, mm2, topics
 from migrate.checks import rows as row_checks
 from migrate.checks.check import Check
 from migrate.errors import UsageError
@@ -75,40 +75,35 @@ CHECKS: tuple[Check, ...] = (
     topics.target_topic_dedicated,
     row_checks.target_retention,
     row_checks.estimated_rows,
-    positions.spark_batch_open,
-    positions.state_would_count_twice,
-    positions.sink_remembers_batches,
-    positions.position_moves,
-    positions.positions_differ,
-    positions.holder_partitions,
     groups.java_needed,
 )
-ACCEPTABLE_CHECKS = tuple(sorted(check.name for check in CHECKS if check.can_be_accepted))
 NEVER_ACCEPTABLE = frozenset(check.name for check in CHECKS if check.can_be_accepted is False)
 
 
-def parse_waiver(text: str) -> Waiver:
-    """Read `CHECK[:SUBJECT]`; raises `UsageError` for a check that is unknown or cannot be waived."""
+def acceptable(checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return the names of those checks of which a waiver covers the blocks."""
+    return tuple(sorted(check.name for check in checks if check.can_be_accepted))
+
+
+def parse_waiver(text: str, checks: Sequence[Check] = CHECKS) -> Waiver:
+    """Read `CHECK[:SUBJECT]` of these checks; raises `UsageError` for one that is unknown or cannot be waived."""
     check, colon, subject = text.partition(":")
     if check in NEVER_ACCEPTABLE:
         raise UsageError(
             f"--accept {text}: the check {check!r} can never be waived.",
             "Fix what it found, or leave the groups out with --exclude-group.",
         )
-    if check not in ACCEPTABLE_CHECKS:
+    if check not in (known := acceptable(checks)):
         raise UsageError(
             f"--accept {text}: there is no check {check!r} that can be waived.",
-            f"Checks that can: {', '.join(ACCEPTABLE_CHECKS)}.",
+            f"Checks that can: {', '.join(known)}.",
         )
     return Waiver(check, subject if colon else None)
 
 
-def run(survey: Survey, rows: PlanRows) -> tuple[CheckResult, ...]:
-    """Run all checks on groups, and turn blocks that a waiver covers into accepted warnings."""
-    of_groups = (check for check in CHECKS if check.scope is not Scope.HOLDER)
-    return tuple(
-        _waived(result, survey.request.policies) for check in of_groups for result in _judged(check, survey, rows)
-    )
+def run(survey: Survey, rows: PlanRows, checks: Sequence[Check] = CHECKS) -> tuple[CheckResult, ...]:
+    """Run checks, and turn blocks that a waiver covers into accepted warnings."""
+    return tuple(waived(result, survey.request.policies) for check in checks for result in _judged(check, survey, rows))
 
 
 def _judged(check: Check, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
@@ -117,36 +112,16 @@ def _judged(check: Check, survey: Survey, rows: PlanRows) -> Iterable[CheckResul
     return check.judge(survey, rows) if is_asked else (mm2.not_asked(check, survey),)
 
 
-def run_on_positions(survey: Survey, held: PlanRows, of_groups: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
-    """Return what the checks say of positions, beside what they have said of groups; `held` are their rows.
-
-    What is said already of a topic or a cluster is not said again, unless another thing is seen of these: their rows
-    may be others.
-    """
-    said = {(c.check, c.scope, c.subject, c.seen) for c in of_groups if c.level is not Level.PASS}
-    results = []
-    of_positions = (check for check in CHECKS if check.holds_for_positions)
-    for check in of_positions if held else ():
-        for result in check.judge(survey, held):
-            if result.level is Level.PASS and result.scope is not Scope.HOLDER:
-                results.append(replace(result, subject=f"{result.subject} of positions"))
-            elif (result.check, result.scope, result.subject, result.seen) not in said:
-                results.append(_waived(result, survey.request.policies))
-    return tuple(results)
-
-
-def blocked_groups(
-    results: Iterable[CheckResult], rows: PlanRows, scope: Scope = Scope.GROUP
-) -> dict[str, tuple[str, str]]:
+def blocked_groups(results: Iterable[CheckResult], rows: PlanRows) -> dict[str, tuple[str, str]]:
     """Return the groups that blocking results touch, each with the first such (check, sentence).
 
-    With the `scope` of holders and their rows, the holders. A cluster's block touches every group, a topic's the groups
+    A cluster's block touches every group, a topic's the groups
     with a row on it, a group's itself; for a row's see `blocked_rows`.
     """
     blocking = [r for r in results if r.counts_as is Level.BLOCK and r.scope is not Scope.ROW]
     of_cluster = [r for r in blocking if r.scope is Scope.CLUSTER]
     of_topic = {r.subject: r for r in reversed(blocking) if r.scope is Scope.TOPIC}
-    of_group = {r.subject: r for r in reversed(blocking) if r.scope is scope}
+    of_group = {r.subject: r for r in reversed(blocking) if r.scope is Scope.GROUP}
     blocked: dict[str, tuple[str, str]] = {}
     for group, own_rows in rows.groups().items():
         on_topics = (of_topic[topic] for topic in own_rows.column("source_topic") if topic in of_topic)
@@ -166,7 +141,8 @@ def _sentence(result: CheckResult) -> str:
     return f"{capital(result.seen)}; expected {result.expected}."
 
 
-def _waived(result: CheckResult, policies: Policies) -> CheckResult:
+def waived(result: CheckResult, policies: Policies) -> CheckResult:
+    """Return a result, or where a waiver covers its block an accepted warning."""
     if result.counts_as is not Level.BLOCK or result.check in NEVER_ACCEPTABLE:
         return result
     if not policies.accepts(result.check, result.subject):

@@ -34,8 +34,8 @@ def share_group(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     return _of_kind(
         share_group, survey, "share", "a share group (KIP-932)",
         "MM2 and this tool do not move share groups: leave it out here with --exclude-group or --accept "
-        "share-group:GROUP, and set its start on the target with kafka-share-groups --reset-offsets. --positions "
-        "translates its start offsets (docs/positions.md).",
+        "share-group:GROUP, and set its start on the target with kafka-share-groups --reset-offsets. "
+        "docs/positions.md says how its start offsets are translated.",
     )  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def connect_sink(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             )  # fmt: skip
 
 
-@check("connect-internal-topics", Scope.TOPIC, of_positions=False)
+@check("connect-internal-topics", Scope.TOPIC)
 def connect_internal_topics(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name topics that source connectors take up from, and that the target lacks: a new snapshot floods it."""
     source, target = survey.flow.source.alias, survey.flow.target.alias

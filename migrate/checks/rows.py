@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from migrate.checks.check import Check, check
 from migrate.model import (
-    GROUP_KIND,
     LOG_START,
     CheckResult,
     Decision,
@@ -17,7 +16,7 @@ from migrate.model import (
     Scope,
 )
 from migrate.row_table import PlanRows
-from migrate.survey.other_log import LogProofs, proofs_on_source, proofs_on_target
+from migrate.survey.other_log import proofs_on_source, proofs_on_target
 from migrate.survey.policies import (
     AS_OF_GONE,
     AS_OF_NONE,
@@ -102,10 +101,7 @@ def commit_of_another_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
     expected = "a commit that was made on the log which is there"
     skipped = [row for row in rows.where("decision", lambda d: d is Decision.SKIP) if row.source_committed is not None]
     open_ones = _known(rows, "source_committed") - len(skipped)
-    on_source = on_target = LogProofs()
-    # What is proven of a group's commits says nothing of a holder that has its name.
-    if rows.tally("holder_kind").keys() <= {GROUP_KIND}:
-        on_source, on_target = proofs_on_source(survey), proofs_on_target(survey)
+    on_source, on_target = proofs_on_source(survey), proofs_on_target(survey)
     is_as_of = survey.selected.as_of is not None
     own = set(on_source.own.difference(GroupPartition(row.group, row.source_topic, row.partition) for row in skipped))
     refuted = on_source.others.keys() | on_target.others.keys()
@@ -201,7 +197,7 @@ def target_retention(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             )  # fmt: skip
 
 
-@check("estimated-rows", Scope.CLUSTER, needs_records=True, of_positions=True)
+@check("estimated-rows", Scope.CLUSTER, needs_records=True)
 def estimated_rows(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Count the rows whose offset rests on unproven syncs, and say under which premise they hold."""
     on_syncs, on_nothing = Counter[str](), Counter[str]()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import click
 
-from migrate.checks.checklist import ACCEPTABLE_CHECKS, parse_waiver
+from migrate.checks.checklist import CHECKS, acceptable, parse_waiver
 from migrate.cli.options import ParsedBy, flag, option, repeated
 from migrate.errors import UsageError
 from migrate.match.protocol import Limits
@@ -119,7 +119,7 @@ class DecisionOptions:
 
     TITLE: ClassVar = "Decisions"
     accept: tuple[str, ...] = repeated(
-        f"Turn that block into a warning. Checks: {', '.join(ACCEPTABLE_CHECKS)}.",
+        f"Turn that block into a warning. Checks: {', '.join(acceptable(CHECKS))}.",
         metavar="CHECK[:SUBJECT]")  # fmt: skip
     untranslatable: tuple[str, ...] = repeated(
         "What to do with commits that no rule can translate (default block). "

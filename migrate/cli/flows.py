@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from migrate.cli.console import print_lines, say_beside
-from migrate.cli.options import ClusterOptions, PathOrUrl, options_of, parameters_of, resolve_flow
+from migrate.cli.options import ClusterOptions, options_of, parameters_of, resolve_flow
 from migrate.errors import ConfigError, UsageError
 from migrate.mm2.flow import Flow
 from migrate.mm2.yaml_file import yaml_documents
@@ -20,7 +20,6 @@ C = TypeVar("C", bound=ClusterOptions)
 FLOWS_FILE = Path("flows.yaml")
 # As people write lists; the options themselves are repeated.
 _PLURALS = {"groups": "group", "exclude_groups": "exclude_group", "topics": "topic", "exclude_topics": "exclude_topic"}
-_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHAPE = "Lay it out as docs/models.md shows: flows, a list, each with a name and the options of plan."
 # How MM2 is set up is said once.
@@ -77,12 +76,7 @@ class KeptFlow:
 
 def _beside(folder: Path, value: str, option: click.Option) -> str:
     """Return a value; one that names a file or a folder as it is from the folder of the flows."""
-    if isinstance(option.type, click.Path):
-        return str(folder / value)
-    if not isinstance(option.type, PathOrUrl):
-        return value
-    holder, equals, path = value.partition("=") if option.type.of_holder else ("", "", value)
-    return value if _URL.match(path) or not path else f"{holder}{equals}{folder / path}"
+    return str(folder / value) if isinstance(option.type, click.Path) else value
 
 
 def read_flows(path: Path) -> tuple[KeptFlow, ...]:

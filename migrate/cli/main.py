@@ -42,7 +42,6 @@ COMMANDS = {
     "sign": ("sign", "sign", "Sign a plan that you have reviewed: a line in a file next to it."),
     "explain": ("explain", "explain", "Say why a row of a plan is what it is."),
     "report": ("report", "report", "Write a plan as one self-contained HTML page."),
-    "positions": ("positions", "positions", "Print what jobs that keep their own offsets are to be set to."),
 }
 MM2_COMMANDS = {"offsets": ("mm2_offsets", "offsets", "Show MM2's own positions next to its syncs and checkpoints.")}
 GROUPS_COMMANDS = {
@@ -58,7 +57,7 @@ GROUPS_COMMANDS = {
                 "Show what groups have committed over time: offset, rate and lag per partition."),
 }  # fmt: skip
 # Groups of commands that are clients of all else: a folder of `migrate.extras` each, which says what it has.
-EXTRAS = ("follow",)
+EXTRAS = ("follow", "positions")
 
 
 class Commands(Mapping[str, click.Command]):

@@ -72,13 +72,6 @@ class ParsedBy(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-class PathOrUrl(click.types.StringParamType):
-    """A file or folder that Spark reads, by its path or a URL; `of_holder` where HOLDER= stands before it."""
-
-    def __init__(self, of_holder: bool) -> None:
-        self.of_holder = of_holder
-
-
 def option(help: str, *, name: str = "", default: Any = None, **settings: Any) -> Any:
     """Declare a field of an options class as an option, of which its name and annotation say the rest.
 
@@ -448,7 +441,7 @@ def time_of(option: str, text: str | None) -> int | None:
 def refuse_password(option_name: str, text: str) -> None:
     """Raise `UsageError` for a URL with a password in it: plans and messages name it, a process list shows it.
 
-    `text` is the URL, or HOLDER=URL.
+    `text` is the URL, or has it behind NAME=.
     """
     # Half of all secret keys have a slash, so that one may look like a port and a path; a bucket has no port.
     if re.search(r"://[^/@:]*:(?!\d+/)[^@]*@", text) or re.search(r"\bs3[an]?://[^/@:]*:[^@]*@", text):

@@ -1,6 +1,6 @@
 """The `plan` command: read both clusters, make the plan, write it, print it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,7 +10,6 @@ from migrate.cli.choices import MatchingOptions, MovedGroupOptions, PolicyOption
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, Seconds, flag, option, time_of
-from migrate.cli.positions import PositionOptions
 from migrate.clock import SystemClock, iso
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, UsageError
 from migrate.mm2.flow import Flow
@@ -52,7 +51,6 @@ class PlanOptions(OnClusters):
     groups: MovedGroupOptions = MovedGroupOptions()
     policies: PolicyOptions = PolicyOptions()
     matching: MatchingOptions = MatchingOptions()
-    positions: PositionOptions = PositionOptions()
     spark: SparkOptions = SparkOptions()
 
     def session(self) -> SessionOptions:
@@ -62,7 +60,6 @@ class PlanOptions(OnClusters):
             self.spark,
             no_match=self.matching.no_match,
             reads_offsets_topic=self.reads_offsets_topic,
-            reads_positions=bool(self.positions.position_files or self.positions.spark_checkpoints),
         )
 
     @property
@@ -94,8 +91,6 @@ def make_plan(options: PlanOptions, flow: Flow, progress: Progress) -> Plan:
 
 def request_of(options: PlanOptions, flow: Flow) -> PlanRequest:
     """Return what the options of `plan` ask for; raises `UsageError` where they exclude each other."""
-    names_groups = bool(options.groups.groups or options.groups.groups_file)
-    positions = options.positions.asked(options.source_down, names_groups)
     if options.failback:
         if options.source_down:
             raise UsageError(
@@ -121,14 +116,13 @@ def request_of(options: PlanOptions, flow: Flow) -> PlanRequest:
     policies = options.policies.policies()
     return PlanRequest(
         flow=flow,
-        filters=replace(options.groups.filters(), no_groups=options.positions.no_groups),
+        filters=options.groups.filters(),
         policies=policies,
         source_down=options.source_down,
         settle_seconds=options.settle,
         settings=_settings(options, policies, as_of_ms),
         limits=options.matching.limits(),
         as_of_ms=as_of_ms,
-        positions=positions,
         group_map=group_map,
     )
 
@@ -138,8 +132,7 @@ def made_plan(request: PlanRequest, clusters: Clusters, out: Path, progress: Pro
     clock, request = SystemClock(), with_names(request, clusters)
     survey = take_survey(request, clusters, clock, progress)
     clusters.end()
-    held = f" and {many(len(survey.held.commits), 'position')}" if survey.held.commits else ""
-    progress.step(f"deciding {many(len(survey.keys), 'row')}{held}")
+    progress.step(f"deciding {many(len(survey.keys), 'row')}")
     plan = plan_of(survey)
     progress.step(f"writing {out}")
     # Before Spark ends: that may take ten seconds the first time, and Ctrl-C then must not cost the plan.
@@ -150,7 +143,7 @@ def made_plan(request: PlanRequest, clusters: Clusters, out: Path, progress: Pro
 
 def _settings(options: PlanOptions, policies: Policies, as_of_ms: int | None) -> dict[str, str]:
     """Return the choices as the header has them: text by option name, without what was left at nothing."""
-    groups, matching, positions = options.groups, options.matching, options.positions
+    groups, matching = options.groups, options.matching
     compared = not (matching.no_match or options.source_down)
     choices = {
         "group": ", ".join(groups.groups),
@@ -167,9 +160,6 @@ def _settings(options: PlanOptions, policies: Policies, as_of_ms: int | None) ->
         ),
         "max-rereads": str(policies.max_rereads),
         "settle": f"{options.settle:g}",
-        "no-groups": "yes" if positions.no_groups else "",
-        "sink": ", ".join(positions.sinks),
-        "stateful": ", ".join(positions.stateful),
         "commits-from": str(CommitsFrom.CONSUMER_OFFSETS) if options.reads_offsets_topic else "",
         AS_OF_SETTING: "" if as_of_ms is None else iso(as_of_ms),
         "by": "timestamp" if matching.by_timestamp else "",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import (
+    Signable,
     Signature,
     add_signature,
     names_of,
@@ -51,10 +52,15 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
 
     Raises `Refused` for a plan that was rolled back: nothing can come of it any more.
     """
-    plan, clock = read_plan(path), SystemClock()
+    plan = read_plan(path)
     if read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint).is_spent:
         raise Refused(f"Plan {plan.short_fingerprint} is spent: it was rolled back.", "Make a new plan, and sign that.")
-    signature = signature_of(plan, by, note, iso(clock.now_ms()))
+    return signed(plan, path, by, note, verdict(plan, totals(plan))[0])
+
+
+def signed(plan: Signable, path: Path, by: str, note: str, what: str) -> list[str]:
+    """Add a signature to those beside a file; return the lines to print, in which `what` says what was signed."""
+    signature = signature_of(plan, by, note, iso(SystemClock().now_ms()))
     file = signatures_path(path, plan.fingerprint)
     signatures = add_signature(file, signature)
     names = names_of(signatures)
@@ -62,7 +68,7 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
     return [
         f"SIGNED by {shown(signature.name)}" + (" (again: a name counts once)" if again else ""),
         f"Fingerprint  {plan.fingerprint}",
-        f"Plan         {verdict(plan, totals(plan))[0]}",
+        f"Plan         {what}",
         f"Signatures   {standing(plan, names)}",
         f"File         {file.name}",
     ]

@@ -1,6 +1,5 @@
 """The `verify` command: the target as it is now beside the plan, and what groups read next on either side."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,19 +11,11 @@ from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.record_proof import LogSide, prove
 from migrate.apply.verify import Known, joint_exit_code, with_members
 from migrate.apply.verify import verify as compare_with_plan
-from migrate.apply.verify_positions import (
-    PositionVerification,
-    asked_of,
-    read_checkpoints,
-    unread,
-    verify_positions,
-)
 from migrate.checks.topics import not_drained, target_recreated
 from migrate.cli.apply import Printed, roles, target_names
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, PlanRowOptions, Seconds, argument, flag, option, repeated
-from migrate.cli.positions import checkpoints_of
+from migrate.cli.options import OnClusters, PlanRowOptions, Seconds, argument, flag, option
 from migrate.clock import SystemClock
 from migrate.errors import UsageError
 from migrate.mm2.flow import Flow
@@ -32,12 +23,10 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import UNDO, Plan, refuse_empty, refuse_rules
 from migrate.ports import Progress
 from migrate.row_table import groups_with_metadata
-from migrate.session.clusters import apply_session, held_positions, parse_spark_conf
-from migrate.session.options import SessionOptions, SparkOptions
+from migrate.session.clusters import apply_session
+from migrate.session.options import SessionOptions
 from migrate.show.formats import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
-from migrate.show.verify_positions import left_out_lines, position_lines
-from migrate.survey.positions import CheckpointAsked
 from migrate.text import many
 
 
@@ -55,14 +44,10 @@ class VerifyOptions(OnClusters):
         "offset, time, size, fingerprints equal or not. Never the payload.")  # fmt: skip
     limit: int | None = option(
         "With --records: only the first N rows.", type=click.IntRange(min=1), metavar="N", envvar=None)  # fmt: skip
-    spark_checkpoints: tuple[str, ...] = repeated(
-        "Also read this checkpoint folder of a query on the target: does it stand where the plan says, or beyond? "
-        "Repeatable; needs Java.", name="--spark-checkpoint", metavar="NAME=URL")  # fmt: skip
     rows: PlanRowOptions = PlanRowOptions()
     form: str = option(
         "json: one document with every row.",
         name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip
-    spark: SparkOptions = SparkOptions()
 
 
 def verify(options: VerifyOptions) -> int:
@@ -83,9 +68,6 @@ def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal:
     refuse_empty(plan, "verify")
     if plan.header.kind == UNDO and options.records:
         raise UsageError(f"{path} is an undo: it restores what was there, and translates nothing.", "Omit --records.")
-    checkpoints = asked_of(plan, checkpoints_of(options.spark_checkpoints))
-    if checkpoints:
-        parse_spark_conf(options.spark.spark_conf)  # wrong use is said before the target is read
     flow = roles(flow, plan)
     # A selection says nothing of the plan as a whole, and so nothing of its blocks without a row.
     selected = bool(options.rows.groups or options.rows.only)
@@ -116,18 +98,15 @@ def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal:
                 LogSide(target, edges.target.next_records(flow.target_isolation_level)),
             )
             proof = prove(rows, verification.findings, *sides, progress, options.limit, _still_copied(plan))
-    held = _verified_positions(plan, checkpoints, progress, options.spark)
-    code = joint_exit_code(*(result.exit_code for result in (verification, proof, held) if result is not None))
+    code = joint_exit_code(*(result.exit_code for result in (verification, proof) if result is not None))
     if options.form == "json":
-        return list(verify_document(verification, plan, proof, looked_ms, held)), code
+        return list(verify_document(verification, plan, proof, looked_ms)), code
     lines = list(verify_lines(verification, plan, terminal.width, terminal.colour))
     if len(rows) != len(plan.rows):
         lines.append(f"{len(rows)} of {many(len(plan.rows), 'row')} were looked at, as --group and --only say.")
     if proof is not None:
         lines += ["", *proof_lines(proof, plan, terminal.width, terminal.colour)]
-    if held is not None:
-        lines += ["", *position_lines(held, terminal.width, terminal.colour)]
-    return [*lines, *left_out_lines(plan, held, terminal.width)], code
+    return lines, code
 
 
 def _still_copied(plan: Plan) -> frozenset[str]:
@@ -140,18 +119,3 @@ def _still_copied(plan: Plan) -> frozenset[str]:
         for check in (not_drained, target_recreated)
     )
     return frozenset(waiting - anew)
-
-
-def _verified_positions(
-    plan: Plan, checkpoints: Sequence[CheckpointAsked], progress: Progress, spark: SparkOptions
-) -> PositionVerification | None:
-    """Compare the checkpoint folders that were named with the plan's positions; None where none were."""
-    if not checkpoints:
-        return None
-    progress.step(f"reading {many(len(checkpoints), 'checkpoint')}")
-    try:
-        with held_positions(spark) as reader:
-            return verify_positions(plan, list(read_checkpoints(checkpoints, reader)))
-    except Exception as error:
-        # A machine without Java, say: what was found of the groups is told all the same.
-        return verify_positions(plan, [unread(asked, error) for asked in checkpoints])

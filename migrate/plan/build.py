@@ -1,16 +1,13 @@
 """From a survey to a plan: rows, checks, header. Pure: the same survey gives the same bytes."""
 
-from itertools import chain
-
 from migrate import __version__
 from migrate.checks import checklist
 from migrate.commit_table import GroupCommits
 from migrate.match.protocol import Comparison
 from migrate.mm2.flow import Flow
-from migrate.model import CheckResult, Failure, GroupState, LogRange, Scope, Side
-from migrate.plan.held import counts_of_copies, origins, position_row, with_open_batches
+from migrate.model import CheckResult, Failure, GroupState, LogRange, Side
 from migrate.plan.plan import CUTOVER, FORMAT_VERSION, Header, PinnedRange, Plan, PlannedActivity, PlannedGroupState
-from migrate.plan.rows import decide, decide_positions, with_blocks
+from migrate.plan.rows import decide, with_blocks
 from migrate.row_table import PlanRows
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.survey import Survey
@@ -19,9 +16,7 @@ from migrate.survey.survey import Survey
 def plan_of(survey: Survey) -> Plan:
     """Translate every commit of the survey, run the checks, and lay their blocks over the rows."""
     request, flow = survey.request, survey.flow
-    rows, of_groups = checked(survey)
-    held, of_holders = _checked_positions(survey, of_groups)
-    results = (*of_groups, *of_holders)
+    rows, results = checked(survey)
     keys = survey.keys
     committed = len(keys) if isinstance(keys, GroupCommits) else sum(commit is not None for commit in keys.values())
     header = Header(
@@ -48,7 +43,6 @@ def plan_of(survey: Survey) -> Plan:
             "rows": len(rows),
             "uncommitted_added": len(survey.keys) - committed,
             **{f"filtered:{name}": count for name, count in sorted(survey.selected.filtered.items())},
-            **counts_of_copies(survey),
         },
         mm2_counts={
             **{f"checkpoints topic: {kind}": n for kind, n in sorted(survey.mm2.checkpoints.counts.items())},
@@ -60,30 +54,15 @@ def plan_of(survey: Survey) -> Plan:
         undoes_digest="",
         failback=flow.failback,
         comparison=reading_cost(survey.comparison) if request.limits.match_records else {},
-        positions=origins(survey.held),
     )
-    blocked_rows = checklist.blocked_rows(results)
-    return Plan(
-        header,
-        with_blocks(rows, checklist.blocked_groups(results, rows), blocked_rows),
-        with_blocks(held, checklist.blocked_groups(results, held, Scope.HOLDER), blocked_rows),
-    )
+    blocked = checklist.blocked_groups(results, rows), checklist.blocked_rows(results)
+    return Plan(header, with_blocks(rows, *blocked))
 
 
 def checked(survey: Survey) -> tuple[PlanRows, tuple[CheckResult, ...]]:
     """Return the rows before blocks are laid over them, and what the checks say."""
     rows = PlanRows(decide(survey))
     return rows, checklist.run(survey, rows)
-
-
-def _checked_positions(survey: Survey, of_groups: tuple[CheckResult, ...]) -> tuple[PlanRows, tuple[CheckResult, ...]]:
-    """Return the positions before blocks are laid over them, and what the checks say beside what they say of groups."""
-    held = survey.held
-    translated, ends = (chain.from_iterable(decide_positions(survey, offsets)) for offsets in held.every)
-    rows = PlanRows.of(position_row(row, held) for row in translated)
-    results = checklist.run_on_positions(survey, rows, of_groups)
-    # After the checks: a state is not of the batch that was not finished.
-    return with_open_batches(rows, ends, held), results
 
 
 def flow_names(flow: Flow) -> dict[str, str]:

@@ -4,13 +4,12 @@ Rows are paired by group, source topic and partition. Offsets move all the time,
 is told apart from one that is decided, graded or reasoned otherwise.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Row
 from migrate.plan.plan import Header, Plan
-from migrate.text import many
 
 KEY = ("group", "source_topic", "partition")
 MOVING = (
@@ -100,7 +99,7 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
     return PlanDiff(
         before=before,
         now=now,
-        settings=(*_settings(before.header, now.header), *_positions(before, now)),
+        settings=_settings(before.header, now.header),
         judged=judged,
         moved=moved,
         new=tuple(row for key, row in fresh.items() if key not in old),
@@ -141,15 +140,6 @@ def _settings(before: Header, now: Header) -> tuple[Setting, ...]:
     ):
         pairs += [Setting(f"topic id of {t}{where}", old[t], new[t]) for t in sorted(old.keys() & new.keys())]
     return tuple(s for s in pairs if s.before != s.now)
-
-
-def _positions(before: Plan, now: Plan) -> Iterator[Setting]:
-    """Yield one line where the positions outside Kafka differ, with how many; rows are paired among groups alone."""
-    old, fresh = ({row.key: row for row in plan.positions} for plan in (before, now))
-    if old != fresh:
-        others = sum(fresh.get(key) != row for key, row in old.items()) + len(fresh.keys() - old.keys())
-        told = [f"{len(plan.positions)} of {many(len(plan.holders()), 'holder')}" for plan in (before, now)]
-        yield Setting("positions outside Kafka", told[0], f"{told[1]}, {others} differ")
 
 
 def _named(prefix: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[Setting]:

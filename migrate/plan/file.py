@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from migrate.errors import MigrateError, Refused, UnreadablePlan
-from migrate.model import GROUP_KIND, CheckResult, Decision, Grade, Level, Method, Scope
+from migrate.model import CheckResult, Decision, Grade, Level, Method, Scope
 from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path
 from migrate.plan.plan import (
     FORMAT_VERSION,
@@ -32,7 +32,6 @@ from migrate.plan.plan import (
     Plan,
     PlannedActivity,
     PlannedGroupState,
-    PositionOrigin,
 )
 from migrate.row_table import GROUP, GroupRows, Known, PlanRows
 from migrate.whole_file import replacing, reporting_unwritable, temporary_beside
@@ -59,7 +58,7 @@ _GRADE = _enum(Grade, "How much is proven about the target offset.")
 
 # What a row holds, field by field; the file has a column for each but `group`.
 ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
-    _text("group", "Consumer group, or the name of the holder of a position outside Kafka."),
+    _text("group", "Consumer group."),
     _text("source_topic", "Topic on the source cluster, which the groups leave."),
     _text("target_topic", "Its replica's name on the target cluster."),
     {"name": "partition", "type": "int", "doc": "Partition, the same number on both clusters."},
@@ -71,7 +70,7 @@ ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
     _offset("target_log_end", "Last stable offset of the target partition when it was pinned."),
     _offset("target_prior", "Offset committed on the target before; null if there was none."),
     _text("target_prior_metadata", "Metadata of that commit; empty if it has none."),
-    {"name": "decision", "type": _DECISION, "doc": "set, remove, keep, skip, block, or manual for a holder's."},
+    {"name": "decision", "type": _DECISION, "doc": "set, remove, keep, skip or block."},
     _offset("target_offset", "Offset planned on the target; null where nothing is planned."),
     {"name": "method", "type": ["null", _METHOD], "doc": "How it was found."},
     {"name": "grade", "type": ["null", _GRADE], "doc": "exact, bounded or estimated."},
@@ -91,8 +90,6 @@ ROW_SCHEMA_FIELDS: tuple[dict[str, Any], ...] = (
     _offset("missing_on_target", "Owed records that have no copy on the target; null where that is not known."),
     _text("target_metadata", "Metadata to commit with the target offset, byte for byte; empty for none."),
     _offset("live_source_offset", "In a plan of commits as of an earlier time: what is committed on the source now."),
-    _text("holder_kind", "group, or where a position outside Kafka was read: file, spark-checkpoint."),
-    _text("position_meaning", "What the holder's own number means: next, the record it wants, or last, the last done."),
     _text("target_group", "What the group is called on the target; empty where it keeps its name."),
 )
 
@@ -123,8 +120,8 @@ PLAN_SCHEMA: dict[str, Any] = {
     "type": "record",
     "name": "GroupRows",
     "namespace": NAMESPACE,
-    "doc": "The committed offsets of one consumer group, or the positions of one holder, and what becomes of each on "
-    "the target cluster. Item n of an array belongs to row n; an array with a single item holds for all rows. "
+    "doc": "The committed offsets of one consumer group, and what becomes of each on the target cluster. "
+    "Item n of an array belongs to row n; an array with a single item holds for all rows. "
     "`partition` has an item for every row.",
     "fields": list(_columns()),
 }
@@ -182,7 +179,7 @@ def read_plan(path: Path) -> Plan:
         header = _header(json.loads(metadata[HEADER_KEY]))
         if str(header.format_version) != metadata[FORMAT_KEY]:
             raise ValueError(f"format {header.format_version} in the header")
-        plan = Plan(header, *_rows(content))
+        plan = Plan(header, _rows(content))
     except Exception as error:  # a damaged file can fail in any way in any layer: Avro, deflate, JSON, types
         raise UnreadablePlan(
             f"{path} is a plan, but it is damaged or cut short ({type(error).__name__}: {str(error)[:200]}).",
@@ -257,7 +254,7 @@ def _write(plan: Plan, file: IO[bytes]) -> None:
     fastavro.writer(
         file,
         fastavro.parse_schema(PLAN_SCHEMA),
-        (_stored(rows.document()) for rows in (*plan.groups().values(), *plan.holders().values())),
+        (_stored(rows.document()) for rows in plan.groups().values()),
         codec="deflate",
         sync_marker=SYNC_MARKER,
         strict=True,
@@ -315,16 +312,13 @@ def _metadata(content: bytes, path: Path) -> Mapping[str, str]:
     return {key: entries[key] for key in (FORMAT_KEY, HEADER_KEY, FINGERPRINT_KEY)}
 
 
-def _rows(content: bytes) -> tuple[PlanRows, PlanRows]:
-    """Return the rows of groups and of holders: a record is the table of one."""
+def _rows(content: bytes) -> PlanRows:
+    """Return the rows: a record is the table of a group."""
     import fastavro
 
     known: Known = {}
     records: Iterator[Any] = fastavro.reader(BytesIO(content))
-    tables = [GroupRows.of_table(_table_of(record), known) for record in records]
-    of_groups = [table for table in tables if set(table.column("holder_kind")) == {GROUP_KIND}]
-    of_holders = [table for table in tables if set(table.column("holder_kind")) != {GROUP_KIND}]
-    return PlanRows(of_groups), PlanRows(of_holders)
+    return PlanRows(GroupRows.of_table(_table_of(record), known) for record in records)
 
 
 def _stored(table: dict[str, Any]) -> dict[str, Any]:
@@ -343,7 +337,6 @@ def _header(document: dict[str, Any]) -> Header:
     document["pinned"] = tuple(PinnedRange(**entry) for entry in document["pinned"])
     document["group_states"] = tuple(PlannedGroupState(**entry) for entry in document["group_states"])
     document["checks"] = tuple(_check(entry) for entry in document["checks"])
-    document["positions"] = tuple(PositionOrigin(**entry) for entry in document["positions"])
     document["activity"] = tuple(PlannedActivity(**entry) for entry in document["activity"])
     return Header(**document)
 

@@ -2,8 +2,6 @@
 
 Invariants:
 - Rows are sorted by (group, source topic, partition), and no two have the same key.
-- `rows` are of groups, `positions` of holders outside Kafka: apart, so that no holder's name is ever taken for a
-  group's. A position never has the decision `set`.
 - rows + filtered = commits read + rows added by `--uncommitted` (promise 3).
 - The fingerprint is SHA-256 over every header field and every row; nothing in a plan is outside it. It covers values,
   not bytes of the file: it depends on no version of an Avro library.
@@ -20,11 +18,9 @@ from typing import Any
 from migrate.errors import Refused, UsageError
 from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
-    GROUP_KIND,
     LOG_LATEST,
     CheckResult,
     Decision,
-    HolderKind,
     Level,
     Row,
     Scope,
@@ -35,10 +31,6 @@ from migrate.row_table import GroupRows, PlanRows
 
 # Of the plan file, its fingerprint and its journal.
 FORMAT_VERSION = 1
-# How many partitions a topic of the target has that positions are on, among the header's counts.
-TARGET_PARTITIONS = "target-partitions:"
-# What becomes of a position: its owner sets it, or it is left as it is.
-_OF_POSITIONS = frozenset({Decision.MANUAL, Decision.BLOCK, Decision.SKIP})
 # The kinds of plans that have rows: what `plan` makes, and what a rollback makes of it. Any other kind is the name of
 # the commands that its rules are for.
 CUTOVER, UNDO = "plan", "undo"
@@ -61,26 +53,6 @@ class PinnedRange:
     partition: int
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PositionOrigin:
-    """Where positions outside Kafka were read: a file, or the folder of one holder.
-
-    `kind` is a `HolderKind`. `holder` is "" for a file, which may be of several. `sha256` is over what was read.
-    `batch` is that of a Spark checkpoint that was translated, None for a file; `content` is the text of that batch's
-    file, which a rewritten one is made from, "" for a file. `rows` counts the positions. `is_stateful` is True for a
-    query that keeps a state.
-    """
-
-    origin: str
-    kind: str
-    holder: str
-    sha256: str
-    batch: int | None
-    rows: int
-    content: str
-    is_stateful: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +90,15 @@ class Header:
     `kind` is `CUTOVER` or `UNDO`, or the name of the commands that are to go by the settings: such a plan has no rows.
     Cluster ids are "" where that cluster was not read (source down). `flow` are the names used (policy, separator, MM2
     topics), `settings` the options chosen (filters, policies, limits) and `waivers` the `--accept` values. `counts`
-    hold "commits_read", "rows", "uncommitted_added" and one "filtered:<filter>" per filter that took something, and one
-    `TARGET_PARTITIONS` and a name per topic of the target that a holder's positions are on: how many it has;
-    `mm2_counts` what was read
-    from MM2's topics, rejects by reason included. `timings` are seconds
-    per step. `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
+    hold "commits_read", "rows", "uncommitted_added" and one "filtered:<filter>" per filter that took something;
+    `mm2_counts` what was read from MM2's topics, rejects by reason included. `timings` are seconds per step.
+    `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
     per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read".
     `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of
     that plan's journal that it was made from (`migrate.apply.undo.refuse_stale`); "", 0 and "" in any other plan.
     `source_topic_ids` and `target_topic_ids` are those of the topics, as far as the clusters report them: a topic that
-    is deleted and created anew under a plan has another id. `positions` say where positions outside Kafka were
-    read. `activity` has those groups of the plan whose own records could be read.
+    is deleted and created anew under a plan has another id. `activity` has those groups of the plan whose own records
+    could be read.
     """
 
     format_version: int
@@ -156,7 +126,6 @@ class Header:
     source_topic_ids: Mapping[str, str]
     undoes_events: int
     undoes_digest: str
-    positions: tuple[PositionOrigin, ...]
     activity: tuple[PlannedActivity, ...]
 
     @property
@@ -182,22 +151,19 @@ class Header:
 
 @dataclass(frozen=True)
 class Plan:
-    """A header, the rows of groups and the positions of holders, with the fingerprint computed from them.
+    """A header and rows, with the fingerprint computed from them.
 
-    Raises ValueError for a holder's position among the rows of groups, or the other way round, and for two groups of
-    one name on the target.
+    Raises ValueError for two groups of one name on the target.
     """
 
     header: Header
     rows: PlanRows
-    positions: PlanRows = field(default_factory=lambda: PlanRows(()))
     fingerprint: str = field(init=False)
     _accepted: frozenset[tuple[str, str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        refuse_mixed(self.rows, self.positions)
-        refuse_shared_names(self.rows, self.positions)
-        object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows, self.positions))
+        refuse_shared_names(self.rows)
+        object.__setattr__(self, "fingerprint", fingerprint(self.header, self.rows))
         accepted = frozenset((c.check, c.subject) for c in self.header.checks if c.accepted)
         object.__setattr__(self, "_accepted", accepted)
 
@@ -226,24 +192,16 @@ class Plan:
         called = {target_name: group for group, target_name in self.rows.renamed().items()}
         return name if name in self.groups() else called.get(name, name)
 
-    def holders(self) -> Mapping[str, GroupRows]:
-        """Return positions by holder, in the plan's order; no command writes them."""
-        return self.positions.groups()
-
     def blocked_groups(self) -> frozenset[str]:
         """Return the groups that `apply` will not touch: a group is set whole or not at all."""
-        return _blocked(self.groups())
-
-    def blocked_holders(self) -> frozenset[str]:
-        """Return the holders whose positions nobody should set."""
-        return _blocked(self.holders())
+        return frozenset(group for group, rows in self.groups().items() if Decision.BLOCK in rows.column("decision"))
 
     def skipping(self) -> Iterator[Row]:
-        """Yield the rows that may skip records, in their order, those of groups first."""
-        for rows in (*self.groups().values(), *self.holders().values()):
+        """Yield the rows that may skip records, in their order."""
+        for rows in self.groups().values():
             # Most groups' columns rule it out, without a look at each of a million rows.
             decisions = set(rows.column("decision"))
-            if LOG_LATEST in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK, Decision.MANUAL}:
+            if LOG_LATEST in rows.column("lower_kind") or decisions - {Decision.SET, Decision.BLOCK}:
                 yield from filter(may_skip, rows)
 
     def rewinding(self) -> Iterator[Row]:
@@ -257,29 +215,28 @@ class Plan:
         return tuple(c for c in self.header.checks if c.counts_as is Level.BLOCK and not c.accepted)
 
     def blocks_without_rows(self) -> tuple[CheckResult, ...]:
-        """Return the blocks, but those of a whole cluster or of a holder, that no blocked row shows.
+        """Return the blocks, but those of a whole cluster, that no blocked row shows.
 
         A name in the groups file that no group has, a share group: `apply` would leave them out without a word.
         """
-        blocked, groups, holders = self.blocked_groups(), self.groups(), self.holders()
+        blocked, groups = self.blocked_groups(), self.groups()
         in_blocked = [row for group in blocked for row in groups[group]]
-        in_blocked += [row for holder in self.blocked_holders() for row in holders[holder]]
         rows = {row.subject for row in in_blocked}
         topics = {t for row in in_blocked for t in (row.source_topic, row.target_topic)}
-        shown = {Scope.GROUP: blocked, Scope.TOPIC: topics, Scope.ROW: rows, Scope.HOLDER: holders.keys()}
+        shown = {Scope.GROUP: blocked, Scope.TOPIC: topics, Scope.ROW: rows}
         return tuple(c for c in self.blocks() if c.scope is not Scope.CLUSTER and c.subject not in shown[c.scope])
 
     def is_clean(self) -> bool:
         """True if `plan` exits 0: it plans something, no row is blocked, and no check blocks."""
-        return not (self.is_empty or self.blocked_groups() or self.blocked_holders() or self.blocks())
+        return not (self.is_empty or self.blocked_groups() or self.blocks())
 
     @property
     def is_empty(self) -> bool:
         """True if nothing was inside the filters of a cutover: most likely they are wrong, and would move nobody."""
-        return self.header.kind == CUTOVER and not self.rows and not self.positions
+        return self.header.kind == CUTOVER and not self.rows
 
     def is_clean_to_apply(self) -> bool:
-        """True if nothing keeps `apply` from any group: what blocks holders alone is no matter of its."""
+        """True if nothing keeps `apply` from any group."""
         return not (self.blocked_groups() or self.cluster_blocks() or self.blocks_without_rows())
 
     def cluster_blocks(self) -> tuple[CheckResult, ...]:
@@ -305,17 +262,8 @@ def refuse_rules(plan: Plan, command: str) -> None:
         )
 
 
-def refuse_mixed(rows: PlanRows, positions: PlanRows) -> None:
-    """Raise ValueError if a holder's position stands among the rows of groups, or a group's among the positions."""
-    if set(rows.tally("holder_kind")) - {GROUP_KIND} or rows.tally("decision")[Decision.MANUAL]:
-        raise ValueError("a position outside Kafka among the rows of groups")
-    kinds = {kind for table in positions.groups().values() for kind in table.column("holder_kind")}
-    if kinds.difference(HolderKind) or set(positions.tally("decision")) - _OF_POSITIONS:
-        raise ValueError("a row of another sort among the positions outside Kafka")
-
-
-def refuse_shared_names(rows: PlanRows, positions: PlanRows) -> None:
-    """Raise ValueError if two groups have one name on the target, or one has two, or a holder of positions has one."""
+def refuse_shared_names(rows: PlanRows) -> None:
+    """Raise ValueError if two groups have one name on the target, or one has two."""
     taken: dict[str, str] = {}
     for group, table in rows.groups().items():
         if len(set(table.column("target_group"))) > 1:
@@ -323,12 +271,6 @@ def refuse_shared_names(rows: PlanRows, positions: PlanRows) -> None:
         # One would overwrite the other's offsets, and a rollback of one would take both away.
         if (other := taken.setdefault(table.group_on_target, group)) != group:
             raise ValueError(f"groups {other!r} and {group!r} have one name on the target")
-    if positions.renamed():
-        raise ValueError("a holder of positions with a group's name on the target")
-
-
-def _blocked(tables: Mapping[str, GroupRows]) -> frozenset[str]:
-    return frozenset(name for name, rows in tables.items() if Decision.BLOCK in rows.column("decision"))
 
 
 def canonical(document: Mapping[str, Any]) -> bytes:
@@ -338,10 +280,10 @@ def canonical(document: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def fingerprint(header: Header, rows: PlanRows, positions: PlanRows) -> str:
-    """Return the SHA-256, in hex, over every header field, and the table of each group and each holder."""
+def fingerprint(header: Header, rows: PlanRows) -> str:
+    """Return the SHA-256, in hex, over every header field, and the table of each group."""
     digest = hashlib.sha256(canonical(asdict(header)))
-    for table in (*rows.groups().values(), *positions.groups().values()):
+    for table in rows.groups().values():
         digest.update(b"\n")
         digest.update(canonical(table.document()))
     return digest.hexdigest()

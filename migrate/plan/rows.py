@@ -21,8 +21,6 @@ from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import (
     AHEAD_KEPT,
     GROUP_BLOCKED,
-    GROUP_KIND,
-    HOLDER_BLOCKED,
     LOG_EARLIEST,
     LOG_LATEST,
     LOG_START,
@@ -214,11 +212,6 @@ def with_blocks(
 
 def _because_of(row: Row) -> tuple[str, str]:
     """Return the block that a blocked row is for the others of its group."""
-    if row.holder_kind != GROUP_KIND:
-        return HOLDER_BLOCKED, (
-            f"{row.source_topic}-{row.partition} of this holder is blocked ({row.reason}), "
-            "and its positions are taken over whole or not at all."
-        )
     return GROUP_BLOCKED, (
         f"{row.source_topic}-{row.partition} of this group is blocked ({row.reason}), "
         "and a group is set whole or not at all."
@@ -264,18 +257,18 @@ def decide(survey: Survey) -> Iterator[GroupRows]:
 
     Raises `UsageError` where two commits of a group would be one on the target.
     """
-    refuse_doubled_places(survey.request, survey.keys, "group")
+    refuse_doubled_places(survey.request, survey.keys)
     return _decided(survey, survey.mm2.checkpoints.latest, _cases(survey))
 
 
-def decide_positions(survey: Survey, held: GroupCommits) -> Iterator[GroupRows]:
-    """Yield the rows of each holder of positions outside Kafka, as of a group that is nowhere on the target.
+def translate(survey: Survey, places: GroupCommits) -> Iterator[GroupRows]:
+    """Yield the rows of offsets that no group has committed, by owner: as of a group that is nowhere on the target.
 
-    Raises `UsageError` as `decide` does.
+    `places` are of those that the survey was asked for. Raises `UsageError` as `decide` does.
     """
-    refuse_doubled_places(survey.request, held, "holder")
-    # What a group of a holder's name has, commits or checkpoints, is not the holder's.
-    cases = (GroupCase(holder, commits, {}) for holder, commits in held.groups().items())
+    refuse_doubled_places(survey.request, places)
+    # What a group of an owner's name has, commits or checkpoints, is not the owner's.
+    cases = (GroupCase(owner, offsets, {}) for owner, offsets in places.groups().items())
     return _decided(survey, {}, cases)
 
 

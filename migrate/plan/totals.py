@@ -6,7 +6,7 @@ on a running system blocks every row, and is made to see these numbers.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from migrate.model import Decision, Grade, Method, Row, between
 from migrate.plan.plan import Plan
@@ -43,22 +43,6 @@ class Mm2Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionTotals:
-    """Positions outside Kafka: how many holders have them, by what becomes of them, by grade, and their re-reads.
-
-    `rereads_bounded` adds up the proven bounds, `unbounded` counts the translated positions that have none.
-    """
-
-    holders: int = 0
-    holders_blocked: int = 0
-    positions: int = 0
-    decisions: Mapping[Decision, int] = field(default_factory=dict)
-    grades: Mapping[Grade | None, int] = field(default_factory=dict)
-    rereads_bounded: int = 0
-    unbounded: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Totals:
     """Rows by decision and grade, groups by what becomes of them, commits read and filtered, re-reads.
 
@@ -83,7 +67,6 @@ class Totals:
     skipping_rows: int
     rewinding_rows: int
     mm2: Mm2Comparison
-    positions: PositionTotals = PositionTotals()
 
     @property
     def add_up(self) -> bool:
@@ -122,21 +105,6 @@ def totals(plan: Plan) -> Totals:
         skipping_rows=sum(1 for _ in plan.skipping()),
         rewinding_rows=sum(1 for _ in plan.rewinding()),
         mm2=compare_with_mm2(plan.rows),
-        positions=_of_positions(plan),
-    )
-
-
-def _of_positions(plan: Plan) -> PositionTotals:
-    placed = [n for offset, n in plan.positions.values("target_offset", "rereads_at_most") if offset is not None]
-    bounds = [n for n in placed if n is not None]
-    return PositionTotals(
-        len(plan.holders()),
-        len(plan.blocked_holders()),
-        len(plan.positions),
-        plan.positions.tally("decision"),
-        plan.positions.tally("grade"),
-        sum(bounds),
-        len(placed) - len(bounds),
     )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from migrate.clock import Clock
 from migrate.errors import UsageError
-from migrate.holders.reader import HolderReader
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster import ByJava, KafkaCluster
 from migrate.kafka.reader_pair import KafkaReaders
@@ -27,11 +26,12 @@ from migrate.spark.java_admin import JavaMachine, KafkaJava
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.survey.cluster import ClusterAdmin, JavaAdmin
 from migrate.survey.group_facts import AnswerMemory
-from migrate.survey.positions import PositionReader
 from migrate.survey.renamed import SAME_NAMES, TargetNames
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from migrate.kafka.record_reader import RecordReader
     from migrate.mm2.connect_worker import Mm2Worker
 
@@ -223,7 +223,7 @@ def apply_session(flow: Flow, progress: Progress, needs_java: bool, options: Ses
 
 
 @contextmanager
-def held_positions(options: SparkOptions) -> Iterator[PositionReader]:
-    """Yield what reads positions outside Kafka, through a Spark of its own."""
+def spark_session(options: SparkOptions) -> "Iterator[Callable[[], SparkSession]]":
+    """Yield what waits for a Spark of its own, for a command that asks no cluster."""
     with background_spark(options.master, parse_spark_conf(options.spark_conf)) as spark:
-        yield HolderReader(spark)
+        yield spark

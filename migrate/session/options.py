@@ -28,9 +28,9 @@ class SessionOptions:
     """What clusters are reached and read with; none of it decides what becomes of an offset.
 
     `side` is the cluster that is asked where only one is. Where `no_match` holds no records are compared, and where
-    `by_timestamp` does timestamps alone place commits. `reads_offsets_topic` and `reads_positions` say what else a plan
-    reads through Spark; with `long_records` Spark reads groups' own records where they are too many for a consumer, up
-    to `max_fetch` bytes (None: no limit).
+    `by_timestamp` does timestamps alone place commits. `reads_offsets_topic` says that a plan reads it through Spark;
+    with `keeps_spark` its session is there until all is left, for what reads by it itself; with `long_records` Spark
+    reads groups' own records where they are too many for a consumer, up to `max_fetch` bytes (None: no limit).
     """
 
     request_timeout: float
@@ -40,6 +40,6 @@ class SessionOptions:
     no_match: bool = False
     by_timestamp: bool = False
     reads_offsets_topic: bool = False
-    reads_positions: bool = False
+    keeps_spark: bool = False
     long_records: bool = False
     max_fetch: int | None = None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from migrate.clock import Clock
 from migrate.errors import MigrateError
-from migrate.holders.reader import HolderReader
 from migrate.kafka.cluster import ByJava
 from migrate.kafka.reader_pair import prepare
 from migrate.match.log_reader import LogReader
@@ -75,16 +74,14 @@ class PlanSession(Clusters):
         self._asked = [of.admin(java=java, exact=ByJava.EVERY) for of, java in zip(asked, self._java, strict=True)]
         self._positions = target.records()
         settings = {Side.SOURCE: source.java, Side.TARGET: target.java}
-        mirror = SparkMirrorReader(self._session, flow, settings, positions=self._positions)
-        comparer = offsets_topic = held_positions = None
+        mirror = SparkMirrorReader(self.spark_session, flow, settings, positions=self._positions)
+        comparer = offsets_topic = None
         if not source_down:
-            comparer = Comparer(SparkTasks(self._session, lambda: mirror.chains, readers_of(flow, source, target)))
+            comparer = Comparer(SparkTasks(self.spark_session, lambda: mirror.chains, readers_of(flow, source, target)))
         if options.reads_offsets_topic:
             from migrate.spark.topic_commits import SparkTopicCommits
 
-            offsets_topic = SparkTopicCommits(self._session, source.java)
-        if options.reads_positions:
-            held_positions = HolderReader(self._session)
+            offsets_topic = SparkTopicCommits(self.spark_session, source.java)
         super().__init__(
             None if source_down else self._asked[0],
             self._asked[-1],
@@ -94,9 +91,9 @@ class PlanSession(Clusters):
             starts_late=True,
             looks_for_hidden=True,
             offsets_topic=offsets_topic,
-            held_positions=held_positions,
             memory=memory,
         )
+        self._keeps_spark = options.keeps_spark
         self._is_over = Event()
         compares = not (source_down or options.no_match)
         self._sized = in_background(
@@ -121,7 +118,8 @@ class PlanSession(Clusters):
         self._wait_until_sized()
         return self._spark.machine()
 
-    def _session(self) -> "SparkSession":
+    def spark_session(self) -> "SparkSession":
+        """Return the Spark session, once it has started."""
         self._wait_until_sized()
         return self._spark()
 
@@ -131,11 +129,12 @@ class PlanSession(Clusters):
 
     def wait_for_records(self) -> None:
         """Return once there is a Spark session."""
-        self._session()
+        self.spark_session()
 
     def end_records(self) -> None:
-        """End the Spark session, while other things are read; its JVM goes on."""
-        self._spark.end_session()
+        """End the Spark session, unless it is asked for by itself, while other things are read; its JVM goes on."""
+        if not self._keeps_spark:
+            self._spark.end_session()
 
     def end(self) -> None:
         """End the JVM, while the plan is decided."""

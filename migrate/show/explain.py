@@ -10,8 +10,6 @@ from migrate.mm2.commands import COMMAND, Mm2Site, resetting, stopping
 from migrate.mm2.flow import RuntimeWord
 from migrate.model import (
     GROUP_BLOCKED,
-    GROUP_KIND,
-    HOLDER_BLOCKED,
     LOG_START,
     PROVEN_SYNC,
     CheckResult,
@@ -97,8 +95,7 @@ def _paragraph(sentences: Iterable[Labelled], width: int, colour: bool) -> Itera
 
 def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
     groups = plan.groups()
-    # Of a name that a group and a holder share, the group is told; the holder's rows are in `positions`.
-    rows = groups.get(group) or plan.holders().get(group) or groups.get(plan.group_called(group))
+    rows = groups.get(group) or groups.get(plan.group_called(group))
     if not rows:
         near = [g for g in groups if group.lower() in g.lower()] or list(groups)
         raise UsageError(f"The plan has no group {name(group)}.", f"Groups: {some(map(name, near), 5) or 'none'}.")
@@ -121,22 +118,20 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     """
     group, header = chosen[0].group, plan.header
     topics = {topic for row in chosen for topic in (row.source_topic, row.target_topic)}
-    is_group = chosen[0].holder_kind == GROUP_KIND
-    subjects = {Scope.GROUP if is_group else Scope.HOLDER: {group}, Scope.TOPIC: topics}
-    if is_group and (states := states_told(plan).get(group)):
+    subjects = {Scope.GROUP: {group}, Scope.TOPIC: topics}
+    if states := states_told(plan).get(group):
         yield "Group", f"{states} when the plan was made."
-    if is_group and (active := activity_told(plan).get(group)):
+    if active := activity_told(plan).get(group):
         yield "Activity", f"{capital(active)}."
     if chosen[0].target_group:
         target = name(header.target_alias)
         yield "Name", f"On {target} it is called {name(chosen[0].target_group)}, by --group-map."
-    blocked = [r for r in (plan.groups() if is_group else plan.holders())[group] if r.decision is Decision.BLOCK]
+    blocked = [r for r in plan.groups()[group] if r.decision is Decision.BLOCK]
     if blocked:
-        blocking = [r for r in blocked if r.reason not in (GROUP_BLOCKED, HOLDER_BLOCKED)]
+        blocking = [r for r in blocked if r.reason != GROUP_BLOCKED]
         which = some((f"{name(r.source_topic)}:{r.partition} ({safe(r.reason)})" for r in blocking), 5)
-        whole = "a group is set" if is_group else "the positions of a holder are taken over"
-        yield "Blocked", f"By {which or 'its checks'}; {whole} whole or not at all."
-    for text in kept_elsewhere(group, chosen) if is_group else ():
+        yield "Blocked", f"By {which or 'its checks'}; a group is set whole or not at all."
+    for text in kept_elsewhere(group, chosen):
         yield "Elsewhere", text
     yield from _checks(c for c in header.checks if c.scope is Scope.CLUSTER or c.subject in subjects.get(c.scope, ()))
 
@@ -226,8 +221,6 @@ def _compared(row: Row, header: Header) -> str:
 
 
 def _beside_mm2(row: Row, header: Header) -> str:
-    if row.holder_kind != GROUP_KIND:
-        return "It makes no checkpoints for jobs that keep their own offsets."
     if header.failback:
         return "It makes no checkpoints for the way back."
     if row.checkpoint_target_offset is None:
@@ -254,8 +247,6 @@ def _beside_mm2(row: Row, header: Header) -> str:
 
 
 def _applying(row: Row, header: Header) -> str:
-    if row.holder_kind != GROUP_KIND:
-        return _setting(row)
     target = name(header.target_alias)
     offset_now = "has no offset" if row.target_prior is None else f"is at {row.target_prior}"
     nothing = f"Writes nothing: the group {offset_now} on {target}"
@@ -273,15 +264,6 @@ def _applying(row: Row, header: Header) -> str:
             return f"{nothing}{', so auto.offset.reset decides there' if row.target_prior is None else ''}."
         case _:
             return f"Writes nothing for any partition of this group: it {offset_now} on {target}, and stays so."
-
-
-def _setting(row: Row) -> str:
-    """Return what becomes of a holder's position: no command writes it."""
-    if row.decision is Decision.MANUAL:
-        return f"Writes nothing: the holder's owner sets {row.target_offset}, see `positions`. {_rereads(row)}"
-    if row.decision is Decision.BLOCK:
-        return "Writes nothing, and `positions` prints nothing of this holder."
-    return "Writes nothing: there is no offset to set, and the holder's own settings say where it starts."
 
 
 def _rereads(row: Row) -> str:

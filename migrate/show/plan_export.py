@@ -157,21 +157,15 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
             "totals": totals_document(counted),
             "header": header,
         },
-        {"checks": checks, "rows": map(row_document, rows), "positions": map(row_document, _positions(plan, rows))},
+        {"checks": checks, "rows": map(row_document, rows)},
     )
-
-
-def _positions(plan: Plan, rows: Sequence[Row]) -> Iterable[Row]:
-    """Return all positions beside all rows, and none beside a selection, which is of groups."""
-    return plan.positions if len(rows) == len(plan.rows) else ()
 
 
 def totals_document(counted: Totals) -> dict[str, Any]:
     """Return the totals as plain values; rows without a grade are under "none"."""
     document = asdict(counted)
-    for told, counts in ((document, counted), (document["positions"], counted.positions)):
-        told["decisions"] = {str(d): counts.decisions.get(d, 0) for d in Decision}
-        told["grades"] = {str(g): counts.grades.get(g, 0) for g in Grade} | {"none": counts.grades.get(None, 0)}
+    document["decisions"] = {str(d): counted.decisions.get(d, 0) for d in Decision}
+    document["grades"] = {str(g): counted.grades.get(g, 0) for g in Grade} | {"none": counted.grades.get(None, 0)}
     return document
 
 
@@ -181,5 +175,3 @@ def json_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     yield json.dumps(head | asdict(plan.header))
     for row in rows:
         yield json.dumps({"type": "row", **row_document(row)})
-    for row in _positions(plan, rows):
-        yield json.dumps({"type": "position", **row_document(row)})

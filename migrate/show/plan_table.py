@@ -11,7 +11,7 @@ from migrate.checks.groups import offsets_expiry
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
-from migrate.plan.totals import Mm2Comparison, PositionTotals, Totals, forecast, totals
+from migrate.plan.totals import Mm2Comparison, Totals, forecast, totals
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
@@ -64,7 +64,7 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
         return f"RULES for `{safe(plan.header.kind)}`: no rows", Colour.GREEN
     undo = "FAILBACK: " if plan.header.failback else ""
     undo += "UNDO: " if plan.header.kind == UNDO else ""
-    writes, held = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0), counted.positions
+    writes = counted.decisions.get(Decision.SET, 0) + counted.decisions.get(Decision.REMOVE, 0)
     if plan.cluster_blocks():
         checks = ", ".join(dict.fromkeys(c.check for c in plan.blocks() if c.scope is Scope.CLUSTER))
         return f"{undo}BLOCKED: everything, by {safe(checks)}", Colour.RED
@@ -75,12 +75,6 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
         rest = many(counted.groups_to_write, noun)
         tail = f"; {rest} can be applied with --allow-partial" if counted.groups_to_write else ""
         return f"{undo}BLOCKED: {what}{tail}", Colour.RED
-    if held.holders_blocked:
-        what = f"{held.holders_blocked} of {many(held.holders, 'holder')} of positions"
-        rest = f"; {many(counted.groups_to_write, 'group')} can be applied" if counted.groups_to_write else ""
-        return f"{undo}BLOCKED: {what}{rest}", Colour.RED
-    if not plan.rows and plan.positions:
-        return f"{undo}READY: {many(held.positions, 'position')} of {many(held.holders, 'holder')} to set", Colour.GREEN
     if not plan.rows:
         return f"{undo}NOTHING TO DO: no commit is inside the filters", Colour.RED if plan.is_empty else Colour.YELLOW
     if not writes:
@@ -155,8 +149,6 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     yield "Groups", f"{t.groups_to_write} to write, {t.groups_blocked} blocked, {left} left as they are"
     if renamed := len(plan.rows.renamed()):
         yield "Names", f"{many(renamed, 'group')} with another name on {name(plan.header.target_alias)}, see below"
-    if t.positions.holders:
-        yield "Positions", "; ".join(_positions(t.positions))
     if not t.rows:
         return
     untranslated = t.grades.get(None, 0)
@@ -180,22 +172,6 @@ def why_estimated(header: Header) -> str:
     else:
         ground = "offsets skip nothing as long as copies keep their timestamps; at the log start they skip nothing"
     return f"These rows' records were not compared. Their {ground}; {_WHY_ESTIMATED}"
-
-
-def _positions(held: PositionTotals) -> Iterator[str]:
-    yield (
-        f"{held.positions} of {many(held.holders, 'holder')} outside Kafka: for you to set, see `positions`; apply "
-        "writes none"
-    )
-    if held.holders_blocked:
-        yield f"{many(held.holders_blocked, 'holder')} blocked"
-    untranslated = held.grades.get(None, 0)
-    graded = [f"{held.grades[g]} {g}" for g in Grade if held.grades.get(g)]
-    yield ", ".join(graded + [f"{untranslated} without a grade"] * bool(untranslated))
-    if held.positions > held.unbounded:
-        yield f"at most {many(held.rereads_bounded, 'record')} read twice"
-    if held.unbounded:
-        yield f"no bound on {many(held.unbounded, 'position')}"
 
 
 def _compared(header: Header) -> Iterator[str]:
@@ -296,9 +272,6 @@ def next_steps(
     """
     if not t.groups_to_write or plan.cluster_blocks():
         clean = plan.is_clean()
-        if clean and plan.positions:
-            command = f"mm2-migrate positions {shell_word(path)} --format csv"
-            return (f"There is nothing to apply. What each holder is to be set to: {command}",), ()
         if plan.is_empty:
             return ("There is nothing to apply: correct the filters, then make a new plan.",), ()
         return ("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",), ()

@@ -7,7 +7,7 @@ one list for the whole page, a sentence is the number of its wording and the num
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ NUMBERS = (
     "checkpoint_target_offset", "missing_on_target", "live_source_offset",
 )  # fmt: skip
 WORDS = ("source_topic", "target_topic", "decision", "method", "grade", "reason", "lower_kind", "equality", "why",
-         "source_metadata", "target_prior_metadata", "target_metadata", "position_meaning")  # fmt: skip
+         "source_metadata", "target_prior_metadata", "target_metadata")  # fmt: skip
 AFTER = ("status", "seen", "told", "standing", "verified")
 COLUMNS = (*NUMBERS, *WORDS, "sentence", "sentence_numbers", "lag", "risk", *AFTER)
 
@@ -40,16 +40,13 @@ COLUMNS = (*NUMBERS, *WORDS, "sentence", "sentence_numbers", "lag", "risk", *AFT
 class Data:
     """What goes into the page: one document for the page and its groups, one per group whose rows are embedded.
 
-    `holders` are the documents of holders of positions. `rows_left_out`, `groups_left_out` and `positions_left_out`
-    count what is beyond the cap; it is one for rows and one for positions. "" is the document of whoever is beyond it.
+    `rows_left_out` and `groups_left_out` count what is beyond the cap; "" is the document of whoever is beyond it.
     """
 
     page: Mapping[str, Any]
     groups: tuple[str, ...]
     rows_left_out: int
     groups_left_out: int
-    holders: tuple[str, ...] = ()
-    positions_left_out: int = 0
 
 
 @dataclass
@@ -80,10 +77,6 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     for group in left:
         described[group]["show"] = f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}"
     documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
-    holders = plan.holders()
-    held = _within({h: len(rows) for h, rows in holders.items()}, plan.blocked_holders(), cap)
-    # Whatever became of a group of a holder's name is not the holder's.
-    of_holders = tuple(_rows(rows, Aftermath(), words) if holder in held else "" for holder, rows in holders.items())
     page = {
         "columns": COLUMNS,
         "source": name(plan.header.source_alias),
@@ -93,13 +86,9 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
         "after": bool(after),
         "verified": bool(after.standings),
         "groups": list(described.values()),
-        "holders": [
-            {"name": name(holder), "rows": len(rows), "embedded": holder in held} for holder, rows in holders.items()
-        ],
         "words": words.listed(),
     }
-    beyond = sum(len(rows) for holder, rows in holders.items() if holder not in held)
-    return Data(page, documents, sum(len(groups[g]) for g in left), len(left), of_holders, beyond)
+    return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
 
 
 def as_json(document: Any) -> str:
@@ -109,17 +98,13 @@ def as_json(document: Any) -> str:
 
 
 def _embedded(groups: Mapping[str, Mapping[str, Any]], cap: int) -> frozenset[str]:
+    """Return the groups that fit, whole ones: the urgent first, otherwise in the plan's order."""
     urgent = {g for g, d in groups.items() if d["word"] == "BLOCK" or d["risk"] or d["bad"]}
-    return _within({group: described["rows"] for group, described in groups.items()}, urgent, cap)
-
-
-def _within(sizes: Mapping[str, int], urgent: Collection[str], cap: int) -> frozenset[str]:
-    """Return the names that fit, whole ones: the urgent first, otherwise in the plan's order."""
     room, chosen = cap, set()
-    for one in sorted(sizes, key=lambda one: one not in urgent):
-        if sizes[one] <= room:
-            room -= sizes[one]
-            chosen.add(one)
+    for group in sorted(groups, key=lambda group: group not in urgent):
+        if groups[group]["rows"] <= room:
+            room -= groups[group]["rows"]
+            chosen.add(group)
     return frozenset(chosen)
 
 

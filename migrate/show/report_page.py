@@ -60,7 +60,7 @@ def report(
     counted, groups = totals(plan), plan.groups()
     data = report_data(plan, after, path, cap)
     sentences, steps = _next(plan, path, counted, after, options)
-    style, script = _asset("report.css"), _asset("report.js") + _asset("positions.js")
+    style, script = _asset("report.css"), _asset("report.js")
     text = _template().render(
         plan=plan,
         header=plan.header,
@@ -92,8 +92,6 @@ def report(
         settings=list(_settings(plan, path)),
         left_out=_left_out(data, path),
         page_json=Markup(as_json(data.page)),
-        positions_left_out=_positions_left_out(data),
-        holder_json=[(i, Markup(document)) for i, document in enumerate(data.holders) if document],
         group_json=[(i, Markup(document)) for i, document in enumerate(data.groups) if document],
         style=Markup(style),
         script=Markup(script),
@@ -222,12 +220,6 @@ def _left_out(data: Data, path: str) -> str:
         f"{data.rows_left_out:,} rows of {many(data.groups_left_out, 'group')} are not in this page, which holds "
         f"{ROWS_EMBEDDED:,} at most: they are counted here, and are in {safe(path)}."
     )
-
-
-def _positions_left_out(data: Data) -> str:
-    if not data.positions_left_out:
-        return ""
-    return f"{data.positions_left_out:,} positions are not in this page, which holds {ROWS_EMBEDDED:,} of them at most."
 
 
 def _policy(style: str, script: str) -> str:

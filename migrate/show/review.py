@@ -122,24 +122,6 @@ def groups_table(plan: Plan) -> "pd.DataFrame":
     return data_frame(lines, names, numbers).set_index("group")
 
 
-def positions_table(plan: Plan) -> "pd.DataFrame":
-    """Return one line per holder of positions outside Kafka: how many, by decision, re-reads, and what blocks it."""
-    blocked = plan.blocked_holders()
-    lines = [
-        {
-            "holder": holder,
-            "kind": rows[0].holder_kind,
-            "positions": len(rows),
-            "manual": group_totals(rows).decisions.get(Decision.MANUAL, 0),
-            "blocked": holder in blocked,
-            "rereads": group_totals(rows).rereads,
-            "reasons": ", ".join(sorted({row.reason for row in rows})),
-        }
-        for holder, rows in plan.holders().items()
-    ]
-    return data_frame(lines, ["holder", "kind", "positions", "manual", "blocked", "rereads", "reasons"], ["rereads"])
-
-
 def grades_table(plan: Plan) -> "pd.DataFrame":
     """Return rows by decision (down) and grade (across)."""
     table = rows_table(plan)

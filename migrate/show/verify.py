@@ -14,7 +14,6 @@ from migrate.apply.verify import (
     VerifyFinding,
     joint_exit_code,
 )
-from migrate.apply.verify_positions import PositionVerification, not_looked_at
 from migrate.clock import is_date, iso
 from migrate.match.equality import Part
 from migrate.match.next_record import NextRecord
@@ -22,7 +21,6 @@ from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.lines import at_most, names, tally, wrapped
 from migrate.show.table import Column, Table, document_lines, fields_of
-from migrate.show.verify_positions import position_document, unread_document
 from migrate.text import Colour, both_names, many, name, paint, safe
 
 ROWS_SHOWN = 200
@@ -177,15 +175,13 @@ def verify_document(
     plan: Plan,
     proof: RecordProof | None,
     looked_ms: int,
-    positions: PositionVerification | None = None,
 ) -> Iterator[str]:
     """Return one JSON document in lines: what is committed beside what was planned, and the records if they were read.
 
     `looked_ms` is when the target was read; `rows_looked_at` are fewer than `rows_in_plan` where rows were selected.
     `left_out` are the rows that were not written, by the plan or by apply, `blocks` the open blocks without a row.
-    `positions` are those of checkpoints that were named, None where none was.
     """
-    codes = [result.exit_code for result in (verification, proof, positions) if result is not None]
+    codes = [result.exit_code for result in (verification, proof) if result is not None]
     head: dict[str, Any] = {
         "fingerprint": plan.fingerprint,
         "source": plan.header.source_alias,
@@ -210,11 +206,6 @@ def verify_document(
     if proof is not None:
         head |= {"record_counts": proof.counts(), "record_rows_left_out": proof.left_out}
         lists["records"] = (_document(row, called) for row in proof.rows)
-    if plan.positions:
-        head["holders_not_looked_at"] = list(not_looked_at(plan, positions))
-    if positions is not None:
-        lists["positions"] = map(position_document, positions.findings)
-        lists["checkpoints_not_read"] = map(unread_document, positions.unread)
     return document_lines(head, lists)
 
 

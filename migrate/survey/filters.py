@@ -25,9 +25,8 @@ _DEFAULT_EXCLUDES = re.compile("__.*|console-consumer-.*")
 class Filters:
     """What was given by `--group`, `--exclude-group`, `--topic`, `--exclude-topic` and `--groups-file`.
 
-    An empty tuple, or None for the file, takes nothing away, `no_groups` every group. Given together they narrow each
-    other. The default excludes do not hold for a group that is named literally: a pattern equal to its name, or a line
-    of the groups file.
+    An empty tuple, or None for the file, takes nothing away. Given together they narrow each other. The default
+    excludes do not hold for a group that is named literally: a pattern equal to its name, or a line of the groups file.
     """
 
     groups: tuple[re.Pattern[str], ...] = ()
@@ -35,7 +34,6 @@ class Filters:
     topics: tuple[re.Pattern[str], ...] = ()
     exclude_topics: tuple[re.Pattern[str], ...] = ()
     groups_file: frozenset[str] | None = None
-    no_groups: bool = False
 
     @classmethod
     def from_options(
@@ -71,8 +69,6 @@ class Filters:
 
     def group_verdict(self, group: str) -> str | None:
         """Return the name of the filter that takes the whole group away; None if none does."""
-        if self.no_groups:
-            return "no-groups"
         if _matches(self.exclude_groups, group):
             return "exclude-group"
         listed = self.groups_file is not None and group in self.groups_file

@@ -32,11 +32,10 @@ def with_names(request: PlanRequest, clusters: Clusters) -> PlanRequest:
     return replace(request, flow=flow.knowing(topics))
 
 
-def refuse_doubled_places(request: PlanRequest, places: Iterable[GroupPartition], owner: str) -> None:
-    """Raise `UsageError` where a group, or a holder, would get two offsets for one place on the target.
+def refuse_doubled_places(request: PlanRequest, places: Iterable[GroupPartition]) -> None:
+    """Raise `UsageError` where a group, or another owner of offsets, would get two for one place on the target.
 
     It has offsets on two topics that would share a name there, and offsets are to be set on such topics all the same.
-    `owner` is what the message calls it: "group" or "holder".
     """
     policy, choice = request.flow.policy, request.policies.for_reason(NOT_REPLICATED)
     if choice not in (Untranslatable.EARLIEST, Untranslatable.LATEST) or not isinstance(policy, MappedNames):
@@ -49,7 +48,7 @@ def refuse_doubled_places(request: PlanRequest, places: Iterable[GroupPartition]
         other = taken.setdefault((place.group, target, place.partition), place.topic)
         if other != place.topic:
             raise UsageError(
-                f"--untranslatable {choice}: {owner} {name(place.group)} has offsets on {name(other)} and "
+                f"--untranslatable {choice}: {name(place.group)} has offsets on {name(other)} and "
                 f"{name(place.topic)}, which would both be {name(target)} on {request.flow.target.alias}: it cannot "
                 "have an offset for each there.",
                 f"Leave one out with --exclude-topic, or add --untranslatable {NOT_REPLICATED}=block.",

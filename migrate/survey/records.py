@@ -111,14 +111,14 @@ def works_of(
     watermarks: Watermarks,
     last_copied_offset: Mapping[TopicPartition, int],
     compacted: Collection[str] = (),
-    positions: Iterable[GroupCommits] = (),
+    others: Iterable[GroupCommits] = (),
 ) -> tuple[Work, ...]:
     """Return one work per partition that has a commit which the laws translate, in order of the source's names.
 
-    `compacted` are the target's topics that a cleaner works on; `positions` are those of holders outside Kafka.
+    `compacted` are the target's topics that a cleaner works on; `others` are offsets that no group has committed.
     """
     committed: dict[TopicPartition, set[int]] = {}
-    for _, partition, offset in chain(committed_offsets(keys), *map(committed_offsets, positions)):
+    for _, partition, offset in chain(committed_offsets(keys), *map(committed_offsets, others)):
         log = logs.source.get(partition)
         if isinstance(log, LogRange) and offset <= log.end:
             committed.setdefault(partition, set()).add(offset)

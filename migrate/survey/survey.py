@@ -32,7 +32,6 @@ from migrate.survey.group_facts import GroupFacts
 from migrate.survey.offsets_export import OffsetsPin, OffsetsTopicReader
 from migrate.survey.offsets_topic import CommitTopic
 from migrate.survey.policies import Policies
-from migrate.survey.positions import HeldPositions, PositionReader, PositionsAsked
 from migrate.survey.producers import Growth
 from migrate.survey.renamed import TargetNames
 from migrate.survey.source_memory import SourceMemory
@@ -51,8 +50,8 @@ class PlanRequest:
     clusters have committed is to be compared: then the target's commits are those of its own groups too, the source's
     are read once more after them, and what only a cutover asks is not asked (a second look at groups and log ends,
     expiry, MM2's tasks). `as_of_ms` is the time, in ms since 1970, whose commits are to be translated; None for now.
-    `positions` are those kept outside Kafka that are to be translated beside the groups' commits. `group_map` says what
-    groups are called on the target.
+    `places` are offsets to translate that no group has committed, each with its owners' names in place of groups';
+    where there are any, no group's commits are read. `group_map` says what groups are called on the target.
     """
 
     flow: Flow
@@ -64,7 +63,7 @@ class PlanRequest:
     limits: Limits = Limits(match_records=1_000_000, fetch_bytes=None)
     only_compares: bool = False
     as_of_ms: int | None = None
-    positions: PositionsAsked = PositionsAsked()
+    places: tuple[GroupCommits, ...] = ()
     group_map: NameMap = NameMap()
 
 
@@ -76,9 +75,9 @@ class Clusters:
     worker is known. `starts_late` is True where clients are still starting: they are waited for by themselves, or their
     start would be taken for the time that reading takes. `looks_for_hidden` is True where clusters are asked which
     topics they do not show us. `offsets_topic` reads the source's commits from its offsets topic; None where
-    coordinators are asked for them. `held_positions` reads positions outside Kafka; None where none are asked for.
-    `memory` has what an earlier plan of the same run has read of the source; None where the run makes one plan.
-    `target_names` are those that the target is asked by in place of the source's (`named`).
+    coordinators are asked for them. `memory` has what an earlier plan of the same run has read of the source; None
+    where the run makes one plan. `target_names` are those that the target is asked by in place of the source's
+    (`named`).
     """
 
     source: ClusterAdmin | None
@@ -89,7 +88,6 @@ class Clusters:
     starts_late: bool = False
     looks_for_hidden: bool = False
     offsets_topic: OffsetsTopicReader | None = None
-    held_positions: PositionReader | None = None
     memory: SourceMemory | None = None
     target_names: TargetNames = TargetNames()
 
@@ -100,7 +98,7 @@ class Clusters:
         """Return once records can be read."""
 
     def end_records(self) -> None:
-        """End what reads records, and positions outside Kafka: nobody reads any more of them."""
+        """End what reads records: no more of them are read."""
 
     def end(self) -> None:
         """End what takes long to end: a survey was taken, and nothing more is asked for it."""
@@ -281,7 +279,7 @@ class Survey:
     readings. `connect_topics` are those on the source that are a Connect worker's own, or Debezium's. `timings` are
     seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed. For a request
     that `only_compares`, `commits_after` are the source's commits as they were after the target's had been read, and
-    `priors` has the groups too that only the target lists. `held` are the positions that are kept outside Kafka.
+    `priors` has the groups too that only the target lists.
     All that was read of groups on the target is by their names on the source; `target_names` says what they are called
     there, `under_old_names` which of those that are called otherwise it has under the source's name as well.
     `copy_ends` are by source partition, of those on which a commit was not placed by comparing; none where MM2 does not
@@ -306,7 +304,6 @@ class Survey:
     connect_topics: tuple[ConnectTopic, ...]
     timings: Mapping[str, float]
     commits_after: Mapping[str, Commits | Failure] = field(default_factory=dict)
-    held: HeldPositions = field(default_factory=HeldPositions)
     target_names: TargetNames = TargetNames()
     under_old_names: tuple[str, ...] = ()
     copy_ends: Mapping[TopicPartition, CopyEnd] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import starmap
 
 from migrate.clock import Clock
-from migrate.commit_table import committed_offsets, partitions_of_keys
+from migrate.commit_table import GroupCommits, committed_offsets, partitions_of_keys
 from migrate.match.place_table import is_matched
 from migrate.match.protocol import Comparison, PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
@@ -40,9 +40,7 @@ from migrate.survey.groups import (
 )
 from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.mm2_topics import checkpoints_ahead, read_checkpoints_topic, read_syncs_topic
-from migrate.survey.positions import HeldPositions
 from migrate.survey.producers import Growth
-from migrate.survey.read_held import look_again, read_held
 from migrate.survey.records import (
     compacted_topics,
     compare,
@@ -120,7 +118,6 @@ class _Pinned:
     """The places of the plan, and the log ends that bound what is read from here on; `at` is when, in seconds."""
 
     keys: Mapping[GroupPartition, Commit | None]
-    held: HeldPositions
     target_ids: Mapping[str, str]
     positions: Positions
     logs: Logs
@@ -138,9 +135,7 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
     clusters = context.clusters
     pinned = _pin(context, first)
     mm2, comparison, copy_ends = _read_records(context, first, pinned)
-    # What reads positions a second time needs it still.
-    if not request.positions:
-        clusters.end_records()
+    clusters.end_records()
     hosted = hosted_ahead(clusters)
     source, target, group_facts = first.source, first.target, GroupFacts()
     growth: Mapping[TopicPartition, Growth | Failure] = {}
@@ -151,12 +146,9 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         source, target, growth = _second_look(context, first, pinned)
         comparison = _at_rest(context, pinned, comparison)
         group_facts = _read_group_facts(context, first, (source.states, target.states), mm2.syncs_topic, records)
-    held = look_again(pinned.held, request, clusters, context.timer)
-    if request.positions:
-        clusters.end_records()
     source, target = with_hidden(clusters, source, target, hosted, context.timer)
     timings = dict(context.timer.timings)
-    topics = {partition.topic for partition in partitions_of_keys(pinned.keys) | held.partitions()}
+    topics = {partition.topic for partition in _partitions(request, pinned.keys)}
     return Survey(
         request=request,
         taken_at_ms=clock.now_ms(),
@@ -176,7 +168,6 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         connect_topics=_connect_topics(context, source),
         timings=timings,
         commits_after=first.commits_after,
-        held=held,
         target_names=clusters.target_names,
         under_old_names=first.under_old_names,
         copy_ends=copy_ends,
@@ -214,8 +205,11 @@ def _first_look(context: _Context) -> tuple[_Context, _FirstLook]:
         ask = partial(context.clusters.source_topic_ids, on_source.topics, ids_of)
         ids = timer.run("topics", f"asking {source.alias} for topic ids", ask)
         on_source = replace(on_source, listed=listed, topic_ids=ids)
-        select = from_source if context.clusters.offsets_topic is None else from_offsets_topic
-        selected = select(context.clusters, listed, context.request, timer)
+        if context.request.places:
+            selected = SelectedCommits(GroupCommits({}), 0, {}, frozenset(), frozenset())
+        else:
+            select = from_source if context.clusters.offsets_topic is None else from_offsets_topic
+            selected = select(context.clusters, listed, context.request, timer)
     names = TargetNames.of(context.request.group_map, selected.groups)
     under_old_names = names.under_old_names(on_target.listed)
     context, on_target = replace(context, clusters=context.clusters.named(names)), on_target.named(names)
@@ -260,7 +254,7 @@ def _positions_ahead(
         context.clusters.source is None
         or context.flow.failback
         or not context.flow.by_mm2
-        or not (selected.commits or context.request.positions)
+        or not (selected.commits or context.request.places)
     ):
         return None
     timer = Timer(context.timer.clock, QuietProgress())
@@ -272,10 +266,8 @@ def _pin(context: _Context, first: _FirstLook) -> _Pinned:
     clusters, flow, timer = context.clusters, context.flow, context.timer
     keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, context.request)
     keys = with_missing(keys, first.selected.as_of)
-    if context.request.positions:
-        _wait_for_records(context)
-    held = read_held(context.request, clusters, timer)
-    topics = {partition.topic for partition in partitions_of_keys(keys) | held.partitions()}
+    places = _partitions(context.request, keys)
+    topics = {partition.topic for partition in places}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()
     # Before the logs are pinned: of a topic that is created anew from here on, `apply` sees another id.
     text = f"asking {clusters.target.alias} for topic ids"
@@ -287,8 +279,8 @@ def _pin(context: _Context, first: _FirstLook) -> _Pinned:
         positions = Positions(unknown=NOT_MM2)
     elif ahead is not None:
         positions = timer.run("positions", "reading MM2's own positions", ahead.result)
-    logs = _pin_logs(context, partitions_of_keys(keys) | held.partitions(), first)
-    return _Pinned(keys, held, target_ids, positions, logs, read_watermarks(clusters, logs, timer), context.now())
+    logs = _pin_logs(context, places, first)
+    return _Pinned(keys, target_ids, positions, logs, read_watermarks(clusters, logs, timer), context.now())
 
 
 def _read_records(
@@ -307,12 +299,12 @@ def _read_records(
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
     unproven: tuple[TopicPartition, ...] = ()
     if flow.by_mm2:
-        unproven = uncompared(partitions_of_keys(pinned.keys) | pinned.held.partitions(), answers, logs, flow)
+        unproven = uncompared(_partitions(context.request, pinned.keys), answers, logs, flow)
     newest = newest_syncs(clusters, flow, syncs_topic, unproven, context.timer)
     questions: frozenset[WindowQuestion] = frozenset()
     if not context.request.limits.by_timestamp:
         # By timestamps no sync is a place: nothing would guard it (Law 2b).
-        for keys in (pinned.keys, *pinned.held.every):
+        for keys in (pinned.keys, *context.request.places):
             questions |= _of_unmatched(keys, answers, question_of)
     if syncs_topic.pinned is not None and questions:
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
@@ -321,6 +313,11 @@ def _read_records(
     mm2 = Mm2Records(*checkpoints(), syncs, syncs_topic, pinned.positions)
     # After both topics: what MM2 says there of a copy that goes on lies below its end.
     return mm2, comparison, read_copy_ends(clusters, flow, unproven, newest, context.timer)
+
+
+def _partitions(request: PlanRequest, keys: Mapping[GroupPartition, Commit | None]) -> set[TopicPartition]:
+    """Return the source partitions that a survey is about."""
+    return partitions_of_keys(keys).union(*(places.partitions() for places in request.places))
 
 
 def _of_unmatched(
@@ -343,7 +340,7 @@ def _compare(context: _Context, pinned: _Pinned) -> Comparison | None:
     compares = clusters.comparer is not None and context.request.limits.match_records > 0 and not flow.failback
     compacted = compacted_topics(clusters, logs, context.timer) if compares else frozenset[str]()
     copied = pinned.positions.last_copied_offset
-    works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, pinned.held.every)
+    works = works_of(flow, pinned.keys, logs, pinned.watermarks, copied, compacted, context.request.places)
     if context.request.limits.by_timestamp:
         timed = timed_topics(clusters, flow, logs, context.timer)
         works = tuple(replace(work, may_keep_timestamps=work.source.topic in timed) for work in works)
@@ -353,9 +350,9 @@ def _compare(context: _Context, pinned: _Pinned) -> Comparison | None:
 def _second_look(
     context: _Context, first: _FirstLook, pinned: _Pinned
 ) -> tuple[ClusterSurvey, ClusterSurvey, Mapping[TopicPartition, Growth | Failure]]:
-    """Look again a settle time later, if there is a group: the livelier states, and how far the source's ends moved."""
+    """Look again a settle time later, if there is a row: the livelier states, and how far the source's ends moved."""
     source, timer, groups = context.clusters.source, context.timer, first.groups
-    if not groups and not pinned.held.reads:
+    if not groups and not context.request.places:
         return first.source, first.target, {}
     left = max(first.target_listed_at, pinned.at) + context.request.settle_seconds - context.now()
     if left > 0:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.benchmarks.command import TREE, Measured, measured, ours, shown
+from scripts.benchmarks.command import TREE, Measured, measured, ours
 from scripts.benchmarks.eve import Eve, committed, on_stage
 from scripts.benchmarks.plan import PARTS, PLAN, line
 
@@ -52,9 +52,11 @@ def measure(sizes: list[int]) -> None:
 
 
 def _planned(file: Path, size: int, settled: tuple[str, ...]) -> Measured:
-    plan = f"{file.name}.plan"
-    done = measured(ours("plan", *settled, plan, "--no-groups", "--positions", file.name), file.parent)
-    planned = sum(each["type"] == "position" for each in shown(TREE, plan, file.parent))
+    from migrate.extras.positions.plan import read
+
+    plan = f"{file.name}.json"
+    done = measured(ours("positions", "plan", *settled, plan, "--positions", file.name), file.parent)
+    planned = len(read(file.parent / plan).rows)
     if planned != size:
         raise RuntimeError(f"the plan has {planned:,} positions of {size:,}")
     return done

@@ -16,7 +16,7 @@ from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
 from tests.browser.reading import CHROMIUM, NONE, Opened, Reader
-from tests.builders import make_check, make_plan, make_position, make_row
+from tests.builders import make_check, make_plan, make_row
 from tests.unit.applyscene import Scene
 from tests.unit.goldenplan import golden_plan
 from tests.unit.plans import plan as small_plan
@@ -67,21 +67,6 @@ def large_row(group: int, partition: int) -> Any:
 
 
 @pytest.fixture(scope="session")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A group, and jobs that keep their positions themselves: one of them blocked, one of the group's name."""
-    rows = [
-        make_position("orders-query", "orders", p, target_offset=700 + p, grade=Grade.EXACT, rereads_at_most=0,
-                      holder_kind="spark-checkpoint") for p in range(120)
-    ]  # fmt: skip
-    rows += [
-        make_row("loader"),
-        make_position("loader", "clicks", 0, position_meaning="last", grade=Grade.BOUNDED, rereads_at_most=7),
-        make_position("stuck", "clicks", 0, decision=Decision.BLOCK, reason="position-moves"),
-    ]
-    return written(make_plan(rows), tmp_path_factory.mktemp("held"))
-
-
-@pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [large_row(group, partition) for group in range(1000) for partition in range(100)]
     checks = [make_check("source-group-stopped", f"team-{i % 37:02}.service-{i:04}") for i in range(400)]
@@ -98,15 +83,13 @@ def unfold(opened: Opened) -> None:
     """Open the first group, its first row's evidence, and every check."""
     opened.page.locator("#list > tbody > tr[data-group] .fold").first.click()
     opened.page.locator(".inside .fold").first.click()
-    for position in opened.page.locator("#held .fold").all()[:1]:
-        position.click()
     for summary in opened.page.locator("#checks summary").all()[:1]:
         summary.click()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("which", ["golden", "applied", "held"])
+@pytest.mark.parametrize("which", ["golden", "applied"])
 def test_it_opens_offline_without_a_complaint_fits_and_is_accessible(request, reader, which, width, scheme):
     opened = reader.open(request.getfixturevalue(which), width, scheme)
     unfold(opened)
@@ -177,37 +160,6 @@ def test_groups_are_found_by_their_name_or_their_topic(reader: Reader, golden: P
     opened.page.fill("#search", "")
     opened.page.select_option("#which", "BLOCK")
     assert set(opened.names()) == golden_plan().blocked_groups()
-
-
-def lines(opened: Opened) -> list[list[str]]:
-    return [row.split("\t") for row in opened.page.locator("#held > tbody > tr[data-position]").all_inner_texts()]
-
-
-def test_each_position_of_a_holder_has_a_line_and_is_found_by_holder_or_topic(reader: Reader, held: Path):
-    opened = reader.open(held)
-    page = opened.page
-    assert page.locator("#held-found").inner_text() == "122 positions of 122, 3 holders"
-    assert len(lines(opened)) == 100
-    page.locator("#held-more").click()
-    assert len(lines(opened)) == 122 and page.locator("#held-more").is_hidden()
-    page.fill("#held-search", "Clicks")
-    assert [line[:3] for line in lines(opened)] == [["loader", "clicks", "0"], ["stuck", "clicks", "0"]]
-    page.fill("#held-search", "query")
-    assert lines(opened)[5][:5] == ["orders-query", "orders", "5", "700", "705"]
-    page.fill("#held-search", "")
-    page.select_option("#held-which", "block")
-    assert [line[0] for line in lines(opened)] == ["stuck"]
-    page.select_option("#held-which", "twice")
-    assert [(line[0], line[5]) for line in lines(opened)] == [("loader", "<=7"), ("stuck", "~12")]
-    page.locator("#held .fold").first.click()
-    told = page.locator("#held .evidence").inner_text()
-    assert "the last record done" in told and "Stood there before" not in told
-    assert opened.names() == ["loader"], "a group is listed apart from the holder of its name"
-
-
-def test_a_page_without_positions_has_no_section_for_them(reader: Reader, applied: Path):
-    opened = reader.open(applied)
-    assert opened.page.locator("#positions, a[href='#positions']").count() == 0 and opened.complaints == []
 
 
 def test_a_link_leads_to_one_group(reader: Reader, golden: Path):
@@ -305,8 +257,6 @@ def test_after_an_apply_the_page_shows_results(reader: Reader, applied: Path):
     assert opened.page.locator(".verdict").first.inner_text() == "APPLIED: 3 offsets are as planned, read back"
     opened.page.locator("#list .fold").first.click()
     opened.page.locator(".inside .fold").first.click()
-    for position in opened.page.locator("#held .fold").all()[:1]:
-        position.click()
     assert "Read back\n60" in opened.page.locator("tr.evidence").inner_text()
     assert opened.complaints == []
 

@@ -22,10 +22,7 @@ from tests.integration.clusters import (
 from tests.integration.killedscene import killed
 from tests.integration.oracle import Found, Truth
 from tests.integration.scene import Scene
-from tests.lab.fixtures import external_lab, lab, lab_factory
 from tests.seeds import new_seed
-
-__all__ = ["Cutover", "external_lab", "lab", "lab_factory"]
 
 GROUP_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 # Groups that stood on the target before: a rollback has to bring that back.

@@ -9,7 +9,6 @@ from pathlib import Path
 from tests.mutants.comparing import COMPARING
 from tests.mutants.exporting import EXPORTING
 from tests.mutants.history import TELLING_HISTORY
-from tests.mutants.holding import HOLDING
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
 from tests.mutants.mutant import Mutant
 from tests.mutants.renaming import RENAMING
@@ -31,7 +30,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *COMPARING,
     *EXPORTING,
     *TELLING_HISTORY,
-    *HOLDING,
     *RENAMING,
     *REPLICATING,
     *(mutant for extra in EXTRAS for mutant in extra.MUTANTS),

@@ -769,12 +769,4 @@ SAYING = (
         "for row in ()]",
         ("tests/unit/show/test_notebooks.py",),
     ),
-    Mutant(
-        "a-position-printed-ten-too-far",
-        "Each form of a position prints the planned offset.",
-        "migrate/show/positions.py",
-        'f"{partition}:{offset}" for',
-        'f"{partition}:{offset + 10}" for',
-        ("tests/unit/cli/test_positions.py",),
-    ),
 )

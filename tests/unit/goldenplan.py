@@ -1,8 +1,8 @@
 """A plan with every decision and every reason, made by hand: what the golden files show."""
 
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
-from migrate.plan.plan import Plan, PlannedActivity, PlannedGroupState, PositionOrigin
-from tests.builders import make_check, make_plan, make_position, make_row, make_untranslated
+from migrate.plan.plan import Plan, PlannedActivity, PlannedGroupState
+from tests.builders import make_check, make_plan, make_row, make_untranslated
 
 SYNC_ON_COMMIT = "A sync stands on the committed offset: 700."
 
@@ -17,20 +17,6 @@ def golden_rows() -> list[Row]:
     ]
 
 
-CLICKS_BATCH = 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1785553100000,"conf":{}}\n{"clicks":{"0":700}}\n'
-
-
-def golden_positions() -> list[Row]:
-    """Return positions of two holders, one of which has a group's name."""
-    return [
-        make_position("billing", "orders", 0, method=Method.MATCH, grade=Grade.EXACT, rereads_at_most=0,
-                      rereads_estimate=None, reason="proven", sentence="Proven by its records."),
-        make_position("billing", "orders", 1, source_committed=701, position_meaning="last"),
-        make_position("clicks-query", "clicks", 0, decision=Decision.BLOCK, reason="spark-batch-open",
-                      holder_kind="spark-checkpoint", sentence="Batch 18 was begun and not finished."),
-    ]  # fmt: skip
-
-
 def golden_plan() -> Plan:
     """Return the plan of these rows with the checks that belong to it."""
     rows = golden_rows()
@@ -42,13 +28,7 @@ def golden_plan() -> Plan:
         PlannedGroupState("target", "live-on-target", "Stable", 3, "classic"),
     ]
     return make_plan(
-        [*rows, *golden_positions()],
-        positions=(
-            PositionOrigin("file:///jobs/offsets.csv", "file", "", "c" * 64, None, 2, "", False),
-            PositionOrigin(
-                "s3a://jobs/clicks", "spark-checkpoint", "clicks-query", "d" * 64, 17, 1, CLICKS_BATCH, False
-            ),
-        ),
+        rows,
         flow={
             "replication_policy": "default",
             "separator": ".",

@@ -14,7 +14,6 @@ from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
-from migrate.survey.positions import PositionsAsked
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeCluster, NoProgress
@@ -90,8 +89,6 @@ def planned(
     source_groups=None,
     target_groups=None,
     worker=None,
-    held=None,
-    positions=None,
     group_map=None,
     flow=None,
     limits=None,
@@ -104,13 +101,12 @@ def planned(
         source_down=down,
         settle_seconds=settle,
         settings={},
-        positions=positions or PositionsAsked(),
         group_map=group_map or NameMap(),
         limits=limits or Limits(1_000_000, None),
     )
     reader = None if down else source
     source.told, target.told = source_groups or source.told, target_groups or target.told
-    clusters = Clusters(reader, target, mirror, comparer, worker=worker, held_positions=held, memory=memory)
+    clusters = Clusters(reader, target, mirror, comparer, worker=worker, memory=memory)
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())
     return plan_of(survey)

@@ -13,13 +13,13 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "migrate"
 # A wing imports itself and what stands before it. `session` plugs the adapters in.
 WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "inventory", "apply", "show", "session", "cli", "extras")
-ADAPTERS = ("kafka", "spark", "holders")
+ADAPTERS = ("kafka", "spark")
 HALL = {
     "__init__", "__main__", "clock", "commit_table", "described_group", "errors", "model", "ports", "progress",
     "row_table", "text", "watch", "whole_file", "write_outcome",
 }  # fmt: skip
 # Modules of `cli` that read or examine by Spark or Kafka themselves, beside what a session gives them.
-BY_THEMSELVES = {"doctor", "export", "history", "positions", "python_daemon"}
+BY_THEMSELVES = {"doctor", "export", "history", "python_daemon"}
 # What adapters implement, or run in their tasks.
 BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "random", "socket", "subprocess"}

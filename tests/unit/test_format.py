@@ -17,8 +17,8 @@ from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, journal, one_group
 # The start of the SHA-256 of each part.
 STORED = {
     "format": 1,
-    "header": "62f7b38a5d1de38e",
-    "rows": "9787be159f7c0154",
+    "header": "427da28a8d442350",
+    "rows": "65199f968fe11d16",
     "journal": "c054f160d3064d6c",
     "state that an undo names": "bd157b25ded80da9",
 }

@@ -182,7 +182,6 @@ def plan_of_mandate(
         source_topic_ids={},
         undoes_events=0,
         undoes_digest="",
-        positions=(),
         activity=(),
     )
     return Plan(header, PlanRows(()))

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the groups and their rows from the page's own data, on demand: a page of 100,000 rows holds few elements.
 // All text goes in as text nodes; nothing is ever parsed as HTML.
-const page = (() => {
+(() => {
   const SHOWN = 100;
   const LANES = 40;
   const PRINTED = 2000;
@@ -11,7 +11,7 @@ const page = (() => {
   const at = Object.fromEntries(data.columns.map((name, i) => [name, i]));
   const WORDS = new Set(["source_topic", "target_topic", "decision", "method", "grade", "reason", "lower_kind",
     "equality", "why", "source_metadata", "target_prior_metadata", "target_metadata", "sentence", "status", "seen", "told", "standing",
-    "verified", "position_meaning"]);
+    "verified"]);
 
   function make(tag, attributes, ...inside) {
     const element = document.createElement(tag);
@@ -221,8 +221,7 @@ const page = (() => {
     return line;
   }
 
-  // Of a group's row, or of a position that is `held` outside Kafka
-  function evidence(row, held = false) {
+  function evidence(row) {
     const list = make("dl");
     const say = (label, text) => {
       if (text !== "" && text !== null) list.append(make("div", {}, make("dt", {}, label), make("dd", {}, String(text))));
@@ -232,10 +231,9 @@ const page = (() => {
     say("Target topic", row.target_topic);
     say("Source log", range(row.source_log_start, row.source_log_end));
     say("Target log", range(row.target_log_start, row.target_log_end));
-    say(held ? "Wanted next" : "Committed", plain(row.source_committed) + (row.lag === null ? "" : `, lag ${row.lag}`));
-    if (held) say("What it keeps", row.position_meaning === "last" ? "the last record done" : "the next record wanted");
+    say("Committed", plain(row.source_committed) + (row.lag === null ? "" : `, lag ${row.lag}`));
     say("New offset", plain(row.target_offset));
-    if (!held) say("Stood there before", row.target_prior === null ? "no offset" : row.target_prior);
+    say("Stood there before", row.target_prior === null ? "no offset" : row.target_prior);
     say("Re-reads", rereadsOf(row));
     say("Method", [row.method, row.grade].filter(Boolean).join(", "));
     say("Reason", row.reason);
@@ -243,7 +241,7 @@ const page = (() => {
       say("Window's lower end", `${link(row.lower_source_offset, row.lower_target_offset)}${row.lower_kind ? ` (${row.lower_kind})` : ""}`);
       say("Window's upper end", link(row.upper_source_offset, row.upper_target_offset));
     }
-    if (!held) say("MM2's checkpoint", checkpoint(row));
+    say("MM2's checkpoint", checkpoint(row));
     say("Compared by", row.equality);
     say("Comparing said", row.why);
     say("Missing on target", row.missing_on_target);
@@ -251,7 +249,7 @@ const page = (() => {
     say("Commit metadata", row.source_metadata);
     say("Metadata there", row.target_prior_metadata);
     say("Metadata to write", row.target_metadata);
-    if (data.after && !held) {
+    if (data.after) {
       say("Afterwards", [row.status, row.told].filter(Boolean).join(": "));
       say("Read back", row.seen);
       say("Verified", [row.standing, row.verified].filter(Boolean).join(": "));
@@ -407,5 +405,4 @@ const page = (() => {
   }
 
   start();
-  return { SHOWN, PRINTED, make, read, byId, data, rowAt, cell, evidence, grouped, many, plain, rereadsOf };
 })();

@@ -2,8 +2,8 @@
 
 import pytest
 
-from migrate.checks.check import check, groups_of, is_without_members
-from migrate.model import Failure, GroupState, Scope
+from migrate.checks.check import groups_of, is_without_members
+from migrate.model import Failure, GroupState
 from migrate.row_table import PlanRows
 from tests.unit.checkscene import row
 
@@ -26,15 +26,3 @@ def test_a_group_is_without_members_only_where_that_was_seen(state, stopped):
 
 def test_groups_of_rows_come_once_and_in_order():
     assert groups_of(PlanRows.of([row("h"), row("h", "u"), row("g")])) == ["g", "h"]
-
-
-@pytest.mark.parametrize(
-    ("scope", "holds"),
-    [(Scope.ROW, True), (Scope.TOPIC, True), (Scope.HOLDER, True), (Scope.GROUP, False), (Scope.CLUSTER, False)],
-)
-def test_a_check_holds_for_positions_by_its_scope_unless_it_says_otherwise(scope, holds):
-    def made(**said):
-        return check("any", scope, **said)(lambda survey, rows: ())
-
-    assert made().holds_for_positions is holds
-    assert not made(of_positions=False).holds_for_positions and made(of_positions=True).holds_for_positions

@@ -62,12 +62,6 @@ def test_a_waiver_leaves_what_does_not_block_as_it_is():
     assert checklist.run(surveyed(policies=waive_all), ROWS) == checklist.run(SURVEY, ROWS)
 
 
-def test_what_is_asked_of_positions_against_its_scope_is_known_by_name():
-    scopes = {Scope.ROW, Scope.TOPIC, Scope.HOLDER}
-    others = {check.name for check in CHECKS if check.holds_for_positions is not (check.scope in scopes)}
-    assert others == {"estimated-rows", "connect-internal-topics"}
-
-
 def block(check, scope, subject):
     return CheckResult(check, Level.BLOCK, scope, subject, "this", "it is that", counts_as=Level.BLOCK)
 

@@ -74,15 +74,6 @@ def test_files_lie_beside_the_model_unless_their_paths_say_otherwise(tmp_path):
     assert words == (f"--mm2-config={tmp_path}/mm2.properties", "--groups-file=/etc/wave.txt")
 
 
-def test_files_that_spark_reads_lie_there_too_and_urls_where_they_say(tmp_path):
-    text = "flows: [{name: o, positions: [a.csv, s3a://jobs/b.csv], spark_checkpoint: q=jobs/q, sink: 'q=hdfs:/out'}]"
-    (words,) = flows(tmp_path, text)
-    assert words == (
-        f"--positions={tmp_path}/a.csv", "--positions=s3a://jobs/b.csv",
-        f"--spark-checkpoint=q={tmp_path}/jobs/q", "--sink=q=hdfs:/out",
-    )  # fmt: skip
-
-
 def test_a_name_of_digits_is_the_one_that_is_written_there(tmp_path):
     text = "flows: [{name: o, groups: [1.10, 12:30, 1_0], exclude_groups: 0042, commits_as_of: 2026-11-21, settle: 1}]"
     (words,) = flows(tmp_path, text)

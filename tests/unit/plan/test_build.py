@@ -18,7 +18,6 @@ from migrate.survey.policies import Policies, Rewind, Uncommitted, Untranslatabl
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
-from tests.unit.heldscene import FakePositions, read
 from tests.unit.planscene import SYNCS, FakeMirror, checks_of, planned, rows_of, world
 
 
@@ -430,28 +429,6 @@ def test_what_reads_records_ends_when_no_record_is_to_be_read_any_more_and_befor
     before, after = set(order[: order.index("end of records")]), set(order[order.index("end of records") :])
     assert of_records <= before and not of_records & after
     assert {"A groups", "B groups"} <= after, "the second look"
-
-
-def test_with_positions_it_ends_after_their_second_look():
-    source, target, mirror = world()
-    order: list[str] = []
-
-    class Watched(FakePositions):
-        def file(self, origin):
-            order.append("look at positions")
-            return super().file(origin)
-
-    held = Watched.of(read(("job", "t", 0, 55)))
-    properties = {"bootstrap.servers": "x:1"}
-    flow = client_flow(properties, properties, "A", "B")
-    request = PlanRequest(flow, Filters(), Policies(), False, 0.0, {}, positions=held.asked())
-
-    class Ending(Clusters):
-        def end_records(self):
-            order.append("end of records")
-
-    take_survey(request, Ending(source, target, mirror, held_positions=held), FakeClock(), NoProgress())
-    assert order == ["look at positions", "look at positions", "end of records"]
 
 
 def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_commits_came():

@@ -15,7 +15,7 @@ from migrate.plan.diff import KEY, TOLD, diff
 from migrate.plan.file import write_plan
 from migrate.row_table import row_document
 from migrate.show.diff import diff_document, diff_lines
-from tests.builders import make_check, make_plan, make_position, make_row
+from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenplan import golden_plan
 
 
@@ -113,10 +113,8 @@ keys = st.lists(
 def test_no_field_of_a_row_changes_unseen(name):
     row = make_row()
     value = getattr(row, name)
-    other = {"decision": Decision.KEEP, "method": Method.END, "grade": Grade.EXACT, "holder_kind": "group",
-             "position_meaning": "last"}.get(name, "other" if isinstance(value, str) else 7)  # fmt: skip
-    if name == "holder_kind":
-        return  # a row of another kind is no row of a group
+    others = {"decision": Decision.KEEP, "method": Method.END, "grade": Grade.EXACT}
+    other = others.get(name, "other" if isinstance(value, str) else 7)
     found = diff(make_plan([row]), make_plan([row._replace(**{name: other})]))
     assert len(found.judged) + len(found.moved) == 1 and found.same_rows == 0
     assert found.of([row]).same_rows == 0
@@ -191,14 +189,3 @@ def test_diff_has_a_json_form_and_no_other(files):
     assert [row["group"] for row in told["gone"]] == ["gone"]
     for form in ("csv", "jsonl", "kcg"):
         assert show(tonight, "--diff", rehearsal, "--format", form).exit_code == 2
-
-
-def test_positions_that_differ_are_told_apart_from_the_rows_of_groups():
-    before = make_plan([make_row(), make_position("job", "orders", 0), make_position("job", "orders", 1)])
-    now = make_plan([make_row(), make_position("job", "orders", 0, target_offset=1), make_position("new", "orders", 0)])
-    told = diff(before, now)
-    (setting,) = told.settings
-    assert (setting.name, setting.before) == ("positions outside Kafka", "2 of 1 holder")
-    assert setting.now == "2 of 2 holders, 3 differ"
-    assert not (told.judged or told.moved or told.new or told.gone) and not told.is_empty
-    assert diff(before, before).is_empty

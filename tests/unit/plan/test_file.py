@@ -111,7 +111,7 @@ def test_any_avro_reader_can_read_a_plan(written):
         reader = fastavro.reader(file)
         tables = list(reader)
     plan = golden_plan()
-    rows = [*plan.rows, *plan.positions]
+    rows = plan.rows
     assert [t["group"] for t in tables for _ in t["partition"]] == [row.group for row in rows]
     assert offsets_in(tables, "source_committed") == [row.source_committed for row in rows]
     assert offsets_in(tables, "target_offset") == [row.target_offset for row in rows]
@@ -167,7 +167,7 @@ def rewrite(path: Path, plan: Plan, **metadata: str) -> None:
         fastavro.writer(
             file,
             schema,
-            map(stored, (*plan.groups().values(), *plan.holders().values())),
+            map(stored, plan.groups().values()),
             metadata=metadata,
             codec="deflate",
         )
@@ -182,7 +182,7 @@ def stored(rows: GroupRows) -> dict:
 def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
     plan = golden_plan()
     rows = PlanRows.of((plan.rows[0]._replace(target_offset=651), *plan.rows[1:]))
-    edited = Plan(plan.header, rows, plan.positions)
+    edited = Plan(plan.header, rows)
     rewrite(written, edited)
     with pytest.raises(Refused, match="edited or damaged") as refused:
         read_plan(written)
@@ -193,7 +193,7 @@ def test_an_edited_row_is_refused_and_both_fingerprints_are_named(written):
 
 def test_a_row_taken_out_is_refused(written):
     plan = golden_plan()
-    rewrite(written, Plan(plan.header, PlanRows.of(plan.rows[:-1]), plan.positions))
+    rewrite(written, Plan(plan.header, PlanRows.of(plan.rows[:-1])))
     with pytest.raises(Refused, match="was edited or damaged after it was made"):
         read_plan(written)
 

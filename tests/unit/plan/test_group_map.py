@@ -11,7 +11,7 @@ from migrate.model import Decision, Level
 from migrate.plan.file import read_plan, write_plan
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Waiver
-from tests.builders import make_plan, make_position, make_row
+from tests.builders import make_plan, make_row
 from tests.fakes import ALIVE, EMPTY, FakeGroupFacts
 from tests.unit.planscene import checks_of, planned, planned_flow, rows_of, world
 
@@ -254,7 +254,6 @@ def test_with_the_source_down_a_name_that_two_lines_lead_to_is_nobodys_in_partic
         ([make_row("a", target_group="x"), make_row("b", target_group="x")], "'a' and 'b' have one name"),
         ([make_row("a", target_group="b"), make_row("b")], "'a' and 'b' have one name"),
         ([make_row("a", target_group="x"), make_row("a", partition=1)], "'a' has two names"),
-        ([make_position("job", target_group="x")], "a holder of positions with a group's name"),
     ],
 )
 def test_a_plan_in_which_names_collide_is_none(rows, said):

@@ -90,6 +90,4 @@ def test_a_plan_file_is_read_with_the_published_avro_schema(tmp_path):
         tables = list(fastavro.reader(file, reader_schema=fastavro.parse_schema(published("plan.avsc"))))
     for table in tables:
         table.update({name: column["items"] for name, column in table.items() if isinstance(column, dict)})
-    assert [row_document(row) for table in tables for row in GroupRows.of_table(table, {})] == [
-        *document(plan)["rows"], *document(plan)["positions"],
-    ]  # fmt: skip
+    assert [row_document(row) for table in tables for row in GroupRows.of_table(table, {})] == (document(plan)["rows"])

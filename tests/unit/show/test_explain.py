@@ -146,7 +146,7 @@ def test_every_row_of_a_plan_with_every_reason_is_explained_within_the_width_and
 
 @given(
     st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.none() | st.integers(0, 10**6),
-    st.sampled_from([d for d in Decision if d is not Decision.MANUAL]),
+    st.sampled_from(Decision),
     st.sampled_from(["", "sync", "log-start", "timestamp", "proven-sync"]),
 )  # fmt: skip
 def test_no_number_is_ever_negative_whatever_the_row(committed, offset, end, prior, decision, kind):

@@ -19,7 +19,7 @@ from migrate.show.formats import FORMATS, select
 from migrate.show.plan_export import kcg_companion, refuse_unprintable
 from migrate.show.plan_table import Page, table
 from migrate.text import cells
-from tests.builders import make_check, make_plan, make_position, make_row, make_untranslated
+from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenfiles import compare_with_golden
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render
@@ -110,10 +110,8 @@ def test_json_lines_are_the_header_then_a_row_per_line_and_say_the_same_as_json(
     document = json.loads(text(plan, "json"))
     assert header.pop("type") == "header"
     assert header["checks"] == document["checks"]
-    for kind in ("row", "position"):
-        of_kind = [{k: v for k, v in row.items() if k != "type"} for row in rows if row["type"] == kind]
-        assert of_kind == document[f"{kind}s"] and of_kind
-    assert {row["type"] for row in rows} == {"row", "position"}
+    assert {row.pop("type") for row in rows} == {"row"}
+    assert rows == document["rows"]
 
 
 def test_csv_parses_back_with_the_numbers_of_json():
@@ -257,10 +255,6 @@ def first(plan):
         (make_plan([make_row(target_prior=900, reason="rewound")]),
          "READY TO APPLY: 1 offset of 1 group; but 1 row rewinds, see below"),
         (make_plan([make_row(decision=Decision.REMOVE)], kind="undo"), "UNDO: READY TO APPLY: 1 offset of 1 group"),
-        (make_plan([make_row(), make_position()]), "READY TO APPLY: 1 offset of 1 group"),
-        (make_plan([make_position(), make_position("other")]), "READY: 2 positions of 2 holders to set"),
-        (make_plan([make_row(), make_position(decision=Decision.BLOCK, reason="rewind")]),
-         "BLOCKED: 1 of 1 holder of positions; 1 group can be applied"),
     ],
 )  # fmt: skip
 def test_the_first_line_is_the_verdict(plan, verdict):
@@ -557,7 +551,7 @@ def test_a_selection_is_the_same_in_every_format_and_the_verdict_stays_the_plans
 
 def test_the_golden_plan_has_every_decision_and_every_grade():
     plan = golden_plan()
-    assert set(plan.decisions()) | {row.decision for row in plan.positions} == set(Decision)
+    assert set(plan.decisions()) == set(Decision)
     assert {row.grade for row in golden_plan().rows} == {*Grade, None}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.show.explain import explanation, kept_elsewhere
-from tests.builders import make_plan, make_position, make_row
+from tests.builders import make_plan, make_row
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,3 @@ def test_a_store_of_its_own_is_named_with_what_to_do(group, topic, word):
 @pytest.mark.parametrize("group", ["billing", "connect-jdbc", "snowflake", "control", "my-cg-control"])
 def test_other_groups_are_left_alone(group):
     assert not list(kept_elsewhere(group, [make_row(group, "orders")]))
-
-
-def test_a_holder_is_explained_and_what_applying_does_to_it():
-    plan = make_plan([make_position("job", "orders", 0)])
-    said = " ".join(" ".join(explanation(plan, "job", width=100)).split())
-    assert "Writes nothing: the holder's owner sets 650" in said

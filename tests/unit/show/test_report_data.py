@@ -5,11 +5,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model import Decision
 from migrate.plan.plan import PlannedActivity
 from migrate.show.report_data import GAP, as_json, report_data, split_sentence
-from migrate.show.report_outcome import Aftermath, RowAfter
-from tests.builders import make_plan, make_position, make_row
+from migrate.show.report_outcome import Aftermath
+from tests.builders import make_plan, make_row
 
 
 @given(st.text(alphabet=st.characters(exclude_characters=GAP)))
@@ -28,24 +27,6 @@ def test_json_in_a_script_can_not_end_it_and_is_the_same_value(text):
 def test_offsets_that_javascript_would_round_are_text():
     plan = make_plan([make_row(source_committed=2**53 + 1, source_log_end=2**60)])
     assert f'"{2**53 + 1}"' in report_data(plan, Aftermath(), "p", 10).groups[0]
-
-
-def test_positions_have_documents_of_their_own_and_what_became_of_a_group_is_not_its_holders():
-    plan = make_plan([make_row("job"), make_position("job", "orders", 0), make_position("other", "orders", 0)])
-    after = Aftermath(rows={("job", "orders", 0): RowAfter("set", told="read back")})
-    data = report_data(plan, after, "p", 10)
-    assert [holder["name"] for holder in data.page["holders"]] == ["job", "other"] and len(data.holders) == 2
-    status, words = data.page["columns"].index("status"), data.page["words"]
-    assert words[json.loads(data.groups[0])[status][0]] == "set"
-    assert words[json.loads(data.holders[0])[status][0]] == ""
-
-
-def test_positions_beyond_the_cap_are_counted_and_the_blocked_are_in_the_page_first():
-    rows = [make_position("big", "orders", p) for p in range(8)]
-    rows += [make_position("stuck", "orders", p, decision=Decision.BLOCK) for p in range(5)]
-    data = report_data(make_plan(rows), Aftermath(), "p", 10)
-    assert [holder["embedded"] for holder in data.page["holders"]] == [False, True]
-    assert data.holders[0] == "" and data.positions_left_out == 8 and not data.rows_left_out
 
 
 def test_how_long_a_group_was_idle_is_in_the_page_where_its_records_told_it():

@@ -50,12 +50,12 @@ def test_no_group_gets_two_offsets_for_one_place_where_topics_share_a_name(choic
     """It would have two rows for one partition, and its journal no end."""
     both = [GroupPartition("g", "t", 0), GroupPartition("g", "x-t", 0)]
     made = asked(request(flow=flow(), policies=Policies((), *parse_untranslatable(choices))))
-    with pytest.raises(UsageError, match="group g has offsets on t and x-t, which would both be t on B"):
-        refuse_doubled_places(made, both, "group")
-    refuse_doubled_places(made, [both[0], GroupPartition("h", "x-t", 0), GroupPartition("g", "x-t", 1)], "group")
+    with pytest.raises(UsageError, match="g has offsets on t and x-t, which would both be t on B"):
+        refuse_doubled_places(made, both)
+    refuse_doubled_places(made, [both[0], GroupPartition("h", "x-t", 0), GroupPartition("g", "x-t", 1)])
     skipping = Policies((), *parse_untranslatable([*choices, "topic-not-replicated=skip"]))
-    refuse_doubled_places(asked(request(flow=flow(), policies=skipping)), both, "group")
-    refuse_doubled_places(request(flow=FLOW, policies=Policies((), *parse_untranslatable(choices))), both, "group")
+    refuse_doubled_places(asked(request(flow=flow(), policies=skipping)), both)
+    refuse_doubled_places(request(flow=FLOW, policies=Policies((), *parse_untranslatable(choices))), both)
 
 
 @pytest.mark.parametrize("topic", ["t", "x-t"])

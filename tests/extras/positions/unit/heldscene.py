@@ -4,8 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from migrate.errors import ClusterError
-from migrate.model import HolderKind, Meaning
-from migrate.survey.positions import CheckpointAsked, HeldPosition, PositionsAsked, PositionsRead
+from migrate.extras.positions.held import (
+    CheckpointAsked,
+    HeldPosition,
+    HolderKind,
+    Meaning,
+    PositionsAsked,
+    PositionsRead,
+)
 
 BATCH = 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{}}\n{"t":{"0":55,"1":60}}\n'
 

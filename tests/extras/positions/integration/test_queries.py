@@ -24,6 +24,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from migrate.extras.positions.plan import PositionPlan, read
+from migrate.model import Level
+from migrate.row_table import row_document
 from migrate.spark.session import spark_session, stop_session
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, Ran
@@ -135,14 +138,22 @@ class Moved:
         return str(self.queries.folder / name)
 
     def plan(self, name: str, *options: str) -> Ran:
-        return self.commands.plan(name, "--no-groups", *ACCEPTED, *options)
+        return self.commands.run(
+            "positions", "plan", *self.commands.clusters, "--settle", "1", "--out", name, *ACCEPTED, *options
+        )
 
     def positions(self, name: str, form: str, *options: str) -> Ran:
-        return self.commands.run("positions", name, "--format", form, *options)
+        return self.commands.run("positions", "print", name, "--format", form, *options)
+
+    def verify(self, name: str, **folders: Path | str) -> Ran:
+        named = [word for holder, url in folders.items() for word in ("--spark-checkpoint", f"{holder}={url}")]
+        return self.commands.run("positions", "verify", name, *named)
+
+    def file(self, name: str) -> PositionPlan:
+        return read(self.queries.folder / name)
 
     def rows(self, name: str) -> dict[tuple[str, str, int], dict[str, Any]]:
-        rows = self.commands.document(name)["positions"]
-        return {(row["group"], row["source_topic"], row["partition"]): row for row in rows}
+        return {row.key: row_document(row) for row in self.file(name).rows}
 
     def identities(self, places: list[tuple[str, int, int]]) -> dict[Partition, list[str]]:
         """Which records of B stand at these places, by their topics on A."""
@@ -226,8 +237,8 @@ def planned(moved: Moved) -> Moved:
         "--accept", "sink-remembers-batches:copying",
     )  # fmt: skip
     ran.expect(0)
-    accepted = {(c["check"], c["subject"]) for c in moved.commands.document("held.plan")["checks"] if c["accepted"]
-                if c["check"] != "missing-on-target"}  # fmt: skip
+    accepted = {(c.check, c.subject) for c in moved.file("held.plan").header.checks if c.accepted
+                if c.check != "missing-on-target"}  # fmt: skip
     assert accepted == {("sink-remembers-batches", "copying")}, str(ran)
     return moved
 
@@ -269,17 +280,15 @@ def test_a_query_with_a_new_checkpoint_and_a_new_folder_reads_every_owed_record_
     source = queries.source(lab.target_bootstrap, planned.copied, startingOffsets=ran.stdout.strip())
     queries.copy(source, "copying-on-b", "out-of-b")
     counted = judge(planned, "copying", by_place(planned, queries.written("out-of-b")))
-    verified = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying-on-b')}")
-    verified.expect(0)
+    verified = planned.verify("held.plan", copying=planned.folder("copying-on-b")).expect(0)
     assert f"POSITIONS VERIFIED: {len(planned.at)} positions" in verified.stdout and "moved on by" in verified.stdout
-    own = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={planned.folder('copying')}").expect(2)
+    own = planned.verify("held.plan", copying=planned.folder("copying")).expect(2)
     assert "is the folder of the query on the source" in " ".join(own.stderr.split())
     if planned.copied != planned.topics:
         shutil.copytree(planned.folder("copying"), planned.folder("copy-of-a"))
-        folders = (f"copying={planned.folder('copy-of-a')}", f"counting={planned.folder('gone')}")
-        behind = planned.commands.verify("held.plan", *(w for f in folders for w in ("--spark-checkpoint", f)))
+        behind = planned.verify("held.plan", copying=planned.folder("copy-of-a"), counting=planned.folder("gone"))
         assert f"POSITIONS NOT AS PLANNED: {len(planned.at)} of" in behind.expect(1).stdout, "it has A's names"
-        assert "CHECKPOINT NOT READ: counting: " in behind.stdout and "NOTHING TO VERIFY" in behind.stdout, "of groups"
+        assert "CHECKPOINT NOT READ: counting: " in behind.stdout
     assert counted["exact, once each"] > 0.5 * counted["owed"] > 0
 
 
@@ -295,12 +304,10 @@ def test_a_new_checkpoint_with_the_old_folder_drops_batches_in_silence_and_the_r
     source = queries.source(lab.target_bootstrap, planned.copied, startingOffsets=starting)
     queries.copy(source, "trapped", "trap")
     trapped = len(queries.written("trap")) - before
-    planned.positions("held.plan", "spark-checkpoint", "--holder", "copying", "--out", "rewritten").expect(0)
     shutil.copytree(folder / "out", folder / "kept")
-    shutil.copytree(folder / "copying", folder / "continued")
-    overlay(folder / "rewritten", folder / "continued")
+    overlay(planned, "held.plan", "copying", "continued")
     queries.copy(queries.source(lab.target_bootstrap, planned.copied), "continued", "kept")
-    verified = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={folder / 'continued'}").expect(0)
+    verified = planned.verify("held.plan", copying=folder / "continued").expect(0)
     assert "POSITIONS VERIFIED:" in verified.stdout and "moved on by" in verified.stdout, "its rewritten batch tells"
     on_b = Counter(queries.written("kept")) - Counter(queries.written("out"))
     counted = judge(planned, "copying", by_place(planned, list(on_b.elements())))
@@ -309,7 +316,7 @@ def test_a_new_checkpoint_with_the_old_folder_drops_batches_in_silence_and_the_r
     later[topic][str(partition)] += 1
     source = queries.source(lab.target_bootstrap, planned.copied, startingOffsets=json.dumps(later))
     queries.copy(source, "later", "out-of-later")
-    late = planned.commands.verify("held.plan", "--spark-checkpoint", f"copying={folder / 'later'}").expect(1)
+    late = planned.verify("held.plan", copying=folder / "later").expect(1)
     assert f"POSITIONS NOT AS PLANNED: 1 of {len(planned.at)} positions" in late.stdout
     assert "1 offset beyond the planned" in " ".join(late.stdout.split()) and "never read" in late.stdout
     assert trapped < counted["owed"], "the sink should have dropped what it takes for batches that it has had"
@@ -321,9 +328,7 @@ def test_a_state_goes_on_from_a_rewritten_checkpoint_and_counts_what_a_batch_ove
 ) -> None:
     lab = planned.scene.lab
     queries, folder = planned.queries, planned.queries.folder
-    planned.positions("held.plan", "spark-checkpoint", "--holder", "counting", "--out", "counted").expect(0)
-    shutil.copytree(folder / "counting", folder / "counting-on-b")
-    overlay(folder / "counted", folder / "counting-on-b")
+    overlay(planned, "held.plan", "counting", "counting-on-b")
     before = {p: p.read_bytes() for p in (folder / "counting").rglob("*") if p.is_file()}
     source = queries.source(lab.target_bootstrap, planned.copies(planned.countable))
     counts = queries.count(source, "counting-on-b")
@@ -337,11 +342,16 @@ def test_a_state_goes_on_from_a_rewritten_checkpoint_and_counts_what_a_batch_ove
     assert {p: p.read_bytes() for p in (folder / "counting").rglob("*") if p.is_file()} == before, "A's folder"
 
 
-def overlay(rewritten: Path, checkpoint: Path) -> None:
-    """Put a rewritten batch into a copy of the checkpoint, as docs/positions.md says."""
-    for file in (rewritten / "offsets").iterdir():
-        shutil.copyfile(file, checkpoint / "offsets" / file.name)
-        (checkpoint / "offsets" / f".{file.name}.crc").unlink(missing_ok=True)
+def overlay(moved: Moved, plan: str, holder: str, checkpoint: str) -> Path:
+    """Put a rewritten batch into a copy of a holder's checkpoint, as docs/positions.md says; return its file there."""
+    folder = moved.queries.folder
+    printed = moved.positions(plan, "spark-checkpoint", "--holder", holder).expect(0)
+    (number,) = re.findall(r"N is (\d+)\.", printed.stderr)
+    shutil.copytree(folder / holder, folder / checkpoint)
+    file = folder / checkpoint / "offsets" / number
+    file.write_text(printed.stdout)
+    (file.parent / f".{number}.crc").unlink(missing_ok=True)
+    return file
 
 
 @pytest.mark.parametrize(("holder", "meaning"), [("loader", "last"), ("early", "next")])
@@ -407,7 +417,7 @@ def take(batch, number):
 def test_a_query_that_was_killed_in_mid_batch_is_blocked_and_the_way_out_works(planned: Moved) -> None:
     lab = planned.scene.lab
     folder, topics = planned.queries.folder, planned.countable
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])}
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED_QUERY, lab.source_bootstrap, ",".join(topics), str(folder), IDENTITY],
         env=environment, start_new_session=True,
@@ -419,8 +429,8 @@ def test_a_query_that_was_killed_in_mid_batch_is_blocked_and_the_way_out_works(p
         process.wait(READ_SECONDS)
     killed = ("--spark-checkpoint", f"killed={folder / 'killed'}")
     ran = planned.plan("killed.plan", *killed).expect(3)
-    document = planned.commands.document("killed.plan")
-    blocks = {(c["check"], c["subject"]) for c in document["checks"] if c["counts_as"] == "block" and not c["accepted"]}
+    checks = planned.file("killed.plan").header.checks
+    blocks = {(c.check, c.subject) for c in checks if c.counts_as is Level.BLOCK and not c.accepted}
     assert blocks == {("spark-batch-open", "killed")}, str(ran)
     planned.positions("killed.plan", "spark").expect(3)
     accept_the_open_batch(planned, killed)
@@ -523,9 +533,7 @@ def test_a_foreach_batch_that_skips_numbers_it_has_had_drops_those_of_a_new_chec
     trapped = run(target, moved.copied, "new-on-b", tmp_path / "new.db", startingOffsets=starting)
     lost = every - Counter(trapped)
     assert lost, "batches 0 and 1 of the new checkpoint were had before"
-    moved.positions("held.plan", "spark-checkpoint", "--out", "rewritten").expect(0)
-    shutil.copytree(tmp_path / "skipping", tmp_path / "continued")
-    overlay(tmp_path / "rewritten", tmp_path / "continued")
+    overlay(moved, "held.plan", "skipping", "continued")
     assert Counter(run(target, moved.copied, "continued", tmp_path / "rewritten.db")) == every
     print(f"foreachBatch: {lost.total()} of 2000 owed records dropped by a new checkpoint, 0 by the rewritten one")
 
@@ -672,14 +680,11 @@ def test_two_kafka_sources_and_another_in_one_query_are_rewritten_each_in_its_li
 
     run(united(lab.source_bootstrap, plain, tx), "united")
     planned.plan("united.plan", "--spark-checkpoint", f"united={folder / 'united'}").expect(0)
-    planned.positions("united.plan", "spark-checkpoint", "--out", "united-rewritten").expect(0)
-    (batch,) = (folder / "united-rewritten" / "offsets").iterdir()
+    batch = overlay(planned, "united.plan", "united", "united-on-b")
     before = (folder / "united" / "offsets" / batch.name).read_text().split("\n")
-    after = batch.read_text().split("\n")
+    after = batch.read_text().splitlines()
     kafka = [number for number, line in enumerate(before) if line.startswith('{"plain') or line.startswith('{"tx')]
     assert len(kafka) == 2 and [a for n, a in enumerate(after) if n not in kafka] == [
         b for n, b in enumerate(before) if n not in kafka
     ]
-    shutil.copytree(folder / "united", folder / "united-on-b")
-    overlay(folder / "united-rewritten", folder / "united-on-b")
     run(united(lab.target_bootstrap, planned.scene.copy(plain), planned.scene.copy(tx)), "united-on-b")

@@ -9,23 +9,19 @@ from io import StringIO
 import pytest
 
 from migrate.errors import Refused, UsageError
-from migrate.model import Decision, Level, Scope, Side
-from migrate.plan.plan import PositionOrigin
-from migrate.show.positions import (
+from migrate.extras.positions.forms import (
     BESIDE,
     FORMATS_OF_POSITIONS,
-    OF_ONE_HOLDER,
     beside,
-    by_holder,
     csv_of_positions,
     json_lines_of_positions,
-    kcg,
-    on_every_partition,
-    rewritten_batch,
+    lines_of_form,
     selected,
 )
-from migrate.survey.positions import parse_csv, parse_json_lines
-from tests.builders import make_check, make_plan, make_position, make_row, make_untranslated
+from migrate.extras.positions.held import parse_csv, parse_json_lines
+from migrate.model import Decision, Level
+from tests.builders import make_check, make_untranslated
+from tests.extras.positions.unit.positionplans import make_position, make_positions, origin_of
 
 EXACT = {"rereads_at_most": 0, "rereads_estimate": None}
 JOB = [
@@ -36,14 +32,21 @@ TWO_TOPICS = [*JOB, make_position("job", "views", 0, target_offset=5, **EXACT)]
 BATCH = 'v1\n{"batchWatermarkMs":0, "conf":{}}\n{"orders":{"1":700,"0":700}}\n-\n{"logOffset":3}'
 
 
-def printed(form: str, *rows, side: Side = Side.TARGET) -> list[str]:
-    return [line for of in by_holder(rows, side) for line in OF_ONE_HOLDER[form](of)]
+def printed(form: str, *rows, copies=None) -> list[str]:
+    plan = make_positions(rows, copies=copies or {})
+    return list(lines_of_form(plan, form, list(plan.holders())))
+
+
+def every_beside(plan, form: str) -> list[str]:
+    return beside(plan, form, list(plan.holders()))
+
+
+def rewritten(plan) -> str:
+    return "\n".join(lines_of_form(plan, "spark-checkpoint", ["job"]))
 
 
 def checkpointed(*rows, content: str = BATCH, batch: int = 17):
-    rows = tuple(row._replace(holder_kind="spark-checkpoint") for row in rows)
-    origin = PositionOrigin("file:///job", "spark-checkpoint", "job", "a" * 64, batch, len(rows), content, False)
-    return make_plan(rows, positions=(origin,))
+    return make_positions(rows, origins=(origin_of("job", "file:///job", batch, content, rows=len(rows)),))
 
 
 @pytest.mark.parametrize(
@@ -99,8 +102,7 @@ def test_partitions_are_in_the_order_of_their_numbers_and_not_of_their_texts():
 
 
 def test_a_group_takes_the_holders_name_for_kafkas_own_tool():
-    (of,) = by_holder(JOB, Side.TARGET)
-    assert list(kcg(of)) == ["job,A.orders,0,1112", "job,A.orders,1,4720"]
+    assert printed("kcg", *JOB) == ["job,A.orders,0,1112", "job,A.orders,1,4720"]
 
 
 def test_a_job_with_a_name_that_is_no_identifier_is_quoted():
@@ -110,58 +112,55 @@ def test_a_job_with_a_name_that_is_no_identifier_is_quoted():
 
 def test_a_routine_load_job_is_told_every_partition_since_it_starts_at_the_end_of_the_others():
     plan = with_copies(JOB, orders=3)
-    (of,) = by_holder(JOB, Side.TARGET)
-    assert list(OF_ONE_HOLDER["routine-load"](on_every_partition(plan, of))) == [
+    assert list(lines_of_form(plan, "routine-load", ["job"])) == [
         'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.orders",'
         '"kafka_partitions"="0,1,2","kafka_offsets"="1112,4720,0");'
     ]
-    assert "1 partition at 0, or where its log starts: A.orders-2." in "\n".join(beside(plan, "routine-load", JOB))
-
-
-def test_the_sources_side_has_its_own_names_and_numbers():
-    assert printed("spark", *JOB, side=Side.SOURCE) == ['{"orders":{"0":700,"1":700}}']
+    assert "1 partition at 0, or where its log starts: A.orders-2." in "\n".join(every_beside(plan, "routine-load"))
 
 
 def test_csv_and_json_lines_are_read_again_by_plan():
-    rows = [*TWO_TOPICS, make_position("other", "orders", 0, position_meaning="last", target_offset=9)]
-    lines = [f"{line}\n" for line in csv_of_positions(rows, Side.TARGET)]
+    rows = [*TWO_TOPICS, make_position("other", "orders", 0, target_offset=9)]
+    plan = make_positions(rows, last=rows[-1:])
+    lines = [f"{line}\n" for line in csv_of_positions(plan, rows)]
     read = list(parse_csv(lines, "jobs.csv"))
     assert [(p.holder, p.topic, p.partition, p.source_next) for p in read] == [
         (row.group, row.target_topic, row.partition, row.target_offset) for row in rows
     ]
-    assert read == list(parse_json_lines(json_lines_of_positions(rows, Side.TARGET), "jobs.jsonl"))
+    assert read == list(parse_json_lines(json_lines_of_positions(plan, rows), "jobs.jsonl"))
 
 
 def test_a_holder_that_keeps_the_last_record_done_is_told_the_last_record_done():
-    rows = [make_position(position_meaning="last", target_offset=9), make_position("z", target_offset=9)]
-    told = list(csv.DictReader(StringIO("\n".join(csv_of_positions(rows, Side.TARGET)))))
+    rows = [make_position(target_offset=9), make_position("z", target_offset=9)]
+    plan = make_positions(rows, last=rows[:1])
+    told = list(csv.DictReader(StringIO("\n".join(csv_of_positions(plan, rows)))))
     assert [(row["offset"], row["meaning"]) for row in told] == [("8", "last"), ("9", "next")]
 
 
 def test_before_the_first_record_there_is_no_last_one_and_minus_one_is_never_printed():
-    rows = [make_position(position_meaning="last", target_offset=0)]
-    (in_csv,) = csv.DictReader(StringIO("\n".join(csv_of_positions(rows, Side.TARGET))))
-    (in_json,) = map(json.loads, json_lines_of_positions(rows, Side.TARGET))
+    rows = [make_position(target_offset=0)]
+    plan = make_positions(rows, last=rows)
+    (in_csv,) = csv.DictReader(StringIO("\n".join(csv_of_positions(plan, rows))))
+    (in_json,) = map(json.loads, json_lines_of_positions(plan, rows))
     assert in_csv["offset"] == in_json["offset"] == "none"
     warning = "WARNING: `none` stands where no record is done yet: start there from the beginning, not from -1."
-    assert warning in list(beside(make_plan(rows), "csv", rows))
+    assert warning in list(every_beside(plan, "csv"))
 
 
 def test_what_is_selected_is_what_has_a_place_and_the_rest_is_said_to_be_left_out():
-    left = make_untranslated(Decision.SKIP, "target-topic-missing", "job", "gone", 0, holder_kind="file")
-    plan = make_plan([*JOB, left])
-    rows = selected(plan, [])
+    left = make_untranslated(Decision.SKIP, "target-topic-missing", "job", "gone", 0)
+    plan = make_positions([*JOB, left])
+    rows = selected(plan, list(plan.holders()))
     assert rows == JOB
-    assert any("LEFT OUT: 1 position " in line for line in beside(plan, "spark", rows))
+    assert any("LEFT OUT: 1 position " in line for line in every_beside(plan, "spark"))
 
 
 def test_a_holder_of_which_nothing_has_a_place_is_said_to_be_left_out():
-    left = make_untranslated(Decision.SKIP, "target-topic-missing", "other-job", "gone", 0, holder_kind="file")
-    plan = make_plan([*JOB, left])
-    for holders in ([], ["other-job"]):
-        rows = selected(plan, holders)
-        assert any("LEFT OUT: 1 position " in line for line in beside(plan, "csv", rows, holders))
-    assert not any("LEFT OUT" in line for line in beside(plan, "csv", JOB, ["job"]))
+    left = make_untranslated(Decision.SKIP, "target-topic-missing", "other-job", "gone", 0)
+    plan = make_positions([*JOB, left])
+    for holders in (["job", "other-job"], ["other-job"]):
+        assert any("LEFT OUT: 1 position " in line for line in beside(plan, "csv", holders))
+    assert not any("LEFT OUT" in line for line in beside(plan, "csv", ["job"]))
 
 
 def test_a_blocked_holder_is_refused_with_its_reason_and_the_others_are_printed():
@@ -169,59 +168,53 @@ def test_a_blocked_holder_is_refused_with_its_reason_and_the_others_are_printed(
         make_position("stuck", "orders", 0, decision=Decision.BLOCK, reason="holder-blocked"),
         make_position("stuck", "orders", 1, decision=Decision.BLOCK, reason="missing-on-target"),
     ]
-    plan = make_plan([*JOB, *blocked])
+    plan = make_positions([*JOB, *blocked])
     with pytest.raises(Refused, match="1 holder blocked: stuck: missing-on-target"):
-        selected(plan, [])
+        selected(plan, list(plan.holders()))
     assert selected(plan, ["job"]) == JOB
 
 
-def test_a_plan_without_positions_says_how_to_make_one():
-    with pytest.raises(UsageError, match="holds no positions") as error:
-        selected(make_plan([make_row()]), [])
-    assert "--spark-checkpoint" in error.value.todo
-
-
 def test_a_rewritten_batch_is_the_old_one_but_for_kafkas_lines():
-    number, content = rewritten_batch(checkpointed(*JOB), "job", JOB)
-    assert number == 17
-    assert content == BATCH.replace('{"orders":{"1":700,"0":700}}', '{"A.orders":{"1":4720,"0":1112}}')
+    assert "N is 17." in every_beside(checkpointed(*JOB), "spark-checkpoint")
+    assert rewritten(checkpointed(*JOB)) == BATCH.replace(
+        '{"orders":{"1":700,"0":700}}', '{"A.orders":{"1":4720,"0":1112}}'
+    )
 
 
 def test_a_batch_is_not_rewritten_under_one_that_was_begun_after_it():
     """The sink may have batch 18: it would drop the one of that number on the target, which has other records."""
     seen = "batch 18 was begun and not finished: its rows stand where batch 17 ended"
-    opened = make_check("spark-batch-open", "job", scope=Scope.HOLDER, level=Level.BLOCK, seen=seen, accepted=True)
+    opened = make_check("spark-batch-open", "job", level=Level.BLOCK, seen=seen, accepted=True)
     plan = checkpointed(*JOB)
-    plan = make_plan(plan.positions, positions=plan.header.positions, checks=(opened,))
+    plan = make_positions(plan.rows, origins=plan.header.origins, checks=(opened,))
     with pytest.raises(Refused, match="batch 18 was begun and not finished") as refused:
-        rewritten_batch(plan, "job", JOB)
+        rewritten(plan)
     assert "new output folder" in refused.value.todo
 
 
 def test_a_new_checkpoint_of_a_query_with_a_state_is_said_to_begin_without_it():
-    (origin,) = checkpointed(*JOB).header.positions
-    stateful = make_plan(JOB, positions=(replace(origin, is_stateful=True),))
-    assert any("job keeps a state" in line for line in beside(stateful, "spark", JOB))
-    assert not any("keeps a state" in line for line in beside(stateful, "spark-checkpoint", JOB))
-    assert not any("keeps a state" in line for line in beside(checkpointed(*JOB), "spark", JOB))
+    (origin,) = checkpointed(*JOB).header.origins
+    stateful = make_positions(JOB, origins=(replace(origin, is_stateful=True),))
+    assert any("job keeps a state" in line for line in every_beside(stateful, "spark"))
+    assert not any("keeps a state" in line for line in every_beside(stateful, "spark-checkpoint"))
+    assert not any("keeps a state" in line for line in every_beside(checkpointed(*JOB), "spark"))
 
 
 def test_two_kafka_sources_of_a_query_are_rewritten_each_in_its_line():
     content = 'v1\n{}\n{"orders":{"0":700,"1":700}}\n12\n{"views":{"0":700},"orders":{"1":700}}'
-    _, rewritten = rewritten_batch(checkpointed(*TWO_TOPICS, content=content), "job", TWO_TOPICS)
-    assert rewritten.split("\n")[2:] == [
+    assert rewritten(checkpointed(*TWO_TOPICS, content=content)).split("\n")[2:] == [
         '{"A.orders":{"0":1112,"1":4720}}', "12", '{"A.views":{"0":5},"A.orders":{"1":4720}}',
     ]  # fmt: skip
 
 
 def test_a_batch_is_not_rewritten_with_a_partition_missing():
     with pytest.raises(Refused, match="job has no place on the target for orders-1"):
-        rewritten_batch(checkpointed(*JOB), "job", JOB[:1])
+        rewritten(checkpointed(*JOB[:1]))
 
 
 def test_a_holder_from_a_file_has_no_batch_to_rewrite():
     with pytest.raises(UsageError, match="job is from a file"):
-        rewritten_batch(make_plan(JOB), "job", JOB)
+        rewritten(make_positions(JOB))
 
 
 def test_every_form_says_what_changes_beside_it():
@@ -236,35 +229,33 @@ def test_every_form_says_what_changes_beside_it():
 
 def test_partitions_without_a_position_and_re_reads_are_said_beside_the_text():
     rows = [make_position("job", "orders", 0)]
-    plan = make_plan(rows, checks=(make_check("holder-partitions", "job", seen="none on orders-1"),))
-    said = "\n".join(beside(plan, "spark", rows))
+    plan = make_positions(rows, checks=(make_check("holder-partitions", "job", seen="none on orders-1"),))
+    said = "\n".join(every_beside(plan, "spark"))
     assert "none on orders-1" in said and "1 position may read records twice" in said
 
 
 def with_copies(rows, **copies):
-    return make_plan(rows, counts={f"target-partitions:A.{topic}": count for topic, count in copies.items()})
+    return make_positions(rows, copies={f"A.{topic}": count for topic, count in copies.items()})
 
 
 def test_spark_is_told_every_partition_of_the_targets_topics_the_unknown_ones_from_the_beginning():
-    skipped = make_untranslated(Decision.SKIP, "target-topic-missing", "job", "orders", 2, holder_kind="file")
+    skipped = make_untranslated(Decision.SKIP, "target-topic-missing", "job", "orders", 2)
     plan = with_copies([*JOB, skipped], orders=4, others=9)
-    (of,) = by_holder(selected(plan, []), Side.TARGET)
-    assert list(OF_ONE_HOLDER["spark"](on_every_partition(plan, of))) == [
-        '{"A.orders":{"0":1112,"1":4720,"2":-2,"3":-2}}'
-    ]
-    said = "\n".join(beside(plan, "spark", JOB))
+    assert list(lines_of_form(plan, "spark", ["job"])) == ['{"A.orders":{"0":1112,"1":4720,"2":-2,"3":-2}}']
+    said = "\n".join(every_beside(plan, "spark"))
     assert "2 partitions at -2, which is earliest: A.orders-2, A.orders-3." in said and "no record is skipped" in said
-    assert "-2" not in "\n".join(beside(plan, "csv", JOB))
+    assert "-2" not in "\n".join(every_beside(plan, "csv"))
 
 
 def test_a_position_at_a_logs_end_is_said_to_skip_and_not_to_repeat():
     rows = [make_position("job", "orders", 0, lower_kind="log-latest", rereads_at_most=None, rereads_estimate=None)]
-    said = "\n".join(beside(make_plan(rows), "spark", rows))
+    said = "\n".join(every_beside(make_positions(rows), "spark"))
     assert "1 position MAY SKIP records" in said and "job A.orders-0" in said and "twice" not in said
-    assert "MAY SKIP" not in "\n".join(beside(make_plan(JOB), "spark", JOB))
+    assert "MAY SKIP" not in "\n".join(every_beside(make_positions(JOB), "spark"))
 
 
 def test_where_every_partition_has_a_position_nothing_is_added():
     plan = with_copies(JOB, orders=2)
-    (of,) = by_holder(JOB, Side.TARGET)
-    assert on_every_partition(plan, of) == of and "earliest" not in "\n".join(beside(plan, "spark", JOB))
+    assert list(lines_of_form(plan, "spark", ["job"])) == printed("spark", *JOB) and "earliest" not in "\n".join(
+        every_beside(plan, "spark")
+    )

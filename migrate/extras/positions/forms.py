@@ -1,4 +1,4 @@
-"""`positions`: what each holder of positions outside Kafka is to be set to, in the form that it takes. Pure.
+"""What each holder of positions outside Kafka is to be set to, in the form that it takes. Pure.
 
 All forms have the target's names of topics, and the next record wanted; `csv` and `jsonl` have the number in the
 holder's own meaning. What is printed beside a form says which setting has to change with it.
@@ -7,16 +7,15 @@ holder's own meaning. What is printed beside a form says which setting has to ch
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from migrate.errors import Refused, UsageError
-from migrate.model import HOLDER_BLOCKED, CheckResult, Decision, HolderKind, Meaning, Row, Side, may_skip
-from migrate.plan.held import partitions_without_place
-from migrate.plan.plan import Plan, PositionOrigin
-from migrate.row_table import GroupRows
+from migrate.extras.positions.checkpoint import kafka_line, lines_of
+from migrate.extras.positions.held import Meaning
+from migrate.extras.positions.plan import HOLDER_BLOCKED, PositionPlan
+from migrate.model import CheckResult, Decision, Row, may_skip
 from migrate.show.table import csv_line
-from migrate.survey.spark_offsets import kafka_line, lines_of
 from migrate.text import many, name, safe, some
 
 CSV_COLUMNS = ("holder", "topic", "partition", "offset", "meaning", "grade", "rereads_at_most")
@@ -31,7 +30,7 @@ EVERY_PARTITION = {"spark": f"{EARLIEST}, which is earliest", "routine-load": "0
 
 @dataclass(frozen=True, slots=True)
 class HolderPositions:
-    """The positions of one holder on one side, sorted: `places` are (topic, partition, next record wanted)."""
+    """The positions of one holder on the target, sorted: `places` are (topic, partition, next record wanted)."""
 
     holder: str
     places: tuple[tuple[str, int, int], ...]
@@ -42,29 +41,18 @@ class HolderPositions:
             yield topic, {partition: offset for _, partition, offset in places}
 
 
-def selected(plan: Plan, holders: Sequence[str]) -> Sequence[Row]:
-    """Return the positions of these holders, all for none named, that have a place on the target.
+def selected(plan: PositionPlan, holders: Collection[str]) -> list[Row]:
+    """Return the positions of these holders that have a place on the target.
 
-    Raises `UsageError` where there is none, `Refused` where one of the holders is blocked: what blocks it may be a
-    record lost, or counted twice.
+    Raises `Refused` where one of the holders is blocked: what blocks it may be a record lost, or counted twice.
     """
-    if not plan.positions:
-        raise UsageError(
-            "This plan holds no positions outside Kafka.",
-            "Make one with `plan --positions FILE` or `plan --spark-checkpoint NAME=URL`.",
-        )
-    chosen = _chosen(plan, holders)
-    if blocked := sorted(plan.blocked_holders() & chosen.keys()):
-        reasons = {f"{name(h)}: {_why(chosen[h])}" for h in blocked}
+    if blocked := sorted(set(holders).intersection(plan.blocked())):
+        reasons = {f"{name(h)}: {_why(plan.holders()[h])}" for h in blocked}
         raise Refused(
             f"{many(len(blocked), 'holder')} blocked: {some(sorted(reasons), 5, '; ')}.",
-            "Fix what is blocked and make a new plan, accept it there by name, or leave the holder out with --holder.",
+            "Fix what is blocked and plan again, accept it there by name, or leave the holder out with --holder.",
         )
-    return [row for table in chosen.values() for row in table if row.target_offset is not None]
-
-
-def _chosen(plan: Plan, holders: Sequence[str]) -> Mapping[str, GroupRows]:
-    return {holder: plan.holders()[holder] for holder in holders} if holders else plan.holders()
+    return [row for holder in holders for row in plan.holders()[holder] if row.target_offset is not None]
 
 
 def _why(rows: Sequence[Row]) -> str:
@@ -73,43 +61,48 @@ def _why(rows: Sequence[Row]) -> str:
     return next((reason for reason in reasons if reason != HOLDER_BLOCKED), reasons[0])
 
 
-def by_holder(rows: Sequence[Row], side: Side, holders: Iterable[str] = ()) -> list[HolderPositions]:
-    """Return the positions of each holder, as they are on the source or are to be on the target.
+def lines_of_form(plan: PositionPlan, form: str, holders: Sequence[str]) -> Iterator[str]:
+    """Yield the text of these holders in a form; raises as `selected` does, and `UsageError` for holders too many."""
+    rows = selected(plan, holders)
+    if form == "csv":
+        yield from csv_of_positions(plan, rows)
+    elif form == "jsonl":
+        yield from json_lines_of_positions(plan, rows)
+    elif form == "kcg":  # kafka-consumer-groups reads it, and from Kafka 4.4 on kafka-share-groups
+        for row in rows:
+            yield csv_line((row.group, row.target_topic, row.partition, row.target_offset))
+    elif len(holders) != 1:
+        raise UsageError(
+            f"--format {form} is for one holder, and these are {len(holders)}.",
+            f"Name one with --holder: {some(map(name, holders), 5)}.",
+        )
+    elif form == SPARK_CHECKPOINT:
+        yield from rewritten_batch(plan, holders[0], rows)
+    else:
+        places = [(row.target_topic, row.partition, row.target_offset or 0) for row in rows]
+        if form in EVERY_PARTITION:
+            # Spark refuses `startingOffsets` that do not name every partition, and Doris starts at the end of what is
+            # not named; from the beginning, nothing is skipped.
+            places += [(topic, partition, EARLIEST) for topic, partition in plan.without_place(holders[0])]
+        yield from OF_ONE_HOLDER[form](HolderPositions(holders[0], tuple(sorted(places))))
 
-    `holders` are named also where they have no place at all.
-    """
-    places: dict[str, list[tuple[str, int, int]]] = {holder: [] for holder in holders}
-    for row in rows:
-        places.setdefault(row.group, []).append(_place(row, side))
-    return [HolderPositions(holder, tuple(sorted(found))) for holder, found in places.items()]
 
-
-def _left_open(plan: Plan, holders: Collection[str]) -> list[CheckResult]:
+def _left_open(plan: PositionPlan, holders: Collection[str]) -> list[CheckResult]:
     """Return what is said of batches that were begun and not finished, and accepted as such."""
     return [c for c in plan.header.checks if c.check == "spark-batch-open" and c.accepted and c.subject in holders]
 
 
-def on_every_partition(plan: Plan, of: HolderPositions) -> HolderPositions:
-    """Return the positions with `EARLIEST` on the partitions of their topics on the target that have none.
-
-    Spark refuses `startingOffsets` that do not name every partition, and Doris starts at the end of what is not named;
-    from the beginning, nothing is skipped.
-    """
-    others = ((topic, partition, EARLIEST) for topic, partition in partitions_without_place(plan, of.holder))
-    return replace(of, places=tuple(sorted((*of.places, *others))))
-
-
-def csv_of_positions(rows: Sequence[Row], side: Side) -> Iterator[str]:
-    """Yield a heading and a line for each position: what `plan --positions` reads, with grade and re-reads."""
+def csv_of_positions(plan: PositionPlan, rows: Iterable[Row]) -> Iterator[str]:
+    """Yield a heading and a line for each position: what `positions plan` reads, with grade and re-reads."""
     yield csv_line(CSV_COLUMNS)
     for row in rows:
-        yield csv_line(["" if value is None else value for value in _document(row, side).values()])
+        yield csv_line(["" if value is None else value for value in _document(plan, row).values()])
 
 
-def json_lines_of_positions(rows: Sequence[Row], side: Side) -> Iterator[str]:
+def json_lines_of_positions(plan: PositionPlan, rows: Iterable[Row]) -> Iterator[str]:
     """Yield an object for each position, with the columns of the CSV."""
     for row in rows:
-        yield json.dumps(_document(row, side))
+        yield json.dumps(_document(plan, row))
 
 
 def spark(of: HolderPositions) -> Iterator[str]:
@@ -176,16 +169,7 @@ def connect(of: HolderPositions) -> Iterator[str]:
     )
 
 
-def kcg(of: HolderPositions) -> Iterator[str]:
-    """Yield what `kafka-consumer-groups --reset-offsets --from-file` reads, with the holder as the group.
-
-    From Kafka 4.4 on `kafka-share-groups` reads the same.
-    """
-    for topic, partition, offset in of.places:
-        yield csv_line((of.holder, topic, partition, offset))
-
-
-# One text for a holder.
+# Beside csv, jsonl and kcg, which have every holder.
 OF_ONE_HOLDER: Mapping[str, Callable[[HolderPositions], Iterator[str]]] = {
     "spark": spark, "flink": flink, "flink-sql": flink_sql, "hudi": hudi, "druid": druid,
     "routine-load": routine_load, "connect": connect,
@@ -193,13 +177,18 @@ OF_ONE_HOLDER: Mapping[str, Callable[[HolderPositions], Iterator[str]]] = {
 FORMATS_OF_POSITIONS = ("csv", "jsonl", "spark", SPARK_CHECKPOINT, *list(OF_ONE_HOLDER)[1:], "kcg")
 
 
-def rewritten_batch(plan: Plan, holder: str, rows: Sequence[Row]) -> tuple[int, str]:
-    """Return the number of a checkpoint's batch, and its file as it is on the target: Kafka's lines alone are others.
+def rewritten_batch(plan: PositionPlan, holder: str, rows: Iterable[Row]) -> list[str]:
+    """Return the file of a checkpoint's batch as it is on the target: Kafka's lines alone are others.
 
     Raises `UsageError` for a holder that is no Spark checkpoint, `Refused` for a position without a place, and for a
     batch that was begun and not finished.
     """
-    origin = _checkpoint_of(plan, holder)
+    origin = plan.checkpoint(holder)
+    if origin is None:
+        raise UsageError(
+            f"{name(holder)} is from a file: only a holder that was read by --spark-checkpoint has a batch to rewrite.",
+            "Choose another --format, or name the folder when the positions are planned.",
+        )
     for check in _left_open(plan, [holder]):
         # On the target a batch of its number would hold other records, and a sink that has had it would drop them all.
         raise Refused(
@@ -228,31 +217,15 @@ def rewritten_batch(plan: Plan, holder: str, rows: Sequence[Row]) -> tuple[int, 
                     )
                 moved.setdefault(row.target_topic, {})[str(partition)] = row.target_offset
         written.append(json.dumps(moved, separators=(",", ":")))
-    return origin.batch or 0, "\n".join(written)
+    return written
 
 
-def _checkpoint_of(plan: Plan, holder: str) -> PositionOrigin:
-    for origin in plan.header.positions:
-        if origin.holder == holder and origin.kind == HolderKind.SPARK_CHECKPOINT:
-            return origin
-    raise UsageError(
-        f"{name(holder)} is from a file: only a holder that was read by --spark-checkpoint has a batch to rewrite.",
-        "Choose another --format, or name the folder when the plan is made.",
-    )
-
-
-def _place(row: Row, side: Side) -> tuple[str, int, int]:
-    if side is Side.SOURCE:
-        return row.source_topic, row.partition, row.source_committed or 0
-    return row.target_topic, row.partition, row.target_offset or 0
-
-
-def _document(row: Row, side: Side) -> dict[str, str | int | None]:
-    topic, partition, wanted = _place(row, side)
-    last = row.position_meaning == Meaning.LAST
+def _document(plan: PositionPlan, row: Row) -> dict[str, str | int | None]:
+    meaning, wanted = plan.meaning(row), row.target_offset or 0
     # -1 would be "latest" to Spark, and the record before the first to nobody.
-    offset: str | int = wanted if not last else wanted - 1 if wanted else NONE
-    told = (row.group, topic, partition, offset, row.position_meaning, str(row.grade or ""), row.rereads_at_most)
+    offset: str | int = wanted if meaning is Meaning.NEXT else wanted - 1 if wanted else NONE
+    grade = str(row.grade or "")
+    told = (row.group, row.target_topic, row.partition, offset, str(meaning), grade, row.rereads_at_most)
     return dict(zip(CSV_COLUMNS, told, strict=True))
 
 
@@ -275,8 +248,8 @@ BESIDE: Mapping[str, str] = {
         "--format spark-checkpoint. For stateless queries."
     ),
     SPARK_CHECKPOINT: (
-        "Copy the query's checkpoint folder, replace offsets/N in the copy by the one written here (and delete the "
-        "file .N.crc beside it), let `subscribe` name the target's topics and its brokers, and start the query from "
+        "Copy the query's checkpoint folder, replace the file offsets/N in the copy by this (and delete .N.crc beside "
+        "it), let `subscribe` name the target's topics and its brokers, and start the query from "
         "the copy: it keeps its state, its other sources and its batch numbers."
     ),
     "flink": (
@@ -322,24 +295,12 @@ OPEN_BATCH = (
 )
 
 
-def beside_the_source(plan: Plan) -> list[str]:
-    """Return what has to be known beside the source's side of any form.
-
-    Where both clusters have the same names of topics, nothing in the text itself shows whose offsets they are.
-    """
-    source, target = name(plan.header.source_alias), name(plan.header.target_alias)
-    return [
-        f"WARNING: these are the positions on {source}, to compare. Set on {target}, they lose records or repeat them."
-    ]
-
-
-def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = ()) -> list[str]:
-    """Return what has to be known beside the target's side of a form: the setting that changes, and what is not in it.
-
-    `rows` are what `selected` gives of `holders`.
-    """
-    lines = [BESIDE[form]]
-    chosen = _chosen(plan, holders)
+def beside(plan: PositionPlan, form: str, holders: Collection[str]) -> list[str]:
+    """Return what has to be known beside a form of these holders: the setting that changes, and what is not in it."""
+    lines, rows = [BESIDE[form]], selected(plan, holders)
+    if form == SPARK_CHECKPOINT:
+        lines.append(f"N is {', '.join(str(o.batch) for o in map(plan.checkpoint, holders) if o)}.")
+    chosen = {holder: plan.holders()[holder] for holder in holders}
     # Of all that were chosen: a holder without a single place has no row that could name it.
     if left := sum(offset is None for table in chosen.values() for offset in table.whole("target_offset")):
         lines.append(f"LEFT OUT: {many(left, 'position')} without a place on the target, as --untranslatable says.")
@@ -347,7 +308,7 @@ def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = 
     lines += [f"WARNING: {name(c.subject)}: {safe(c.seen)}. {OPEN_BATCH}" for c in left_open]
     missing = [c for c in plan.header.checks if c.check == "holder-partitions" and c.subject in chosen]
     lines += [f"{name(c.subject)}: no position on some partitions ({safe(c.seen)})." for c in missing]
-    others = [place for h in chosen for place in partitions_without_place(plan, h)] if form in EVERY_PARTITION else []
+    others = [place for h in chosen for place in plan.without_place(h)] if form in EVERY_PARTITION else []
     if others:
         lines.append(
             f"{many(len(others), 'partition')} at {EVERY_PARTITION[form]}: "
@@ -359,7 +320,7 @@ def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = 
         lines += [
             f"WARNING: {name(o.holder)} keeps a state, and a new checkpoint begins without it: what it counts starts "
             f"anew. --format {SPARK_CHECKPOINT} keeps it."
-            for o in plan.header.positions
+            for o in plan.header.origins
             if o.is_stateful and o.holder in chosen
         ]
     skipping = [row for row in rows if may_skip(row)]
@@ -374,7 +335,7 @@ def beside(plan: Plan, form: str, rows: Sequence[Row], holders: Sequence[str] = 
         lines.append(
             f"{many(len(inexact), 'position')} may read records twice: column rereads_at_most of --format csv."
         )
-    if form in ("csv", "jsonl") and any(r.position_meaning == Meaning.LAST and not r.target_offset for r in rows):
+    if form in ("csv", "jsonl") and any(plan.meaning(r) is Meaning.LAST and not r.target_offset for r in rows):
         lines.append(
             f"WARNING: `{NONE}` stands where no record is done yet: start there from the beginning, not from -1."
         )

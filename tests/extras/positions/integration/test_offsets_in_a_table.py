@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from tests.extras.positions.integration.mariadb import Database, database
 from tests.integration.cli import CommandLine
 from tests.integration.clusters import QUIET, READ_SECONDS, drain
-from tests.integration.mariadb import Database, database
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
@@ -81,8 +81,10 @@ def test_a_loader_with_offsets_in_mariadb_goes_on_from_b_with_every_record_exact
         (tmp_path / "offsets.csv").write_text(before.replace("\t", ","))
         scene.write(scene.partitions, 1000)
         scene.wait_replicated()
-        commands.plan("jobs.plan", "--no-groups", "--positions", "offsets.csv").expect(0)
-        commands.run("positions", "jobs.plan", "--format", "csv", "--out", "on-b.csv").expect(0)
+        commands.run(
+            "positions", "plan", *commands.clusters, "--settle", "1", "--out", "jobs.json", "--positions", "offsets.csv"
+        ).expect(0)
+        commands.run("positions", "print", "jobs.json", "--format", "csv", "--out", "on-b.csv").expect(0)
         rows = list(csv.DictReader((tmp_path / "on-b.csv").read_text().splitlines()))
         assert {row["topic"] for row in rows} == {scene.copy(topic)} and {row["grade"] for row in rows} == {"exact"}
         assert {row["rereads_at_most"] for row in rows} == {"0"}

@@ -1,14 +1,38 @@
-"""Checks whose subject is a holder of positions outside Kafka: a Spark query, a Flink job, a table of offsets."""
+"""Checks whose subject is a holder of positions: a Spark query, a Flink job, a table of offsets. Pure.
 
-from collections.abc import Iterable
+Beside them run those of the core that judge clusters, topics and rows: `judged` runs all.
+"""
 
-from migrate.checks.check import check
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from migrate.checks import checklist
+from migrate.checks.check import Check, Judge, check
 from migrate.commit_table import CommitTable
-from migrate.model import CheckResult, Commits, Decision, Grade, HolderKind, Level, Scope
+from migrate.extras.positions.held import HeldPositions, HolderKind
+from migrate.model import CheckResult, Commits, Decision, Failure, Grade, Level, Scope, TopicPartition
 from migrate.row_table import PlanRows
-from migrate.survey.positions import HeldPositions, partitions_without
 from migrate.survey.survey import Survey
 from migrate.text import many, some
+
+# Of the core's checks that are not on groups, those that speak of groups or of connectors all the same.
+_OF_OTHERS = frozenset({"checkpointed-groups-listed", "two-looks", "connect-internal-topics", "vendor-groups"})
+JudgeOfHolders = Callable[[HeldPositions, Survey, PlanRows], Iterable[CheckResult]]
+
+
+def _check(name: str, can_be_accepted: bool | None = None) -> Callable[[JudgeOfHolders], Check]:
+    """Make a check on holders, whose function takes what they keep as well; in their rows the holder is the group."""
+    return lambda judge: check(name, Scope.GROUP, can_be_accepted=can_be_accepted)(cast(Judge, judge))
+
+
+def judged(held: HeldPositions, survey: Survey, rows: PlanRows) -> tuple[CheckResult, ...]:
+    """Return what all checks say of the holders' rows, what was waived as accepted warnings."""
+    own = (cast(JudgeOfHolders, check.judge)(held, survey, rows) for check in OF_HOLDERS)
+    policies = survey.request.policies
+    return (
+        *checklist.run(survey, rows, OF_ROWS),
+        *(checklist.waived(result, policies) for results in own for result in results),
+    )
 
 
 def _queries(held: HeldPositions) -> frozenset[str]:
@@ -16,12 +40,12 @@ def _queries(held: HeldPositions) -> frozenset[str]:
     return frozenset(holder for holder, kind in held.kinds.items() if kind is HolderKind.SPARK_CHECKPOINT)
 
 
-@check("spark-batch-open", Scope.HOLDER, can_be_accepted=True)
-def spark_batch_open(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+@_check("spark-batch-open", can_be_accepted=True)
+def spark_batch_open(held: HeldPositions, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block Spark queries that have begun a batch and not finished it: part of it may be written already."""
     unfinished = {
         read.holder: (read.open_batch, read.batch)
-        for read in survey.held.reads
+        for read in held.reads
         if read.open_batch is not None and read.batch is not None
     }
     for holder, (begun, finished) in sorted(unfinished.items()):
@@ -32,15 +56,15 @@ def spark_batch_open(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             "again; or waive with --accept spark-batch-open:HOLDER and start it with a new checkpoint: what that batch "
             "has already written is written twice, unless the sink undoes it.",
         )  # fmt: skip
-    if fine := _queries(survey.held) - unfinished.keys():
+    if fine := _queries(held) - unfinished.keys():
         yield spark_batch_open.passes(many(len(fine), "query"), "the last batch begun finished", "it is")
 
 
-@check("state-would-count-twice", Scope.HOLDER, can_be_accepted=True, needs_records=True)
-def state_would_count_twice(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+@_check("state-would-count-twice", can_be_accepted=True)
+def state_would_count_twice(held: HeldPositions, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block holders that keep a state and may read a record twice: sums and counts would take it twice."""
     expected, fine = "exact positions with nothing read twice", 0
-    for holder in sorted(survey.held.stateful & rows.groups().keys()):
+    for holder in sorted(held.stateful & rows.groups().keys()):
         table = rows.groups()[holder]
         facts_of_rows = table.values("decision", "grade", "rereads_at_most", "source_topic", "partition")
         inexact = [
@@ -61,10 +85,10 @@ def state_would_count_twice(survey: Survey, rows: PlanRows) -> Iterable[CheckRes
         yield state_would_count_twice.passes(many(fine, "holder"), expected, "they are")
 
 
-@check("sink-remembers-batches", Scope.HOLDER, can_be_accepted=True)
-def sink_remembers_batches(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+@_check("sink-remembers-batches", can_be_accepted=True)
+def sink_remembers_batches(held: HeldPositions, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block queries whose sink knows batch numbers: a new checkpoint begins at batch 0, and the sink drops those."""
-    sinks = survey.held.sinks
+    sinks = held.sinks
     expected = "a sink that takes batches by numbers it has had before"
     way_out = (
         "Continue with a new output folder, or with `positions --format spark-checkpoint`, which goes on with the "
@@ -78,7 +102,7 @@ def sink_remembers_batches(survey: Survey, rows: PlanRows) -> Iterable[CheckResu
                 "dropped in silence",
                 f"{way_out}; then waive with --accept sink-remembers-batches:HOLDER.",
             )  # fmt: skip
-    for holder in sorted(_queries(survey.held) - sinks.keys()):
+    for holder in sorted(_queries(held) - sinks.keys()):
         yield sink_remembers_batches.unseen(
             Level.WARN, holder, expected,
             "where the query writes to was not given: a file sink, or a foreachBatch that skips batch numbers which it "
@@ -92,46 +116,41 @@ def sink_remembers_batches(survey: Survey, rows: PlanRows) -> Iterable[CheckResu
         )
 
 
-@check("position-moves", Scope.HOLDER, can_be_accepted=True)
-def position_moves(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+@_check("position-moves", can_be_accepted=True)
+def position_moves(held: HeldPositions, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block holders whose position was another at the second look: they still run."""
-    expected, moved = "the same position at two looks", _moved(survey.held)
-    for holder, seen in sorted(moved.items()):
-        yield position_moves.blocks(
-            holder, expected, seen, "Stop the job and plan again; or waive with --accept position-moves:HOLDER."
-        )
-    fine, of_spark = rows.groups().keys() - moved.keys(), _queries(survey.held)
-    if queries := fine & of_spark:
-        yield position_moves.passes(many(len(queries), "query"), expected, "it is")
-    if jobs := fine - of_spark:
-        yield position_moves.unseen(
-            Level.PASS, many(len(jobs), "holder"), expected,
-            "the file was the same; whether the job itself still runs cannot be seen",
-            "Stop each job before its positions are exported.",
-        )  # fmt: skip
-
-
-def _moved(held: HeldPositions) -> dict[str, str]:
-    """Return, by holder, where a second look found something else, or why there was none."""
-    moved: dict[str, str] = {}
+    expected, moved = "the same position at two looks", dict[str, str]()
     for read in held.reads:
         if read.origin in held.moved:
             why = f"a second look failed: {held.unread}" if held.unread else "it had changed at a second look"
             moved |= dict.fromkeys((position.holder for position in read.positions), f"{read.origin}: {why}")
-    return moved
+    for holder, seen in sorted(moved.items()):
+        yield position_moves.blocks(
+            holder, expected, seen, "Stop the job and plan again; or waive with --accept position-moves:HOLDER."
+        )
+    if still := rows.groups().keys() - moved.keys():
+        # A query without new records leaves its folder as it is, and so does a job that exports its positions once.
+        yield position_moves.unseen(
+            Level.PASS, many(len(still), "holder"), expected,
+            "it was the same; whether the job itself still runs cannot be seen",
+            "Stop each job before its positions are read.",
+        )  # fmt: skip
 
 
-@check("positions-differ", Scope.HOLDER, can_be_accepted=True)
-def positions_differ(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+@_check("positions-differ", can_be_accepted=True)
+def positions_differ(held: HeldPositions, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block holders whose name a group has that committed something else: one of the two is not where the job is."""
-    selected = survey.selected
-    # Filters choose which groups move; what a holder is compared with is there all the same.
-    live = selected.unfiltered if selected.as_of is None else selected.live
-    for holder, table in sorted(survey.held.commits.groups().items()):
-        commits = live.get(holder)
-        if commits is not None and (places := _differences(table, commits)):
+    expected = "the same positions as the commits of the group of that name"
+    for holder, table in sorted(held.commits.groups().items()):
+        commits = held.groups.get(holder, {})
+        if isinstance(commits, Failure):
+            yield positions_differ.unseen(
+                Level.WARN, holder, expected, f"its commits were not read: {commits.code} ({commits.message})",
+                f"Grant DESCRIBE on that group and its topics on {survey.flow.source.alias}.",
+            )  # fmt: skip
+        elif commits and (places := _differences(table, commits)):
             yield positions_differ.blocks(
-                holder, "the same positions as the commits of the group of that name", some(places, 5),
+                holder, expected, some(places, 5),
                 "A job that keeps a state goes on from its own position (Flink: its savepoint). Find out which of the "
                 "two counts, then waive with --accept positions-differ:HOLDER, or give the holder another name.",
             )  # fmt: skip
@@ -147,13 +166,27 @@ def _differences(positions: CommitTable, commits: Commits) -> list[str]:
     return places
 
 
-@check("holder-partitions", Scope.HOLDER)
-def holder_partitions(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
+@_check("holder-partitions")
+def holder_partitions(held: HeldPositions, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name partitions of a holder's topics that it has no position for."""
-    missing = partitions_without(survey.held.commits, survey.source.topics)
-    for holder, places in sorted(missing.items()):
-        yield holder_partitions.warns(
-            holder, "a position on every partition of its topics", f"none on {some(places, 5)}",
-            "Spark reads a partition that it does not know from its beginning; another reader starts where its own "
-            "settings say.",
-        )  # fmt: skip
+    for holder, table in held.commits.groups().items():
+        absent = [
+            f"{topic}-{partition}"
+            for topic in sorted({place.topic for place in table.partitions})
+            for partition in range(survey.source.topics.get(topic, 0))
+            if TopicPartition(topic, partition) not in table
+        ]
+        if absent:
+            yield holder_partitions.warns(
+                holder, "a position on every partition of its topics", f"none on {some(absent, 5)}",
+                "Spark reads a partition that it does not know from its beginning; another reader starts where its own "
+                "settings say.",
+            )  # fmt: skip
+
+
+OF_HOLDERS = (
+    spark_batch_open, state_would_count_twice, sink_remembers_batches, position_moves, positions_differ,
+    holder_partitions,
+)  # fmt: skip
+OF_ROWS = tuple(c for c in checklist.CHECKS if c.scope is not Scope.GROUP and c.name not in _OF_OTHERS)
+ALL = (*OF_ROWS, *OF_HOLDERS)

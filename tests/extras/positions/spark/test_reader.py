@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import ClusterError, UsageError
-from migrate.holders.reader import HolderReader
-from migrate.model import HolderKind, Meaning
-from migrate.survey.positions import CheckpointAsked, HeldPosition
+from migrate.extras.positions.held import CheckpointAsked, HeldPosition, HolderKind, Meaning
+from migrate.extras.positions.reader import HolderReader
 
 POSITIONS = (HeldPosition("job", "orders", 0, 42), HeldPosition("job", "orders", 1, 8, Meaning.LAST))
 DOCUMENTS = [

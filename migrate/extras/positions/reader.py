@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import ClusterError, UsageError
-from migrate.model import HolderKind
-from migrate.survey.positions import CheckpointAsked, HeldPosition, PositionsRead, parse_csv, parse_json_lines
-from migrate.survey.spark_offsets import batches, kafka_began, kafka_offsets
+from migrate.extras.positions.checkpoint import batches, kafka_began, kafka_offsets
+from migrate.extras.positions.held import (
+    CheckpointAsked,
+    HeldPosition,
+    HolderKind,
+    PositionsRead,
+    parse_csv,
+    parse_json_lines,
+)
 from migrate.text import name
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from migrate.errors import UsageError
-from migrate.survey.spark_offsets import Batches, batches, kafka_line, kafka_offsets, lines_of
+from migrate.extras.positions.checkpoint import Batches, batches, kafka_line, kafka_offsets, lines_of
 
 SETTINGS = '{"batchWatermarkMs":0,"batchTimestampMs":1785553100000,"conf":{"spark.sql.shuffle.partitions":"200"}}'
 

@@ -2,31 +2,26 @@
 
 import pytest
 
-from migrate.apply.verify_positions import (
+from migrate.errors import UsageError
+from migrate.extras.positions.held import CheckpointAsked, HeldPosition
+from migrate.extras.positions.verify import (
     PositionStanding,
+    UnreadCheckpoint,
     asked_of,
     counted,
     not_looked_at,
     read_checkpoints,
+    verify_lines,
     verify_positions,
 )
-from migrate.errors import UsageError
-from migrate.plan.plan import PositionOrigin
-from migrate.show.verify_positions import left_out_lines
-from migrate.survey.positions import CheckpointAsked, HeldPosition
-from tests.builders import make_plan, make_position
-from tests.unit.heldscene import FakePositions, checkpoint
+from tests.extras.positions.unit.heldscene import FakePositions, checkpoint
+from tests.extras.positions.unit.positionplans import make_position, make_positions, origin_of
 
-PLAN = make_plan(
-    [
-        make_position("query", "t", p, target_topic="A.t", target_offset=100, holder_kind="spark-checkpoint")
-        for p in range(2)
-    ]
-)
+PLAN = make_positions([make_position("query", "t", p, target_topic="A.t", target_offset=100) for p in range(2)])
 
 
-def found(*offsets, holder="query"):
-    return verify_positions(PLAN, [checkpoint(holder, offsets)])
+def found(*offsets):
+    return verify_positions(PLAN, [checkpoint("query", offsets)])
 
 
 def standings(verified):
@@ -76,39 +71,37 @@ def test_where_a_query_began_is_not_visible_once_its_folder_has_lost_it():
 @pytest.mark.parametrize("began_at", [0, 300])
 def test_a_copied_folder_went_on_from_the_batch_that_was_rewritten_if_it_was_put_in(batch, standing, began_at):
     """Both sides have one name: what the source's query began at, long ago, says nothing."""
-    row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100,
-                        holder_kind="spark-checkpoint")  # fmt: skip
+    row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100)  # fmt: skip
     folder = checkpoint("query", [("t", 0, 500)], began=began("query", ("t", 0, began_at)), batch=150,
                         asked_batch=() if batch is None else began("query", ("t", 0, batch)))  # fmt: skip
-    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 1, "v1", False)
-    assert standings(verify_positions(make_plan([row], positions=(origin,)), [folder])) == [standing]
+    origin = origin_of()
+    assert standings(verify_positions(make_positions([row], origins=(origin,)), [folder])) == [standing]
 
 
 @pytest.mark.parametrize(("began_at", "standing"), [(100, PositionStanding.MOVED_ON), (101, PositionStanding.SKIPPED)])
 @pytest.mark.parametrize("batch", [3, 150])
 def test_a_new_folder_went_on_from_where_it_began_also_where_both_sides_have_one_name(batch, began_at, standing):
-    row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100,
-                        holder_kind="spark-checkpoint")  # fmt: skip
-    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 1, "v1", False)
+    row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100)  # fmt: skip
+    origin = origin_of()
     folder = checkpoint("query", [("t", 0, 500)], began=began("query", ("t", 0, began_at)), batch=batch,
                         asked_batch=began("query", ("t", 0, 230)) if batch > 17 else ())  # fmt: skip
-    assert standings(verify_positions(make_plan([row], positions=(origin,)), [folder])) == [standing]
+    assert standings(verify_positions(make_positions([row], origins=(origin,)), [folder])) == [standing]
 
 
 def test_the_folder_that_was_translated_is_no_folder_on_the_target():
-    origin = PositionOrigin("file:///a", "spark-checkpoint", "query", "a" * 64, 17, 2, "v1", False)
-    plan = make_plan(PLAN.positions, positions=(origin,))
+    origin = origin_of()
+    plan = make_positions(PLAN.rows, origins=(origin,))
     with pytest.raises(UsageError, match="is the folder of the query on the source"):
         asked_of(plan, [CheckpointAsked("query", "file:///a")])
     assert asked_of(plan, [CheckpointAsked("query", "file:///b")]) == [CheckpointAsked("query", "file:///b", 17)]
 
 
 def test_holders_of_which_no_folder_was_named_are_said_not_to_be_looked_at():
-    plan = make_plan([*PLAN.positions, make_position("other", "t", 0)])
+    plan = make_positions([*PLAN.rows, make_position("other", "t", 0)])
     seen = verify_positions(plan, [checkpoint("query", [("A.t", 0, 100), ("A.t", 1, 100)])])
-    assert not_looked_at(plan, seen) == ("other",) and not_looked_at(plan, None) == ("other", "query")
-    assert "1 position of 1 holder not looked at: other." in " ".join(left_out_lines(plan, seen, 80))
-    assert not list(left_out_lines(PLAN, seen, 80))
+    assert not_looked_at(plan, seen) == ("other",)
+    assert "1 position of 1 holder not looked at: other." in " ".join(verify_lines(plan, seen, 80, False))
+    assert "not looked at" not in " ".join(verify_lines(PLAN, seen, 80, False))
 
 
 def test_the_names_of_the_source_are_no_positions_on_the_target():
@@ -117,14 +110,12 @@ def test_the_names_of_the_source_are_no_positions_on_the_target():
 
 def test_a_holder_that_the_plan_has_not_is_wrong_use():
     with pytest.raises(UsageError, match="--spark-checkpoint other: the plan has no holder of that name"):
-        found(("A.t", 0, 100), holder="other")
+        asked_of(PLAN, [CheckpointAsked("other", "file:///b")])
 
 
 def test_a_position_that_the_plan_blocks_is_left_out_and_never_a_success():
-    blocked = make_position(
-        "query", "t", 1, target_topic="A.t", target_offset=None, decision="block", holder_kind="spark-checkpoint"
-    )
-    plan = make_plan([next(iter(PLAN.positions)), blocked])
+    blocked = make_position("query", "t", 1, target_topic="A.t", target_offset=None, decision="block")
+    plan = make_positions([next(iter(PLAN.rows)), blocked])
     seen = verify_positions(plan, [checkpoint("query", [("A.t", 0, 100), ("A.t", 1, 100)])])
     assert standings(seen) == [PositionStanding.EQUAL, PositionStanding.LEFT_OUT]
     assert seen.exit_code == 4 and "no offset to set" in seen.findings[1].sentence
@@ -150,3 +141,47 @@ def test_what_breaks_while_a_folder_is_read_is_told_by_its_kind():
 
     (unread,) = verify_positions(PLAN, read_checkpoints([CheckpointAsked("query", "x")], Breaking())).unread
     assert unread.why == "ConnectionResetError: the JVM is gone"
+
+
+THREE = make_positions([make_position("query", "t", p, target_topic="A.t", target_offset=100) for p in range(3)])
+
+
+def told(*offsets, began=()):
+    start = tuple(HeldPosition("query", *of) for of in began)
+    return list(verify_lines(THREE, verify_positions(THREE, [checkpoint("query", offsets, began=start)]), 100, False))
+
+
+def test_the_verdict_comes_first_and_what_is_wrong_next():
+    lines = told(("A.t", 0, 100), ("A.t", 1, 99))
+    assert lines[0] == "POSITIONS NOT AS PLANNED: 2 of 3 positions"
+    assert lines[1] == "1 equal, 1 behind, 1 absent"
+    assert "query A.t:1: batch 7 has next offset 99" in "\n".join(lines) and "A.t:2" in "\n".join(lines)
+    assert "A.t:0" not in "\n".join(lines)
+
+
+def test_what_moved_on_is_named_and_is_no_trouble():
+    lines = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130), began=[("A.t", 2, 100)])
+    assert lines[0] == "POSITIONS VERIFIED: 3 positions" and "moved on by 30 offsets" in "\n".join(lines)
+
+
+def test_where_it_began_is_what_tells_moving_on_from_skipping():
+    skipped = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130), began=[("A.t", 2, 110)])
+    assert skipped[:2] == ["POSITIONS NOT AS PLANNED: 1 of 3 positions", "2 equal, 1 skipped"]
+    unseen = told(("A.t", 0, 100), ("A.t", 1, 100), ("A.t", 2, 130))
+    assert unseen[:2] == ["POSITIONS VERIFIED IN PART: 2 of 3 positions", "2 equal, 1 not-visible"]
+
+
+def test_what_the_plan_blocks_is_no_success():
+    plan = make_positions([make_position("query", "t", 0, target_topic="A.t", target_offset=None, decision="block")])
+    lines = list(verify_lines(plan, verify_positions(plan, [checkpoint("query", [("A.t", 0, 1)])]), 100, False))
+    assert lines[0] == "POSITIONS VERIFIED IN PART: 0 of 1 position" and "no offset to set" in "\n".join(lines)
+
+
+def test_a_checkpoint_that_was_not_read_is_said_first_and_leaves_no_plain_success():
+    unread = UnreadCheckpoint("other", "s3a://jobs/other", "s3a://jobs/other cannot be read: no such host.")
+    read = checkpoint("query", [("A.t", p, 100) for p in range(3)])
+    plan = make_positions([*THREE.rows, make_position("other", "t", 0, target_topic="A.t", target_offset=1)])
+    lines = list(verify_lines(plan, verify_positions(plan, [read, unread]), 100, False))
+    assert lines[0] == "CHECKPOINT NOT READ: other: s3a://jobs/other cannot be read: no such host."
+    assert lines[1] == "POSITIONS VERIFIED IN PART: 3 of 3 positions"
+    assert list(verify_lines(plan, verify_positions(plan, [unread]), 100, False))[0] == lines[0]

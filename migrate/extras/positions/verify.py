@@ -1,6 +1,6 @@
 """Whether a Spark query on the target goes on from where the plan says: its checkpoint folder beside the plan's rows.
 
-The folder is read by `migrate.survey.positions.PositionReader`; what it says is compared here.
+The folder is read by a `PositionReader`; what it says is compared here, and told.
 """
 
 from collections import Counter
@@ -9,10 +9,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, MigrateError, UsageError
+from migrate.extras.positions.held import CheckpointAsked, PositionReader, PositionsRead
+from migrate.extras.positions.plan import PositionPlan
 from migrate.model import Decision, Row
-from migrate.plan.plan import Plan
-from migrate.survey.positions import CheckpointAsked, PositionReader, PositionsRead
-from migrate.text import many, name, some
+from migrate.show.lines import at_most, wrapped
+from migrate.text import Colour, many, name, paint, some
+
+SHOWN = 200
 
 
 class PositionStanding(StrEnum):
@@ -52,7 +55,7 @@ class PositionFinding:
     @property
     def standing(self) -> PositionStanding:
         """How the two compare."""
-        if self.row.decision is not Decision.MANUAL or self.row.target_offset is None:
+        if self.row.decision is not Decision.SET or self.row.target_offset is None:
             return PositionStanding.LEFT_OUT
         if self.seen is None:
             return PositionStanding.ABSENT
@@ -143,13 +146,11 @@ def unread(asked: CheckpointAsked, error: Exception) -> UnreadCheckpoint:
     return UnreadCheckpoint(asked.holder, asked.url, why)
 
 
-def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoint]) -> PositionVerification:
-    """Compare folders with the positions of the holders of their names; raises `UsageError` for a name of no holder."""
+def verify_positions(plan: PositionPlan, reads: Iterable[PositionsRead | UnreadCheckpoint]) -> PositionVerification:
+    """Compare folders with the positions of the holders of their names, which are holders of the plan."""
     found: list[PositionFinding] = []
-    batches = {origin.holder: origin.batch for origin in plan.header.positions if origin.batch is not None}
     unread: list[UnreadCheckpoint] = []
     for read in reads:
-        refuse_unknown_holders(plan, [read.holder])
         if isinstance(read, UnreadCheckpoint):
             unread.append(read)
             continue
@@ -157,7 +158,8 @@ def verify_positions(plan: Plan, reads: Iterable[PositionsRead | UnreadCheckpoin
             {(p.topic, p.partition): p.source_next for p in positions}
             for positions in (read.positions, read.began, read.asked_batch)
         )
-        batch = batches.get(read.holder)
+        origin = plan.checkpoint(read.holder)
+        batch = None if origin is None else origin.batch
         # A copy goes on from the batch that was translated; in time, a new folder reaches that number too.
         may_be_copied = batch is not None and read.batch is not None and read.batch >= batch
         for row in plan.holders()[read.holder]:
@@ -184,16 +186,19 @@ def _start(row: Row, began: int | None, copied: int | None, may_be_copied: bool)
     return None
 
 
-def asked_of(plan: Plan, checkpoints: Iterable[CheckpointAsked]) -> list[CheckpointAsked]:
+def asked_of(plan: PositionPlan, checkpoints: Iterable[CheckpointAsked]) -> list[CheckpointAsked]:
     """Return the folders with the batch that the plan translated, which a copy has at the planned offsets.
 
     Raises `UsageError` for a name that no holder of the plan has, and for the folder that was translated itself.
     """
-    origins = {origin.holder: origin for origin in plan.header.positions if origin.holder}
     asked = []
     for checkpoint in checkpoints:
-        refuse_unknown_holders(plan, [checkpoint.holder])
-        origin = origins.get(checkpoint.holder)
+        if checkpoint.holder not in plan.holders():
+            raise UsageError(
+                f"--spark-checkpoint {name(checkpoint.holder)}: the plan has no holder of that name.",
+                f"Holders: {some(map(name, plan.holders()), 5)}.",
+            )
+        origin = plan.checkpoint(checkpoint.holder)
         if origin is not None and origin.origin == checkpoint.url:
             raise UsageError(
                 f"--spark-checkpoint {name(checkpoint.holder)}: {checkpoint.url} is the folder of the query on the "
@@ -204,22 +209,41 @@ def asked_of(plan: Plan, checkpoints: Iterable[CheckpointAsked]) -> list[Checkpo
     return asked
 
 
-def refuse_unknown_holders(plan: Plan, holders: Iterable[str]) -> None:
-    """Raise `UsageError` for a name that no holder of the plan has."""
-    for holder in holders:
-        if holder not in plan.holders():
-            raise UsageError(
-                f"--spark-checkpoint {name(holder)}: the plan has no holder of that name.",
-                f"Holders: {some(map(name, plan.holders()), 5) or 'none'}.",
-            )
-
-
-def not_looked_at(plan: Plan, verified: PositionVerification | None) -> tuple[str, ...]:
+def not_looked_at(plan: PositionPlan, verified: PositionVerification) -> tuple[str, ...]:
     """Return the holders of the plan that no folder was named of, in its order."""
-    named = set() if verified is None else verified.holders()
-    return tuple(holder for holder in plan.holders() if holder not in named)
+    return tuple(holder for holder in plan.holders() if holder not in verified.holders())
 
 
 def counted(findings: Iterable[PositionFinding]) -> Counter[PositionStanding]:
     """Count findings by how they stand."""
     return Counter(finding.standing for finding in findings)
+
+
+def verify_lines(plan: PositionPlan, verified: PositionVerification, width: int, colour: bool) -> Iterator[str]:
+    """Yield how checkpoints stand: a verdict, what is not as planned or has moved on, who was not looked at."""
+    for one in verified.unread:
+        yield from wrapped(paint(f"CHECKPOINT NOT READ: {name(one.holder)}: {one.why}", Colour.RED, colour), width)
+    if verified.findings or not verified.unread:
+        yield from _finding_lines(verified, width, colour)
+    if holders := not_looked_at(plan, verified):
+        count = many(sum(len(plan.holders()[holder]) for holder in holders), "position")
+        told = f"{count} of {many(len(holders), 'holder')} not looked at: {some(map(name, holders), 5)}."
+        yield from wrapped(told, width)
+
+
+def _finding_lines(verified: PositionVerification, width: int, colour: bool) -> Iterator[str]:
+    findings, counts = verified.findings, counted(verified.findings)
+    bad = [finding for finding in findings if not finding.is_good]
+    wrong = sum(counts[standing] for standing in NOT_AS_PLANNED)
+    good, total = len(findings) - len(bad), many(len(findings), "position")
+    if wrong:
+        text, tone = f"POSITIONS NOT AS PLANNED: {wrong} of {total}", Colour.RED
+    elif bad or verified.unread:
+        text, tone = f"POSITIONS VERIFIED IN PART: {good} of {total}", Colour.YELLOW
+    else:
+        text, tone = f"POSITIONS VERIFIED: {total}", Colour.GREEN
+    yield from wrapped(paint(text, tone, colour), width)
+    yield from wrapped(", ".join(f"{counts[s]} {s}" for s in PositionStanding if counts[s]) or "none", width)
+    moved = [finding for finding in findings if finding.standing is PositionStanding.MOVED_ON]
+    told = [f"{name(f.row.group)} {name(f.row.target_topic)}:{f.row.partition}: {f.sentence}" for f in (*bad, *moved)]
+    yield from at_most(told, SHOWN, width)

@@ -1,4 +1,4 @@
-"""Positions that readers keep outside Kafka: what is given to `plan`, what was read, and what is wrong with a line.
+"""Positions that readers keep outside Kafka: what is asked for, what was read, and what is wrong with a line.
 
 A *holder* is whoever keeps a position: a Spark query, a Flink job, a table of offsets. What it keeps means the next
 record that it wants, or the last that it has processed (`Meaning`); from here on a position is always the next one.
@@ -7,12 +7,14 @@ record that it wants, or the last that it has processed (`Meaning`); from here o
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from migrate.commit_table import GroupCommits
-from migrate.errors import UsageError
-from migrate.model import Commit, HolderKind, Meaning, TopicPartition
+from migrate.errors import MigrateError, UsageError
+from migrate.model import Commit, Commits, Failure, TopicPartition
+from migrate.ports import Progress
 from migrate.text import name
 
 COLUMNS = ("holder", "topic", "partition", "offset")
@@ -25,6 +27,20 @@ LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
 _NOT_STARTED = {-1: "latest", -2: "earliest"}
 _LONGEST_TOPIC = 249
 EXPECTED = "holder,topic,partition,offset[,meaning]"
+
+
+class HolderKind(StrEnum):
+    """Where the positions of a holder were read: in a file of its owner's, or in a Spark checkpoint folder."""
+
+    FILE = "file"
+    SPARK_CHECKPOINT = "spark-checkpoint"
+
+
+class Meaning(StrEnum):
+    """What a holder means by its position: the next record that it wants, or the last that it has processed."""
+
+    NEXT = "next"
+    LAST = "last"
 
 
 class HeldPosition(NamedTuple):
@@ -57,9 +73,6 @@ class PositionsAsked:
     checkpoints: tuple[CheckpointAsked, ...] = ()
     sinks: Mapping[str, str] = field(default_factory=dict)
     stateful: frozenset[str] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.files or self.checkpoints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,33 +123,63 @@ class HeldPositions:
     """All positions of a plan, by holder. `commits` are what `GroupCommits` is of groups: next records wanted.
 
     `open_ends` are the ends of batches that were begun at these and not finished, of holders that have such a batch.
-
-    `moved` names the origins that were another at a second look; `unread` says why that look failed, "" where it did
-    not. `sinks` say of holders whether their sink remembers batch numbers.
+    `last_meant` are the places of which a holder keeps the last record done. `moved` names the origins that were
+    another at a second look; `unread` says why that look failed, "" where it did not. `sinks` say of holders whether
+    their sink remembers batch numbers. `groups` are the commits of groups that have a holder's name, on the source.
     """
 
-    reads: tuple[PositionsRead, ...] = ()
-    commits: GroupCommits = field(default_factory=lambda: GroupCommits({}))
-    kinds: Mapping[str, HolderKind] = field(default_factory=dict)
-    last_meant: frozenset[tuple[str, str, int]] = frozenset()
+    reads: tuple[PositionsRead, ...]
+    commits: GroupCommits
+    open_ends: GroupCommits
+    kinds: Mapping[str, HolderKind]
+    last_meant: frozenset[tuple[str, str, int]]
+    stateful: frozenset[str]
+    sinks: Mapping[str, bool] = field(default_factory=dict)
     moved: tuple[str, ...] = ()
     unread: str = ""
-    sinks: Mapping[str, bool] = field(default_factory=dict)
-    stateful: frozenset[str] = frozenset()
-    open_ends: GroupCommits = field(default_factory=lambda: GroupCommits({}))
+    groups: Mapping[str, Commits | Failure] = field(default_factory=dict)
 
     @property
-    def every(self) -> tuple[GroupCommits, ...]:
+    def places(self) -> tuple[GroupCommits, ...]:
         """All offsets that are to be translated."""
         return self.commits, self.open_ends
 
-    def partitions(self) -> set[TopicPartition]:
-        """Return the partitions that some of them are on."""
-        return self.commits.partitions() | self.open_ends.partitions()
 
-    def meaning(self, holder: str, topic: str, partition: int) -> Meaning:
-        """Return what a holder means by the number that it keeps of a partition."""
-        return Meaning.LAST if (holder, topic, partition) in self.last_meant else Meaning.NEXT
+def read_positions(reader: PositionReader, asked: PositionsAsked, progress: Progress) -> HeldPositions:
+    """Read all that was asked for, and put it together.
+
+    Raises what a reader raises: a position that cannot be read is never a smaller plan.
+    """
+    reads = _reads(reader, asked, progress, "reading")
+    sinks = {}
+    for holder, sink in sorted(asked.sinks.items()):
+        progress.step(f"looking whether {name(sink)} remembers batches")
+        sinks[holder] = reader.remembers_batches(sink)
+    return held(reads, asked, sinks)
+
+
+def look_again(
+    first: HeldPositions, reader: PositionReader, asked: PositionsAsked, progress: Progress
+) -> HeldPositions:
+    """Read the same again, and name what is another by now: its reader still runs, or somebody writes the file."""
+    try:
+        again = _reads(reader, asked, progress, "looking again at")
+    except MigrateError as error:
+        # It could be read a moment ago: whoever changes it is at work.
+        return replace(first, moved=tuple(read.origin for read in first.reads), unread=error.problem)
+    pairs = zip(first.reads, again, strict=True)
+    return replace(first, moved=tuple(before.origin for before, now in pairs if before.sha256 != now.sha256))
+
+
+def _reads(reader: PositionReader, asked: PositionsAsked, progress: Progress, doing: str) -> list[PositionsRead]:
+    reads = []
+    for origin in asked.files:
+        progress.step(f"{doing} {name(origin)}")
+        reads.append(reader.file(origin))
+    for checkpoint in asked.checkpoints:
+        progress.step(f"{doing} the checkpoint of {name(checkpoint.holder)}")
+        reads.append(reader.checkpoint(checkpoint))
+    return reads
 
 
 def held(reads: Sequence[PositionsRead], asked: PositionsAsked, sinks: Mapping[str, bool]) -> HeldPositions:
@@ -168,9 +211,8 @@ def held(reads: Sequence[PositionsRead], asked: PositionsAsked, sinks: Mapping[s
         read.holder: {TopicPartition(*end[1:3]): Commit(end.source_next) for end in read.open_ends} for read in reads
     }
     return HeldPositions(
-        tuple(reads), GroupCommits(by_holder), kinds, frozenset(last), sinks=sinks, stateful=stateful,
-        open_ends=GroupCommits(ends),
-    )  # fmt: skip
+        tuple(reads), GroupCommits(by_holder), GroupCommits(ends), kinds, frozenset(last), stateful, sinks
+    )
 
 
 def parse_csv(lines: Iterable[str], origin: str) -> Iterator[HeldPosition]:
@@ -287,19 +329,3 @@ def _number(value: object, wrong: Callable[[str], NoReturn]) -> int:
 
 def _wrong(origin: str, line: int, seen: str, expected: str, unit: str = "line") -> NoReturn:
     raise UsageError(f"{origin}, {unit} {line}: {seen}; expected {expected}.", "Nothing of the file was used.")
-
-
-def partitions_without(commits: GroupCommits, partitions: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
-    """Return, by holder, the partitions of its topics that it has no position for; `partitions` are the topics'."""
-    missing = {}
-    for holder, table in commits.groups().items():
-        topics = sorted({place.topic for place in table.partitions})
-        absent = tuple(
-            f"{topic}-{partition}"
-            for topic in topics
-            for partition in range(partitions.get(topic, 0))
-            if TopicPartition(topic, partition) not in table
-        )
-        if absent:
-            missing[holder] = absent
-    return missing

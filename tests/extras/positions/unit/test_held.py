@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import EXIT_USAGE, UsageError
-from migrate.model import Meaning
-from migrate.survey.positions import LARGEST_OFFSET, LARGEST_PARTITION, HeldPosition, parse_csv, parse_json_lines
+from migrate.extras.positions.held import (
+    LARGEST_OFFSET,
+    LARGEST_PARTITION,
+    HeldPosition,
+    Meaning,
+    parse_csv,
+    parse_json_lines,
+)
 
 HEADING = "holder,topic,partition,offset"
 FINE = "job,orders,0,42"

@@ -1,0 +1,165 @@
+"""Positions outside Kafka: translated as commits are, and never written by any command."""
+
+from tests.mutants.mutant import Mutant
+
+HERE = "migrate/extras/positions/"
+TESTS = "tests/extras/positions/unit/"
+HELD, READ = f"{TESTS}test_plan.py", f"{TESTS}test_held.py"
+
+MUTANTS = (
+    Mutant(
+        "last-done-taken-for-next-wanted",
+        "Who keeps the last record that it has done wants the one after it.",
+        f"{HERE}held.py",
+        "        source_next = offset + (meaning is Meaning.LAST)\n",
+        "        source_next = offset\n",
+        (READ,),
+    ),
+    Mutant(
+        "latest-taken-for-an-offset",
+        "Spark's -1 is no offset of a reader that has run.",
+        f"{HERE}held.py",
+        "        if offset in _NOT_STARTED:\n",
+        "        if offset == -2:\n",
+        (READ,),
+    ),
+    Mutant(
+        "open-batch-taken-for-finished",
+        "The offsets of a batch that was begun and not finished are no position.",
+        f"{HERE}checkpoint.py",
+        "    return Batches(done, newest if newest > done else None)\n",
+        "    return Batches(newest, None)\n",
+        (f"{TESTS}test_checkpoint.py",),
+    ),
+    Mutant(
+        "moving-positions-pass",
+        "A position that is another at the second look blocks its holder.",
+        f"{HERE}held.py",
+        " if before.sha256 != now.sha256)",
+        " if before.origin != now.origin)",
+        (HELD,),
+    ),
+    Mutant(
+        "state-counts-twice",
+        "A holder that keeps a state is blocked where a record may be read twice.",
+        f"{HERE}checks.py",
+        "            if decision is not Decision.SKIP and (grade is not Grade.EXACT or at_most != 0)\n",
+        "            if False\n",
+        (HELD,),
+    ),
+    Mutant(
+        "minus-one-printed",
+        "Before the first record there is no last one: -1 would be latest to Spark.",
+        f"{HERE}forms.py",
+        " else wanted - 1 if wanted else NONE\n",
+        " else wanted - 1\n",
+        (f"{TESTS}test_forms.py",),
+    ),
+    Mutant(
+        "batch-rewritten-with-a-partition-missing",
+        "A rewritten batch has every partition that the query has, or is not written.",
+        f"{HERE}forms.py",
+        "or row.target_offset is None:\n                    raise",
+        "or row.target_offset is None:\n                    continue\n                    raise",
+        (f"{TESTS}test_forms.py",),
+    ),
+    Mutant(
+        "blocked-holders-printed",
+        "Nobody is told to set a holder that the plan blocks.",
+        f"{HERE}forms.py",
+        "    if blocked := sorted(set(holders).intersection(plan.blocked())):\n",
+        "    if blocked := []:\n",
+        (f"{TESTS}test_forms.py",),
+    ),
+    Mutant(
+        "query-that-is-behind-verified",
+        "A query that stands before the planned offset reads again what it has done.",
+        f"{HERE}verify.py",
+        "        return self.standing in (PositionStanding.EQUAL, PositionStanding.MOVED_ON)\n",
+        "        return self.standing is not PositionStanding.ABSENT\n",
+        (f"{TESTS}test_verify.py",),
+    ),
+    Mutant(
+        "checkpoint-unread-and-verified",
+        "A checkpoint that could not be read is never verified.",
+        f"{HERE}verify.py",
+        "        if self.unread or any(standings[standing] for standing in NOT_AS_PLANNED):\n",
+        "        if any(standings[standing] for standing in NOT_AS_PLANNED):\n",
+        (f"{TESTS}test_verify.py",),
+    ),
+    Mutant(
+        "query-that-began-beyond-verified",
+        "A query that began beyond the plan has skipped records, however far it has come.",
+        f"{HERE}verify.py",
+        "        return PositionStanding.MOVED_ON if self.began <= planned else PositionStanding.SKIPPED\n",
+        "        return PositionStanding.MOVED_ON\n",
+        (f"{TESTS}test_verify.py",),
+    ),
+    Mutant(
+        "batch-rewritten-under-an-open-one",
+        "A batch that was begun and not finished would run again under its number, with other records.",
+        f"{HERE}forms.py",
+        "    for check in _left_open(plan, [holder]):\n",
+        "    for check in ():\n",
+        (f"{TESTS}test_forms.py",),
+    ),
+    Mutant(
+        "unknown-partitions-from-the-end",
+        "A partition without a position is read from its beginning: from its end, records would be skipped.",
+        f"{HERE}forms.py",
+        "EARLIEST = -2\n",
+        "EARLIEST = -1\n",
+        (f"{TESTS}test_forms.py",),
+    ),
+    Mutant(
+        "open-batch-not-read-twice",
+        "What a batch that was killed may have written counts as read twice.",
+        f"{HERE}plan.py",
+        "    between = max(0, end.target_offset - row.target_offset)\n",
+        "    between = 0\n",
+        (HELD,),
+    ),
+    Mutant(
+        "checkpoint-that-lay-still-passes",
+        "A folder that was the same twice does not show that its query is stopped.",
+        f"{HERE}checks.py",
+        "        yield position_moves.unseen(\n            "
+        'Level.PASS, many(len(still), "holder"), expected,\n            '
+        '"it was the same; whether the job itself still runs cannot be seen",\n            '
+        '"Stop each job before its positions are read.",\n        )  # fmt: skip\n',
+        '        yield position_moves.passes(many(len(still), "holder"), expected, "it is")\n',
+        (HELD,),
+    ),
+    Mutant(
+        "positions-outside-their-fingerprint",
+        "Nothing in a file of positions is outside its fingerprint.",
+        f"{HERE}plan.py",
+        '({"last": sorted(self.last_meant)}, *(',
+        "((",
+        (HELD,),
+    ),
+    Mutant(
+        "unsigned-positions-printed-in-silence",
+        "Who prints positions that lack their signatures is told so.",
+        f"{HERE}commands.py",
+        "    if len(names) < signatures_required(made):\n",
+        "    if len(names) < 0:\n",
+        (f"{TESTS}test_commands.py",),
+    ),
+    Mutant(
+        "group-of-a-holders-name-not-compared",
+        "A holder is compared with what a group of its name has committed.",
+        f"{HERE}plan.py",
+        "    if not namesakes or source is None:\n",
+        "    if True:\n",
+        (HELD,),
+    ),
+    Mutant(
+        "a-position-printed-ten-too-far",
+        "Each form of a position prints the planned offset.",
+        f"{HERE}forms.py",
+        'f"{partition}:{offset}" for',
+        'f"{partition}:{offset + 10}" for',
+        (f"{TESTS}test_commands.py",),
+    ),
+)
