@@ -32,15 +32,6 @@ class _Places:
 _places = lru_cache(maxsize=4096)(_Places)
 
 
-@lru_cache(maxsize=512)
-def _found(places: _Places, partitions: tuple[TopicPartition, ...]) -> tuple[int | None, ...]:
-    """Return the place of each of these partitions, None for one that is not there.
-
-    Groups of one application share the answer: looking up each partition for each group took most of a comparison.
-    """
-    return tuple(map(places.at.get, partitions))
-
-
 class CommitTable(Mapping[TopicPartition, Commit]):
     """Committed offsets by partition, in the order in which they were given.
 
@@ -112,18 +103,10 @@ class CommitTable(Mapping[TopicPartition, Commit]):
         epochs = (None if epoch == _NO_EPOCH else epoch for epoch in self._epochs) if self._epochs else repeat(None)
         return map(Commit, self._offsets, self._metadata or repeat(""), epochs)
 
-    def offsets_at(self, partitions: tuple[TopicPartition, ...]) -> list[int | None]:
+    def offsets_at(self, partitions: Iterable[TopicPartition]) -> list[int | None]:
         """Return what is committed on each of these partitions; None for nothing."""
-        if not self._offsets:
-            return [None] * len(partitions)
         offsets = self._offsets
-        return [None if at is None else offsets[at] for at in _found(self._places, partitions)]
-
-    def commits_at(self, partitions: tuple[TopicPartition, ...]) -> list[Commit | None]:
-        """Return the commit on each of these partitions; None for none."""
-        if self._metadata or self._epochs:
-            return list(map(self.get, partitions))
-        return [None if offset is None else Commit(offset) for offset in self.offsets_at(partitions)]
+        return [None if at is None else offsets[at] for at in map(self._places.at.get, partitions)]
 
     def at(self, partition: TopicPartition) -> int:
         """Return what is committed on a partition that has a commit; raises `KeyError` for any other."""
@@ -261,24 +244,18 @@ def committed_offsets(keys: Mapping[GroupPartition, Commit | None]) -> Iterator[
 def offsets_at(commits: Commits, partitions: Iterable[TopicPartition]) -> list[int | None]:
     """Return what is committed on each of these partitions; None for nothing."""
     if isinstance(commits, CommitTable):
-        return commits.offsets_at(tuple(partitions))
+        return commits.offsets_at(partitions)
     return [None if (commit := commits.get(partition)) is None else commit.offset for partition in partitions]
 
 
 def commits_at(commits: Commits, partitions: Iterable[TopicPartition]) -> list[Commit | None]:
     """Return the commit on each of these partitions; None for none."""
-    if isinstance(commits, CommitTable):
-        return commits.commits_at(tuple(partitions))
     return list(map(commits.get, partitions))
 
 
 def has_same_offsets(one: Commits, other: Commits) -> bool:
     """True if two groups, or one at two times, have committed the same offsets on the same partitions."""
-    if isinstance(one, CommitTable) and isinstance(other, CommitTable) and one.partitions is other.partitions:
-        return one.offsets == other.offsets
-    return len(one) == len(other) and all(
-        (commit := other.get(partition)) is not None and commit.offset == mine.offset for partition, mine in one.items()
-    )
+    return len(one) == len(other) and offsets_at(one, one) == offsets_at(other, one)
 
 
 def has_metadata(commits: Commits) -> bool:
