@@ -1,14 +1,23 @@
 """Records of MM2's topics as bytes, as MM2 writes them: what tests and benchmarks put into a log."""
 
 import struct
+from typing import NamedTuple
 
-from migrate.mm2.wire import Heartbeat, SyncRecord, WireCheckpoint, encode_sync_key
+from migrate.mm2.wire import SyncRecord, WireCheckpoint, encode_sync_key
 
 _VERSION = 0
 _INT32 = struct.Struct(">i")
 _PAIR = struct.Struct(">qq")
 _CHECKPOINT_HEAD = struct.Struct(">hqqh")
 _HEARTBEAT = struct.Struct(">hq")
+
+
+class Heartbeat(NamedTuple):
+    """One heartbeat; `timestamp` in ms since 1970."""
+
+    source_alias: str
+    target_alias: str
+    timestamp: int
 
 
 def encode_checkpoint(record: WireCheckpoint) -> tuple[bytes, bytes]:

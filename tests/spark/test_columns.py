@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from migrate.mm2.wire import Heartbeat, RecordKind, SyncRecord, WireCheckpoint, decode_checkpoint, label
+from migrate.mm2.wire import RecordKind, SyncRecord, WireCheckpoint, decode_checkpoint, label
 from migrate.spark import columns
 from tests.spark.records import frame, newest, windows_of
-from tests.wirebytes import encode_checkpoint, encode_heartbeat, encode_sync
+from tests.wirebytes import Heartbeat, encode_checkpoint, encode_heartbeat, encode_sync
 
 NAMES = ["", "g", "grüppe", "a'b\"c\\d", "two\nlines", "\x00", "名前", "x" * 300]
 OFFSETS = [0, 1, 255, 256, 2**31, 2**47, 2**48, 2**63 - 1]

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from migrate.mm2.wire import (
-    Heartbeat,
     RecordKind,
     SyncRecord,
     WireCheckpoint,
     classify,
     decode_checkpoint,
-    decode_heartbeat,
     decode_sync,
 )
 from tests.wirebytes import encode_checkpoint, encode_sync
@@ -50,12 +48,6 @@ def test_offset_syncs_are_read_as_mm2_meant_them_and_written_back_to_the_same_by
     # Nothing was lost or written twice, so both logs run alike.
     assert all(r.source_offset == r.target_offset for r in read)
     assert [encode_sync(r) for r in read] == records(version, "offset-sync")
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_heartbeats_name_their_clusters(version):
-    read = [decode_heartbeat(*record) for record in records(version, "heartbeat")]
-    assert all(isinstance(r, Heartbeat) and (r.source_alias, r.target_alias) == ("A", "B") for r in read)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -5,18 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.mm2.wire import (
-    Heartbeat,
     Reason,
     RecordKind,
     SyncRecord,
     WireCheckpoint,
     classify,
     decode_checkpoint,
-    decode_heartbeat,
     decode_sync,
     label,
 )
-from tests.wirebytes import encode_checkpoint, encode_heartbeat, encode_sync
+from tests.wirebytes import Heartbeat, encode_checkpoint, encode_heartbeat, encode_sync
 
 OFFSETS = st.integers(0, 2**63 - 1)
 PARTITIONS = st.integers(0, 2**31 - 1)
@@ -60,9 +58,9 @@ def test_kafkas_offset_sync_bytes_decode_and_encode(key, value, record):
     assert encode_sync(record) == (bytes.fromhex(key), bytes.fromhex(value))
 
 
-def test_kafkas_heartbeat_bytes_decode_and_encode():
+def test_kafkas_heartbeat_bytes_are_recognised():
     key, value, record = HEARTBEAT_BYTES
-    assert decode_heartbeat(bytes.fromhex(key), bytes.fromhex(value)) == record
+    assert classify(bytes.fromhex(key), bytes.fromhex(value)) is RecordKind.HEARTBEAT
     assert encode_heartbeat(record) == (bytes.fromhex(key), bytes.fromhex(value))
 
 
@@ -79,14 +77,13 @@ def test_an_offset_sync_survives_its_bytes(record):
 
 
 @given(HEARTBEATS)
-def test_a_heartbeat_survives_its_bytes(record):
-    assert decode_heartbeat(*encode_heartbeat(record)) == record
+def test_a_heartbeat_is_recognised_by_its_bytes(record):
     assert classify(*encode_heartbeat(record)) is RecordKind.HEARTBEAT
 
 
 @given(st.binary(max_size=60) | st.none(), st.binary(max_size=60) | st.none())
 def test_no_bytes_raise(key, value):
-    for decode in (decode_checkpoint, decode_sync, decode_heartbeat):
+    for decode in (decode_checkpoint, decode_sync):
         decode(key, value)
     classify(key, value)
 
