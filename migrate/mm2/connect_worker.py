@@ -35,11 +35,18 @@ WITHOUT_WORKER = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectWorker:
-    """One worker of a Connect cluster; any of them reports all connectors. `login` is "user:password" or ""."""
+    """One worker of a Connect cluster; any of them reports all connectors. `login` is "user:password" or "".
+
+    The adapter behind `migrate.mm2.connector_status.WorkerReader` for a flow whose source is called `source_alias`:
+    `connectors` are MM2's, by name; `secrets` are hidden in what is shown of their tasks' traces.
+    """
 
     url: str
     login: str = field(default="", repr=False)
     deadline_seconds: float = CALL_SECONDS
+    connectors: Mapping[str, Role] = field(default_factory=dict)
+    source_alias: str = ""
+    secrets: Collection[str] = field(default=(), repr=False)
 
     @property
     def where(self) -> str:
@@ -71,15 +78,23 @@ class ConnectWorker:
                     connectors.append(connector)
         return Described(self.where, "--connect-url", connectors)
 
-    def offsets(self, connector: str) -> Sequence[tuple[object, object]]:
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """Return the last source offset copied, by source partition."""
+        copying = (name for name, role in self.connectors.items() if role is Role.SOURCE)
+        return positions_in((pair for name in copying for pair in self._offsets(name)), self.source_alias)
+
+    def tasks(self) -> Mm2Tasks:
+        """Return the state of each connector."""
+        return {name: self._tasks(name, role) for name, role in self.connectors.items()}
+
+    def _offsets(self, connector: str) -> Sequence[tuple[object, object]]:
         """Return the (partition, offset) documents that a source connector has committed (KIP-875, Kafka 3.5)."""
         match self._get(f"/connectors/{quote(connector, safe='')}/offsets"):
             case {"offsets": list(entries)}:
                 return [(e.get("partition"), e.get("offset")) for e in entries if isinstance(e, Mapping)]
         raise self._no_worker()
 
-    def tasks(self, connector: str, role: Role, secrets: Collection[str]) -> ConnectorTasks | Failure:
-        """Return the state of a connector and its tasks; `secrets` are hidden in what is shown of their traces."""
+    def _tasks(self, connector: str, role: Role) -> ConnectorTasks | Failure:
         path = f"/connectors/{quote(connector, safe='')}"
         try:
             status = parts_of(self._get(f"{path}/status"))
@@ -101,7 +116,7 @@ class ConnectWorker:
             # The worker shows where a secret is kept, not the secret, which a message may still quote.
             lines = {task: exception_name(trace) for task, trace in traces.items()}
         else:
-            lines = {task: first_line(redact(trace, {*secrets, *of_settings})) for task, trace in traces.items()}
+            lines = {task: first_line(redact(trace, {*self.secrets, *of_settings})) for task, trace in traces.items()}
         return ConnectorTasks(role, tuple(replace(part, trace=lines.get(part.task, "")) for part in parts))
 
     def _get(self, path: str) -> object:
@@ -152,33 +167,6 @@ class ConnectWorker:
             f"What answers at {self.url} is not a Kafka Connect worker.",
             "Name the root of its REST, such as http://connect:8083.",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Mm2Worker:
-    """MM2 as a worker reports it: the adapter behind `migrate.mm2.connector_status.WorkerReader`.
-
-    `connectors` are MM2's, by name; `secrets` are hidden in what is shown of their tasks' traces.
-    """
-
-    worker: ConnectWorker
-    connectors: Mapping[str, Role]
-    source_alias: str
-    secrets: Collection[str] = field(default=(), repr=False)
-
-    @property
-    def where(self) -> str:
-        """The worker, for messages."""
-        return self.worker.where
-
-    def positions(self) -> Mapping[TopicPartition, int]:
-        """Return the last source offset copied, by source partition."""
-        copying = (name for name, role in self.connectors.items() if role is Role.SOURCE)
-        return positions_in((pair for name in copying for pair in self.worker.offsets(name)), self.source_alias)
-
-    def tasks(self) -> Mm2Tasks:
-        """Return the state of each connector."""
-        return {name: self.worker.tasks(name, role, self.secrets) for name, role in self.connectors.items()}
 
 
 def connect_worker(url: str, deadline_seconds: float = CALL_SECONDS) -> ConnectWorker:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from migrate.kafka.record_reader import RecordReader
-    from migrate.mm2.connect_worker import Mm2Worker
+    from migrate.mm2.connect_worker import ConnectWorker
 
 # By name: it is for Spark's Python workers to import.
 DAEMON = "migrate.cli.python_daemon"
@@ -87,17 +87,18 @@ def endpoints(flow: Flow, deadline_seconds: float) -> tuple[Endpoint, Endpoint]:
     return Endpoint(flow.source, deadline_seconds), Endpoint(flow.target, deadline_seconds)
 
 
-def mm2_worker_of(flow: Flow, deadline_seconds: float) -> "Mm2Worker | None":
+def mm2_worker_of(flow: Flow, deadline_seconds: float) -> "ConnectWorker | None":
     """Return what reports MM2's positions and the state of its connectors; None where no Connect worker is known."""
     if not flow.runtime.url:
         return None
-    from migrate.mm2.connect_worker import Mm2Worker, connect_worker
+    from migrate.mm2.connect_worker import connect_worker
     from migrate.mm2.connectors import Role
 
     roles = dict.fromkeys(flow.runtime.source_connectors, Role.SOURCE)
     roles |= dict.fromkeys(flow.runtime.checkpoint_connectors, Role.CHECKPOINT)
     secrets = secret_values(flow.source.properties) | secret_values(flow.target.properties)
-    return Mm2Worker(connect_worker(flow.runtime.url, deadline_seconds), roles, flow.mm2_source_alias, secrets)
+    worker = connect_worker(flow.runtime.url, deadline_seconds)
+    return replace(worker, connectors=roles, source_alias=flow.mm2_source_alias, secrets=secrets)
 
 
 def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
@@ -137,7 +138,7 @@ class StatusSession:
     mirror: ConsumedMm2Topics
     comparer: TailComparer | None
     memories: Mapping[Side, AnswerMemory]
-    worker: "Mm2Worker | None" = None
+    worker: "ConnectWorker | None" = None
     in_use: Lock = field(default_factory=Lock)
 
     def clusters(self, source_down: bool) -> Clusters:

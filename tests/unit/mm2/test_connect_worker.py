@@ -1,10 +1,12 @@
 """A Connect worker's REST: where it is, who may ask it, and what its answers mean."""
 
+from dataclasses import replace
+
 import pytest
 
 from migrate.cli.options import resolve_flow
 from migrate.errors import ClusterError, UsageError
-from migrate.mm2.connect_worker import LOGIN, Mm2Worker, connect_worker
+from migrate.mm2.connect_worker import LOGIN, connect_worker
 from migrate.mm2.connectors import Role
 from migrate.model import TopicPartition
 from tests.facts import options
@@ -22,10 +24,12 @@ def test_a_worker_tells_the_positions_of_its_connectors():
         "/connectors/z/offsets": {"offsets": [entry("A", "t", 0, 40), {"partition": {}, "offset": None}, 5]},
     }
     with worker(answers) as url:
-        reader = Mm2Worker(connect_worker(url), dict.fromkeys(("A->B.x/y", "z"), Role.SOURCE), "A")
+        reader = replace(
+            connect_worker(url), connectors=dict.fromkeys(("A->B.x/y", "z"), Role.SOURCE), source_alias="A"
+        )
         assert reader.positions() == {TopicPartition("t", 0): 40}
         with pytest.raises(ClusterError, match="older than Kafka 3.5.*--connect-offsets-topic"):
-            Mm2Worker(connect_worker(url), {"gone": Role.SOURCE}, "A").positions()
+            replace(connect_worker(url), connectors={"gone": Role.SOURCE}, source_alias="A").positions()
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6: nobody can listen on ::1")
