@@ -6,11 +6,10 @@ A dictionary of them takes several times the memory, and each of its values is p
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar, overload
+from typing import NamedTuple
 
 from migrate.match.protocol import Matched, Unmatched, Why
 
-T = TypeVar("T")
 _WHYS = tuple(Why)
 _CODES = {why: code for code, why in enumerate(_WHYS)}
 # In a packed column alone, for a pair that is not there: offsets are never negative.
@@ -67,31 +66,14 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
         """Return why the matched ones are where they are."""
         return {_WHYS[code] for code in set(self._matched.codes)}
 
-    def is_matched(self, committed: int) -> bool:
-        """True if the records place this committed offset."""
-        offsets = self._matched.committed
-        at = bisect_left(offsets, committed)
-        return at < len(offsets) and offsets[at] == committed
-
-    @overload
-    def get(self, committed: int) -> Matched | Unmatched | None: ...
-    @overload
-    def get(self, committed: int, default: T) -> Matched | Unmatched | T: ...
-    def get(self, committed: int, default: object = None) -> object:
-        """Return the place of a committed offset; without a second call for each, as a mapping's own way has."""
+    def __getitem__(self, committed: int) -> Matched | Unmatched:
         offsets, codes, targets, rereads, missing, lower, lower_target, upper, upper_target = self._matched
         at = bisect_left(offsets, committed)
         if at == len(offsets) or offsets[at] != committed:
-            return self._unmatched.get(committed, default)
+            return self._unmatched[committed]
         below = None if lower[at] == _NO_OFFSET else (lower[at], lower_target[at])
         above = None if upper[at] == _NO_OFFSET else (upper[at], upper_target[at])
         return Matched(targets[at], _WHYS[codes[at]], rereads[at], missing[at], below, above)
-
-    def __getitem__(self, committed: int) -> Matched | Unmatched:
-        place = self.get(committed)
-        if place is None:
-            raise KeyError(committed)
-        return place
 
     def __iter__(self) -> Iterator[int]:
         return iter(sorted([*self._matched.committed, *self._unmatched]))
@@ -101,13 +83,6 @@ class PlaceTable(Mapping[int, Matched | Unmatched]):
 
     def __repr__(self) -> str:
         return f"PlaceTable({dict(self)!r})"
-
-
-def is_matched(places: Mapping[int, Matched | Unmatched], committed: int) -> bool:
-    """True if the records place a committed offset."""
-    if isinstance(places, PlaceTable):
-        return places.is_matched(committed)
-    return isinstance(places.get(committed), Matched)
 
 
 def _numbers(place: Matched) -> tuple[int, ...]:

@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import NamedTuple, TypeVar, overload
+from typing import NamedTuple
 
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import TopicPartition
-
-T = TypeVar("T")
 
 
 class WrittenCheckpoints(NamedTuple):
@@ -59,16 +57,9 @@ class CheckpointTable(Mapping[CheckpointKey, CheckpointRecord]):
         """Yield the timestamp of each checkpoint, in ms."""
         return chain.from_iterable(columns.timestamps for columns in self._topics.values())
 
-    @overload
-    def get(self, key: CheckpointKey) -> CheckpointRecord | None: ...
-    @overload
-    def get(self, key: CheckpointKey, default: T) -> CheckpointRecord | T: ...
-    def get(self, key: CheckpointKey, default: object = None) -> object:
-        """Return a key's checkpoint; without the exception that a mapping's own way raises for each lack."""
-        columns = self._topics.get(key[:2])
-        at = None if columns is None else columns.at.get(key[2])
-        if columns is None or at is None:
-            return default
+    def __getitem__(self, key: CheckpointKey) -> CheckpointRecord:
+        columns = self._topics[key[:2]]
+        at = columns.at[key[2]]
         metadata = columns.metadata[at] if columns.metadata else ""
         return CheckpointRecord(
             columns.source_offsets[at],
@@ -88,12 +79,6 @@ class CheckpointTable(Mapping[CheckpointKey, CheckpointRecord]):
             return (None for _ in copies)
         found = (columns.at.get(copy.partition) for copy in copies)
         return (None if at is None else (columns.source_offsets[at], columns.target_offsets[at]) for at in found)
-
-    def __getitem__(self, key: CheckpointKey) -> CheckpointRecord:
-        record = self.get(key)
-        if record is None:
-            raise KeyError(key)
-        return record
 
     def __iter__(self) -> Iterator[CheckpointKey]:
         return (CheckpointKey(*place, partition) for place, columns in self._topics.items() for partition in columns.at)

@@ -14,8 +14,7 @@ from itertools import starmap
 
 from migrate.clock import Clock
 from migrate.commit_table import GroupCommits, committed_offsets, partitions_of_keys
-from migrate.match.place_table import is_matched
-from migrate.match.protocol import Comparison, PartitionAnswer
+from migrate.match.protocol import Comparison, Matched, PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
 from migrate.mm2.flow import NOT_MM2, Flow
@@ -329,7 +328,7 @@ def _of_unmatched(
     unmatched = (
         (GroupPartition(group, *source), Commit(committed))
         for group, source, committed in committed_offsets(keys)
-        if not ((answer := answers.get(source)) and is_matched(answer.places, committed))
+        if not ((answer := answers.get(source)) and isinstance(answer.places.get(committed), Matched))
     )
     return frozenset(question for question in starmap(question_of, unmatched) if question is not None)
 

@@ -5,7 +5,7 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.match.place_table import PlaceTable, is_matched
+from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 
 OFFSETS = st.integers(0, 2**63 - 1)
@@ -20,4 +20,3 @@ def test_a_table_holds_what_the_dictionary_held(places: dict[int, Matched | Unma
     assert table == places and list(table.items()) == sorted(places.items()) and PlaceTable.of(table) is table
     assert pickle.loads(pickle.dumps(table)) == places
     assert table.get(asked) == places.get(asked) and (asked in table) == (asked in places)
-    assert is_matched(table, asked) == is_matched(places, asked) == isinstance(places.get(asked), Matched)
