@@ -5,7 +5,7 @@ The rules are those of Kafka's `MirrorMakerConfig` and `MirrorConnectorConfig`: 
 same at the top, and one of its admin or consumer client over both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from migrate.errors import ConfigError
 from migrate.mm2.config_providers import Providers, provider_settings
 from migrate.mm2.flow import CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, called, converter_class
 from migrate.mm2.java_properties import BLANKS, read_properties
-from migrate.mm2.settings import NO_OVERRIDES, FlowFacts, FlowSettings, facts_of, isolation_level
+from migrate.mm2.naming import ReplicationPolicy
+from migrate.mm2.settings import NO_OVERRIDES, FlowSettings, isolation_level, together
 from migrate.mm2.settings import Overrides as Overrides
 from migrate.model import Side
 
@@ -30,7 +31,9 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     settings.require_flow()
     of_flow = [FlowSettings(str(path), *settings.connectors_aliases(), settings.flow)]
     return flow_from(
-        replace(facts_of(of_flow, of_flow, overrides), isolation_level=settings.isolation_level()),
+        of_flow,
+        of_flow,
+        settings.isolation_level(),
         Cluster(Side.SOURCE, source_alias, settings.connection(source_alias, "source")),
         Cluster(Side.TARGET, target_alias, settings.connection(target_alias, "target")),
         settings.runtime(),
@@ -38,9 +41,40 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     )
 
 
-def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Runtime, overrides: Overrides) -> Flow:
-    """Return the flow that MM2's settings describe, with what the options change in it; the names follow from both."""
-    policy, side, named = facts.policy, facts.syncs_side, overrides.connect_offsets_topic
+def flow_from(
+    copying: Sequence[FlowSettings],
+    checkpointing: Sequence[FlowSettings],
+    isolation_level: str | None,
+    source: Cluster,
+    target: Cluster,
+    runtime: Mm2Runtime,
+    overrides: Overrides,
+) -> Flow:
+    """Return the flow of connectors, which agree on names, with what the options change in it.
+
+    People split the topics of one flow over several. Without a checkpoint connector here, one in another worker may
+    do its work.
+    """
+    syncing = [s for s in checkpointing if s.syncs_groups()]
+    older = {s.before_kafka_4 for s in copying}
+    policy = replace(copying[0].policy(overrides), before_kafka_4=older.pop() if len(older) == 1 else None)
+    return replace(
+        _named(source, target, policy, copying[0].syncs_side(overrides), runtime, overrides),
+        topic_filter=together([s.topic_filter() for s in copying]),
+        group_filter=together([s.group_filter() for s in checkpointing]),
+        group_sync=bool(syncing) if checkpointing else None,
+        sync_filter=together([s.group_filter() for s in syncing]),
+        mm2_isolation_level=isolation_level,
+        emits_offset_syncs=any(s.is_on("emit.offset-syncs.enabled", True) for s in copying),  # KIP-1031
+        emits_checkpoints=any(s.emits_checkpoints() for s in checkpointing) if checkpointing else None,
+    )
+
+
+def _named(
+    source: Cluster, target: Cluster, policy: ReplicationPolicy, side: Side, runtime: Mm2Runtime, overrides: Overrides
+) -> Flow:
+    """Return a flow of which only names are known: those that options say, else those that follow from its policy."""
+    named = overrides.connect_offsets_topic
     return Flow(
         source,
         target,
@@ -48,14 +82,7 @@ def flow_from(facts: FlowFacts, source: Cluster, target: Cluster, runtime: Mm2Ru
         side,
         overrides.checkpoints_topic or policy.checkpoints_topic(),
         overrides.offset_syncs_topic or policy.offset_syncs_topic(side),
-        topic_filter=facts.topic_filter,
-        group_filter=facts.group_filter,
         named=frozenset(filter(None, (overrides.checkpoints_topic, overrides.offset_syncs_topic))),
-        group_sync=facts.group_sync,
-        sync_filter=facts.sync_filter,
-        mm2_isolation_level=facts.isolation_level,
-        emits_offset_syncs=facts.emits_offset_syncs,
-        emits_checkpoints=facts.emits_checkpoints,
         runtime=replace(runtime, offsets_topics=(named,) if named else runtime.offsets_topics),
     )
 
@@ -69,10 +96,10 @@ def client_flow(
 ) -> Flow:
     """Return the flow between the clusters of two client property files; names are MM2's defaults or options."""
     defaults = FlowSettings("", source_alias, target_alias, lambda key: None)
-    facts = FlowFacts(defaults.policy(overrides), defaults.syncs_side(overrides))
     from_cluster = Cluster(Side.SOURCE, called(Side.SOURCE, source_alias), dict(source))
     to_cluster = Cluster(Side.TARGET, called(Side.TARGET, target_alias), dict(target))
-    return flow_from(facts, from_cluster, to_cluster, Mm2Runtime(), overrides)
+    policy, side = defaults.policy(overrides), defaults.syncs_side(overrides)
+    return _named(from_cluster, to_cluster, policy, side, Mm2Runtime(), overrides)
 
 
 def with_clients(flow: Flow, source: Mapping[str, str] | None, target: Mapping[str, str] | None) -> Flow:

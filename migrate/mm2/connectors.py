@@ -14,7 +14,7 @@ from migrate.errors import ConfigError
 from migrate.mm2.config_file import flow_from
 from migrate.mm2.flow import BYTES, CONVERTERS, Cluster, Flow, Mm2Runtime, called, converter_class
 from migrate.mm2.java_properties import BLANKS
-from migrate.mm2.settings import FlowFacts, FlowSettings, Overrides, facts_of, isolation_level
+from migrate.mm2.settings import FlowSettings, Overrides, isolation_level
 from migrate.model import Side
 
 # Whose settings a connector may have, for each side.
@@ -122,10 +122,15 @@ class Described:
                 "Name a flow of it with --source and --target, aliases spelt as there, capitals included.",
             )
         self._refuse_other_clusters(copying + checkpointing)
-        facts = self._facts(copying, checkpointing, overrides)
+        settings, groups = (list(map(self._settings, connectors)) for connectors in (copying, checkpointing))
+        self._refuse_other_names(copying[0].flow, settings, groups, overrides)
+        # `MirrorConnectorConfig.sourceConsumerConfig`
+        names = ("source.consumer.isolation.level", "consumer.isolation.level")
+        level = _only({isolation_level(map(s.value, names)) for s in settings})
         from_cluster = self._cluster(Side.SOURCE, *source, copying[0])
         to_cluster = self._cluster(Side.TARGET, *target, copying[0])
-        return flow_from(facts, from_cluster, to_cluster, _runtime(copying, checkpointing), overrides)
+        runtime = _runtime(copying, checkpointing)
+        return flow_from(settings, groups, level, from_cluster, to_cluster, runtime, overrides)
 
     def _named(self, role: Role, flow: tuple[str, str]) -> list[Connector]:
         return sorted((c for c in self.connectors if c.role is role and c.flow == flow), key=lambda c: c.name)
@@ -156,8 +161,10 @@ class Described:
                     "if it is one, name at least one broker in all of them.",
                 )
 
-    def _facts(self, copying: list[Connector], checkpointing: list[Connector], overrides: Overrides) -> FlowFacts:
-        settings, groups = ([self._settings(c) for c in connectors] for connectors in (copying, checkpointing))
+    def _refuse_other_names(
+        self, flow: tuple[str, str], settings: list[FlowSettings], groups: list[FlowSettings], overrides: Overrides
+    ) -> None:
+        """Raise `ConfigError` where the connectors of a flow do not agree on what MM2 calls things, and where."""
         for what, answers in (
             # The target's alias names none of a checkpoint connector's topics.
             (
@@ -169,16 +176,12 @@ class Described:
         ):
             if len(answers) > 1:
                 raise ConfigError(
-                    f"{self.origin}: the connectors of {' -> '.join(copying[0].flow)} do not agree on how MM2 {what}.",
+                    f"{self.origin}: the connectors of {' -> '.join(flow)} do not agree on how MM2 {what}.",
                     "Make source.cluster.alias, target.cluster.alias, replication.policy.* and "
                     "offset-syncs.topic.location the same in all of them. Or say what holds with --replication-policy, "
                     f"--separator and --offset-syncs-location; where aliases differ, by client files and without "
                     f"{self.option}.",
                 )
-        facts = facts_of(settings, groups, overrides)
-        # `MirrorConnectorConfig.sourceConsumerConfig`
-        names = ("source.consumer.isolation.level", "consumer.isolation.level")
-        return replace(facts, isolation_level=_only({isolation_level(map(s.value, names)) for s in settings}))
 
     def _settings(self, connector: Connector) -> FlowSettings:
         origin = f"connector {connector.name} of {self.origin}"

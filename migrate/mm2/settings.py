@@ -7,7 +7,7 @@ mm2.properties, a Connect worker and a Strimzi resource share the names of the c
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from migrate.errors import ConfigError
 from migrate.mm2.flow import FlowFilter, TopicFilter
@@ -61,24 +61,6 @@ class Overrides:
 
 
 NO_OVERRIDES = Overrides()
-
-
-@dataclass(frozen=True, slots=True)
-class FlowFacts:
-    """How one flow names, filters and copies; None where it is unknown, or a class of the user's own filters.
-
-    `sync_filter` is `group_filter` of those connectors alone that set offsets of groups.
-    """
-
-    policy: ReplicationPolicy
-    syncs_side: Side
-    topic_filter: FlowFilter | None = None
-    group_filter: FlowFilter | None = None
-    group_sync: bool | None = None
-    sync_filter: FlowFilter | None = None
-    emits_offset_syncs: bool | None = None
-    emits_checkpoints: bool | None = None
-    isolation_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,32 +187,12 @@ class FlowSettings:
             ) from None
 
 
-def facts_of(copying: Sequence[FlowSettings], checkpointing: Sequence[FlowSettings], overrides: Overrides) -> FlowFacts:
-    """Add up the connectors of one flow, which agree on names: people split its topics over several.
-
-    The isolation level is left to the caller.
-    """
-    syncing = [s for s in checkpointing if s.syncs_groups()]
-    older = {s.before_kafka_4 for s in copying}
-    return FlowFacts(
-        policy=replace(copying[0].policy(overrides), before_kafka_4=older.pop() if len(older) == 1 else None),
-        syncs_side=copying[0].syncs_side(overrides),
-        topic_filter=_together([s.topic_filter() for s in copying]),
-        group_filter=_together([s.group_filter() for s in checkpointing]),
-        # Without a checkpoint connector here, one in another worker may do it.
-        group_sync=bool(syncing) if checkpointing else None,
-        sync_filter=_together([s.group_filter() for s in syncing]),
-        emits_offset_syncs=any(s.is_on("emit.offset-syncs.enabled", True) for s in copying),  # KIP-1031
-        emits_checkpoints=any(s.emits_checkpoints() for s in checkpointing) if checkpointing else None,
-    )
-
-
 def isolation_level(values: Iterable[str | None]) -> str:
     """Return that of MM2's source consumer, the first that is set of these; exactly-once alone does not change it."""
     return next((value.strip(BLANKS).lower() for value in values if value), "read_uncommitted")
 
 
-def _together(connectors: Sequence[tuple[TopicFilter, ...] | None]) -> FlowFilter | None:
+def together(connectors: Sequence[tuple[TopicFilter, ...] | None]) -> FlowFilter | None:
     """Return what at least one of the connectors takes; None where that is unknown of one of them."""
     known = tuple(readings for readings in connectors if readings is not None)
     return FlowFilter(known) if known and len(known) == len(connectors) else None
