@@ -1,17 +1,20 @@
 """What a journal says, folded from its events: what was there before, what was done, and the runs that did it. Pure.
 
-- The first backup of a group counts, whatever later runs write: they may see what we set ourselves.
+- The first backup of each place counts, whatever later runs write: they may see what we set ourselves.
 - An intent without an outcome is "unknown": it may have been written.
 - Each line carries a checksum: a flipped bit must not become another offset to restore.
 - The newest attempt decides. One that failed for sure takes nothing back: what was set before stays set, and what was
   unknown stays unknown. One without an answer makes unknown what was set.
+- A place may be written in several rounds, with a value of its own in each: until one is certain, those before it may
+  stand there as well.
 """
 
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition, partitions_of
@@ -19,8 +22,6 @@ from migrate.model import Commit, Commits, TopicPartition, partitions_of
 APPLY = "apply"
 ROLLBACK = "rollback"
 UNDONE = "apply of an undo plan"
-# `follow` leaves a group alone: its own memory says which, and of a cutover it says nothing.
-LEFT = "left"
 SET = "set"
 REMOVED = "removed"
 FAILED = "failed"
@@ -39,7 +40,10 @@ class GroupTrace:
     `planned` are the offsets that were about to be written (None: to be removed), `results` the strongest
     answer per partition: "set" and "removed" beat "unknown", which beats "failed". An intent without a
     result is "unknown". `read_back` is None until a reading, then whether it was as planned, and `seen` the offsets
-    that it showed (None: no offset there). `errors` are what the cluster answered last where a write failed.
+    that it showed (None: no offset there). `errors` are what the cluster answered last where a write failed. `metadata`
+    is what was to be committed beside `planned`, where that was any. `earlier` are the commits that may stand there in
+    place of those that were planned last, oldest first, where these are uncertain and not the first: None for what
+    stood there before all of them.
     """
 
     planned: Offsets
@@ -47,21 +51,41 @@ class GroupTrace:
     read_back: bool | None = None
     seen: Offsets = field(default_factory=dict)
     errors: Mapping[TopicPartition, str] = field(default_factory=dict)
+    metadata: Mapping[TopicPartition, str] = field(default_factory=dict)
+    earlier: Mapping[TopicPartition, tuple[Commit | None, ...]] = field(default_factory=dict)
     # Attempts without an answer so far, with what was known of their rows before.
     _before: Mapping[TopicPartition, str] = field(default_factory=dict)
+    # Of those that follow another round: its offset and metadata, and what was earlier than that.
+    _instead: Mapping[TopicPartition, "_Round"] = field(default_factory=dict)
 
-    def begun(self, planned: Offsets) -> "GroupTrace":
+    def begun(self, planned: Offsets, metadata: Mapping[TopicPartition, str] = MappingProxyType({})) -> "GroupTrace":
         """Return the trace with an attempt under way: whatever was known before, it may be written now."""
         before = {p: UNKNOWN if p in self._before else self.results.get(p, FAILED) for p in planned}
+        instead = {p: round for p, round in self._instead.items() if p not in planned}
+        earlier = self.earlier
+        for p in planned.keys() & self.planned.keys():
+            old = _Round(self.planned[p], self.metadata.get(p, ""), earlier.get(p, ()))
+            if before[p] in _CERTAIN or (old.offset, old.metadata) != (planned[p], metadata.get(p, "")):
+                instead[p] = old
+                if before[p] != FAILED and old.offset is not None:
+                    standing = () if before[p] in _CERTAIN else old.earlier or (None,)
+                    earlier = {**earlier, p: (*standing, Commit(old.offset, old.metadata))}
         results = {**self.results, **dict.fromkeys(planned, UNKNOWN)}
+        if metadata or self.metadata:
+            metadata = {p: text for p, text in self.metadata.items() if p not in planned} | {**metadata}
         planned, before = {**self.planned, **planned}, {**self._before, **before}
-        return replace(self, planned=planned, results=results, _before=before)
+        return replace(
+            self, planned=planned, results=results, metadata=metadata, earlier=earlier, _before=before, _instead=instead
+        )
 
     def answered(self, answers: Iterable[tuple[TopicPartition, str, str, str]]) -> "GroupTrace":
         """Return the trace after answers: each a partition, its status, and the code and message of a failure."""
         results, errors, before = dict(self.results), dict(self.errors), dict(self._before)
+        rounds = _Rounds(self) if self._instead or self.earlier else None
         for p, status, code, message in answers:
             known = before.pop(p, None)
+            if rounds is not None:
+                rounds.answered(p, status, known)
             if known is None:
                 # What a later reading found: it may settle what is unknown, and takes nothing back.
                 results[p] = max(results.get(p, FAILED), status, key=_STRENGTH.__getitem__)
@@ -71,7 +95,19 @@ class GroupTrace:
             errors.pop(p, None)
             if code:
                 errors[p] = f"{code}: {message}"
-        return replace(self, results=results, errors=errors, _before=before)
+        rest = rounds.rest() if rounds is not None else {}
+        return replace(self, results=results, errors=errors, _before=before, **rest)
+
+    def may_stand(self, partition: TopicPartition) -> tuple[Commit | None, ...]:
+        """Return what may stand there by what was written, oldest first: one commit where that is certain.
+
+        None is what stood there before, which may stand there still; without any write that is all.
+        """
+        offset = self.planned.get(partition) if self.is_written(partition) else None
+        if offset is None:
+            return (None,)
+        newest = Commit(offset, self.metadata.get(partition, ""))
+        return (newest,) if self.is_certain(partition) else (*self.earlier.get(partition, (None,)), newest)
 
     def written(self) -> frozenset[TopicPartition]:
         """Return the partitions that were, or may have been, written."""
@@ -107,6 +143,40 @@ class GroupTrace:
 NOTHING_DONE = GroupTrace({}, {})
 
 
+class _Round(NamedTuple):
+    """A place's offset and metadata of a round, and what was earlier than that."""
+
+    offset: int | None
+    metadata: str
+    earlier: tuple[Commit | None, ...]
+
+
+class _Rounds:
+    """What answers make of places that were written in several rounds."""
+
+    def __init__(self, trace: GroupTrace) -> None:
+        self._planned, self._metadata = dict(trace.planned), dict(trace.metadata)
+        self._earlier, self._instead = dict(trace.earlier), dict(trace._instead)
+
+    def answered(self, partition: TopicPartition, status: str, known: str | None) -> None:
+        """Take an answer; `known` is what was known before the attempt that it is to, None where it is to none."""
+        before = self._instead.pop(partition, None)
+        if status in _CERTAIN:
+            self._earlier.pop(partition, None)
+        elif status == FAILED and before is not None and known is not None:
+            # Nothing has taken the place of what was written in the round before.
+            self._planned[partition], self._metadata[partition] = before.offset, before.metadata
+            self._earlier[partition] = before.earlier
+            if not before.earlier:
+                del self._earlier[partition]
+
+    def rest(self) -> dict[str, Any]:
+        """Return the fields of the trace that the answers have changed."""
+        return {
+            "planned": self._planned, "metadata": self._metadata, "earlier": self._earlier, "_instead": self._instead,
+        }  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class PastRun:
     """One run of `apply` or `rollback`, or `UNDONE`: the apply of a plan that undoes this one, with its own journal.
@@ -134,7 +204,8 @@ class JournalState:
     """A journal, folded: prior commits and what was done since. Empty where there is no journal.
 
     `spends` are all that have spent the plan, in order: "rollback" for each run of it, the fingerprint of an undo
-    plan for each run of that. `runs` are all runs, oldest first.
+    plan for each run of that. `runs` are all runs, oldest first. `notes` are what was said first of a group beside what
+    was done to it.
     """
 
     prior: Mapping[str, Commits] = field(default_factory=dict)
@@ -144,6 +215,7 @@ class JournalState:
     torn: bool = False
     spends: tuple[str, ...] = ()
     runs: tuple[PastRun, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def last(self, command: str) -> PastRun | None:
         """Return the last run of this command; None if there was none."""
@@ -205,7 +277,11 @@ class _Folding:
     """The state while events are taken one after the other."""
 
     def __init__(self) -> None:
-        self._prior: dict[str, Commits] = {}
+        self._prior: dict[str, dict[TopicPartition, Commit]] = {}
+        self._saved: dict[str, tuple[TopicPartition, ...]] = {}
+        # What later backups saved of places that no round has written yet.
+        self._later: dict[str, dict[TopicPartition, Commit | None]] = {}
+        self._notes: dict[str, str] = {}
         self._traces: dict[str, dict[str, GroupTrace]] = {APPLY: {}, ROLLBACK: {}}
         self._command = APPLY
         self._spends: list[str] = []
@@ -213,7 +289,8 @@ class _Folding:
 
     def state(self, events: int, torn: bool) -> JournalState:
         applied, rolled_back = self._traces[APPLY], self._traces[ROLLBACK]
-        return JournalState(self._prior, applied, rolled_back, events, torn, tuple(self._spends), tuple(self._runs))
+        spends, runs = tuple(self._spends), tuple(self._runs)
+        return JournalState(self._prior, applied, rolled_back, events, torn, spends, runs, self._notes)
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one event in; a field that is missing or of the wrong kind raises."""
@@ -221,7 +298,7 @@ class _Folding:
         if kind in ("intent", "outcome", "readback"):
             self._trace(kind, event["group"], event)
         elif kind == "backup":
-            self._prior.setdefault(event["group"], _commits(event))
+            self._back_up(event["group"], event)
         elif kind == "begin":
             self._command = ROLLBACK if event["command"] == ROLLBACK else APPLY
             who, unseen = f"process {event['pid']} on {event['host']}", str(event.get("source_not_seen", ""))
@@ -237,14 +314,35 @@ class _Folding:
             if self._runs:
                 ended, code, counts = event["time"], event["exit_code"], dict(event["counts"])
                 self._runs[-1] = replace(self._runs[-1], ended=ended, exit_code=code, counts=counts)
-        elif kind != LEFT:
+        elif kind == "note":
+            self._notes.setdefault(event["group"], str(event["text"]))
+        else:
             raise ValueError(kind)
+
+    def _back_up(self, group: str, event: Mapping[str, Any]) -> None:
+        places, commits = partitions_of(tuple(event.get("topic", ())), tuple(event["partition"])), _commits(event)
+        if (saved := self._saved.get(group)) is None:
+            self._saved[group], self._prior[group] = places, commits
+        elif self._command == APPLY and (new := set(places).difference(saved)):
+            later = self._later.setdefault(group, {})
+            later |= {place: commits.get(place) for place in new.difference(later)}
+
+    def _begin_places(self, group: str, planned: Offsets) -> None:
+        """Count what was saved of places that a later round writes first: of others it is nobody's way back."""
+        later = self._later.get(group, {})
+        for place in planned.keys() & later.keys():
+            self._saved[group] = (*self._saved[group], place)
+            if (commit := later.pop(place)) is not None:
+                self._prior[group][place] = commit
 
     def _trace(self, kind: str, group: str, event: Mapping[str, Any]) -> None:
         traces = self._traces[self._command]
         known = traces.get(group, NOTHING_DONE)
         if kind == "intent":
-            traces[group] = known.begun(offsets_of(event))
+            planned: Offsets = offsets_of(event)
+            traces[group] = known.begun(planned, metadata_of(event))
+            if self._later and self._command == APPLY:
+                self._begin_places(group, planned)
         elif kind == "outcome":
             traces[group] = known.answered(answers_of(event))
         else:
@@ -254,8 +352,9 @@ class _Folding:
             traces[group] = replace(known, read_back=bool(event["ok"]), seen=seen)
 
 
-def _commits(event: Mapping[str, Any]) -> Commits:
-    return {place: commit for place, commit in backed_up(event).items() if commit is not None}
+def _commits(event: Mapping[str, Any]) -> dict[TopicPartition, Commit]:
+    saved = _by_partition(event, "offset", "metadata")
+    return {place: Commit(offset, metadata) for place, offset, metadata in saved if offset is not None}
 
 
 def offsets_of(event: Mapping[str, Any]) -> dict[TopicPartition, int | None]:
@@ -263,15 +362,11 @@ def offsets_of(event: Mapping[str, Any]) -> dict[TopicPartition, int | None]:
     return dict(_by_partition(event, "offset"))
 
 
-def backed_up(event: Mapping[str, Any]) -> dict[TopicPartition, Commit | None]:
-    """Return what a backup saved of each place; None where nothing was committed."""
-    saved = _by_partition(event, "offset", "metadata")
-    return {place: None if offset is None else Commit(offset, metadata) for place, offset, metadata in saved}
-
-
 def metadata_of(event: Mapping[str, Any]) -> dict[TopicPartition, str]:
-    """Return the metadata that an intent of `follow` wrote beside each offset."""
-    return dict(_by_partition(event, "metadata"))
+    """Return the metadata that is to be committed beside the offsets of an intent, where it has any."""
+    if "metadata" not in event:
+        return {}
+    return {place: text for place, text in _by_partition(event, "metadata") if text}
 
 
 def answers_of(event: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, str, str, str]]:

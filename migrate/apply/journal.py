@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history, sealed
@@ -304,11 +305,21 @@ class JournalWriter:
             self.write("backup", group=group, **columns)
         self.sync()
 
-    def intend(self, planned: Mapping[str, Offsets]) -> None:
-        """Say what is about to be written; durable on return."""
+    def intend(
+        self,
+        planned: Mapping[str, Offsets],
+        metadata: Mapping[str, Mapping[TopicPartition, str]] = MappingProxyType({}),
+    ) -> None:
+        """Say what is about to be written, with the metadata of those groups that have any; durable on return."""
         for group, offsets in planned.items():
-            self.write("intent", group=group, **_placed(offsets))
+            texts = metadata.get(group)
+            beside = {"metadata": [texts.get(place, "") for place in sorted(offsets)]} if texts else {}
+            self.write("intent", group=group, **_placed(offsets, **beside))
         self.sync()
+
+    def note(self, group: str, text: str) -> None:
+        """Say something of a group beside what is done to it; the first note counts."""
+        self.write("note", group=group, text=text)
 
     def outcome(self, group: str, results: Results) -> None:
         """Say what the cluster answered: "set", "removed", or the failure."""
@@ -362,9 +373,10 @@ def no_locks(path: Path, error: OSError) -> MigrateError:
     )
 
 
-def _placed(offsets: Offsets) -> dict[str, list[Any]]:
+def _placed(offsets: Offsets, **columns: list[Any]) -> dict[str, list[Any]]:
+    """Return what an event says of offsets; `columns` are of the places in their order."""
     places = sorted(offsets)
-    return by_partition(places, offset=[offsets[place] for place in places])
+    return by_partition(places, offset=[offsets[place] for place in places], **columns)
 
 
 def _answer(result: str | Failure) -> tuple[str, str, str]:

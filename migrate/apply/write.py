@@ -47,6 +47,11 @@ class PendingRows(Mapping[TopicPartition, Row]):
         """Return the offset that each partition shall have committed; None for nothing."""
         return dict(zip(self.table.target_partitions(), self.table.whole("target_offset"), strict=True))
 
+    def metadata(self) -> dict[TopicPartition, str]:
+        """Return the metadata that is to be committed on each partition; empty where it is none."""
+        texts = self.table.whole("target_metadata") if any(self.table.column("target_metadata")) else ()
+        return {place: text for place, text in zip(self.table.target_partitions(), texts, strict=False) if text}
+
     def commits(self) -> CommitTable:
         """Return what is to be committed, where each row sets an offset."""
         metadata = tuple(self.table.whole("target_metadata")) if any(self.table.column("target_metadata")) else ()
@@ -227,7 +232,8 @@ class GroupWriter:
             if self._is_over():
                 return
             chunk = {group: left[group] for group in names}
-            self._journal.intend({group: rows.planned() for group, rows in chunk.items()})
+            metadata = {group: texts for group, rows in chunk.items() if (texts := rows.metadata())}
+            self._journal.intend({group: rows.planned() for group, rows in chunk.items()}, metadata)
             if self._has_ended():
                 # An intent without an outcome counts as perhaps written.
                 for group, rows in chunk.items():

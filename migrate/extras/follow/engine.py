@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.apply.drift import is_other_cluster
-from migrate.apply.history import SET
+from migrate.apply.history import SET, JournalState
+from migrate.apply.journal import Journal
 from migrate.apply.outcome import Answer, is_committed_as_planned
 from migrate.apply.read_back import read_commits
 from migrate.apply.write import GroupWriter, PendingRows
@@ -22,20 +23,25 @@ from migrate.checks.check import is_without_members
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.extras.follow.delay import Delay, DelayWatch, Waiting, waits_for_copy
-from migrate.extras.follow.journal import FollowMemory, FollowWriter, GroupMemory, carries_metadata, same
+from migrate.extras.follow.journal import Followed, FollowWriter, carries_metadata, same
 from migrate.extras.follow.judge import (
     Allowed,
     GroupSight,
-    GroupVerdict,
     Refusal,
     WhyNot,
     judge,
     own_clocks,
     refuse,
 )
-from migrate.extras.follow.sights import of_another_log, others_on_target, sights_of, survey_of_the_others
+from migrate.extras.follow.sights import (
+    WrittenBefore,
+    of_another_log,
+    others_on_target,
+    sights_of,
+    survey_of_the_others,
+)
 from migrate.extras.follow.undo import renamed
-from migrate.model import Commits, Decision, Failure, Grade, GroupState, Row
+from migrate.model import Commits, Decision, Failure, Grade, GroupState, Row, TopicPartition
 from migrate.ports import Progress
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
@@ -129,19 +135,21 @@ class _Writing:
 
 
 class Follower:
-    """Makes passes, and remembers from one to the next what delays are measured from.
+    """Makes passes, and remembers from one to the next what delays are measured from, and when it wrote what.
 
-    `journal` is None in a dry run: then `memory` is what an earlier run has left.
+    `writer` is None in a dry run. `last_written_ms` is when an earlier process wrote at the latest: ms since 1970.
     """
 
     def __init__(
-        self, choices: FollowChoices, edges: FollowEdges, memory: FollowMemory, journal: FollowWriter | None,
-        clock: Clock, progress: Progress,
+        self, choices: FollowChoices, edges: FollowEdges, journal: Journal, writer: FollowWriter | None, clock: Clock,
+        progress: Progress, last_written_ms: int = 0,
     ) -> None:  # fmt: skip
         self._choices = choices
         self._edges = edges
-        self._memory = memory
         self._journal = journal
+        self._writer = writer
+        self._last_written_ms = last_written_ms
+        self._written_ms: dict[str, dict[TopicPartition, int]] = {}
         self._clock = clock
         self._progress = progress
         self._delays = DelayWatch()
@@ -156,23 +164,24 @@ class Follower:
         """
         self._passes += 1
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
-        survey, not_seen = self._survey()
+        state, (survey, not_seen) = self._journal.read(), self._survey()
         sights, refused = sights_of(
-            survey, self._memory, self._own_clocks, self._choices.moving_groups, self._edges.source_topic_ids,
+            survey, state, self._own_clocks, WrittenBefore(self._written_ms, self._last_written_ms),
+            self._choices.moving_groups, self._edges.source_topic_ids,
         )  # fmt: skip
         refused |= not_seen
         allowed = Allowed.by(survey.group_facts.target_settings, self._choices.grades)
         now_ms = self._clock.now_ms()
-        verdicts = [judge(sight, self._memory.of(sight.group), allowed, now_ms) for sight in sights]
+        verdicts = {s.group: judge(s, Followed.by(state, s.group), allowed, now_ms) for s in sights}
         rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
         changed = self._delays.look(rows, survey.group_facts.source_records, began_ms)
         uncopied = {row.key for row in rows if waits_for_copy(row, survey.answers)}
         waiting = self._delays.uncopied((row for row in rows if row.key in uncopied), began_ms)
-        refused |= {v.group: v.refused for v in verdicts if v.refused is not None}
-        to_set = {v.group: v.to_set for v in verdicts if v.to_set}
+        refused |= {group: verdict for group, verdict in verdicts.items() if isinstance(verdict, Refusal)}
+        to_set = {g: verdict for g, verdict in verdicts.items() if verdict and not isinstance(verdict, Refusal)}
         is_stopped = not is_wanted() or self._seconds_left() <= 0
-        is_written = self._journal is not None and not is_stopped
-        writing = self._written(sights, verdicts, survey.target_names) if is_written else _Writing()
+        is_written = self._writer is not None and not is_stopped
+        writing = self._written(state, sights, to_set, refused, survey.target_names) if is_written else _Writing()
         refused |= writing.refused
         followed = [sight for sight in sights if sight.group not in refused]
         stands = [row for sight in followed for row in sight.rows if row.key not in uncopied]
@@ -227,23 +236,21 @@ class Follower:
         return survey, refused
 
     def _written(
-        self, sights: Collection[GroupSight], verdicts: Collection[GroupVerdict], names: TargetNames
-    ) -> _Writing:
+        self, state: JournalState, sights: Collection[GroupSight], rows: Mapping[str, tuple[Row, ...]],
+        refused: Mapping[str, Refusal], names: TargetNames,
+    ) -> _Writing:  # fmt: skip
         """Write, and read back."""
-        journal = self._journal
+        journal = self._writer
         assert journal is not None
-        for verdict in verdicts:
-            if verdict.refused is not None and verdict.refused.is_final and not self._memory.of(verdict.group).left:
-                journal.leave(verdict.group, verdict.refused.reason)
-            elif verdict.proven:
-                journal.prove(verdict.group, verdict.proven)
+        journal.shorten(state)
+        for group, refusal in refused.items():
+            if refusal.is_final and group not in state.notes:
+                journal.note(group, refusal.reason)
         journal.sync()
-        journal.shorten()
-        rows = {verdict.group: verdict.to_set for verdict in verdicts if verdict.to_set}
         if not rows:
             return _Writing()
-        seen = {sight.group: sight for sight in sights}
-        with_metadata = [group for group in rows if _needs_java(rows[group], seen[group], self._memory.of(group))]
+        seen = {sight.group: (sight, Followed.by(state, sight.group)) for sight in sights}
+        with_metadata = [group for group in rows if _needs_java(rows[group], *seen[group])]
         target = self._edges.writing(journal.lock, with_metadata, names)
         try:
             return self._write(journal, target, rows, seen)
@@ -252,20 +259,22 @@ class Follower:
 
     def _write(
         self, journal: FollowWriter, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]],
-        sights: Mapping[str, GroupSight],
+        seen: Mapping[str, tuple[GroupSight, Followed]],
     ) -> _Writing:  # fmt: skip
         looked_at = self._clock.monotonic()
-        refused, before = self._look_again(target, rows, sights)
+        refused, before = self._look_again(target, rows, seen)
         for group, refusal in refused.items():
             if refusal.is_final:
-                journal.leave(group, refusal.reason)
+                journal.note(group, refusal.reason)
         choices, left_seconds = self._choices, self._seconds_left()
         if left_seconds <= 0:
-            return _Writing({g: refuse(sights[g], WhyNot.NOT_SET, "The mandate has ended.") for g in rows} | refused)
+            return _Writing({g: refuse(seen[g][0], WhyNot.NOT_SET, "The mandate has ended.") for g in rows} | refused)
         going = {g: of_group for g, of_group in rows.items() if g not in refused}
         pending = {group: PendingRows(of_group) for group, of_group in going.items()}
-        journal.backup({g: before[g] for g in going if _is_new(self._memory, g, going[g])}, pending)
-        journal.expect({group: of_group.commits() for group, of_group in pending.items()})
+        journal.backup({g: before[g] for g in going if _is_new(seen[g][1], going[g])}, pending)
+        begun_ms = self._clock.now_ms()
+        for group, places in pending.items():
+            self._written_ms[group] = dict.fromkeys(places, begun_ms) | self._written_ms.get(group, {})
         timeout, has_ended = min(choices.group_timeout_seconds, left_seconds), lambda: self._seconds_left() <= 0
         writer = GroupWriter(target, journal, self._clock, timeout, choices.concurrency, has_ended=has_ended)
         written = writer.write_offsets(going, {g: before[g] for g in going}, looked_at)
@@ -273,7 +282,7 @@ class Follower:
         asked = [group for group in going if group in written.answers]
         read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
         for group, of_group in going.items():
-            sight = sights[group]
+            sight = seen[group][0]
             if group not in written.answers:
                 refused[group] = refuse(sight, WhyNot.NOT_SET, "Its write was not begun: the pass ended before.")
                 continue
@@ -282,15 +291,8 @@ class Follower:
                 refused[group] = refuse(sight, WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
                 continue
             there = {row for row in of_group if _is_set(row, answers.get(row.target_partition), commits)}
-            unsure = {
-                row.target_partition: row.target_commit
-                for row in there
-                if isinstance(answer := answers.get(row.target_partition), Failure)
-                and answer.outcome_unknown
-                and row.target_commit is not None
-            }
-            if unsure and not written.journal_gap:
-                journal.prove(group, unsure)
+            set_now = (row.target_partition for row in there if answers.get(row.target_partition) == SET)
+            self._written_ms[group] |= dict.fromkeys(set_now, begun_ms)
             failed = [row for row in of_group if row not in there]
             if failed:
                 answer = answers.get(failed[0].target_partition, "it stands elsewhere by now")
@@ -305,17 +307,20 @@ class Follower:
         return (self._choices.until_ms - self._clock.now_ms()) / 1000
 
     def _look_again(
-        self, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]], sights: Mapping[str, GroupSight]
+        self,
+        target: ClusterAdmin,
+        rows: Mapping[str, tuple[Row, ...]],
+        seen: Mapping[str, tuple[GroupSight, Followed]],
     ) -> tuple[dict[str, Refusal], dict[str, Commits]]:
         """Read what is about to be written once more; return the groups that have changed, and what stands there."""
         # Its client is a new one, and its brokers' names may lead elsewhere by now.
         _refuse_other(target.alias, self._choices.cluster_ids[1], target.facts().cluster_id)
         states, commits = target.group_states(list(rows)), target.commits(list(rows))
-        others = others_on_target([sights[group] for group in rows], target.topic_ids)
+        others = others_on_target([seen[group][0] for group in rows], target.topic_ids)
         refused: dict[str, Refusal] = {}
         before: dict[str, Commits] = {}
         for group, of_group in rows.items():
-            sight, state, now = sights[group], states.get(group), commits.get(group)
+            (sight, known), state, now = seen[group], states.get(group), commits.get(group)
             if now is None or isinstance(now, Failure):
                 refused[group] = refuse(sight, WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
             elif not isinstance(state, GroupState):
@@ -324,7 +329,7 @@ class Follower:
                 refused[group] = Refusal(WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
             else:
                 before[group] = now
-                places = {row.target_partition for row in of_group} | self._memory.of(group).own.keys()
+                places = {row.target_partition for row in of_group} | known.written
                 moved = sorted(p for p in places if not same(now.get(p), sight.standing.get(p)))
                 if moved:
                     sight = replace(sight, standing=now)
@@ -349,10 +354,10 @@ def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:
         )
 
 
-def _needs_java(rows: Collection[Row], sight: GroupSight, memory: GroupMemory) -> bool:
+def _needs_java(rows: Collection[Row], sight: GroupSight, known: Followed) -> bool:
     """True for a group with metadata: it is read as it was at first, also in places that are not written now."""
     return (
-        memory.has_metadata
+        known.has_metadata
         or any(row.target_metadata for row in rows)
         or any(map(carries_metadata, sight.standing.values()))
     )
@@ -363,7 +368,6 @@ def _is_set(row: Row, answer: Answer | None, commits: Commits) -> bool:
     return is_committed_as_planned(row, commits) and (not row.needs_acknowledgement or answer == SET)
 
 
-def _is_new(memory: FollowMemory, group: str, rows: Collection[Row]) -> bool:
-    """True if what stands in one of these places is not saved yet."""
-    prior = memory.of(group).prior
-    return any(row.target_partition not in prior for row in rows)
+def _is_new(known: Followed, rows: Collection[Row]) -> bool:
+    """True if what stands in one of these places may not be saved yet; what is saved counts once."""
+    return any(row.target_partition not in known.prior.keys() | known.written for row in rows)

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from migrate.apply.history import SET
+from migrate.apply.history import JournalState
 from migrate.checks.check import is_without_members
 from migrate.checks.groups import offsets_expiry
-from migrate.extras.follow.journal import FollowMemory, GroupMemory, OwnWrites, same
+from migrate.extras.follow.journal import Followed, same
 from migrate.model import (
     GROUP_BLOCKED,
     UNACKNOWLEDGED,
@@ -94,7 +94,9 @@ class GroupSight:
     those of topics on the target, as far as it tells them. `own_clock_ms` is when retention takes all offsets of a
     classic group, by what was seen of it before; None where that was not seen. `doubt` refuses the group for what was
     not seen, whatever its rows say. `uncovered` says for which of its partitions it has no row, so that its consumers'
-    `auto.offset.reset` decides there; "" for none.
+    `auto.offset.reset` decides there; "" for none. `written_ms` is when this process wrote a place last, as far as the
+    cluster has said so, or tried to first; `known_since_ms` is when an earlier one wrote at the latest. Both are in ms
+    since 1970.
     """
 
     group: str
@@ -107,6 +109,8 @@ class GroupSight:
     own_clock_ms: int | None = None
     doubt: "Refusal | None" = None
     uncovered: str = ""
+    written_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    known_since_ms: int = 0
 
     @property
     def is_alive(self) -> bool:
@@ -132,43 +136,20 @@ class Refusal:
         return self.reason in FINAL
 
 
-@dataclass(frozen=True)
-class GroupVerdict:
-    """What becomes of one group in a pass: the rows to set, or why it is refused.
+def judge(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) -> "tuple[Row, ...] | Refusal":
+    """Return the rows of a group that a pass sets, or why it is left out.
 
-    `proven` are writes of ours that were in doubt, and that stand there. A row to set that stands there already is
-    `UNACKNOWLEDGED`: no reading tells whether it was written again.
+    A row to set that stands there already is `UNACKNOWLEDGED`: no reading tells whether it was written again.
     """
-
-    group: str
-    to_set: tuple[Row, ...] = ()
-    refused: Refusal | None = None
-    proven: Mapping[TopicPartition, Commit] | None = None
-
-
-def judge(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> GroupVerdict:
-    """Return what a pass does with one group."""
-    refused = _refusal(sight, memory, allowed, now_ms)
+    refused = _refusal(sight, known, allowed, now_ms)
     if refused is not None:
-        return GroupVerdict(sight.group, refused=refused)
-    # An older write that stands there proves nothing: the one in doubt may have been appended, and show only later.
-    proven = {
-        place: standing
-        for place, own in memory.own.items()
-        if (standing := sight.standing.get(place)) is not None and own.is_proven_by(standing, memory.prior.get(place))
-    }
-    settled = {place: own.answered(SET) if place in proven else own for place, own in memory.own.items()}
-    to_set = tuple(
+        return refused
+    return tuple(
         _to_set(row, sight.standing.get(row.target_partition))
         for row in sight.rows
         if row.decision is not Decision.SKIP
-        and (
-            sight.is_expiring
-            or _is_to_be_set(row, sight.standing.get(row.target_partition), settled.get(row.target_partition),
-                             now_ms - allowed.refresh_ms)
-        )
-    )  # fmt: skip
-    return GroupVerdict(sight.group, to_set, proven=proven)
+        and (sight.is_expiring or _is_to_be_set(row, sight, known, now_ms - allowed.refresh_ms))
+    )
 
 
 def _to_set(row: Row, standing: Commit | None) -> Row:
@@ -176,71 +157,69 @@ def _to_set(row: Row, standing: Commit | None) -> Row:
     return row._replace(decision=Decision.SET, reason=reason)
 
 
-def _is_to_be_set(row: Row, standing: Commit | None, own: OwnWrites | None, written_before_ms: int) -> bool:
-    """True if a row has to be written: it stands elsewhere, is not ours yet, or retention would take it.
+def _is_to_be_set(row: Row, sight: GroupSight, known: Followed, written_before_ms: int) -> bool:
+    """True if a row has to be written: it stands elsewhere, is not ours for certain, or retention would take it.
 
-    Also where a later write of ours is in doubt: only another one after it rules out that it shows yet.
+    What stands there is no proof of a write in doubt: only another one after it rules out that it shows yet.
     """
-    if not same(standing, row.target_commit) or own is None or not own.is_ours(standing):
+    place, standing = row.target_partition, sight.standing.get(row.target_partition)
+    if not same(standing, row.target_commit) or not known.is_ours(place, standing):
         return True
-    return own.has_doubt or own.written_ms <= written_before_ms
+    # An earlier process wrote it at a time that is not known: then it is written anew.
+    written_ms = sight.written_ms.get(place)
+    return not known.trace.is_certain(place) or written_ms is None or written_ms <= written_before_ms
 
 
-def _refusal(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
-    if memory.left:
-        return refuse(sight, memory.left, "It is left alone since an earlier pass.")
+def _refusal(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) -> Refusal | None:
+    if known.left:
+        return refuse(sight, known.left, "It is left alone since an earlier pass.")
     state = sight.target_state
     if isinstance(state, Failure) or state is None:
         return refuse(sight, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
     if not is_without_members(state):
         return refuse(sight, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
     for found in (
-        _unread(sight, memory),
-        _foreign(sight, memory, allowed, now_ms),
-        _gone(sight, memory),
+        _unread(sight, known),
+        _foreign(sight, known, allowed, now_ms),
+        _gone(sight, known),
         _not_translated(sight, allowed),
-        _backwards(sight, memory),
+        _backwards(sight, known),
     ):
         if found is not None:
             return found
     return None
 
 
-def _unread(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+def _unread(sight: GroupSight, known: Followed) -> Refusal | None:
     """Return the refusal of a group whose metadata could not be read: whether it is ours is not known then."""
-    for place in sorted({row.target_partition for row in sight.rows} | memory.own.keys()):
+    for place in sorted({row.target_partition for row in sight.rows} | known.written):
         standing = sight.standing.get(place)
         if standing is not None and standing.metadata == UNREAD_METADATA:
             return refuse(sight, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
     return None
 
 
-def _foreign(sight: GroupSight, memory: GroupMemory, allowed: Allowed, now_ms: int) -> Refusal | None:
+def _foreign(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) -> Refusal | None:
     """Return the refusal of a group in which somebody else has written since we began; None where nobody has."""
-    ours = {row.target_partition for row in sight.rows} | memory.own.keys()
-    for place in sorted(ours) if memory.prior else ():
-        standing, own = sight.standing.get(place), memory.own.get(place)
-        if own is not None and own.all:
-            if own.is_ours(standing) or (standing is None and _is_expired(own, sight, allowed, now_ms)):
-                continue
-            # A write that was never answered may not have been made: then what was there before stands there still.
-            if own.certain is None and same(standing, memory.prior.get(place)):
-                continue
-            expected = " or ".join(str(commit.offset) for commit in own.all)
-        elif standing is None or same(standing, memory.prior.get(place)):
+    ours = {row.target_partition for row in sight.rows} | known.written
+    for place in sorted(ours) if known.is_saved else ():
+        standing, prior, writes = sight.standing.get(place), known.prior.get(place), known.writes(place)
+        if known.is_ours(place, standing) or (known.may_be_as_before(place) and same(standing, prior)):
             continue
-        else:
-            prior = memory.prior.get(place)
-            expected = "none" if prior is None else str(prior.offset)
+        if standing is None and (not writes or _is_expired(place, sight, allowed, now_ms)):
+            continue
+        owed = writes or ((prior,) if prior else ())
+        expected = " or ".join(str(commit.offset) for commit in owed) or "none"
         seen = "none" if standing is None else str(standing.offset)
         return refuse(sight, WhyNot.WRITTEN, f"{place}: expected our own write, {expected}; {seen} stands there.")
     return None
 
 
-def _is_expired(own: OwnWrites, sight: GroupSight, allowed: Allowed, now_ms: int) -> bool:
+def _is_expired(place: TopicPartition, sight: GroupSight, allowed: Allowed, now_ms: int) -> bool:
     if sight.own_clock_ms is not None and now_ms >= sight.own_clock_ms:
         return True
-    return allowed.retention_ms is not None and now_ms - own.since_ms >= allowed.retention_ms
+    since_ms = sight.written_ms.get(place, sight.known_since_ms)
+    return allowed.retention_ms is not None and now_ms - since_ms >= allowed.retention_ms
 
 
 def own_clocks(
@@ -264,9 +243,9 @@ def own_clocks(
     }
 
 
-def _gone(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+def _gone(sight: GroupSight, known: Followed) -> Refusal | None:
     """Return the refusal of a group of which only a part of what we wrote has a place now: it is set whole or not."""
-    written = memory.written().keys()
+    written = known.written
     for row in sight.rows:
         if row.decision is Decision.SKIP and row.target_partition in written:
             # The mandate lets a pass begin without it, and not leave behind what an earlier one has set.
@@ -301,23 +280,23 @@ def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
     return None
 
 
-def _backwards(sight: GroupSight, memory: GroupMemory) -> Refusal | None:
+def _backwards(sight: GroupSight, known: Followed) -> Refusal | None:
     for row in sight.rows:
-        if row.decision is not Decision.SKIP and _would_go_back(row, sight, memory):
+        if row.decision is not Decision.SKIP and _would_go_back(row, sight, known):
             standing = sight.standing[row.target_partition]
             beyond = f"{standing.offset} stands there, beyond {row.target_offset}"
             return refuse(sight, WhyNot.MOVES_BACK, f"{row.target_partition}: {beyond}, and it is not ours.")
     return None
 
 
-def _would_go_back(row: Row, sight: GroupSight, memory: GroupMemory) -> bool:
-    standing, own = sight.standing.get(row.target_partition), memory.own.get(row.target_partition)
+def _would_go_back(row: Row, sight: GroupSight, known: Followed) -> bool:
+    standing = sight.standing.get(row.target_partition)
     if standing is None or row.target_offset is None or row.target_offset >= standing.offset:
         return False
-    return own is None or not own.is_ours(standing)
+    return not known.is_ours(row.target_partition, standing)
 
 
-def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, Refusal]:
+def gone_from_source(state: JournalState, there: Collection[str]) -> dict[str, Refusal]:
     """Return the groups that were written and have no row now; `there` are those that have.
 
     One that is left alone is done: what it has on the target is its consumers' affair.
@@ -325,8 +304,8 @@ def gone_from_source(memory: FollowMemory, there: Collection[str]) -> dict[str, 
     told = "No commit of it was seen on the source: nothing keeps what stands on the target from expiring."
     return {
         group: Refusal(WhyNot.GONE, told, is_unsafe=True)
-        for group, of_group in memory.groups.items()
-        if group not in there and of_group.written() and not of_group.left
+        for group, trace in state.applied.items()
+        if group not in there and trace.written() and group not in state.notes
     }
 
 

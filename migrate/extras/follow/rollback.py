@@ -14,9 +14,9 @@ from migrate.cli.options import OnClusters, argument, flag, option
 from migrate.cli.rollback import RollbackOptions, run_rollback
 from migrate.clock import SystemClock
 from migrate.errors import ClusterError
-from migrate.extras.follow.journal import read_memory
+from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.mandate import mandate_of
-from migrate.extras.follow.undo import groups_in_doubt, renamed, undo_of_follow
+from migrate.extras.follow.undo import renamed, undo_of_follow
 from migrate.extras.follow.vouched import vouched_groups
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Decision, Failure
@@ -96,13 +96,11 @@ def undo_of_mandate(  # noqa: PLR0913 - a plan, what is known of it, and the tar
     `moved` is what becomes of groups that have moved on: refuse or restore.
     Of a write that never got its answer the target is asked; raises `ClusterError` where it does not tell.
     """
-    memory = read_memory(journal.path)
-    for group in groups_restored(restored):
-        # What stands there now is a later plan's, though it may look like ours.
-        memory.groups.pop(group, None)
+    # What stands there now is a later plan's, though it may look like ours.
+    done = groups_restored(restored)
     standing: dict[str, Commits] = {}
-    if doubts := groups_in_doubt(memory):
-        exact = [group for group in doubts if memory.of(group).has_metadata]
+    if doubts := sorted(g for g, trace in state.applied.items() if trace.has_doubts and g not in done):
+        exact = [group for group in doubts if Followed.by(state, group).has_metadata]
         with apply_session(flow, progress, bool(exact), session) as edges:
             called = TargetNames(renamed(mandate_of(plan).names(), doubts))
             admin = edges.exact_admin(edges.target, exact, called)
@@ -112,4 +110,4 @@ def undo_of_mandate(  # noqa: PLR0913 - a plan, what is known of it, and the tar
                     raise ClusterError(f"The commits of group {group!r} could not be read: {answer}.", "Try again.")
                 standing[group] = answer
     names, now_ms = flow.policy.source_topic, SystemClock().now_ms()
-    return undo_of_follow(plan, memory, state, standing, names, now_ms, moved)
+    return undo_of_follow(plan, state, done, standing, names, now_ms, moved)

@@ -20,7 +20,7 @@ from migrate.cli.options import OnClusters, ParsedBy, Seconds, argument, option
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused
 from migrate.extras.follow.engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
-from migrate.extras.follow.journal import FollowJournal, FollowWriter, read_memory
+from migrate.extras.follow.journal import FollowJournal, FollowWriter
 from migrate.extras.follow.mandate import FOLLOW, mandate_of, policies_of_mandate, refuse_other_names
 from migrate.extras.follow.passes import Cadence, PassSum, read_status, status_path, write_status
 from migrate.extras.follow.passes import follow as follow_until
@@ -78,9 +78,9 @@ def run(options: FollowOptions) -> int:
         )
     telling = _FirstPass(progress)
     with follow_edges_of(flow, plan, clock, telling, options.writing.session(options.clusters)) as edges:
-        choices = _choices(plan, flow, options)
+        choices, last_written_ms = _choices(plan, flow, options), _last_written_ms(journal.path)
         if not options.writing.execute:
-            told = Follower(choices, edges, read_memory(journal.path), None, clock, telling).look_and_write()
+            told = Follower(choices, edges, journal, None, clock, telling, last_written_ms).look_and_write()
             # What is not signed yet is told all the same.
             head = found.dry_run_head()
             print_lines([*head, *dry_run_lines(plan, str(path), told, terminal.width, terminal.colour)])
@@ -90,7 +90,7 @@ def run(options: FollowOptions) -> int:
         names = choices.request.group_map
         with journal.open(FOLLOW, details, state.events, names.mapped) as writer:
             assert isinstance(writer, FollowWriter), "the journal of a mandate is written by its own writer"
-            follower = Follower(choices, edges, writer.memory, writer, clock, telling)
+            follower = Follower(choices, edges, journal, writer, clock, telling, last_written_ms)
             teller = _Teller(plan, path, options.every / 1000, telling)
             cadence = Cadence(options.every / 1000, mandate.until_ms, options.passes or 0)
             try:
@@ -120,6 +120,11 @@ def follow_edges_of(
             assert admin is not None, "a source that is down is asked, and says so"
             refuse_other_cluster(admin, planned)
         yield edges
+
+
+def _last_written_ms(path: Path) -> int:
+    """Return when a journal was written last, in ms since 1970; 0 where there is none."""
+    return int(path.stat().st_mtime * 1000) if path.exists() else 0
 
 
 def _choices(plan: Plan, flow: Flow, options: FollowOptions) -> FollowChoices:

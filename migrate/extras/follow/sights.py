@@ -9,11 +9,11 @@ Pure, but for asking for the ids of topics again.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from migrate.apply.history import JournalState
 from migrate.checks import checklist
 from migrate.checks.groups import offsets_expiry, partitions_never_committed
-from migrate.extras.follow.journal import FollowMemory
 from migrate.extras.follow.judge import (
     GroupSight,
     Refusal,
@@ -23,7 +23,7 @@ from migrate.extras.follow.judge import (
     without_rows,
 )
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
-from migrate.model import CheckResult
+from migrate.model import CheckResult, TopicPartition
 from migrate.plan.build import checked
 from migrate.plan.rows import with_blocks
 from migrate.survey.commits import CommitsNotVisible
@@ -32,6 +32,14 @@ from migrate.survey.survey import PlanRequest, Survey
 from migrate.text import name, some
 
 AskIds = Callable[[Collection[str]], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class WrittenBefore:
+    """When groups were written, in ms since 1970: by place in this process, and at the latest by those before it."""
+
+    by_this_process: Mapping[str, Mapping[TopicPartition, int]]
+    by_earlier_ones_ms: int
 
 
 def survey_of_the_others(
@@ -64,14 +72,14 @@ def _refusals(error: NoNameOfItsOwn | CommitsNotVisible) -> dict[str, Refusal]:
     }
 
 
-def sharing_with_written(group_map: NameMap, groups: Collection[str], memory: FollowMemory) -> dict[str, Refusal]:
+def sharing_with_written(group_map: NameMap, groups: Collection[str], state: JournalState) -> dict[str, Refusal]:
     """Return the refusals of groups whose name on the target is that of one which was written and is gone since.
 
     What stands there is the other's, and a rollback takes it back: two groups' prior states cannot both be.
     """
     if not group_map:
         return {}
-    written = (group for group, of_group in memory.groups.items() if of_group.written())
+    written = (group for group, trace in state.applied.items() if trace.written())
     held = {group_map.mapped(group): group for group in written if group not in groups}
     shared = {group: held[target] for group in groups if (target := group_map.mapped(group)) in held}
     return {
@@ -86,19 +94,20 @@ def sharing_with_written(group_map: NameMap, groups: Collection[str], memory: Fo
 
 
 def sights_of(
-    survey: Survey, memory: FollowMemory, clocks: Mapping[str, int],
+    survey: Survey, state: JournalState, clocks: Mapping[str, int], written: WrittenBefore,
     moving_groups: Collection[re.Pattern[str]], source_ids: AskIds,
 ) -> tuple[list[GroupSight], dict[str, Refusal]]:  # fmt: skip
     """Return what was seen of each group, and the refusals of those that have no row, or no name of their own.
 
-    `moving_groups` are those whose commits may move without a member; `source_ids` asks the source for topic ids again.
+    `written` is when we wrote what stands there. `moving_groups` are those whose commits may move without a member;
+    `source_ids` asks the source for topic ids again.
     """
     facts = survey.group_facts
     rows, found = checked(survey)
     expiring = kept_by_a_write(survey, rows, found)
     results = [r for r in found if r.check != offsets_expiry.name or r.subject not in expiring]
     laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
-    sharing = sharing_with_written(survey.request.group_map, laid.groups().keys(), memory)
+    sharing = sharing_with_written(survey.request.group_map, laid.groups().keys(), state)
     told = {topic: survey.source.topic_ids.get(topic, "") for topic in laid.tally("source_topic")}
     others = other_topics(told, source_ids)
     uncovered = without_row(survey, results)
@@ -116,10 +125,12 @@ def sights_of(
                 of_another_log((row.source_topic for row in table), others, " on the source")
                 or (None if accepted else _unread_again(group, facts)),
                 uncovered.get(group, ""),
+                written.by_this_process.get(group, {}),
+                written.by_earlier_ones_ms,
             )
         )  # fmt: skip
     # One that was written and is gone is unsafe, whatever a check says of its name.
-    return sights, without_rows(results, laid) | gone_from_source(memory, laid.groups().keys()) | sharing
+    return sights, without_rows(results, laid) | gone_from_source(state, laid.groups().keys()) | sharing
 
 
 def without_row(survey: Survey, results: Iterable[CheckResult]) -> dict[str, str]:

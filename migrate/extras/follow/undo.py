@@ -1,4 +1,4 @@
-"""From the journal of `follow` to the plan that undoes it: each place back to what stood there first. Pure.
+"""From the journal of a mandate to the plan that undoes it: each place back to what stood there first. Pure.
 
 Only our own writes are taken back: a place where something else stands by now is drift, as after an apply.
 """
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from migrate.apply.history import JournalState
 from migrate.apply.undo import undo_of, way_back
-from migrate.extras.follow.journal import FollowMemory, GroupMemory, OwnWrites
+from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.mandate import FOLLOW, mandate_of
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commits, Decision, Row, TopicPartition
@@ -32,41 +32,32 @@ def renamed(group_map: NameMap, groups: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def groups_in_doubt(memory: FollowMemory) -> tuple[str, ...]:
-    """Return the groups with a write that has no certain answer: what stands there decides what is undone."""
-    return tuple(sorted(g for g, m in memory.groups.items() if any(o.has_doubt for o in m.own.values())))
-
-
 def undo_of_follow(
-    plan: Plan, memory: FollowMemory, state: JournalState, standing: Mapping[str, Commits], names: SourceTopicOf,
+    plan: Plan, state: JournalState, restored: set[str], standing: Mapping[str, Commits], names: SourceTopicOf,
     now_ms: int, moved: str,
 ) -> Plan:  # fmt: skip
     """Return the undo of all that was, or may have been, written under a mandate; without rows if nothing was.
 
-    `standing` is what the groups in doubt have committed now. `names` gives the source topic that a topic is the copy
-    of; what groups are called on the target says the mandate's own map. `moved` is what to do with offsets that
-    consumers have moved since: `REFUSE_MOVED` or `RESTORE_MOVED`.
+    `restored` are groups that were taken back already. `standing` is what those with a write in doubt have committed
+    now. `names` gives the source topic that a topic is the copy of; what groups are called on the target says the
+    mandate's own map. `moved` is what to do with offsets that consumers have moved since.
     """
-    called = renamed(mandate_of(plan).names(), memory.groups)
+    called = renamed(mandate_of(plan).names(), state.applied)
     rows = [
-        _row(group, place, own, memory.of(group), standing.get(group, {}), names)._replace(
-            target_group=called.get(group, "")
-        )
-        for group in sorted(memory.groups)
-        for place, own in sorted(memory.of(group).written().items())
+        _row(group, place, known, standing.get(group, {}), names)._replace(target_group=called.get(group, ""))
+        for group in sorted(state.applied.keys() - restored)
+        for known in (Followed.by(state, group),)
+        for place in sorted(known.written)
     ]
     rows.sort(key=lambda row: row.key)
     settings = {MOVED_SETTING: moved, SET_BY_SETTING: FOLLOW}
     return undo_of(plan, state, PlanRows.of(rows), now_ms, settings, plan.header.tool_version)
 
 
-def _row(
-    group: str, place: TopicPartition, own: OwnWrites, memory: GroupMemory, standing: Commits, names: SourceTopicOf
-) -> Row:
+def _row(group: str, place: TopicPartition, known: Followed, standing: Commits, names: SourceTopicOf) -> Row:
     stands = standing.get(place)
-    ours = stands if stands is not None and own.is_ours(stands) else own.last
-    assert ours is not None, "a place without a write of ours is not undone"
-    known = _NOTHING_KNOWN._replace(
+    ours = stands if stands is not None and known.is_ours(place, stands) else known.writes(place)[-1]
+    row = _NOTHING_KNOWN._replace(
         group=group, source_topic=names(place.topic) or place.topic, target_topic=place.topic, partition=place.partition
     )
-    return way_back(known, ours[:2], memory.prior.get(place), not own.has_doubt, "`follow`")
+    return way_back(row, ours[:2], known.prior.get(place), known.trace.is_certain(place), "`follow`")

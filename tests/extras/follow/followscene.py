@@ -10,9 +10,9 @@ from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
 from migrate.extras.follow.engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
-from migrate.extras.follow.journal import FollowJournal, read_memory
+from migrate.extras.follow.journal import Followed, FollowJournal
 from migrate.extras.follow.mandate import Mandate, mandate_of, plan_of_mandate, policies_of_mandate
-from migrate.extras.follow.undo import groups_in_doubt, renamed, undo_of_follow
+from migrate.extras.follow.undo import renamed, undo_of_follow
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Grade, TopicPartition
@@ -61,6 +61,7 @@ class FollowScene:
         self.forgotten = 0
         self._follower: Follower | None = None
         self._writer: Any = None
+        self._last_written_ms = 0
 
     def _forget(self) -> None:
         self.forgotten += 1
@@ -82,8 +83,10 @@ class FollowScene:
         edges = FollowEdges(self._clusters, self.writing, self._forget, self.source.topic_ids)
         called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
         self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None
-        memory = self._writer.memory if self._writer else read_memory(self.journal.path)
-        return Follower(choices, edges, memory, self._writer, self.clock, NoProgress())
+        return Follower(choices, edges, self.journal, self._writer, self.clock, NoProgress(), self._last_written_ms)
+
+    def known(self, group: str) -> Followed:
+        return Followed.by(self.journal.read(), group)
 
     def look(self, **wanted: Any) -> PassResult:
         """Make one more pass of the process that is under way, or of a new one."""
@@ -94,6 +97,7 @@ class FollowScene:
         """The process is gone, as after kill -9; what it has written stays."""
         if self._writer is not None:
             self._writer.close()
+            self._last_written_ms = self.clock.now_ms()
         self._follower = self._writer = None
 
     def on_b(self, group: str) -> dict[tuple[str, int], int]:
@@ -101,15 +105,15 @@ class FollowScene:
 
     def undo(self, moved: str = "refuse") -> Plan:
         self.die()
-        memory, state = read_memory(self.journal.path), self.journal.read()
+        state = self.journal.read()
         standing: dict[str, Commits] = {}
-        doubts = groups_in_doubt(memory)
+        doubts = [group for group, trace in state.applied.items() if trace.has_doubts]
         target = self.target.named(TargetNames(renamed(mandate_of(self.plan).names(), doubts)))
         for group, answer in target.commits(doubts).items():
             assert isinstance(answer, dict)
             standing[group] = answer
         names = self.flow.policy.source_topic
-        return undo_of_follow(self.plan, memory, state, standing, names, self.clock.now_ms(), moved)
+        return undo_of_follow(self.plan, state, set(), standing, names, self.clock.now_ms(), moved)
 
     def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
         made, path = self.undo(moved), self.journal.path

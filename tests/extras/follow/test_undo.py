@@ -2,8 +2,7 @@
 
 import pytest
 
-from migrate.extras.follow.undo import groups_in_doubt
-from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure
+from migrate.model import UNACKNOWLEDGED, Decision, Failure
 from migrate.plan.plan import RESTORE_MOVED
 from migrate.show.apply import Typed, apply_lines
 from tests.extras.follow.followscene import T0, T1, FollowScene
@@ -53,11 +52,10 @@ def test_only_a_group_in_doubt_or_with_metadata_needs_to_be_looked_at(tmp_path):
     scene = FollowScene(tmp_path)
     scene.target.commit("h", "A.u", 0, 3, "m")
     scene.look()
-    memory = scene._writer.memory
-    assert groups_in_doubt(memory) == () and memory.of("h").has_metadata and not memory.of("g").has_metadata
-    scene._writer.expect({"g": {T0: Commit(70)}})
+    assert scene.known("h").has_metadata and not scene.known("g").has_metadata
+    assert not scene.known("g").trace.has_doubts
     scene._writer.intend({"g": {T0: 70}})
-    assert groups_in_doubt(memory) == ("g",)
+    assert scene.known("g").trace.has_doubts
 
 
 @pytest.mark.parametrize("now", [75, 4])
