@@ -51,33 +51,6 @@ class GroupActivity:
         return max(0, now_ms - max(told)) if told else None
 
 
-def is_idle(
-    kind: str | Failure,
-    description: GroupDescription | Failure,
-    activity: GroupActivity | Failure,
-    now_ms: int,
-    limit_ms: int,
-) -> bool | Failure:
-    """Return whether nobody has used a group for so long; the `Failure` that says why nobody can tell.
-
-    A group that somebody has used since is not idle, whatever else is not known of it.
-    """
-    unused_ms = None if isinstance(activity, Failure) else activity.unused_ms(now_ms)
-    if unused_ms is not None and unused_ms < limit_ms:
-        return False
-    if isinstance(description, Failure):
-        return description
-    if not description.is_stopped:
-        return False
-    if isinstance(activity, Failure):
-        return activity
-    if description.state == "Dead":
-        return Failure("NOT_TOLD", "its coordinator calls it Dead: another one may be taking it over")
-    if kind != "classic":
-        return Failure("NOT_TOLD", "only classic groups store when their last member left")
-    return True if unused_ms is not None else UNTOLD
-
-
 def activity_of(
     group: str, description: GroupDescription | Failure, commits: Commits | Failure, clocks: OffsetClocks
 ) -> GroupActivity | Failure:
@@ -216,8 +189,25 @@ class GroupSummary:
         return reasons
 
     def is_idle(self, now_ms: int, limit_ms: int) -> bool | Failure:
-        """Return whether nobody has used the group for so long; the `Failure` that says why nobody can tell."""
-        return is_idle(self.kind, self.description, self.activity, now_ms, limit_ms)
+        """Return whether nobody has used the group for so long; the `Failure` that says why nobody can tell.
+
+        A group that somebody has used since is not idle, whatever else is not known of it.
+        """
+        activity, described = self.activity, self.description
+        unused_ms = None if isinstance(activity, Failure) else activity.unused_ms(now_ms)
+        if unused_ms is not None and unused_ms < limit_ms:
+            return False
+        if isinstance(described, Failure):
+            return described
+        if not described.is_stopped:
+            return False
+        if isinstance(activity, Failure):
+            return activity
+        if described.state == "Dead":
+            return Failure("NOT_TOLD", "its coordinator calls it Dead: another one may be taking it over")
+        if self.kind != "classic":
+            return Failure("NOT_TOLD", "only classic groups store when their last member left")
+        return True if unused_ms is not None else UNTOLD
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from migrate.match.anchors import SOURCE, WIDE, Anchors
 from migrate.match.copies import Premises
 from migrate.match.equality import Equality
 from migrate.match.partial_log import LogPair, MissingRanges, Section, collected
-from migrate.match.placement import AlignedWindow, Placement
+from migrate.match.placement import Placement
 from migrate.match.protocol import (
     Matched,
     Needs,
@@ -193,8 +193,7 @@ class PartitionMatcher:
             # Where not every offset was copied, the same distance between the logs does not rule out a replay above.
             self._place_together(None, commits, tail, missing)
             return
-        window = AlignedWindow(aligned, lower, upper)
-        placement = Placement(self.question, self.logs, self.anchors, tail, window)
+        placement = Placement(self.logs, self.anchors, tail, aligned, lower, upper)
         for committed in commits:
             with collected(missing):
                 self.places[committed] = placement.place(committed)

@@ -5,39 +5,38 @@ in another shape (the law's floor). Below the source's log start, what retention
 """
 
 from collections.abc import Container
-from dataclasses import dataclass
 
 from migrate.match.alignment import Alignment
 from migrate.match.anchors import Anchors
 from migrate.match.equality import Equality
 from migrate.match.partial_log import LogPair, PartialLog
-from migrate.match.protocol import Matched, OffsetPair, PartitionQuestion, Why
+from migrate.match.protocol import Matched, OffsetPair, Why
 from migrate.match.tail import TailFacts
 
 
-@dataclass(frozen=True, slots=True)
-class AlignedWindow:
-    """A window that was read and aligned; `lower` and `upper` are its proven ends, None at a log's start or end."""
-
-    aligned: Alignment
-    lower: OffsetPair | None
-    upper: OffsetPair | None
-
-
 class Placement:
-    """Places the commits of one window. Raises `MissingRanges` for what has to be read beyond it."""
+    """Places the commits of one window. Raises `MissingRanges` for what has to be read beyond it.
+
+    `lower` and `upper` are the window's proven ends, None at a log's start or end; `aligned` is what lies between.
+    """
 
     def __init__(
-        self, question: PartitionQuestion, logs: LogPair, anchors: Anchors, tail: TailFacts, window: AlignedWindow
+        self,
+        logs: LogPair,
+        anchors: Anchors,
+        tail: TailFacts,
+        aligned: Alignment,
+        lower: OffsetPair | None,
+        upper: OffsetPair | None,
     ) -> None:
-        self._question, self._logs, self._anchors, self._tail = question, logs, anchors, tail
+        self._question, self._logs, self._anchors, self._tail = logs.question, logs, anchors, tail
         self._source, self._target = logs.source, logs.target
-        self._window, self._aligned = window, window.aligned
-        self._is_changed = question.equality is Equality.TIME_AND_KEY
+        self._aligned, self._lower, self._upper = aligned, lower, upper
+        self._is_changed = logs.question.equality is Equality.TIME_AND_KEY
 
     def place(self, committed: int) -> Matched:
         """Return the best target offset that can be shown for a commit, and the first reason why it may not be best."""
-        aligned, question, window = self._aligned, self._question, self._window
+        aligned, question = self._aligned, self._question
         first = aligned.first_owed(committed)
         index = best = aligned.lowest_copy(first)
         missing = aligned.absent(first) if question.failback else aligned.without_copy(first)
@@ -49,7 +48,7 @@ class Placement:
             index = counted
         elif missing or self._is_changed or (question.has_open_transaction and best == aligned.target.top):
             may_end_midway = not (self._tail.is_plain or self._tail.uncopied == 0)
-            floor = _Floor(window, self._logs, question.has_open_transaction, may_end_midway)
+            floor = _Floor(aligned, self._lower, self._logs, may_end_midway)
             index = min(best, floor.of(first, best))
         uncopied = self._uncopied_before(committed)
         # The first that holds keeps the row from being exact; in quotes the paragraph of Law 4 that says so.
@@ -60,12 +59,12 @@ class Placement:
             (Why.CHANGED_IN_FLIGHT, self._is_changed),  # Law 3
             (Why.RETENTION, self._lost_its_beginning() or self._is_emptied()),  # "Retention while reading"
             # An older record that looks alike may be what is there: the source was not read so far down.
-            (Why.LOOK_ALIKES, window.lower is not None and index < self._target.index(window.lower[1])),
+            (Why.LOOK_ALIKES, self._lower is not None and index < self._target.index(self._lower[1])),
             (Why.NOT_COPIED_YET, uncopied > 0),  # "Beyond what is copied"
         )
         why = next((why for why, holds in doubts if holds), Why.PROVEN)
         rereads = max(0, aligned.target.top - index - self._owed_with_copy(first))
-        if why in (Why.PROVEN, Why.NOT_COPIED_YET) and window.upper is None and first < aligned.source.top:
+        if why in (Why.PROVEN, Why.NOT_COPIED_YET) and self._upper is None and first < aligned.source.top:
             rereads = max(0, rereads - self._never_consumed(first, index))
         if not question.failback:
             coming = self._still_to_come(first)
@@ -77,8 +76,8 @@ class Placement:
             why=why,
             rereads_at_most=rereads + uncopied,
             missing_on_target=missing,
-            lower=window.lower,
-            upper=window.upper,
+            lower=self._lower,
+            upper=self._upper,
         )
 
     # What is counted in a row
@@ -173,10 +172,10 @@ class _Floor:
     `may_end_midway`: the target may end in a replay that was stopped.
     """
 
-    def __init__(self, window: AlignedWindow, logs: LogPair, has_open_transaction: bool, may_end_midway: bool) -> None:
-        self._aligned, self._lower = window.aligned, window.lower
+    def __init__(self, aligned: Alignment, lower: OffsetPair | None, logs: LogPair, may_end_midway: bool) -> None:
+        self._aligned, self._lower = aligned, lower
         self._source, self._target, self._keeps_time = logs.source, logs.target, logs.keeps_time
-        self._has_open_transaction, self._may_end_midway = has_open_transaction, may_end_midway
+        self._has_open_transaction, self._may_end_midway = logs.question.has_open_transaction, may_end_midway
 
     def of(self, first: int, index: int) -> int:
         """Return the first index above the nearest consumed copy that may be an owed record in another shape.

@@ -79,8 +79,8 @@ SAYING = (
         "idle-though-alive",
         "A group that has members is in use, however long ago it committed.",
         "migrate/inventory/listing.py",
-        "    if not description.is_stopped:\n",
-        "    if description is None:\n",
+        "        if not described.is_stopped:\n",
+        "        if described is None:\n",
         ("tests/unit/inventory/test_listing.py",),
     ),
     Mutant(
@@ -103,8 +103,8 @@ SAYING = (
         "idle-groups-of-kip-848",
         "Only classic groups store when their last member left.",
         "migrate/inventory/listing.py",
-        '    if kind != "classic":\n',
-        "    if kind is None:\n",
+        '        if self.kind != "classic":\n',
+        "        if self.kind is None:\n",
         ("tests/unit/inventory/test_activity.py",),
     ),
     Mutant(
