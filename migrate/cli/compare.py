@@ -94,7 +94,7 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
         no_match=options.matching.no_match,
         by_timestamp=options.matching.by_timestamp,
     )
-    with compare_session(flow, clock, progress, session) as edges:
+    with compare_session(flow, clock, session) as edges:
         request = with_names(request, edges.clusters)
         survey = take_survey(request, edges.clusters, clock, progress)
         edges.clusters.end()

@@ -25,10 +25,10 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.model import Failure, LogRange, Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress
-from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, endpoints, parse_spark_conf
+from migrate.session.clusters import Endpoint, endpoint_of, endpoints, parse_spark_conf
 from migrate.session.options import SparkOptions
 from migrate.show.offsets_export import announcement, missing_lines, short_topic_lines, summary_lines, topic_lines
-from migrate.spark.background import BackgroundSpark, SparkPurpose, Wishes, background_spark
+from migrate.spark.background import BackgroundSpark, background_spark
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.json_topic import growth, log_ends, refuse_destination, refuse_internal
 from migrate.survey.offsets_export import (
@@ -93,10 +93,8 @@ def export(options: ExportOptions) -> int:
     else:
         refuse_internal(topic.topic)
     of = endpoint_of(flow, options.session())
-    secrets = of.java.secrets | (topic.of.java.secrets if topic else frozenset())
-    wishes = Wishes(DAEMON, lambda: None, secrets, lambda: None)
     with (
-        background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), wishes) as spark,
+        background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark,
         closing(of.admin()) as admin,
     ):
         progress.step(f"reaching {admin.alias}")
@@ -104,8 +102,7 @@ def export(options: ExportOptions) -> int:
         if topic is not None:
             topic.prove(progress, admin)
         reading = _Reading(admin, request, options.max_fetch, progress)
-        small = reading.pin().offsets <= MOST_HELD
-        wishes.settle(SparkPurpose(is_small=small))
+        reading.pin()
         retention = _retention(of, request)
         exported = reading.exported(
             spark, of, topic.opened if topic else partial(opened_place, out=out, form=options.form), retention

@@ -20,11 +20,11 @@ from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
-from migrate.session.clusters import DAEMON, Endpoint, endpoint_of, parse_spark_conf
+from migrate.session.clusters import Endpoint, endpoint_of, parse_spark_conf
 from migrate.session.options import SparkOptions
 from migrate.show.lines import wrapped
 from migrate.show.offsets_export import announcement, history_summary, history_table
-from migrate.spark.background import SparkPurpose, Wishes, background_spark
+from migrate.spark.background import background_spark
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.commit_history import HistoryRequest, PlaceTime, ToldHistory, lookups_of
 from migrate.survey.offsets_export import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond
@@ -82,15 +82,14 @@ def history(options: HistoryOptions) -> int:
     terminal = Terminal.here()
     from migrate.spark.commit_history import commit_series
     from migrate.spark.consumer_offsets import offsets_session, topic_reader
-    from migrate.spark.scanner import reading_topic
+    from migrate.spark.dataframes import reading_topic
     from migrate.survey.offsets_topic import OFFSETS_TOPIC
 
     asked, out, form = request_of(options, SystemClock().now_ms()), options.out or "", options.form
     _refuse_out(out, form)
     of = endpoint_of(flow, options.session())
-    wishes = Wishes(DAEMON, lambda: None, of.java.secrets, lambda: None)
-    with background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), wishes) as spark:
-        pin, request = _pinned(of, asked, options.max_fetch, progress, wishes)
+    with background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark:
+        pin, request = _pinned(of, asked, options.max_fetch, progress)
         session = offsets_session(spark, pin.offsets <= MOST_HELD)
         with _place(session, out, form, terminal.show) as write:
             progress.step(announcement(pin, pin.offsets_bytes))
@@ -133,7 +132,7 @@ def _refuse_out(out: str, form: str) -> None:
 
 
 def _pinned(
-    of: Endpoint, asked: HistoryRequest, max_fetch: int | None, progress: LineProgress, wishes: Wishes
+    of: Endpoint, asked: HistoryRequest, max_fetch: int | None, progress: LineProgress
 ) -> tuple[OffsetsPin, HistoryRequest]:
     """Pin the topic, and wait for transactions that were open then while Spark starts."""
     with closing(of.admin()) as admin:
@@ -141,7 +140,6 @@ def _pinned(
         admin.facts()
         pin, request = pinned_now(admin, asked, SystemClock())
         refuse_beyond(max_fetch, pin.offsets_bytes, pin.alias)
-        wishes.settle(SparkPurpose(is_small=pin.offsets <= MOST_HELD))
         return waited_for(admin, pin, progress, SystemClock()), request
 
 

@@ -42,7 +42,7 @@ def offsets(options: Mm2OffsetsOptions) -> int:
         raise UsageError("--replicator any: there is no MM2 whose positions could be shown.", "Omit the option.")
     filters = Filters.from_options(topics=options.topics.topics, exclude_topics=options.topics.exclude_topics)
     session = SessionOptions(options.clusters.request_timeout, options.spark, no_match=True)
-    with plan_session(flow, options.source_down, progress, session) as clusters:
+    with plan_session(flow, options.source_down, session) as clusters:
         stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
     if options.form == "json":
         lines = stores_document(stores, flow)

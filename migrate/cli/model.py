@@ -104,11 +104,10 @@ def run_model(model: Path, out_dir: Path, spark: SparkOptions, progress: LinePro
         raise UsageError(f"--out-dir {out_dir} cannot be made: {error.strerror}.", "Name another folder.") from error
     for _, options, _ in asked:
         refuse_out(options.out)
-    flows = [request.flow for _, _, request in asked if isinstance(request, PlanRequest)]
-    if not flows:
+    if not any(isinstance(request, PlanRequest) for _, _, request in asked):
         return [_failed(name, error) for name, _, error in asked if isinstance(error, MigrateError)]
     made = []
-    with session_of_several_plans(flows, progress, spark) as session_of:
+    with session_of_several_plans(spark) as session_of:
         for number, (name, options, request) in enumerate(asked, 1):
             progress.say(f"flow {number} of {len(asked)}: {name}")
             if isinstance(request, MigrateError):

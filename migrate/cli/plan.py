@@ -85,7 +85,7 @@ def make_plan(options: PlanOptions, flow: Flow, progress: Progress) -> Plan:
     """
     refuse_out(options.out)
     request = request_of(options, flow)
-    with plan_session(request.flow, request.source_down, progress, options.session()) as clusters:
+    with plan_session(request.flow, request.source_down, options.session()) as clusters:
         return made_plan(request, clusters, options.out, progress)
 
 

@@ -66,8 +66,6 @@ class HostedClient:
         self, settings: ClientSettings, deadline_seconds: float = 60.0, concurrency: int = 100, lock: int | None = None
     ) -> None:
         self.deaths = 0
-        # Set once the cluster has answered anything, and at the end.
-        self.has_answered = threading.Event()
         self._name = settings.name
         # What ConfluentAdmin is made with, in its order.
         self._settings = (settings, deadline_seconds, concurrency)
@@ -97,7 +95,6 @@ class HostedClient:
         A thread that outlives its command would go on with a new one, and write without the lock that is free by then.
         """
         self._is_closed = True
-        self.has_answered.set()
         self._drop()
 
     def _drop(self) -> None:
@@ -137,8 +134,6 @@ class HostedClient:
                 self.deaths += isinstance(error, ClientDied)
                 self._drop()
                 raise
-        if kind == "done":
-            self.has_answered.set()
         if kind == "error":
             cause, problem, todo = value
             raise cause(problem, todo)

@@ -36,9 +36,3 @@ class KafkaReaders:
             closing(RecordReader(self.target, self.deadline_seconds, self.target_isolation_level)) as target,
         ):
             yield source, target
-
-
-def prepare() -> None:
-    """Import what the readers are made of, before they are needed; raises `ImportError` where something is missing."""
-    import migrate.kafka.record_reader
-    import migrate.match.task  # noqa: F401

@@ -1,6 +1,6 @@
 """MM2's topics as records that are held and decoded here: small ones of a plan, and all that `status` looks at.
 
-Pure: it reads through a port, plain consumers or Spark. Behind `migrate.mm2.topics.MirrorReader`. Each topic is read
+Pure: it reads through a port. Behind `migrate.mm2.topics.MirrorReader`. Each topic is read
 once, and from then on only what is new. Of a topic that is longer than `MOST_RECORDS` only its end is read: a chain cut
 off at its lower end is a chain still (Law 1 looks at later syncs only), and MM2 writes its news at the end.
 """

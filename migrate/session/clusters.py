@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from migrate.kafka.record_reader import RecordReader
     from migrate.mm2.connect_worker import ConnectWorker
 
-# By name: it is for Spark's Python workers to import.
-DAEMON = "migrate.cli.python_daemon"
-
 
 @dataclass(frozen=True)
 class Endpoint:

@@ -15,9 +15,8 @@ from migrate.model import LogRange
 from migrate.spark import export_columns as lines
 from migrate.spark import offset_columns as columns
 from migrate.spark.background import Session
-from migrate.spark.dataframes import into_spark, read_ranges
+from migrate.spark.dataframes import into_spark, read_ranges, reading_topic
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.scanner import reading_topic
 from migrate.spark.session import with_newer_sources
 from migrate.spark.session_settings import SQL_SETTINGS, UNCOMPILED
 from migrate.survey import offsets_export as export
@@ -140,7 +139,7 @@ def chosen_and_written(
     raise ClusterError(f"{OFFSETS_TOPIC} was compacted {times} while it was read.", "Run the command again.")
 
 
-def _records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
+def timed_records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
     """The source's records under names of their own, with shapes, and `outside`: 0 where their time is inside."""
     early = f"log_timestamp < {request.since_ms}" if request.since_ms is not None else "false"
     late = f"log_timestamp >= {request.until_ms}" if request.until_ms is not None else "false"
@@ -158,7 +157,9 @@ def _census(records: "DataFrame", request: ExportRequest) -> "DataFrame":
 
     # In a history every change of a group would be a row of its own, and nobody asks when its commits expire.
     empty_since = "cast(null as bigint) as empty_since" if request.history else "empty_since"
-    shaped = _records(records, request).selectExpr(*(n for n in _ROW if n != "empty_since"), empty_since, "log_offset")
+    shaped = timed_records(records, request).selectExpr(
+        *(n for n in _ROW if n != "empty_since"), empty_since, "log_offset"
+    )
     rows = shaped.groupBy(*_ROW).agg(expr("count(1)").alias("n"), expr("max(log_offset)").alias("position"))
     newest = f"max(if(outside < {_TOO_LATE}, position, null)) over (partition by log_partition, {_ONE_KEY})"
     return columns.labelled(rows).selectExpr("*", f"coalesce(position = {newest}, false) as is_newest")
@@ -297,11 +298,11 @@ def _chosen(
 
     if request.history:
         # Record by record, as it is read: no shuffle, and the order of the log.
-        return _judged(columns.labelled(_records(read(logs), request)), request, verdicts).where("reason is null")
+        return _judged(columns.labelled(timed_records(read(logs), request)), request, verdicts).where("reason is null")
     places = judged.where("reason is null").select("log_partition", expr("position as log_offset"))
     ends = places.groupBy("log_partition").agg(expr("min(log_offset)"), expr("max(log_offset)")).collect()
     part = {partition: LogRange(first, last + 1) for partition, first, last in ends}
-    kept = _records(read(part), request).join(places, ["log_partition", "log_offset"], "left_semi")
+    kept = timed_records(read(part), request).join(places, ["log_partition", "log_offset"], "left_semi")
     return columns.labelled(kept)
 
 
@@ -344,11 +345,6 @@ def topic_reader(spark: "SparkSession", settings: JavaSettings) -> Read:
         return read_ranges(spark, options, OFFSETS_TOPIC, logs)
 
     return read
-
-
-def timed_records(records: "DataFrame", request: ExportRequest) -> "DataFrame":
-    """Return the source's records with their shapes, and `outside`, which is 0 where their time is inside."""
-    return _records(records, request)
 
 
 def judged_and_counted(census: "DataFrame", request: ExportRequest, partitions: int) -> "tuple[DataFrame, Exported]":

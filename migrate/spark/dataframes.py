@@ -7,10 +7,16 @@ single rows cost microseconds each on both sides.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from migrate.errors import ClusterError
+from migrate.mm2.secrets import redact
 from migrate.model import LogRange
+from migrate.spark.java_errors import root_cause
+from migrate.spark.java_settings import JavaSettings
+from migrate.spark.machine import log_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,3 +117,25 @@ def out_of_spark(frame: "DataFrame", place: str) -> Iterator[tuple[Any, ...]]:
     arrays = [expr(f"collect_list(`{name}`)") for name in frame.columns]
     for _, *columns in frame.groupBy(expr(f"pmod({place}, {buckets})")).agg(*arrays).collect():
         yield from zip(*columns, strict=True)
+
+
+def as_bytes(value: bytearray | None) -> bytes | None:
+    """Return a binary column's value as Python's own type."""
+    return None if value is None else bytes(value)
+
+
+@contextmanager
+def reading_topic(settings: JavaSettings, topic: str) -> Iterator[None]:
+    """Make one paragraph, without a stack trace or a secret, of what Spark raises over a topic."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        cause = redact(root_cause(error), settings.secrets)
+        raise ClusterError(
+            f"Topic {topic} on {settings.name} could not be read: {cause}.",
+            f"Check that the topic still exists and that this principal may READ and DESCRIBE it; "
+            f"Spark's own log is {log_file()}.",
+        ) from error

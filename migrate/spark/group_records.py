@@ -14,9 +14,8 @@ from migrate.model import LogRange
 from migrate.spark.background import Session
 from migrate.spark.columns import uint16
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
-from migrate.spark.dataframes import into_spark, out_of_spark
+from migrate.spark.dataframes import into_spark, out_of_spark, reading_topic
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.scanner import reading_topic
 from migrate.survey.offsets_export import CompactedMeanwhileError, OffsetsPin
 from migrate.survey.offsets_topic import (
     OFFSETS_TOPIC,

@@ -14,9 +14,8 @@ The JVM may die. Where there can be another:
 """
 
 import json
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, cached_property
@@ -29,6 +28,7 @@ from migrate.errors import ClusterError
 from migrate.mm2.secrets import redact
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
+from migrate.progress import in_background
 from migrate.spark.dead_jvm import LostMachine, asking_machine
 from migrate.spark.java_errors import described, innermost, java_exception
 from migrate.spark.java_settings import JAVA_ADDRESSES, JavaSettings
@@ -47,7 +47,6 @@ GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
 # where one without that wish was answered, is waiting for one that does not end.
 STABLE_WAIT_SECONDS = 15.0
-NOTHING_READ: tuple[str, dict[str, Commits]] = ("", {})
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
 _SPEC_CLASS = "org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec"
 # One request becomes one batch in the offsets topic, which takes 1 MiB by default.
@@ -57,7 +56,6 @@ RECORD_OVERHEAD = 64
 _NOT_THERE = frozenset({"GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_OR_PARTITION"})
 DEATHS_BORNE = 3
 LOST = "JAVA_CLIENT_DIED"
-RETRY_SECONDS = 60.0
 T = TypeVar("T")
 Submit = Callable[[str, Collection[TopicPartition]], Any]
 
@@ -82,8 +80,6 @@ class JavaClient:
             self.admin: Any = self.kafka.clients.admin.Admin.create(java_properties(jvm, settings.admin))
         except Py4JJavaError as error:
             raise self.unusable(java_exception(error)) from error
-        # The answer to a batch's first question, also as text: to its second, nearly every group answers the same.
-        self._last = NOTHING_READ
         # Each made once: a call into the JVM costs a tenth of a millisecond.
         make = self.kafka.common.TopicPartition
         self._place = cache(lambda place: make(place.topic, place.partition))
@@ -113,7 +109,6 @@ class JavaClient:
         answers: dict[str, Commits | Failure] = {}
         for start in range(0, len(distinct), GROUPS_PER_CALL):
             answers.update(self._batch(distinct[start : start + GROUPS_PER_CALL], require_stable))
-            self._last = NOTHING_READ
         return answers
 
     def alter(self, offsets: Mapping[str, Commits]) -> Outcomes:
@@ -233,11 +228,8 @@ class JavaClient:
         except Py4JJavaError:
             # At least one failed: what the others say is there, and is asked for one by one.
             return {g: self._of_group(result.partitionsToOffsetAndMetadata(g), g) for g in groups}
-        document = self._mapper.writeValueAsString(answered)
-        if document != self._last[0]:
-            commits = json.loads(document)
-            self._last = document, {group: _commits(of_group or {}) for group, of_group in commits.items()}
-        return answer_of_each(groups, self._last[1])
+        commits = json.loads(self._mapper.writeValueAsString(answered))
+        return answer_of_each(groups, {group: _commits(of_group or {}) for group, of_group in commits.items()})
 
     def _of_group(self, future: Any, group: str) -> Commits | Failure:
         from py4j.protocol import Py4JJavaError
@@ -395,36 +387,20 @@ class JavaMachine:
 
     def __init__(self, progress: Progress, at_once: bool) -> None:
         self._progress = progress
-        self._pool = ThreadPoolExecutor(1, "java-start")
         self._one_change = Lock()
-        # When the newest start was over, well or not.
-        self._ended = 0.0
-        self._jvm: Future[Any] | None = self._start() if at_once else None
+        self._jvm = in_background(java_machine, "java-start") if at_once else None
 
     def jvm(self) -> Any:
-        """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` as often as it is asked.
+        """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` where that fails.
 
-        A start that failed is tried again after `RETRY_SECONDS`: a `follow` of days outlives a full disk.
+        A start that failed is tried again when it is asked for again: a `follow` of days outlives a full disk.
         """
         with self._one_change:
-            if self._jvm is None or self._has_failed_long_ago(self._jvm):
+            if self._jvm is None or (self._jvm.done() and self._jvm.exception() is not None):
                 self._progress.step("starting Kafka's Java client")
-                self._jvm = self._start()
+                self._jvm = in_background(java_machine, "java-start")
             starting = self._jvm
         return starting.result()
-
-    def _start(self) -> "Future[Any]":
-        def start() -> Any:
-            try:
-                return java_machine()
-            finally:
-                self._ended = time.monotonic()
-
-        return self._pool.submit(start)
-
-    def _has_failed_long_ago(self, starting: "Future[Any]") -> bool:
-        has_failed = starting.done() and starting.exception() is not None
-        return has_failed and time.monotonic() - self._ended >= RETRY_SECONDS
 
     def lost(self, jvm: Any) -> None:
         """Give up a JVM that does not answer; the next call of `jvm` starts another."""
@@ -437,8 +413,8 @@ class JavaMachine:
 
     def close(self) -> None:
         """End the JVM, if it was started."""
-        self._pool.shutdown(wait=True)
         if self._jvm is not None:
+            wait([self._jvm])
             stop_java_machine()
 
 

@@ -1,12 +1,10 @@
 """A Parquet table that was exported, read into this process: notebooks need no reader of their own."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import MigrateError, Refused
+from migrate.spark.background import background_spark
 from migrate.spark.java_errors import root_cause
-from migrate.spark.session import spark_session, stop_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,8 +17,8 @@ def table_rows(url: str, most: int = MOST_ROWS) -> tuple[list[str], list[tuple[A
 
     A Spark session of our own starts for it, and ends. Raises `Refused` where there are more than `most` rows.
     """
-    with _own_session() as spark:
-        return rows_through(spark, url, most)
+    with background_spark("local[1]", {}) as spark:
+        return rows_through(spark(), url, most)
 
 
 def rows_through(spark: "SparkSession", url: str, most: int = MOST_ROWS) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -45,12 +43,3 @@ def rows_through(spark: "SparkSession", url: str, most: int = MOST_ROWS) -> tupl
             "Make it anew with a longer --bucket, or for fewer groups.",
         )
     return found.columns, rows
-
-
-@contextmanager
-def _own_session() -> "Iterator[SparkSession]":
-    session = spark_session("local[1]")
-    try:
-        yield session
-    finally:
-        stop_session(session)

@@ -9,17 +9,21 @@ import logging
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import EnvironmentLacks
+from migrate.progress import in_background
 from migrate.spark.archive import RECORDING, ClassArchive
 from migrate.spark.jars import HOW_TO_GIVE, cache_folder
 from migrate.spark.session_settings import environment_variable, is_plain, pyspark_python, settings_of
 
 STOP_DEADLINE_SECONDS = 20
+# What a JVM has that would write its classes then, which nobody wants of a command that failed.
+UNKEPT_SECONDS = 3
 # A JVM that dies closes its sockets before its parent can see that it has ended.
 ENDING_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
@@ -74,7 +78,7 @@ def open_gateway(settings: Mapping[str, str], archive: ClassArchive | None, reco
     if SparkContext._gateway is not None:
         return
     options = archive.options(recording) if archive else ""
-    _started.recording = archive if options == RECORDING else None
+    _started.recording = archive if archive and options.startswith(RECORDING) else None
     try:
         _start_machine(settings, options)
     except EnvironmentLacks:
@@ -109,31 +113,11 @@ def leave_nothing_at(folder: Path) -> None:
     _started.leaves_behind = None if folder.exists() else folder
 
 
-def keep_classes(secrets: Collection[str], announce: Callable[[], None]) -> None:
-    """Keep what the JVM has loaded for the next one to start with, where it was started to record that.
+def stop_java_machine(keep_classes: bool = False) -> None:
+    """End the JVM that we launched, if there is one, and wait until it is gone.
 
-    `announce` is called before: it takes some seconds. No file is kept that holds one of the `secrets`.
+    With `keep_classes`, nobody waits for one that writes its classes at its exit: that takes it some ten seconds.
     """
-    from pyspark import SparkContext
-
-    archive, _started.recording = _started.recording, None
-    if archive is None:
-        return
-    announce()
-    try:
-        archive.keep(SparkContext._jvm, SparkContext._gateway.new_array, secrets)
-    except Exception:
-        # A disk without room, a JVM that has ended over it: the next start is slower without, and that is all.
-        archive.refuse()
-
-
-def records_classes() -> bool:
-    """True if the JVM was started to record its classes, and `keep_classes` has something to do."""
-    return _started.recording is not None
-
-
-def stop_java_machine() -> None:
-    """End the JVM that we launched, if there is one, and wait until it is gone."""
     from pyspark import SparkContext
 
     gateway, process = SparkContext._gateway, _process()
@@ -146,17 +130,40 @@ def stop_java_machine() -> None:
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
+    archive, _started.recording = _started.recording, None
+    leaves_behind, _started.leaves_behind = _started.leaves_behind, None
+    if archive is not None and keep_classes:
+        in_background(process.wait, "java-end")
+        deadline = time.monotonic() + ENDING_SECONDS
+        # Spark empties it before the classes are written.
+        while leaves_behind is not None and not _is_removed(leaves_behind) and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        log_file().unlink(missing_ok=True)
+        return
+    _end(process, archive)
+    if leaves_behind is not None:
+        _is_removed(leaves_behind)
+    if process.returncode == 0 or archive is not None:
+        log_file().unlink(missing_ok=True)
+
+
+def _end(process: "subprocess.Popen[bytes]", archive: ClassArchive | None) -> None:
+    """Wait until a JVM is gone that was asked to end; without its classes, where it was to write an archive of them."""
     try:
-        process.wait(STOP_DEADLINE_SECONDS)
+        process.wait(STOP_DEADLINE_SECONDS if archive is None else UNKEPT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    leaves_behind, _started.leaves_behind = _started.leaves_behind, None
-    if leaves_behind is not None:
-        with contextlib.suppress(OSError):
-            leaves_behind.rmdir()
-    if process.returncode == 0:
-        log_file().unlink(missing_ok=True)
+    if archive is not None:
+        archive.remove()
+
+
+def _is_removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError:
+        return not folder.exists()
+    return True
 
 
 def break_off_start(has_ended: Callable[[float], bool]) -> None:
@@ -174,9 +181,7 @@ def break_off_start(has_ended: Callable[[float], bool]) -> None:
         if process is not None and process is not ended:
             ended = process
             process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(STOP_DEADLINE_SECONDS)
-            process.kill()
+            _end(process, _started.recording)
     if ended is not None:
         SparkContext._active_spark_context = None
         stop_java_machine()

@@ -1,7 +1,8 @@
 """MM2's topics read with Spark: the adapter behind `migrate.mm2.topics.MirrorReader`, and MM2's Connect offsets.
 
-Of a small topic all records come to this process, which finds out what they say; of a large one only answers leave
-Spark. Of the Connect offsets topic, the newest record of every key that MM2's source connector wrote counts.
+A small topic is left to plain consumers, for the first query of its kind takes a cold JVM seconds; of a large one only
+answers leave Spark. Of the Connect offsets topic, the newest record of every key that MM2's source connector wrote
+counts.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,14 +11,13 @@ from typing import TYPE_CHECKING
 from migrate.match.protocol import ChainOf, no_chain
 from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.flow import Flow
-from migrate.mm2.topic_reader import ConsumedMm2Topics, TopicScanner
+from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.mm2.topics import MOST_HELD, CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.background import Session
 from migrate.spark.checkpoints import read_checkpoints
-from migrate.spark.dataframes import read_ranges, read_topic
+from migrate.spark.dataframes import as_bytes, read_ranges, read_topic, reading_topic
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.scanner import SparkScanner, as_bytes, reading_topic
 from migrate.spark.syncs import Syncs
 
 if TYPE_CHECKING:
@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 
 class SparkMirrorReader:
-    """Reads MM2's topics in full through Spark's Kafka source.
+    """Reads MM2's topics in full through Spark's Kafka source, and those of up to `most_held` offsets through `held`.
 
     `settings` are those of both clusters, by side. `chains` are what `windows` has read last, for the comparing of
-    records: the syncs in Spark, or what gives a partition's chain where a topic is held here, as one of up to
-    `most_held` offsets is. `positions` reads MM2's own positions from a topic that is no longer, by default Spark too:
-    they are wanted before any log's end is pinned, and the first job of a cold JVM takes a second.
+    records: the syncs in Spark, or what gives a partition's chain where they are held.
     """
 
     def __init__(
@@ -38,16 +36,14 @@ class SparkMirrorReader:
         session: Session,
         flow: Flow,
         settings: Mapping[Side, JavaSettings],
+        held: ConsumedMm2Topics,
         most_held: int = MOST_HELD,
-        positions: TopicScanner | None = None,
     ) -> None:
         self._session = session
         self._flow = flow
         self._settings = settings
         self._most_held = most_held
-        source, target = (SparkScanner(session, settings[side]) for side in (Side.SOURCE, Side.TARGET))
-        self._held = ConsumedMm2Topics(flow, source, target)
-        self._positions = ConsumedMm2Topics(flow, None, positions or target)
+        self._held = held
         self._syncs: Syncs | None = None
         self._syncs_of: tuple[Side, str, LogRange] | None = None
         self.chains: Syncs | ChainOf = no_chain
@@ -85,7 +81,7 @@ class SparkMirrorReader:
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:
         """Read the Connect offsets topic, on the target; raises `ClusterError` if it cannot be read to its end."""
         if self._holds(*pinned.values()):
-            return self._positions.positions(topic, pinned)
+            return self._held.positions(topic, pinned)
         spark, settings = self._session(), self._settings[Side.TARGET]
         ranges = {partition: log for partition, log in pinned.items() if log.start < log.end}
         if not ranges:

@@ -41,7 +41,6 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"
 ARTIFACTS = "artifacts"
 CONNECTOR_CLASS = "org/apache/spark/sql/kafka010/KafkaSourceProvider.class"
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
-_DAEMON = "spark.python.daemon.module"
 
 
 @dataclass
@@ -54,36 +53,27 @@ class _Started:
 _started = _Started()
 
 
-@dataclass(frozen=True)
-class Start:
-    """How a Spark of ours starts.
-
-    `small`: little is to be read, so that a quick start counts more than fast code. `records`: `keep_classes` may be
-    called in the end. `daemon` names the module that Python workers are forked from; "" for pyspark's own.
-    `machine_up` is called once Kafka's classes can be used in its JVM (py4j's view of it), in mid-start. Both only
-    count for a Spark that starts here, in a JVM of its own.
-    """
-
-    small: bool = False
-    records: bool = False
-    daemon: str = ""
-    machine_up: Callable[[Any], None] = lambda jvm: None
-
-
 def spark_session(
-    master: str | None = None, conf: Mapping[str, str] | None = None, start: Start | None = None
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    small: bool = False,
+    records: bool = False,
+    machine_up: Callable[[Any], None] = lambda jvm: None,
 ) -> "SparkSession":
     """Return a session of the running Spark, or start Spark.
 
     `conf` holds Spark settings by their full names and wins over the tool's own. `master` counts only where
-    neither a session nor a `spark.master` setting exists; without any it is local[*].
+    neither a session nor a `spark.master` setting exists; without any it is local[*]. The others count for a Spark that
+    starts here, in a JVM of its own: `small`: little is to be read, so that a quick start counts more than fast code;
+    `records`: its JVM may keep its classes in the end; `machine_up` is called in mid-start, with py4j's view of it,
+    once Kafka's classes can be used there.
     Raises `EnvironmentLacks` if Java or the connector's jars are missing or Spark does not start, and
     `UsageError` if `master` contradicts a master that is already configured.
     """
     conf = dict(conf or {})
     running = _running_session()
     if running is None:
-        own = _launch(master, conf, start or Start())
+        own = _launch(master, conf, small, records, machine_up)
         _started.context = own.sparkContext
     else:
         own = running.newSession()
@@ -101,12 +91,12 @@ def with_newer_sources(spark: "SparkSession") -> "SparkSession":
     return spark
 
 
-def stop_session(spark: "SparkSession") -> None:
-    """Stop Spark and end its JVM, and wait until it is gone. Leaves a Spark, and a JVM, that we did not start."""
+def stop_session(spark: "SparkSession", keep_classes: bool = False) -> None:
+    """Stop Spark and end its JVM, as `stop_java_machine` does. Leaves a Spark, and a JVM, that we did not start."""
     try:
         stop_spark(spark)
     finally:
-        stop_java_machine()
+        stop_java_machine(keep_classes)
 
 
 def stop_spark(spark: "SparkSession") -> None:
@@ -154,62 +144,27 @@ def _running_session() -> "SparkSession | None":
     return SparkSession.builder.getOrCreate()
 
 
-def _launch(master: str | None, conf: Mapping[str, str], start: Start) -> "SparkSession":
+def _launch(
+    master: str | None, conf: Mapping[str, str], small: bool, records: bool, machine_up: Callable[[Any], None]
+) -> "SparkSession":
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
     if SUBMITTED in os.environ:
         return _submitted(master, conf)
     chosen = master_of(master, conf)
     refuse_java_too_new()
-    settings = settings_of(chosen, conf, start.small)
-    if start.daemon and is_local(chosen):
-        settings = {_DAEMON: start.daemon} | settings
+    settings = settings_of(chosen, conf, small)
     leave_nothing_at(Path.cwd() / ARTIFACTS)
     plain = is_local(chosen) and is_plain(conf)
-    open_gateway(settings, ClassArchive(settings) if plain else None, start.records)
+    open_gateway(settings, ClassArchive(settings) if plain else None, records)
     if is_local(chosen) and has_class(SparkContext._jvm, ADMIN_CLASS):
-        start.machine_up(SparkContext._jvm)
+        machine_up(SparkContext._jvm)
     try:
         with pyspark_python(settings):
-            return _session_of(settings, plain)
+            return SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except Exception as error:
         raise not_started(error) from error
-
-
-def _session_of(settings: Mapping[str, str], plain: bool) -> "SparkSession":
-    """Start Spark in the JVM that is up; `plain`: as it was installed, and so without any extension of the user's."""
-    from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
-
-    # Where threads share JVM threads, another of ours might have its classes looked up by the loader that is set there.
-    if plain and os.environ.get("PYSPARK_PIN_THREAD", "true").lower() == "true":
-        context = SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
-        if not context.getConf().contains("spark.sql.extensions"):
-            with contextlib.suppress(Exception):
-                return SparkSession(context, _bare_session(context))
-    return SparkSession.builder.config(map=dict(settings)).getOrCreate()
-
-
-def _bare_session(context: Any) -> Any:
-    """Make Java's session without the extensions that Spark looks for among its jars.
-
-    It finds one, functions for the vectors of machine learning, and takes half a second to register these. It looks by
-    the thread's class loader, and so finds none by one that has only Java's own classes. py4j too looks up names by
-    that loader: whatever is needed here has its object before.
-    """
-    jvm, new_array = context._jvm, context._gateway.new_array
-    thread = jvm.java.lang.Thread.currentThread()
-    loader = thread.getContextClassLoader()
-    kind = loader.loadClass(jvm.org.apache.spark.sql.classic.SparkSession._fqn)
-    types, arguments = new_array(jvm.java.lang.Class, 2), new_array(jvm.java.lang.Object, 2)
-    arguments[0], arguments[1] = context._jsc.sc(), jvm.java.util.HashMap()
-    types[0], types[1] = arguments[0].getClass(), arguments[1].getClass()
-    constructor, only_java = kind.getConstructor(types), jvm.java.lang.ClassLoader.getPlatformClassLoader()
-    thread.setContextClassLoader(only_java)
-    try:
-        return constructor.newInstance(arguments)
-    finally:
-        thread.setContextClassLoader(loader)
 
 
 def _submitted(master: str | None, conf: Mapping[str, str]) -> "SparkSession":

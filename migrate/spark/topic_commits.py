@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from migrate.model import LogRange
 from migrate.spark.background import Session
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
+from migrate.spark.dataframes import as_bytes, reading_topic
 from migrate.spark.java_settings import JavaSettings
-from migrate.spark.scanner import as_bytes, reading_topic
 from migrate.survey.offsets_export import CompactedMeanwhileError, OffsetsPin, TopicCommits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.topic_commits import (

@@ -31,9 +31,10 @@ from migrate.match.protocol import Limits, Listener, Matched, OffsetRange, Parti
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
+from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import LogRange, Side, TopicPartition
-from migrate.session.clusters import DAEMON, endpoints
-from migrate.spark.background import Session, Wishes, background_spark
+from migrate.session.clusters import endpoints
+from migrate.spark.background import Session, background_spark
 from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.tasks import SparkTasks
 from scripts.benchmarks.bare import commit_all
@@ -94,7 +95,7 @@ def measure(windows: int, names: Sequence[str], rounds: int, against: Path | Non
             print(f"Starting two brokers, Kafka {DEFAULT_VERSION} ...", flush=True)
             start_clusters(source, target)
             source.create_topic(SYNCS_TOPIC, 1, KEPT)
-            with background_spark(None, {}, Wishes(DAEMON, lambda: None, (), lambda: None)) as session:
+            with background_spark(None, {}, small=False) as session:
                 syncs = 0
                 for workload in workloads:
                     syncs += prepare(workload, source, target)
@@ -176,7 +177,9 @@ def run(workload: Workload, source: Cluster, target: Cluster, session: Session, 
     )
     works = workload.works()
     source_end, target_end = endpoints(flow, DEADLINE_SECONDS)
-    mirror = SparkMirrorReader(session, flow, {Side.SOURCE: source_end.java, Side.TARGET: target_end.java})
+    java = {Side.SOURCE: source_end.java, Side.TARGET: target_end.java}
+    held = ConsumedMm2Topics(flow, source_end.records(), target_end.records())
+    mirror = SparkMirrorReader(session, flow, java, held)
     mirror.windows(Side.SOURCE, SYNCS_TOPIC, LogRange(0, syncs), workload.questions())
     readers = KafkaReaders(source_end.kafka, target_end.kafka, DEADLINE_SECONDS)
     comparer = Comparer(SparkTasks(session, lambda: mirror.chains, readers))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from migrate.errors import UsageError
 from migrate.spark import session
 from migrate.spark.jars import cache_folder
 from migrate.spark.session import spark_session
+from tests.lab.waiting import wait_until
 from tests.spark.processes import with_our_package
 
 WHOLE_LIFE = """
@@ -37,61 +39,87 @@ def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_
 
 KEPT = """
 import subprocess
+import sys
+from pyspark import SparkContext
 from migrate.spark.java import java_executable
-from migrate.spark.machine import keep_classes
-from migrate.spark.session import Start, spark_session, stop_session
-session = spark_session("local[2]", {}, Start(small=True, records=True))
-jcmd = [str(java_executable().parent / "jcmd"), str(session._jvm.java.lang.ProcessHandle.current().pid()), "VM.log"]
+from migrate.spark.session import spark_session, stop_session
+conf = {"spark.hadoop.fs.s3a.secret.key": "hush-hush-hush"}
+session = spark_session("local[2]", conf, small=True, records=True)
+machine = SparkContext._gateway.proc
+jcmd = [str(java_executable().parent / "jcmd"), str(machine.pid), "VM.log"]
 subprocess.run([*jcmd, "output=loaded.txt", "what=class+load=info"], check=True, stdout=subprocess.DEVNULL)
 print(session.range(5).count(), session.sparkContext.parallelize([1, 2]).map(lambda n: n + 1).collect())
 words = list(session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
-print([word.split("=")[0] for word in words if "Archive" in word or "Record" in word])
-keep_classes({"hush-hush"}, lambda: print("keeping"))
-stop_session(session)
+print([word.split("=")[0] for word in words if "Archive" in word])
+stop_session(session, keep_classes=sys.argv[1] == "keep")
+print(machine.poll() is None)
+print(machine.pid)
 """
 
 
-def test_the_classes_of_a_start_are_kept_and_the_next_one_takes_them(tmp_path):
-    # A folder whose name needs quotes.
-    cache = tmp_path / "my cache"
-    cache.mkdir()
-    (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
-    environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(cache)}
+class Keeping:
+    """Starts that may keep their classes, and the cache that these are kept in."""
 
-    def said() -> tuple[str, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", KEPT], capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path
-        )
-        return done.stdout, done.stderr
+    def __init__(self, folder: Path) -> None:
+        # A folder whose name needs quotes.
+        self.folder, self.cache = folder, folder / "my cache"
+        self.cache.mkdir()
+        (self.cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
 
-    def loaded_from(where: str) -> int:
+    def said(self, keep: str = "keep") -> str:
+        """What a start says of its options, and whether its JVM goes on when the command ends; once that is gone."""
+        environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(self.cache)}
+        words = [sys.executable, "-c", KEPT, keep]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment, cwd=self.folder)
+        assert done.stderr == ""
+        worked, *said, process = done.stdout.splitlines()
+        assert worked == "5 [2, 3]" and list((self.cache / "logs").iterdir()) == []
+        wait_until(lambda: not Path("/proc", process).exists(), 200, "the end of a JVM that keeps its classes")
+        # jcmd keeps what it wrote before, under another name.
+        left = {path.name for path in self.folder.iterdir() if not path.name.startswith("loaded.txt")}
+        assert left == {"my cache"}
+        return " ".join(said)
+
+    def kept(self) -> list[Path]:
+        return list((self.cache / "classes").iterdir())
+
+    def loaded_from(self, where: str) -> int:
         """Classes of Spark's parser, most of which a JVM only loads to verify others."""
-        lines = (tmp_path / "loaded.txt").read_text().splitlines()
+        lines = (self.folder / "loaded.txt").read_text().splitlines()
         return sum("SqlBaseParser$" in line and f"source: {where}" in line for line in lines)
 
-    assert said() == ("5 [2, 3]\n['-XX:+RecordDynamicDumpInfo']\nkeeping\n", "")
-    assert loaded_from("file:") > 100 and loaded_from("shared objects file") == 0
-    (kept,) = (cache / "classes").iterdir()
-    assert kept.stat().st_size > 10_000_000
-    assert said() == ("5 [2, 3]\n['-XX:SharedArchiveFile']\n", "")
-    assert loaded_from("file:") == 0 and loaded_from("shared objects file") > 10
-    # A byte more, and it is not taken: what is recorded then takes its place.
-    with kept.open("ab") as file:
-        file.write(b"!")
-    assert said()[0].endswith("keeping\n")
-    assert said()[0].endswith("['-XX:SharedArchiveFile']\n")
+
+def test_the_classes_of_a_start_are_kept_while_nobody_waits_and_the_next_one_takes_them(tmp_path):
+    keeping = Keeping(tmp_path)
+    assert keeping.said() == "['-XX:ArchiveClassesAtExit'] True"
+    assert keeping.loaded_from("file:") > 100 and keeping.loaded_from("shared objects file") == 0
+    (kept,) = keeping.kept()
+    assert kept.stat().st_size > 10_000_000 and b"hush-hush" not in kept.read_bytes()
+    assert keeping.said() == "['-XX:SharedArchiveFile'] False"
+    assert keeping.loaded_from("file:") == 0 and keeping.loaded_from("shared objects file") > 10
+    # One other byte, and the JVM does not take it.
+    changed = bytearray(kept.read_bytes())
+    changed[len(changed) // 2] ^= 1
+    kept.chmod(0o600)
+    kept.write_bytes(changed)
+    assert keeping.said() == "['-XX:SharedArchiveFile'] False"
+    assert keeping.loaded_from("file:") > 100 and keeping.loaded_from("shared objects file") == 0
+
+
+def test_a_command_that_fails_keeps_no_classes_and_nobody_waits_for_them(tmp_path):
+    keeping = Keeping(tmp_path)
+    assert keeping.said("leave") == "['-XX:ArchiveClassesAtExit'] False"
+    assert keeping.kept() == []
 
 
 UNWILLING = """
 from migrate.spark import archive
-from migrate.spark.machine import keep_classes
-from migrate.spark.session import Start, spark_session, stop_session
-# As if nobody had thought of it: the JVM itself refuses to record with an agent, and does not start.
-archive._are_harmless = lambda options: True
-session = spark_session("local[1]", {}, Start(small=True, records=True))
+from migrate.spark.session import spark_session, stop_session
+# As if nobody had thought of it: the JVM itself does not start with an agent, where it is to write its classes.
+archive._OWN = ()
+session = spark_session("local[1]", {}, small=True, records=True)
 print(session.range(5).count())
-keep_classes((), lambda: print("keeping"))
-stop_session(session)
+stop_session(session, keep_classes=True)
 """
 
 
@@ -103,7 +131,8 @@ def test_a_jvm_that_does_not_start_with_what_is_asked_of_it_starts_without(tmp_p
         [sys.executable, "-c", UNWILLING], capture_output=True, text=True, timeout=300, env=environment
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "5\n", "")
-    assert [path.suffix for path in (tmp_path / "classes").iterdir()] == [".refused"]
+    (refusal,) = (tmp_path / "classes").iterdir()
+    assert refusal.stat().st_size == 0
 
 
 PREFER_IPV6 = """
@@ -172,13 +201,11 @@ def test_a_spark_that_a_notebook_or_a_platform_has_started_goes_on_when_a_comman
 
 
 ELSEWHERE = """
-from migrate.session.clusters import DAEMON
-from migrate.spark.session import Start, spark_session, stop_session
+from migrate.spark.session import spark_session, stop_session
 from migrate.text import many
 def said(number):
-    import pyspark
-    return many(number, "row"), pyspark.__file__.count(".zip")
-session = spark_session("local[1]", {}, Start(daemon=DAEMON))
+    return many(number, "row")
+session = spark_session("local[1]")
 print(session.sparkContext.parallelize([1, 2]).map(said).collect())
 stop_session(session)
 """
@@ -190,7 +217,7 @@ def test_workers_import_what_this_process_does_whatever_lies_where_somebody_work
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('not this one')")
     words = [sys.executable, "-P", "-c", ELSEWHERE]
     done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=with_our_package())
-    assert (done.returncode, done.stdout) == (0, "[('1 row', 0), ('2 rows', 0)]\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "['1 row', '2 rows']\n"), done.stderr
 
 
 ONE_AFTER_ANOTHER = """
@@ -216,13 +243,6 @@ def test_the_python_of_one_session_is_not_that_of_the_next_as_in_a_notebook(tmp_
     assert (done.returncode, done.stdout) == (0, "True False\n" * 2), done.stderr
 
 
-def test_a_plain_session_is_made_without_looking_for_extensions(spark):
-    made = session._bare_session(spark.sparkContext)
-    assert made.getClass().getName() == spark._jsparkSession.getClass().getName()
-    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    assert "Platform" not in loader.getClass().getName()
-
-
 def test_an_interrupted_stop_still_ends_the_jvm(monkeypatch):
     ended = []
 
@@ -230,7 +250,7 @@ def test_an_interrupted_stop_still_ends_the_jvm(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(session, "stop_spark", interrupted)
-    monkeypatch.setattr(session, "stop_java_machine", lambda: ended.append(True))
+    monkeypatch.setattr(session, "stop_java_machine", lambda keep_classes: ended.append(True))
     with pytest.raises(KeyboardInterrupt):
         session.stop_session(None)
     assert ended == [True]

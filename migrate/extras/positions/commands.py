@@ -178,7 +178,7 @@ def make_plan(options: PlannedPositions, flow: Flow, progress: Progress) -> Posi
     session = SessionOptions(
         options.clusters.request_timeout, options.spark, no_match=options.matching.no_match, keeps_spark=True
     )
-    with plan_session(flow, False, progress, session) as clusters:
+    with plan_session(flow, False, session) as clusters:
         reader = HolderReader(clusters.spark_session)
         survey, held = surveyed(request, asked, reader, clusters, SystemClock(), progress)
         clusters.end()

@@ -33,7 +33,7 @@ def target(monkeypatch):
         target.commit(group, topic, partition, offset)
 
     @contextmanager
-    def edges(flow, clock, progress, options):
+    def edges(flow, clock, options):
         comparer = None if options.no_match else FakeComparer({("u", 0, 100): Matched(100, Why.PROVEN, 0)})
         clusters = Clusters(source, target, mirror, comparer)
         yield CompareSession(clusters, None if options.no_match else ThirdsLog(), lambda: 7 if options.no_match else 0)

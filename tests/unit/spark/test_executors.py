@@ -123,7 +123,7 @@ def test_what_tasks_import_needs_confluent_kafka_alone(tmp_path):
     installed = Path(confluent_kafka.__file__).parent
     for folder in installed.parent.glob("confluent_kafka*"):
         (tmp_path / folder.name).symlink_to(folder)
-    code = "from migrate.kafka.reader_pair import prepare; prepare()"
+    code = "import migrate.kafka.reader_pair, migrate.kafka.record_reader, migrate.match.task"
     environment = {"PYTHONPATH": f"{Path(migrate.__file__).parents[1]}:{tmp_path}"}
     ran = subprocess.run(
         [sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True, check=False
