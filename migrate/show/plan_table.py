@@ -290,6 +290,7 @@ def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     sentences, commands = next_steps(plan, t, page.path, page.cluster_options)
     for sentence in sentences:
         yield from wrapped(sentence, page.width)
-    for command, note in zip(commands, (["      dry run: every check, nothing written"], []), strict=False):
-        yield f"  {command}"
-        yield from note
+    if commands:
+        yield f"  {commands[0]}"
+        yield "      dry run: every check, nothing written"
+        yield f"  {commands[1]}"

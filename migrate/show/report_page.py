@@ -8,7 +8,6 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,8 +16,8 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from migrate.apply.signatures import Signature, names_of, signatures_required, standing
-from migrate.model import CheckResult, Grade, Level
-from migrate.plan.attention import Evidence, failback_text, findings, not_ruled_out, passed, shared
+from migrate.model import Grade
+from migrate.plan.attention import failback_text, findings, not_ruled_out, passed
 from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.show.charts import chart_of, lag_bars, rereads_bars
@@ -37,7 +36,6 @@ from migrate.show.report_outcome import Aftermath, Headline
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
-RESULTS_LISTED = 300
 BARS = 15
 LEAST_VISIBLE = 0.4
 MARK = "<!doctype html>\n<!-- mm2-migrate report -->\n"
@@ -73,7 +71,6 @@ def report(
         findings=findings(plan),
         shown=EVIDENCE_SHOWN,
         named=SUBJECTS_NAMED,
-        listed=RESULTS_LISTED,
         everything=f"mm2-migrate show {shell_word(path)} --format json",
         after=after,
         signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",
@@ -163,38 +160,12 @@ def _next(
     return sentences, commands
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Results of one check that say the same: a line of its table."""
-
-    verdict: str
-    scope: str
-    expected: str
-    todo: str
-    evidence: Evidence
-
-
-def _checks(plan: Plan) -> list[tuple[str, str, list[_Line]]]:
-    """Return each check's name, its results counted by level, and those that did not simply pass."""
-    named: dict[str, list[CheckResult]] = {}
+def _checks(plan: Plan) -> list[tuple[str, str]]:
+    """Return each check's name and its results counted by level; what is not a pass is among the findings."""
+    counts: dict[str, Counter[str]] = {}
     for result in plan.header.checks:
-        named.setdefault(result.check, []).append(result)
-    entries = []
-    for check, results in named.items():
-        lines = _lines([result for result in results if result.level is not Level.PASS])
-        entries.append((check, tally(Counter(map(_verdict, results))), lines))
-    return sorted(entries, key=lambda entry: not entry[2])
-
-
-def _verdict(result: CheckResult) -> str:
-    return "accepted" if result.accepted else str(result.level)
-
-
-def _lines(results: Sequence[CheckResult]) -> list[_Line]:
-    alike: dict[tuple[str, str, str, str], list[tuple[str, str]]] = {}
-    for r in results:
-        alike.setdefault((_verdict(r), str(r.scope), r.expected, r.todo), []).append((r.subject, r.seen))
-    return [_Line(*key, evidence) for key, seen in alike.items() for evidence in shared(seen)]
+        counts.setdefault(result.check, Counter())["accepted" if result.accepted else str(result.level)] += 1
+    return [(check, tally(counted)) for check, counted in counts.items()]
 
 
 def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:

@@ -136,18 +136,14 @@ def test_what_was_seen_on_many_groups_alike_is_said_once_with_all_of_them():
     checks = [make_check(subject=f"g{i:02}", seen="their own words" if i == 7 else "one sentence") for i in range(30)]
     shown = page(make_plan([make_row()], checks=tuple(checks)))
     attention = squeezed(shown.split('id="attention"')[1].split("</section>")[0])
-    table = squeezed(shown.split('id="checks"')[1].split("</section>")[0])
-    for text in (attention, table):
-        assert text.count("one sentence") == 1 and text.count("their own words") == 1
-        assert all(f"g{i:02}" in text for i in range(30))
-    assert "29 groups: one sentence" in attention
+    assert attention.count("one sentence") == 1 and attention.count("their own words") == 1
+    assert all(f"g{i:02}" in attention for i in range(30)) and "29 groups: one sentence" in attention
 
 
 def test_names_beyond_what_the_page_lists_are_counted_with_where_they_are():
     plan = make_plan([make_row()], checks=tuple(make_check(subject=f"g{i}") for i in range(400)))
     text = squeezed(page(plan))
     assert "and 360 more: mm2-migrate show cutover.plan --format json has all" in text
-    assert "and 100 more: mm2-migrate show cutover.plan --format json has all" in text
 
 
 def test_names_with_html_in_them_stay_text():
