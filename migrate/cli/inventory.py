@@ -343,10 +343,7 @@ def _look(flow: Flow, session: SessionOptions, teller: "Teller[T]", look: Callab
 
 @dataclass
 class Teller(Generic[T]):
-    """Shows what a watch sees: on a terminal's screen, else one look after the other; JSON is a document per line.
-
-    `_body` is a look as it was last drawn on the screen, and the width that it was drawn for.
-    """
+    """Shows what a watch sees: on a terminal's screen, else one look after the other; JSON is a document per line."""
 
     lines: Callable[[T], Iterator[str]]
     asked: LookOptions
@@ -354,7 +351,6 @@ class Teller(Generic[T]):
     terminal: Terminal
     screen: Screen | None = None
     _last: Glance[T] | None = None
-    _body: tuple[T, int, tuple[str, ...]] | None = None
 
     def __call__(self, glance: Glance[T]) -> None:
         """Show the newest look; on a screen also how old it is, every second."""
@@ -387,15 +383,10 @@ class Teller(Generic[T]):
             return last.seen
 
     def _drawn(self, glance: Glance[T]) -> Iterator[str]:
-        width = self.terminal.width
         late = late_text(glance.freshness)
         read = glance.seen is not None
         age = f"Read {duration_text(glance.freshness.age_seconds)} ago." if read else "Looking for the first time."
         shade = Colour.RED if late and self.terminal.colour else None
-        yield from wrapped(f"{age} {late}".rstrip(), width, colour=shade)
-        if glance.seen is None:
-            return
-        # Ten thousand groups are not laid out anew every second for the age above them.
-        if self._body is None or self._body[0] is not glance.seen or self._body[1] != width:
-            self._body = glance.seen, width, tuple(self.lines(glance.seen))
-        yield from self._body[2]
+        yield from wrapped(f"{age} {late}".rstrip(), self.terminal.width, colour=shade)
+        if glance.seen is not None:
+            yield from self.lines(glance.seen)

@@ -25,8 +25,7 @@ from migrate.plan.totals import totals
 from migrate.progress import LineProgress
 from migrate.session.options import SparkOptions
 from migrate.session.plan import SessionOf, session_of_several_plans
-from migrate.show.plan_table import verdict
-from migrate.show.several_plans import MadePlan, made_lines
+from migrate.show.plan_table import MadePlan, made_lines, verdict
 from migrate.survey.survey import PlanRequest
 
 # What holds for a whole run, and so is said beside the model and not in it.

@@ -14,8 +14,7 @@ from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules
 from migrate.show.diff import diff_document, diff_lines
-from migrate.show.formats import FORMATS, select
-from migrate.show.plan_export import kcg_companion, refuse_unprintable
+from migrate.show.plan_export import FORMATS, kcg_companion, refuse_unprintable, select
 from migrate.show.plan_table import Page
 from migrate.show.waves import wave_document, wave_lines
 

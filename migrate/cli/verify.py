@@ -25,7 +25,7 @@ from migrate.ports import Progress
 from migrate.row_table import groups_with_metadata
 from migrate.session.clusters import apply_session
 from migrate.session.options import SessionOptions
-from migrate.show.formats import select
+from migrate.show.plan_export import select
 from migrate.show.verify import proof_lines, verify_document, verify_lines
 from migrate.text import many
 

@@ -1,4 +1,4 @@
-"""A plan for other programs: JSON, and comma-separated values for a spreadsheet and for kafka-consumer-groups. Pure.
+"""A plan in any of its formats; for other programs as JSON, CSV, and what kafka-consumer-groups reads. Pure.
 
 JSON is ASCII, so that no name can do anything to a terminal. CSV is quoted as RFC 4180 says, its lines end with a line
 feed; the spreadsheet form has the column names of Aiven's MM2 offset-sync inspector where they mean the same, then
@@ -6,7 +6,8 @@ ours.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
@@ -17,7 +18,7 @@ from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
 from migrate.show.lines import wrapped
-from migrate.show.plan_table import verdict
+from migrate.show.plan_table import Page, table, verdict
 from migrate.show.table import Column, Table, Value, csv_line, document_lines
 from migrate.text import many, name, safe, shell_word
 
@@ -175,3 +176,60 @@ def json_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
     yield json.dumps(head | asdict(plan.header))
     for row in rows:
         yield json.dumps({"type": "row", **row_document(row)})
+
+
+# What `--format` may be; the command line has the same words. Lines are made as they are taken, and have no ends.
+FORMATS: Mapping[str, Callable[[Plan, Sequence[Row], Page], Iterator[str]]] = {
+    "table": table,
+    "json": lambda plan, rows, _: json_document(plan, rows),
+    "jsonl": lambda plan, rows, _: json_lines(plan, rows),
+    "csv": lambda plan, rows, _: csv_lines(plan, rows),
+    "kcg": lambda plan, rows, _: kcg_lines(rows),
+}
+
+
+def select(rows: Sequence[Row], groups: Sequence[str] = (), only: Sequence[str] = ()) -> Sequence[Row]:
+    """Return the rows whose group matches one of `groups` in full and that fit `only`, in their order.
+
+    Where neither is given these are the rows themselves.
+
+    `groups` are regular expressions, for the name of a group on either side. `only` are decisions, grades or reasons of
+    these rows: words of one kind widen each other, words of different kinds narrow (`set`, `keep`, `exact` is "set or
+    keep, and exact"). Raises `UsageError` for a bad expression, one that no group matches, and a word that is none of
+    these.
+    """
+    if not groups and not only:
+        return rows
+    try:
+        patterns = [re.compile(text) for text in groups]
+    except re.error as error:
+        raise UsageError(
+            f"--group {name(str(error.pattern))} is not a regular expression: {error}.", "Quote it."
+        ) from error
+    names = list(dict.fromkeys((row.group, row.group_on_target) for row in rows))
+    for pattern in patterns:
+        if not any(pattern.fullmatch(group) for both in names for group in both):
+            some = ", ".join(name(group) for group, _ in names[:5]) + (" ..." if len(names) > 5 else "")
+            raise UsageError(
+                f"--group {name(pattern.pattern)} matches none of this plan's {many(len(names), 'group')}.",
+                f"It must match a whole name. Groups: {some or 'none'}.",
+            )
+    chosen = {both[0] for both in names if not patterns or any(p.fullmatch(group) for p in patterns for group in both)}
+    reasons = {row.reason for row in rows}
+    kinds = (set(Decision), set(Grade), reasons - {*Decision, *Grade})
+    unknown = [word for word in only if not any(word in kind for kind in kinds)]
+    if unknown:
+        raise UsageError(
+            f"--only {name(unknown[0])} is not a decision, grade or reason of this plan.",
+            f"Decisions: {', '.join(Decision)}. Grades: {', '.join(Grade)}. "
+            f"Reasons here: {', '.join(sorted(reasons)) or 'none'}.",
+        )
+    decisions, grades, codes = (kind.intersection(only) for kind in kinds)
+    return tuple(
+        row
+        for row in rows
+        if row.group in chosen
+        and (not decisions or row.decision in decisions)
+        and (not grades or row.grade in grades)
+        and (not codes or row.reason in codes)
+    )

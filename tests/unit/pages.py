@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from migrate.plan.plan import Plan
-from migrate.show.formats import FORMATS, select
+from migrate.show.plan_export import FORMATS, select
 from migrate.show.plan_table import Page
 
 

@@ -173,7 +173,7 @@ def test_the_help_of_all_commands_imports_none_of_them():
 
 
 def test_showing_a_plan_loads_neither_spark_nor_the_kafka_client():
-    assert not loaded_by("import migrate.plan.file, migrate.show.formats") & {"pyspark", "py4j", "confluent_kafka"}
+    assert not loaded_by("import migrate.plan.file, migrate.show.plan_export") & {"pyspark", "py4j", "confluent_kafka"}
 
 
 def test_status_and_groups_load_no_spark():

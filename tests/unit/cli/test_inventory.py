@@ -218,27 +218,3 @@ def test_a_watch_ends_with_the_look_that_nobody_read(cluster, monkeypatch, run, 
         assert run(options, None, NoProgress(), SCREEN) == 0
         monkeypatch.undo()
     assert cluster.calls.count("high_watermarks") == 1
-
-
-def test_a_screen_lays_out_a_look_once_for_each_width_and_its_age_every_second():
-    drawn, laid_out, width = [], [], [80]
-    screen = SimpleNamespace(draw=lambda lines: drawn.append(list(lines)))
-
-    def lines(seen):
-        laid_out.append((seen, width[0]))
-        yield f"{seen} in {width[0]} columns"
-
-    teller = inventory.Teller(lines, LOOK, None, Terminal(is_screen=True, columns=lambda: width[0]), screen)
-    teller(Glance(None, Freshness(), is_tick=True))
-    for seconds in (0.0, 1.0, 2.0):
-        teller(Glance("one", Freshness(seconds), is_tick=seconds > 0))
-    width[0] = 60
-    teller(Glance("one", Freshness(3.0), is_tick=True))
-    teller(Glance("two", Freshness(0.0), is_tick=False))
-    assert laid_out == [("one", 80), ("one", 60), ("two", 60)]
-    ages = [f"Read {seconds} s ago." for seconds in (0, 1, 2, 3, 0)]
-    assert [page[0] for page in drawn] == ["Looking for the first time.", *ages]
-    assert [page[1:] for page in drawn[1:]] == [["one in 80 columns"]] * 3 + [
-        ["one in 60 columns"],
-        ["two in 60 columns"],
-    ]

@@ -9,7 +9,7 @@ from migrate.plan.diff import diff
 from migrate.show import review
 from migrate.show.diff import diff_lines
 from migrate.show.explain import explanation
-from migrate.show.formats import FORMATS, select
+from migrate.show.plan_export import FORMATS, select
 from migrate.show.plan_table import Page
 from migrate.show.report_data import report_data
 from migrate.show.report_outcome import Aftermath

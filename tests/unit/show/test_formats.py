@@ -15,8 +15,7 @@ from migrate.errors import EXIT_USAGE, UsageError
 from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.plan import PlannedGroupState
 from migrate.plan.totals import totals
-from migrate.show.formats import FORMATS, select
-from migrate.show.plan_export import kcg_companion, refuse_unprintable
+from migrate.show.plan_export import FORMATS, kcg_companion, refuse_unprintable, select
 from migrate.show.plan_table import Page, table
 from migrate.text import cells
 from tests.builders import make_check, make_plan, make_row, make_untranslated

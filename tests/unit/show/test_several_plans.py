@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.show.several_plans import MadePlan, made_lines
+from migrate.show.plan_table import MadePlan, made_lines
 
 MADE = (
     MadePlan("orders", "READY TO APPLY: 40 offsets of 4 groups", 0, "plans/orders.plan", "a" * 12),
