@@ -1,6 +1,6 @@
 """The `groups compare` command: wire the edges, look once at both clusters, print. It changes nothing on them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
@@ -12,7 +12,6 @@ from migrate.cli.options import OnClusters, option
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.inventory.compare import (
-    GroupComparison,
     Stretch,
     comparison_of,
     count_plan,
@@ -103,8 +102,12 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
         records = _records(edges, survey, set(translated.stretches()), limits, progress)
         seen = comparison_of(survey, translated, records, now_ms)
         view = CompareView(options.within, options.matching.no_match, edges.unread_syncs())
-    terminal.show(_lines(seen, view, options.form, terminal))
-    if options.form == "csv":
+    if options.form == "json":
+        terminal.show(comparison_document(seen, view))
+    elif options.form == "table":
+        terminal.show(comparison_lines(seen, view, terminal.width, terminal.colour))
+    else:
+        terminal.show(comparison_csv(seen))
         for text in (*premise_texts(seen), *doubts(seen, view)):
             for line in wrapped(text, terminal.width):
                 progress.say(line)
@@ -126,11 +129,3 @@ def _records(
     alias = edges.clusters.target.alias
     progress.step(f"counting records between commits and translations: {what} on {alias}, {bytes_text(plan.bytes)}")
     return count_records(edges.records, plan, stretches)
-
-
-def _lines(seen: GroupComparison, view: CompareView, form: str, terminal: Terminal) -> Iterator[str]:
-    if form == "json":
-        return comparison_document(seen, view)
-    if form == "csv":
-        return comparison_csv(seen)
-    return comparison_lines(seen, view, terminal.width, terminal.colour)

@@ -229,7 +229,12 @@ def run_list(options: ListOptions, flow: Flow, progress: LineProgress, terminal:
         )
 
     form = options.look.form
-    lines: Callable[[Inventory], Iterator[str]] = partial(_listed, form=form, terminal=terminal)
+
+    def lines(seen: Inventory) -> Iterator[str]:
+        if form == "json":
+            return listing_document(seen)
+        return listing_csv(seen) if form == "csv" else listing_lines(seen, terminal.width, terminal.colour)
+
     teller = Teller(lines, options.look, progress, terminal)
     seen = _look(flow, options.session(), teller, look)
     if form == "csv":
@@ -245,9 +250,15 @@ def run_describe(options: DescribeOptions, flow: Flow, progress: LineProgress, t
     filters = Filters(groups_file=frozenset(names)) if names else None
 
     def look(edges: InventorySession, timer: Timer) -> Described:
-        return _described(read_groups(edges.admin, filters, timer))
+        read = read_groups(edges.admin, filters, timer)
+        # Groups that were not named have been left out by no filter.
+        return replace(read, filtered={}), describe_groups(read)
 
-    lines: Callable[[Described], Iterator[str]] = partial(_description, form=form, terminal=terminal)
+    def lines(seen: Described) -> Iterator[str]:
+        if form == "json":
+            return description_document(*seen)
+        return description_csv(seen[1]) if form == "csv" else description_lines(*seen, terminal.width, terminal.colour)
+
     teller = Teller(lines, options.look, progress, terminal)
     read, described = _look(flow, options.session(), teller, look)
     if form == "csv":
@@ -297,27 +308,6 @@ def packing(by: str, max_groups: int) -> Callable[[GroupsToMove], Waves]:
     except re.error as error:
         raise UsageError(f"--by {by!r} has no regular expression: {error}.", "For example 'prefix [a-z]+-'.") from None
     return lambda moved: waves_by_prefix(moved.reads, max_groups, prefix)
-
-
-def _described(read: ClusterGroups) -> Described:
-    # Groups that were not named have been left out by nobody's filter.
-    return replace(read, filtered={}), describe_groups(read)
-
-
-def _listed(inventory: Inventory, form: str, terminal: Terminal) -> Iterator[str]:
-    if form == "json":
-        return listing_document(inventory)
-    if form == "csv":
-        return listing_csv(inventory)
-    return listing_lines(inventory, terminal.width, terminal.colour)
-
-
-def _description(seen: Described, form: str, terminal: Terminal) -> Iterator[str]:
-    if form == "json":
-        return description_document(*seen)
-    if form == "csv":
-        return description_csv(seen[1])
-    return description_lines(*seen, terminal.width, terminal.colour)
 
 
 def _look(flow: Flow, session: SessionOptions, teller: "Teller[T]", look: Callable[[InventorySession, Timer], T]) -> T:
