@@ -298,7 +298,7 @@ def test_on_a_terminal_the_screen_is_drawn_in_place_and_given_back(quiet: Scene,
         os.close(master)
     text = said.decode()
     screen, _, after = text.partition("\x1b[?1049l")
-    assert "\x1b[?1049h" in screen and "[####################] 100% copied" in screen, text
+    assert "\x1b[?1049h" in screen and "[##########] 100% copied" in screen, text
     assert "looking for 2 s whether it stays so" in screen and "READY" in after and "\x1b[H" not in after
 
 
