@@ -57,7 +57,7 @@ from migrate.show.describe import (
 from migrate.show.group_waves import wave_report
 from migrate.show.lines import wrapped
 from migrate.show.listing import listing_csv, listing_document, listing_lines, unread_lines
-from migrate.show.screen import Screen, screen_if
+from migrate.show.screen import Draw, screen_if
 from migrate.show.status import late_line, late_text
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters
@@ -323,7 +323,7 @@ def _look(flow: Flow, session: SessionOptions, teller: "Teller[T]", look: Callab
                 with edges.in_use:
                     return look(edges, Timer(clock, asking))
 
-            with screen_if(teller.terminal.is_screen and asked.form != "json") as teller.screen:
+            with screen_if(teller.terminal.is_screen and asked.form != "json") as teller.draw:
                 begin = partial(BackgroundLook, once, asking)
                 seen = teller.unless_left(lambda: watch_until_over(begin, asked.timeout, clock, teller))
     if not asked.watch or (teller.terminal.is_screen and asked.form == "table"):
@@ -339,14 +339,14 @@ class Teller(Generic[T]):
     asked: LookOptions
     progress: LineProgress
     terminal: Terminal
-    screen: Screen | None = None
+    draw: Draw | None = None
     _last: Glance[T] | None = None
 
     def __call__(self, glance: Glance[T]) -> None:
         """Show the newest look; on a screen also how old it is, every second."""
         self._last = glance
-        if self.screen:
-            self.screen.draw(self._drawn(glance))
+        if self.draw:
+            self.draw(self._drawn(glance))
         elif glance.is_tick:
             return
         elif not glance.freshness.is_current:

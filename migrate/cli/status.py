@@ -25,7 +25,7 @@ from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import StatusSession, status_session
 from migrate.session.options import SessionOptions
 from migrate.show.plan_table import Page
-from migrate.show.screen import Screen, screen_if
+from migrate.show.screen import Draw, screen_if
 from migrate.show.status import first_look_lines, late_line, left_text, progress_line, status_document, status_lines
 from migrate.survey.names import with_names
 from migrate.survey.records import read_positions
@@ -100,7 +100,7 @@ def status(options: StatusOptions) -> int:
         asking = Asking(clock)
         with (
             status_session(flow, asking, options.session()) as edges,
-            screen_if(teller.on_terminal and not teller.as_json) as teller.screen,
+            screen_if(teller.on_terminal and not teller.as_json) as teller.draw,
         ):
             lookout = Lookout(request, edges, asking, asking, watches=True)
 
@@ -187,14 +187,14 @@ class Teller:
     show: Callable[[Iterable[str]], None]
     progress: LineProgress
     watch: Watch = field(default_factory=Watch)
-    screen: Screen | None = None
+    draw: Draw | None = None
     _is_watching: bool = False
 
     def __call__(self, glance: Glance[Status]) -> None:
         """Say what a watch sees: what is new, and on a screen every second how old it is."""
         self._is_watching = True
-        if self.screen:
-            self.screen.draw(self._drawn(glance))
+        if self.draw:
+            self.draw(self._drawn(glance))
         elif glance.is_tick:
             return
         elif glance.seen is None or not self.as_json:

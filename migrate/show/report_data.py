@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from migrate.apply.verify import GOOD
@@ -49,24 +49,19 @@ class Data:
     groups_left_out: int
 
 
-@dataclass
-class _Words:
-    """Gives each text a number, in the order in which they come."""
+# A number for each text of the page, in the order in which they come. A tuple has a sentence's wording.
+_Words = dict[object, int]
 
-    numbers: dict[object, int] = field(default_factory=dict)
 
-    def of(self, value: object) -> int:
-        """Return the number of a text, or of a value's text; None is "". A tuple has a sentence's wording."""
-        return self.numbers.setdefault(value, len(self.numbers))
-
-    def listed(self) -> list[str]:
-        """Return the texts, made safe; wordings are, but for the gaps in them."""
-        return [key[0] if isinstance(key, tuple) else safe(str(key or "")) for key in self.numbers]
+def _number(words: _Words, value: object) -> int:
+    """Return the number of a text, or of a value's text; None is ""."""
+    return words.setdefault(value, len(words))
 
 
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     """Return the page's data with at most `cap` rows, of whole groups: first those that need attention."""
-    words, groups, states = _Words(), plan.groups(), states_told(plan)
+    words: _Words = {}
+    groups, states = plan.groups(), states_told(plan)
     active = _activity(plan)
     described = {
         group: _group(rows, after, states.get(group, ""), words) | active.get(group, _UNTOLD)
@@ -86,7 +81,8 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
         "after": bool(after),
         "verified": bool(after.standings),
         "groups": list(described.values()),
-        "words": words.listed(),
+        # Wordings are safe already, but for the gaps in them.
+        "words": [key[0] if isinstance(key, tuple) else safe(str(key or "")) for key in words],
     }
     return Data(page, documents, sum(len(groups[g]) for g in left), len(left))
 
@@ -129,7 +125,7 @@ def _group(rows: GroupRows, after: Aftermath, states: str, words: _Words) -> dic
         "skips": mm2.skipping_records,
         "grades": [grades[grade] for grade in (*Grade, None)],
         "states": states,
-        "topics": sorted({words.of(topic) for topic in rows.column("source_topic")}),
+        "topics": sorted({_number(words, topic) for topic in rows.column("source_topic")}),
         "risk": any(map(_risk, rows)),
         "bad": any(map(_is_bad, afters)),
         "results": tally(statuses),
@@ -155,15 +151,15 @@ def _risk(row: Row) -> bool:
 
 def _rows(rows: GroupRows, after: Aftermath, words: _Words) -> str:
     columns: list[Sequence[Any]] = [_exact(rows.column(name)) for name in NUMBERS]
-    columns += [[words.of(value) for value in rows.column(name)] for name in WORDS]
+    columns += [[_number(words, value) for value in rows.column(name)] for name in WORDS]
     sentences = [split_sentence(safe(sentence)) for sentence in rows.column("sentence")]
-    columns.append([words.of((wording,)) for wording, _ in sentences])
+    columns.append([_number(words, (wording,)) for wording, _ in sentences])
     columns.append([numbers for _, numbers in sentences])
     columns.append(_exact(list(map(between, rows.whole("source_committed"), rows.whole("source_log_end")))))
     columns.append([int(_risk(row)) for row in rows])
     nothing = RowAfter("")
     afters = [after.rows.get(row.key, nothing) for row in rows] if after.rows else [nothing]
-    columns += [[words.of(getattr(own, part)) for own in afters] for part in AFTER]
+    columns += [[_number(words, getattr(own, part)) for own in afters] for part in AFTER]
     return as_json([column[:1] if all(value == column[0] for value in column) else column for column in columns])
 
 

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from shutil import get_terminal_size
@@ -29,30 +29,29 @@ def fitting(lines: Sequence[str], width: int, height: int) -> Sequence[str]:
     return [*lines[:kept], rest[:width]]
 
 
-class Screen:
-    """The alternate screen of stdout's terminal; what was there before comes back when it is left."""
-
-    def __enter__(self) -> "Screen":
-        sys.stdout.write(_ENTER)
-        return self
-
-    def __exit__(self, *trouble: object) -> None:
-        sys.stdout.write(_LEAVE)
-        sys.stdout.flush()
-
-    def draw(self, lines: Iterable[str]) -> None:
-        """Draw lines from the top; what does not fit the height is counted on the last line."""
-        size = get_terminal_size((80, 24))
-        listed = list(fitting(list(lines), size.columns, max(2, size.lines)))
-        sys.stdout.write(_HOME + f"{_REST_OF_LINE}\n".join(listed) + _REST_OF_LINE + _REST_OF_SCREEN)
-        sys.stdout.flush()
+Draw = Callable[[Iterable[str]], None]
 
 
 @contextmanager
-def screen_if(wanted: bool) -> Iterator[Screen | None]:
-    """Yield the terminal's screen, None where it is not wanted."""
+def screen_if(wanted: bool) -> Iterator[Draw | None]:
+    """Yield what draws lines on the terminal's alternate screen, None where it is not wanted.
+
+    What was there before comes back when it is left.
+    """
     if not wanted:
         yield None
         return
-    with Screen() as screen:
-        yield screen
+    sys.stdout.write(_ENTER)
+    try:
+        yield _draw
+    finally:
+        sys.stdout.write(_LEAVE)
+        sys.stdout.flush()
+
+
+def _draw(lines: Iterable[str]) -> None:
+    """Draw lines from the top; what does not fit the height is counted on the last line."""
+    size = get_terminal_size((80, 24))
+    listed = fitting(list(lines), size.columns, max(2, size.lines))
+    sys.stdout.write(_HOME + f"{_REST_OF_LINE}\n".join(listed) + _REST_OF_LINE + _REST_OF_SCREEN)
+    sys.stdout.flush()
