@@ -36,6 +36,7 @@ from migrate.show.report_outcome import Aftermath, Headline
 from migrate.text import Colour, bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
+RESULTS_LISTED = 300
 BARS = 15
 LEAST_VISIBLE = 0.4
 MARK = "<!doctype html>\n<!-- mm2-migrate report -->\n"
@@ -71,6 +72,7 @@ def report(
         findings=findings(plan),
         shown=EVIDENCE_SHOWN,
         named=SUBJECTS_NAMED,
+        listed=RESULTS_LISTED,
         everything=f"mm2-migrate show {shell_word(path)} --format json",
         after=after,
         signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",

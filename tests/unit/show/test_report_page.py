@@ -146,6 +146,11 @@ def test_names_beyond_what_the_page_lists_are_counted_with_where_they_are():
     assert "and 360 more: mm2-migrate show cutover.plan --format json has all" in text
 
 
+def test_findings_beyond_what_is_unfolded_are_there_up_to_a_limit():
+    checks = tuple(make_check(subject=f"g{i}", seen=f"sentence {i}") for i in range(400))
+    assert "380 more" in squeezed(page(make_plan([make_row()], checks=checks)))
+
+
 def test_names_with_html_in_them_stay_text():
     harmless, hostile = Elements(page(hostile_plan("harmless"))), Elements(page(hostile_plan(HOSTILE)))
 
