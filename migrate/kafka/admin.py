@@ -22,11 +22,10 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from migrate.clock import Backoff, SystemClock
 from migrate.commit_table import CommitTable, has_metadata
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
-from migrate.kafka.connection import LONGEST, Connection
+from migrate.kafka.connection import LONGEST, Connection, asked_until_told
 from migrate.kafka.errors import code_of, error_of, failure_of, is_passing, or_too_few_copies
 from migrate.kafka.frames import NOT_EXACT
 from migrate.kafka.settings import ClientSettings
@@ -57,8 +56,6 @@ LOG_RANGE_BATCH = 5000
 MEMBERS_NAMED = 24
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 READ_COMMITTED, READ_UNCOMMITTED = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
-FIRST_PAUSE_SECONDS = 0.1
-LONGEST_PAUSE_SECONDS = 3.0
 # How long the partition counts of topics are believed.
 COUNTS_SECONDS = 5.0
 # More in one request than the offsets topic's batch limit allows is INVALID_COMMIT_OFFSET_SIZE.
@@ -374,14 +371,7 @@ class ConfluentAdmin:
         def asked(some: Sequence[K]) -> dict[K, V | Failure]:
             return {key: answer for batch in batches(some, size) for key, answer in ask(batch).items()}
 
-        answers = asked(sorted(set(keys)))
-        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
-        while (passing := [key for key, answer in answers.items() if _asked_again(answer)]) and not backoff.is_over:
-            for connection in self._connections:
-                connection.drop()
-            backoff.pause()
-            answers |= asked(passing)
-        return answers
+        return asked_until_told(asked, sorted(set(keys)), _asked_again, self._connections, self._deadline_seconds)
 
     def _ranges(self, batch: Sequence[TopicPartition]) -> dict[TopicPartition, LogRange | Failure]:
         # Starts first: a log that retention cuts in between then shows too wide, never start > end.

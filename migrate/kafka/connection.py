@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -56,10 +56,12 @@ DESTROYING_SECONDS = 10.0
 _SLICE_SECONDS = 0.1
 _FIRST_TRY_SECONDS = 0.5
 _PAUSE_SECONDS = 0.5
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 3.0
 _SECRET_WORDS = ("password", "secret", "jaas", ".pem", "oauthbearer.config")
 DESTROYER = "dropped-clients"
 
 K = TypeVar("K")
+V = TypeVar("V")
 # One call that asks many things.
 _Reads = Callable[[AdminClient], Mapping[K, "Future[Any]"]]
 _dropped: "SimpleQueue[list[AdminClient]]" = SimpleQueue()
@@ -267,6 +269,24 @@ class Connection:
                 code, text = cause, self._causes[cause]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
         return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
+
+
+def asked_until_told(
+    ask: Callable[[Sequence[K]], dict[K, V]],
+    keys: Sequence[K],
+    is_passing: Callable[[V], bool],
+    connections: Iterable[Connection],
+    deadline_seconds: float,
+) -> dict[K, V]:
+    """Return the answers; what failed in passing is asked again, with fresh clients, until the deadline."""
+    answers = ask(keys)
+    backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, deadline_seconds)
+    while (passing := [key for key, answer in answers.items() if is_passing(answer)]) and not backoff.is_over:
+        for connection in connections:
+            connection.drop()
+        backoff.pause()
+        answers |= ask(passing)
+    return answers
 
 
 def _backoff(deadline_seconds: float) -> Backoff:

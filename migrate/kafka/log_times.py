@@ -17,8 +17,7 @@ from confluent_kafka import IsolationLevel
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from migrate.clock import Backoff, SystemClock
-from migrate.kafka.connection import LONGEST, Connection
+from migrate.kafka.connection import LONGEST, Connection, asked_until_told
 from migrate.kafka.errors import FORGOTTEN, is_passing
 from migrate.kafka.read_pass import in_turns
 from migrate.kafka.settings import ClientSettings
@@ -29,7 +28,6 @@ from migrate.survey.commit_history import RECORDS_GONE, PlaceTime
 
 # What is in flight at once: each question has the broker look into the log's time index, and into a segment.
 AT_ONCE = 2000
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 3.0
 # While a partition gets another leader: mostly for less than a second.
 _NO_LEADER_YET = frozenset(
     {
@@ -76,24 +74,7 @@ class LogTimes:
         return {place: _NOT_FOUND if answer is None else answer for (place, _), answer in found.items()}
 
     def _persistently(self, pairs: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
-        """Ask again, with a fresh client, for what failed in passing, until the deadline: leaders move."""
-        answers = self._asked(pairs)
-        backoff = Backoff(SystemClock(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, self._deadline_seconds)
-        while (passing := [pair for pair, answer in answers.items() if _is_passing(answer)]) and not backoff.is_over:
-            self._connection.drop()
-            if gone := self._gone({pair[0] for pair in passing if _is_forgotten(answers[pair])}):
-                answers |= {pair: gone[pair[0]] for pair in passing if pair[0] in gone}
-                continue
-            backoff.pause()
-            answers |= self._asked(passing)
-        return answers
-
-    def _gone(self, forgotten: Collection[TopicPartition]) -> dict[TopicPartition, Failure]:
-        """Return those of the partitions that librdkafka does not know which the cluster does not have either."""
-        topics = self._connection.metadata().topics if forgotten else {}
-        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there, or the principal lacks DESCRIBE on the topic")
-        gone = (p for p in forgotten if p.topic not in topics or p.partition not in topics[p.topic].partitions)
-        return dict.fromkeys(gone, absent)
+        return asked_until_told(self._asked, sorted(pairs), _is_passing, [self._connection], self._deadline_seconds)
 
     def _asked(self, pairs: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
         times: dict[TopicPartition, list[int]] = defaultdict(list)
@@ -105,7 +86,15 @@ class LogTimes:
             found = self._connection.collect(lambda client, turn=turn: _submitted(client, turn))  # type: ignore[misc]
             answers |= {pair: _told(answer, is_newest=pair[1] == _NEWEST) for pair, answer in found.items()}
             self._progress.advance(len(answers), len(pairs))
-        return answers
+        forgotten = {pair for pair, a in answers.items() if isinstance(a, Failure) and a.code in FORGOTTEN}
+        return answers | self._gone(forgotten) if forgotten else answers
+
+    def _gone(self, forgotten: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
+        """Answer for what librdkafka does not know, and the cluster does not have either."""
+        topics = self._connection.metadata().topics
+        absent = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there, or the principal lacks DESCRIBE on the topic")
+        gone = (p for p in forgotten if p[0].topic not in topics or p[0].partition not in topics[p[0].topic].partitions)
+        return dict.fromkeys(gone, absent)
 
 
 def _submitted(client: Any, turn: Sequence[PlaceTime]) -> dict[PlaceTime, Any]:
@@ -137,10 +126,6 @@ def _is_passing(answer: int | None | Failure) -> bool:
     if not isinstance(answer, Failure) or answer is _NO_TIMESTAMP_OR_ANSWER:
         return False
     return answer.code in _NO_LEADER_YET or (is_passing(answer) and answer.code != "_TIMED_OUT")
-
-
-def _is_forgotten(answer: int | None | Failure) -> bool:
-    return isinstance(answer, Failure) and answer.code in FORGOTTEN
 
 
 def ends_at(admin: ClusterAdmin, times: LogTimes, wanted: Collection[PlaceTime]) -> dict[PlaceTime, int | Failure]:

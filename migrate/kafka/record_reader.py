@@ -31,12 +31,15 @@ from migrate.kafka.errors import (
     on_one_line,
     refused_settings,
 )
-from migrate.kafka.intake import Contents, Prints, RunIntake, Shelf
 from migrate.kafka.log_times import LogTimes
 from migrate.kafka.read_pass import (
     BROKEN_LINE,
     READS_ONLY,
+    Contents,
+    Prints,
+    RunIntake,
     RunPass,
+    Shelf,
     Silence,
     close_consumers,
 )

@@ -1,20 +1,17 @@
 """MM2's checkpoints and offset syncs, each read up to an end that is pinned once."""
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 
 from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.progress import Timer, in_background
+from migrate.progress import Timer
 from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.offsets_export import CompactedMeanwhileError, persistently
+from migrate.survey.offsets_export import persistently
 from migrate.survey.survey import Clusters, Mm2Topic
 
 NO_LOG = Failure("NO_ANSWER", "no answer")
-# Offsets; a longer topic needs every core, and memory, for itself.
-MOST_AHEAD = 100_000
 
 
 def read_checkpoints_topic(
@@ -30,37 +27,12 @@ def read_checkpoints_topic(
 
     def read_once() -> tuple[CheckpointReading, Mm2Topic]:
         pinned = _pin(clusters.target, topic, timer)
-        text = _checkpoints_text(clusters, topic, pinned)
+        where = f"{topic} on {clusters.target.alias}, offsets {pinned.start} to {pinned.end}"
+        text = f"reading MM2's checkpoints: {where}"
         read = timer.run("checkpoints", text, lambda: clusters.mirror.checkpoints(topic, pinned))
         return read, Mm2Topic(Side.TARGET, topic, True, pinned)
 
     return persistently(read_once)
-
-
-def checkpoints_ahead(
-    clusters: Clusters, flow: Flow, topics: Mapping[str, int], timer: Timer
-) -> Callable[[], tuple[CheckpointReading, Mm2Topic]]:
-    """Return what gives the checkpoints, as `read_checkpoints_topic` does: a short topic is read beside all else."""
-    topic = flow.checkpoints_topic
-
-    def read() -> tuple[CheckpointReading, Mm2Topic]:
-        return read_checkpoints_topic(clusters, flow, topics, timer)
-
-    if flow.failback or topic not in topics:
-        return read
-    pinned = _pin(clusters.target, topic, timer)
-    if pinned.end - pinned.start > MOST_AHEAD:
-        return read
-    # Where something else fails, nobody waits for it.
-    reading = in_background(lambda: clusters.mirror.checkpoints(topic, pinned), "checkpoints")
-
-    def awaited() -> tuple[CheckpointReading, Mm2Topic]:
-        with suppress(CompactedMeanwhileError):
-            told = timer.run("checkpoints", _checkpoints_text(clusters, topic, pinned), reading.result)
-            return told, Mm2Topic(Side.TARGET, topic, True, pinned)
-        return read()
-
-    return awaited
 
 
 def read_syncs_topic(
@@ -90,10 +62,6 @@ def pinned_log(admin: ClusterAdmin, topic: str) -> LogRange | Failure:
     """Return the log range of one of the two topics, which have one partition; `NO_LOG` where nobody answered."""
     partition = TopicPartition(topic, 0)
     return admin.log_ranges([partition]).get(partition, NO_LOG)
-
-
-def _checkpoints_text(clusters: Clusters, topic: str, pinned: LogRange) -> str:
-    return f"reading MM2's checkpoints: {topic} on {clusters.target.alias}, offsets {pinned.start} to {pinned.end}"
 
 
 def _pin(admin: ClusterAdmin, topic: str, timer: Timer) -> LogRange:

@@ -4,7 +4,7 @@ from array import array
 
 from confluent_kafka import Message
 
-from migrate.kafka.intake import Contents, Prints, RunIntake
+from migrate.kafka.read_pass import Contents, Prints, RunIntake
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
 from migrate.match.protocol import OffsetRange

@@ -5,8 +5,15 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from migrate.kafka.intake import Contents, RunIntake
-from migrate.kafka.read_pass import HOPELESS_SECONDS, LAGGING_SECONDS, UNEASY_SECONDS, RunPass, Silence
+from migrate.kafka.read_pass import (
+    HOPELESS_SECONDS,
+    LAGGING_SECONDS,
+    UNEASY_SECONDS,
+    Contents,
+    RunIntake,
+    RunPass,
+    Silence,
+)
 from migrate.match.log_reader import runs_of
 from migrate.match.protocol import OffsetRange
 from tests.unit.logscene import PLACES
