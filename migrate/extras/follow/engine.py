@@ -34,7 +34,6 @@ from migrate.extras.follow.judge import (
     refuse,
 )
 from migrate.extras.follow.sights import (
-    WrittenBefore,
     of_another_log,
     others_on_target,
     sights_of,
@@ -166,9 +165,12 @@ class Follower:
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
         state, (survey, not_seen) = self._journal.read(), self._survey()
         sights, refused = sights_of(
-            survey, state, self._own_clocks, WrittenBefore(self._written_ms, self._last_written_ms),
-            self._choices.moving_groups, self._edges.source_topic_ids,
+            survey, state, self._own_clocks, self._choices.moving_groups, self._edges.source_topic_ids,
         )  # fmt: skip
+        sights = [
+            replace(s, written_ms=self._written_ms.get(s.group, {}), known_since_ms=self._last_written_ms)
+            for s in sights
+        ]
         refused |= not_seen
         allowed = Allowed.by(survey.group_facts.target_settings, self._choices.grades)
         now_ms = self._clock.now_ms()

@@ -9,7 +9,7 @@ Pure, but for asking for the ids of topics again.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from migrate.apply.history import JournalState
 from migrate.checks import checklist
@@ -23,7 +23,7 @@ from migrate.extras.follow.judge import (
     without_rows,
 )
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
-from migrate.model import CheckResult, TopicPartition
+from migrate.model import CheckResult
 from migrate.plan.build import checked
 from migrate.plan.rows import with_blocks
 from migrate.survey.commits import CommitsNotVisible
@@ -32,14 +32,6 @@ from migrate.survey.survey import PlanRequest, Survey
 from migrate.text import name, some
 
 AskIds = Callable[[Collection[str]], Mapping[str, str]]
-
-
-@dataclass(frozen=True)
-class WrittenBefore:
-    """When groups were written, in ms since 1970: by place in this process, and at the latest by those before it."""
-
-    by_this_process: Mapping[str, Mapping[TopicPartition, int]]
-    by_earlier_ones_ms: int
 
 
 def survey_of_the_others(
@@ -94,13 +86,12 @@ def sharing_with_written(group_map: NameMap, groups: Collection[str], state: Jou
 
 
 def sights_of(
-    survey: Survey, state: JournalState, clocks: Mapping[str, int], written: WrittenBefore,
+    survey: Survey, state: JournalState, clocks: Mapping[str, int],
     moving_groups: Collection[re.Pattern[str]], source_ids: AskIds,
 ) -> tuple[list[GroupSight], dict[str, Refusal]]:  # fmt: skip
     """Return what was seen of each group, and the refusals of those that have no row, or no name of their own.
 
-    `written` is when we wrote what stands there. `moving_groups` are those whose commits may move without a member;
-    `source_ids` asks the source for topic ids again.
+    `moving_groups` are those whose commits may move without a member; `source_ids` asks the source for topic ids again.
     """
     facts = survey.group_facts
     rows, found = checked(survey)
@@ -125,8 +116,6 @@ def sights_of(
                 of_another_log((row.source_topic for row in table), others, " on the source")
                 or (None if accepted else _unread_again(group, facts)),
                 uncovered.get(group, ""),
-                written.by_this_process.get(group, {}),
-                written.by_earlier_ones_ms,
             )
         )  # fmt: skip
     # One that was written and is gone is unsafe, whatever a check says of its name.
