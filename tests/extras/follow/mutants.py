@@ -248,10 +248,10 @@ MUTANTS = (
     ),
     Mutant(
         "a-machine-that-failed-once-is-lost",
-        "A JVM that did not start is started again after a while.",
+        "A JVM that did not start is started again when it is asked for again.",
         "migrate/spark/java_admin.py",
-        "        return has_failed and time.monotonic() - self._ended >= RETRY_SECONDS\n",
-        "        return False\n",
+        " or (self._jvm.done() and self._jvm.exception() is not None):\n",
+        ":\n",
         ("tests/unit/spark/test_java_admin.py",),
     ),
     Mutant(
