@@ -98,7 +98,7 @@ def test_only_the_owner_may_read_a_plan_and_no_other_file_is_left(written):
 
 
 def offsets_in(tables: list[dict], name: str) -> list[int | None]:
-    """A column of offsets of all tables, by what docs/commands.md says of it."""
+    """A column of offsets of all tables, by what its schema says of it."""
     found = []
     for table in tables:
         column = table[name]["items"] if isinstance(table[name], dict) else table[name]
