@@ -76,27 +76,35 @@ class PositionsAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionsRead:
-    """What one file or folder held.
+class Origin:
+    """Where positions were read: a file, or the folder of one holder.
 
-    `holder` is "" for a file. `sha256` is over its content, and is what tells whether it has changed. `batch` is the
-    number of the batch whose offsets these are, and `content` the text of its file; None and "" for a file.
-    `open_batch` is the number of a batch that was begun after it and not finished, None where there is none, and
-    `open_ends` where it would have ended.
-    `is_stateful` is True where the folder holds a state. `began` are the offsets that the query's sources began at when
-    its checkpoint was new, as far as the folder says, and `asked_batch` those of the earlier batch that was asked for,
-    if it is still there.
+    `holder` is "" for a file, which may be of several. `sha256` is over its content, and is what tells whether it has
+    changed. `batch` is the number of the batch whose offsets these are, and `content` the text of its file, which a
+    rewritten one is made from; None and "" for a file. `is_stateful` is True for a query that keeps a state.
     """
 
     origin: str
     kind: HolderKind
-    positions: tuple[HeldPosition, ...]
     sha256: str
     holder: str = ""
     batch: int | None = None
     content: str = ""
-    open_batch: int | None = None
     is_stateful: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionsRead(Origin):
+    """What one file or folder held.
+
+    `open_batch` is the number of a batch that was begun after `batch` and not finished, None where there is none, and
+    `open_ends` where it would have ended. `began` are the offsets that the query's sources began at when its checkpoint
+    was new, as far as the folder says, and `asked_batch` those of the earlier batch that was asked for, if it is still
+    there.
+    """
+
+    positions: tuple[HeldPosition, ...]
+    open_batch: int | None = None
     open_ends: tuple[HeldPosition, ...] = ()
     began: tuple[HeldPosition, ...] = ()
     asked_batch: tuple[HeldPosition, ...] = ()

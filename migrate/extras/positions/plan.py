@@ -9,7 +9,7 @@ Invariants, as of a plan of groups:
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from migrate.extras.positions.held import (
     HeldPositions,
     HolderKind,
     Meaning,
+    Origin,
     PositionReader,
     PositionsAsked,
     look_again,
@@ -45,26 +46,6 @@ from migrate.whole_file import replacing, reporting_unwritable, temporary_beside
 FORMAT_VERSION = 1
 FORMAT_KEY = "mm2-migrate positions"
 HOLDER_BLOCKED = "holder-blocked"
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where positions were read: a file, or the folder of one holder.
-
-    `kind` is a `HolderKind`. `holder` is "" for a file, which may be of several. `sha256` is over what was read.
-    `batch` is that of a Spark checkpoint that was translated, None for a file; `content` is the text of that batch's
-    file, which a rewritten one is made from, "" for a file. `rows` counts the positions. `is_stateful` is True for a
-    query that keeps a state.
-    """
-
-    origin: str
-    kind: str
-    holder: str
-    sha256: str
-    batch: int | None
-    rows: int
-    content: str
-    is_stateful: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +109,7 @@ class PositionPlan:
 
     def checkpoint(self, holder: str) -> Origin | None:
         """Return the Spark checkpoint that a holder was read from; None for another holder."""
-        kind = HolderKind.SPARK_CHECKPOINT
-        return next((o for o in self.header.origins if o.holder == holder and o.kind == kind), None)
+        return next((origin for origin in self.header.origins if origin.holder == holder), None)
 
     def without_place(self, holder: str) -> list[tuple[str, int]]:
         """Return the partitions of a holder's topics on the target that it has no offset for, sorted."""
@@ -187,25 +167,18 @@ def plan_of(survey: Survey, held: HeldPositions) -> PositionPlan:
         source_topic_ids=survey.source.topic_ids,
         target_topic_ids=survey.target.topic_ids,
         copies={copy: on_target[copy] for copy in copies if copy in on_target},
-        origins=tuple(
-            Origin(
-                r.origin,
-                str(r.kind),
-                r.holder,
-                r.sha256,
-                r.batch,
-                len(r.positions),
-                r.content,
-                r.holder in held.stateful,
-            )
-            for r in held.reads
-        ),
+        origins=tuple(_origin(read, read.holder in held.stateful) for read in held.reads),
         checks=results,
     )
     # After the checks: a state is not of the batch that was not finished.
     told = with_open_batches(rows, chain.from_iterable(translate(survey, held.open_ends)), held)
     laid = with_blocks(told, blocked_groups(results, rows), blocked_rows(results))
     return PositionPlan(header, PlanRows.of(map(_of_holder, laid)), held.last_meant)
+
+
+def _origin(read: Origin, is_stateful: bool) -> Origin:
+    own = {each.name: getattr(read, each.name) for each in fields(Origin)}
+    return Origin(**own | {"is_stateful": is_stateful})
 
 
 def _of_holder(row: Row) -> Row:
@@ -328,7 +301,7 @@ def read(path: Path) -> PositionPlan:
 
 def _header(document: dict[str, Any]) -> Header:
     document["waivers"] = tuple(document["waivers"])
-    document["origins"] = tuple(Origin(**entry) for entry in document["origins"])
+    document["origins"] = tuple(Origin(**entry | {"kind": HolderKind(entry["kind"])}) for entry in document["origins"])
     levels = (entry | {name: Level(entry[name]) for name in ("level", "counts_as")} for entry in document["checks"])
     document["checks"] = tuple(CheckResult(**entry | {"scope": Scope(entry["scope"])}) for entry in levels)
     return Header(**document)

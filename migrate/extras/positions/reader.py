@@ -59,7 +59,7 @@ class HolderReader:
                 positions, digest = self._text(origin)
         if not positions:
             raise UsageError(f"{name(origin)} holds no position.", "Leave it out, or write the positions into it.")
-        return PositionsRead(origin, HolderKind.FILE, positions, digest)
+        return PositionsRead(origin, HolderKind.FILE, digest, positions=positions)
 
     def checkpoint(self, asked: CheckpointAsked) -> PositionsRead:
         """Read the last finished batch of a checkpoint folder."""
@@ -81,8 +81,8 @@ class HolderReader:
                 earlier = _positions_of(asked.holder, _decoded(self._content(where), where), where)
         digest = hashlib.sha256(f"{found.finished} {found.begun}\n{content}".encode()).hexdigest()
         return PositionsRead(
-            asked.url, HolderKind.SPARK_CHECKPOINT, positions, digest, asked.holder, found.finished, content,
-            found.begun, stateful, ends, began, earlier,
+            asked.url, HolderKind.SPARK_CHECKPOINT, digest, asked.holder, found.finished, content, stateful,
+            positions=positions, open_batch=found.begun, open_ends=ends, began=began, asked_batch=earlier,
         )  # fmt: skip
 
     def _began(self, asked: CheckpointAsked) -> tuple[HeldPosition, ...]:

@@ -68,7 +68,7 @@ def _identity(plan: PositionPlan, page: Page) -> Iterator[tuple[str, str]]:
     yield "File", f"{name(page.path)}, made {made} by mm2-migrate {safe(h.tool_version)}"
     yield "Source", f"{name(h.source_alias)}, cluster id {safe(h.source_cluster_id) or 'not read'}"
     yield "Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"
-    yield "Read from", "; ".join(f"{name(o.origin)} ({many(o.rows, 'position')})" for o in h.origins)
+    yield "Read from", "; ".join(name(origin.origin) for origin in h.origins)
     yield "Settings", "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.settings.items()))
     yield "Waivers", ", ".join(map(safe, h.waivers)) or "none"
     yield "Positions", tally(plan.rows.tally("decision"), Decision)

@@ -20,13 +20,13 @@ def read(
     *positions: HeldPosition | tuple[str, str, int, int], origin: str = "jobs.csv", **values: object
 ) -> PositionsRead:
     made = tuple(HeldPosition(*p) for p in positions)
-    return PositionsRead(origin, HolderKind.FILE, made, "sha", **values)  # type: ignore[arg-type]
+    return PositionsRead(origin, HolderKind.FILE, "sha", positions=made, **values)  # type: ignore[arg-type]
 
 
 def checkpoint(holder: str = "query", offsets: Iterable[tuple[str, int, int]] = (("t", 0, 55), ("t", 1, 60)), **values):
     made = tuple(HeldPosition(holder, *of) for of in offsets)
     given = {"holder": holder, "batch": 7, "content": BATCH} | values
-    return PositionsRead(f"file:///{holder}", HolderKind.SPARK_CHECKPOINT, made, "sha", **given)
+    return PositionsRead(f"file:///{holder}", HolderKind.SPARK_CHECKPOINT, "sha", positions=made, **given)
 
 
 def last(holder: str, topic: str, partition: int, number: int) -> HeldPosition:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from migrate.extras.positions.held import PositionsAsked
-from migrate.extras.positions.plan import Header, Origin, PositionPlan, plan_of, surveyed
+from migrate.extras.positions.held import HolderKind, Origin, PositionsAsked
+from migrate.extras.positions.plan import Header, PositionPlan, plan_of, surveyed
 from migrate.match.protocol import Limits
 from migrate.model import Row
 from migrate.row_table import PlanRows
@@ -26,8 +26,8 @@ def origin_of(
     holder: str = "query", origin: str = "file:///a", batch: int = 17, content: str = "v1", **values: Any
 ) -> Origin:
     """Return where a query's positions were read."""
-    given = {"rows": 1, "is_stateful": False, "sha256": "a" * 64} | values
-    return Origin(origin, "spark-checkpoint", holder, batch=batch, content=content, **given)
+    given = {"is_stateful": False, "sha256": "a" * 64} | values
+    return Origin(origin, HolderKind.SPARK_CHECKPOINT, holder=holder, batch=batch, content=content, **given)
 
 
 def make_positions(rows: Iterable[Row], last: Iterable[Row] = (), **header: Any) -> PositionPlan:

@@ -46,7 +46,7 @@ def rewritten(plan) -> str:
 
 
 def checkpointed(*rows, content: str = BATCH, batch: int = 17):
-    return make_positions(rows, origins=(origin_of("job", "file:///job", batch, content, rows=len(rows)),))
+    return make_positions(rows, origins=(origin_of("job", "file:///job", batch, content),))
 
 
 @pytest.mark.parametrize(

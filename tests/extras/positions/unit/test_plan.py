@@ -246,8 +246,8 @@ def test_an_option_for_a_holder_that_is_not_there_is_wrong_use(asked):
 def test_the_header_says_where_positions_were_read_and_the_fingerprint_covers_all_of_it(tmp_path):
     plan = plan_with(read_of(("job", "t", 0, 55), last("job", "t", 1, 59)), checkpoint())
     file, folder = plan.header.origins
-    assert (file.origin, file.kind, file.batch, file.rows) == ("jobs.csv", "file", None, 2)
-    assert (folder.holder, folder.kind, folder.batch, folder.rows) == ("query", "spark-checkpoint", 7, 2)
+    assert (file.origin, file.kind, file.batch) == ("jobs.csv", "file", None)
+    assert (folder.holder, folder.kind, folder.batch) == ("query", "spark-checkpoint", 7)
     others = (
         replace(plan, header=replace(plan.header, origins=(replace(file, sha256="x"), folder))),
         replace(plan, rows=PlanRows.of([row._replace(target_offset=1) for row in plan.rows])),
