@@ -41,6 +41,12 @@ def flow(source=PLAIN, target=PLAIN):
     return client_flow(source, target, "A", "B")
 
 
+def test_a_spark_that_is_kept_is_there_after_records_are_read():
+    """Whoever reads by it itself may do so after the survey, which says that it reads no more records."""
+    with plan.plan_session(flow(), False, replace(OPTIONS, keeps_spark=True)) as clusters:
+        clusters.end_records()  # a Spark that was told to end would fail here
+
+
 def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
     resolved = []
     for name in ("client_settings", "java_settings"):

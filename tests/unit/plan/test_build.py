@@ -4,13 +4,15 @@ from threading import Event
 
 import pytest
 
+from migrate.commit_table import GroupCommits
 from migrate.errors import ClusterError
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Decision, Failure, GroupState, Level, LogRange, TopicPartition
+from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.plan.plan import PlannedActivity
+from migrate.plan.rows import translate
 from migrate.show.plan_table import Page, table
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
@@ -18,7 +20,7 @@ from migrate.survey.policies import Policies, Rewind, Uncommitted, Untranslatabl
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
-from tests.unit.planscene import SYNCS, FakeMirror, checks_of, planned, rows_of, world
+from tests.unit.planscene import SYNCS, FakeMirror, checks_of, planned, planned_flow, rows_of, world
 
 
 def test_what_a_worker_tells_of_mm2s_tasks_is_in_the_plan():
@@ -394,6 +396,21 @@ def test_waiting_for_a_jvm_and_for_spark_is_timed_by_itself():
     clusters = Late(source, target, mirror, starts_late=True)
     timings = take_survey(request, clusters, clock, NoProgress()).timings
     assert (timings["spark"], timings["commits"], timings["positions"]) == (9.0, 0.0, 0.0)
+
+
+def test_offsets_that_no_group_has_committed_are_placed_as_commits_and_no_groups_commits_are_read():
+    source, target, mirror = world()
+    target.commit("g", "A.t", 0, 99)
+    asked: list[str] = []
+    source.on_call = asked.append
+    clock, places = FakeClock(), GroupCommits({"g": {TopicPartition("t", 0): Commit(55)}})
+    request = PlanRequest(planned_flow(), Filters(), Policies(), False, 15.0, {}, places=(places,))
+    survey = take_survey(request, Clusters(source, target, mirror), clock, NoProgress())
+    (table,) = translate(survey, places)
+    commits = rows_of(planned(*world()))
+    assert [(row.group, row.target_offset, row.target_prior) for row in table] == [("g", commits["g", "t", 0][1], None)]
+    assert "commits" not in asked and not survey.groups and not survey.keys
+    assert set(survey.growth) == {TopicPartition("t", 0)} and clock.monotonic() >= 15.0, "whether producers still write"
 
 
 def test_what_reads_records_ends_when_no_record_is_to_be_read_any_more_and_before_the_second_look():
