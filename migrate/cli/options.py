@@ -379,6 +379,11 @@ def _refuse_mixed(given: ClusterOptions) -> None:
         )
     if given.topic_map is not None and given.replication_policy is not None:
         raise UsageError("--topic-map and --replication-policy exclude each other.", "Say once how topics are named.")
+    if given.separator is not None and given.replication_policy != PolicyKind.DEFAULT:
+        raise UsageError(
+            "--separator is part of names that begin with an alias.",
+            "Give --replication-policy default too, or omit it.",
+        )
 
 
 def _other_flow(

@@ -48,6 +48,7 @@ def test_mm2_is_the_replicator_unless_another_is_named(both):
         ({"checkpoints_topic": "c"}, "--checkpoints-topic is about"),
         ({"offset_syncs_location": "target"}, "--offset-syncs-location is about"),
         ({"topic_map": Path("m"), "replication_policy": "identity"}, "exclude each other"),
+        ({"separator": "-"}, "begin with an alias"),
         ({"replicator": None, "topic_map": Path("m")}, "--replicator any as well"),
         ({"topic_map": Path("absent.csv")}, "absent.csv"),
     ],
