@@ -91,7 +91,7 @@ def parse_waiver(text: str, checks: Sequence[Check] = CHECKS) -> Waiver:
     if check in NEVER_ACCEPTABLE:
         raise UsageError(
             f"--accept {text}: the check {check!r} can never be waived.",
-            "Fix what it found, or leave the groups out with --exclude-group.",
+            "Fix what it found, or leave out what it blocks: a group with --exclude-group.",
         )
     if check not in (known := acceptable(checks)):
         raise UsageError(

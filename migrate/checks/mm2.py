@@ -8,6 +8,7 @@ from migrate.mm2.checkpoint_table import newest_ms
 from migrate.mm2.connector_status import FAILED, RUNNING
 from migrate.mm2.connectors import Role
 from migrate.mm2.flow import NOT_MM2
+from migrate.mm2.wire import RecordKind
 from migrate.model import CheckResult, Failure, Level, Scope, Side
 from migrate.row_table import PlanRows
 from migrate.survey.expiry import MINUTE_MS, span
@@ -62,7 +63,10 @@ def _of_topic(
         yield check.result(level, topic, expected, f"there is no such topic{f': {why}' if why else ''}", " ".join(todo))
     elif not right and wrong:
         seen = f"none of its records is one; it holds {kinds}"
-        yield check.blocks(topic, expected, seen, f"Name the right topic with {option}.")
+        way = f"Name the right topic with {option}."
+        if any(found.endswith(RecordKind.CONNECT_JSON) for found in wrong):
+            way = f"They went through a JSON converter: MM2's connectors need ByteArrayConverter. Else: {way}"
+        yield check.blocks(topic, expected, seen, way)
     elif not right:
         yield check.warns(
             topic, expected, f"it holds no such record{f': {why}' if why else ''}",

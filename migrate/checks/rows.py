@@ -37,7 +37,9 @@ LONGEST_METADATA = 4096
 def inside_target_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows whose offset lies outside the target's log."""
     expected = "an offset inside the target's log"
-    todo = "Choose --rewind set where the group is beyond the log there; else plan again (docs/translation.md)."
+    todo = "Plan again (docs/translation.md)."
+    if not survey.request.places:
+        todo = "Choose --rewind set where the group is beyond the log there; else plan again (docs/translation.md)."
     blocks = list(_blocked_for(inside_target_log, rows, expected, todo))
     # What a check can say nothing of is no pass: a row without a place, or one whose log nobody read.
     return blocks or _passes_known(inside_target_log, rows, expected, "target_offset", "target_log_end")
@@ -168,7 +170,7 @@ def _untranslatable(reason: str) -> Check:
 
     @check(reason, Scope.ROW)
     def judge(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-        todo = f"Choose --untranslatable {reason}=skip (or another choice), or --exclude-topic."
+        todo = f"Choose --untranslatable {reason}=skip (or another choice), or {survey.request.way_to_leave_out}."
         return _blocked_for(judge, rows, "a commit that can be translated", todo)
 
     return judge

@@ -60,8 +60,8 @@ def target_topic_exists(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]
         # What is missing on the way back is the original, which MM2 does not make.
         why = flow.why_perhaps_not_replicated(topic) if flow.by_mm2 and not flow.failback else ""
         todo = (
-            "Check MM2's topics filter and the replication policy. Or leave the topic out: --exclude-topic, or "
-            "--untranslatable target-topic-missing=skip to set what the groups have elsewhere."
+            f"Check MM2's topics filter and the replication policy. Or {survey.request.way_to_leave_out}, or choose "
+            "--untranslatable target-topic-missing=skip to set what there is elsewhere."
         )
         yield target_topic_exists.blocks(
             topic, f"topic {copy} on {flow.target.alias}", "there is no such topic", f"{why} {todo}" if why else todo

@@ -108,10 +108,13 @@ def _unexpected(error: Exception) -> int:
     if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
         # What a signal's exception becomes that is raised inside a call of librdkafka's Python client.
         return _interrupted(error.__cause__)
-    _complain(
-        f"Unexpected {type(error).__name__}: {_first_line(error)}",
-        "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
-    )
+    if isinstance(error, FileNotFoundError) and _working_folder_is_gone():
+        _complain("The working folder is gone.", "Change to one that exists, and run the same command again.")
+    else:
+        _complain(
+            f"Unexpected {type(error).__name__}: {_first_line(error)}",
+            "This is a fault of mm2-migrate. Run again with --debug and report the stack trace.",
+        )
     return EXIT_FAILED
 
 
@@ -179,6 +182,14 @@ def _output_lost(error: OSError) -> str:
 def _close_stdout() -> None:
     """Send stdout nowhere: Python flushes it again at exit, and would complain of what is left in it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _working_folder_is_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _first_line(error: BaseException) -> str:

@@ -103,10 +103,13 @@ def run_model(model: Path, out_dir: Path, spark: SparkOptions, progress: LinePro
         raise UsageError(f"--out-dir {out_dir} cannot be made: {error.strerror}.", "Name another folder.") from error
     for _, options, _ in asked:
         refuse_out(options.out)
-    if not any(isinstance(request, PlanRequest) for _, _, request in asked):
+    sessions = [(request, options.session()) for _, options, request in asked if isinstance(request, PlanRequest)]
+    if not sessions:
         return [_failed(name, error) for name, _, error in asked if isinstance(error, MigrateError)]
     made = []
-    with session_of_several_plans(spark) as session_of:
+    small = not any(session.reads_offsets_topic for _, session in sessions)
+    compares = any(not (request.source_down or session.no_match) for request, session in sessions)
+    with session_of_several_plans(spark, small, compares) as session_of:
         for number, (name, options, request) in enumerate(asked, 1):
             progress.say(f"flow {number} of {len(asked)}: {name}")
             if isinstance(request, MigrateError):

@@ -20,7 +20,7 @@ def read_properties(path: Path) -> dict[str, str]:
     """Return the settings of a .properties file; of a key that is there twice the last wins, as in Java.
 
     Bytes are ISO-8859-1, which is how Kafka's own tools and MM2 read them. Raises `ConfigError` if the file
-    cannot be read, starts with a byte order mark, or has a malformed \\u escape.
+    cannot be read, starts with a byte order mark, holds NUL bytes, or has a malformed \\u escape.
     """
     # Here, for Spark's tasks import this module too, where there may be no such library.
     from javaproperties import InvalidUEscapeError, KeyValue, parse
@@ -33,6 +33,9 @@ def read_properties(path: Path) -> dict[str, str]:
                 "of the first key.",
                 "Save it without the mark, in ASCII; write other characters as \\uXXXX.",
             )
+    if b"\0" in content:
+        # UTF-16, or a key store: parsed, it would only lack every setting that an editor shows in it.
+        raise ConfigError(f"{path} has NUL bytes: it is not text in ASCII or ISO-8859-1.", "Name such a text file.")
     line = 1
     settings: dict[str, str] = {}
     try:

@@ -80,9 +80,10 @@ def findings(plan: Plan) -> tuple[Attention, ...]:
     return _worst_first([*of_checks, *_blocks_without_check(plan), *_of_rows(plan), *_undecodable(plan)])
 
 
-def findings_of(checks: Iterable[CheckResult]) -> tuple[Attention, ...]:
-    """Return what checks say beside a pass, worst first."""
-    return _worst_first(_of_checks(checks))
+def findings_of(checks: Iterable[CheckResult], skipping: Iterable[Row] = ()) -> tuple[Attention, ...]:
+    """Return what checks say beside a pass, and the rows that may skip records by choice, worst first."""
+    chosen = "Chosen by option: records that are owed may never be read on the target."
+    return _worst_first([*_of_checks(checks), *_by_reason(AttentionKind.MAY_SKIP, skipping, chosen)])
 
 
 def _worst_first(all_findings: Iterable[Attention]) -> tuple[Attention, ...]:

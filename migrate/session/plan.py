@@ -130,14 +130,16 @@ SessionOf = Callable[[Flow, bool, SessionOptions], AbstractContextManager[Cluste
 
 
 @contextmanager
-def session_of_several_plans(options: SparkOptions) -> Iterator[SessionOf]:
+def session_of_several_plans(options: SparkOptions, small: bool, compares: bool) -> Iterator[SessionOf]:
     """Yield what gives each of several plans what it reads through, one after another.
+
+    `small` and `compares` are what Spark has to be fit for: no topic is long, and records are compared.
 
     They share one Spark, and what they read of a source: one is the same where its properties are, since with others
     brokers may show other groups.
     """
     memories = defaultdict[frozenset[tuple[str, str]], SourceMemory](SourceMemory)
-    with background_spark(options.master, parse_spark_conf(options.spark_conf), compares=True) as spark:
+    with background_spark(options.master, parse_spark_conf(options.spark_conf), small, compares) as spark:
 
         def session_of(flow: Flow, source_down: bool, of_plan: SessionOptions) -> AbstractContextManager[Clusters]:
             memory = memories[frozenset(flow.source.properties.items())]

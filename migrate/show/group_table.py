@@ -12,6 +12,7 @@ from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
 from migrate.plan.plan import AS_OF_SETTING, Plan, PlannedActivity
 from migrate.plan.totals import group_totals
+from migrate.plan.translate import TRANSLATED
 from migrate.row_table import GroupRows
 from migrate.show.lines import headed, tally, wrapped
 from migrate.show.table import INDENT, Column, Table, field
@@ -27,7 +28,6 @@ LEGEND_WITHOUT_CHECKPOINTS = _LEGEND.format("")
 LIVE_LEGEND = (
     "CURRENT-OFFSET is that of the time that the plan goes by, LIVE-OFFSET what was committed when it was made."
 )
-SAID_BY_GRADE = ("translated", str(Why.PROVEN))
 
 
 def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> Iterator[str]:
@@ -141,7 +141,9 @@ def _topics(row: Row) -> str:
 
 def _words(row: Row, width: int) -> Iterator[str]:
     """Yield what a narrow page has no column for, where it is not the usual."""
-    words = [] if row.reason in SAID_BY_GRADE else [safe(row.reason), *([str(row.grade)] if row.grade else [])]
+    # An estimate beside the row says as much as the words.
+    is_usual = row.reason == Why.PROVEN or (row.reason == TRANSLATED and row.rereads_estimate is not None)
+    words = [] if is_usual else [safe(row.reason), *([str(row.grade)] if row.grade else [])]
     words += [f"was {row.target_prior}"] * (row.target_prior is not None)
     if words:
         yield from wrapped(", ".join(words), width, " " * 12)

@@ -198,7 +198,7 @@ def _words(group: GroupSummary, activity: Sequence[Column[GroupSummary]]) -> str
     parts = [", ".join(group.attention)]
     for column in (*activity, PROTOCOL, *BROKER):
         cell = column.cell(group)
-        if column.heading and cell not in ("-", UNSEEN, "consumer", group.kind):
+        if column.heading and cell not in ("-", "consumer", group.kind):
             parts.append(f"{column.heading.lower()} {cell}")
     return "; ".join(filter(None, parts))
 

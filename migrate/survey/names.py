@@ -51,5 +51,5 @@ def refuse_doubled_places(request: PlanRequest, places: Iterable[GroupPartition]
                 f"--untranslatable {choice}: {name(place.group)} has offsets on {name(other)} and "
                 f"{name(place.topic)}, which would both be {name(target)} on {request.flow.target.alias}: it cannot "
                 "have an offset for each there.",
-                f"Leave one out with --exclude-topic, or add --untranslatable {NOT_REPLICATED}=block.",
+                f"Of one of these topics, {request.way_to_leave_out}; or add --untranslatable {NOT_REPLICATED}=block.",
             )

@@ -66,6 +66,11 @@ class PlanRequest:
     places: tuple[GroupCommits, ...] = ()
     group_map: NameMap = NameMap()
 
+    @property
+    def way_to_leave_out(self) -> str:
+        """What keeps a topic out of the plan: an option, or the list that `places` come from."""
+        return "take it out of the list of positions" if self.places else "leave it out with --exclude-topic"
+
 
 @dataclass
 class Clusters:

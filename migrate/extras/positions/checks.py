@@ -91,8 +91,8 @@ def sink_remembers_batches(held: HeldPositions, survey: Survey, rows: PlanRows) 
     sinks = held.sinks
     expected = "a sink that takes batches by numbers it has had before"
     way_out = (
-        "Continue with a new output folder, or with `positions --format spark-checkpoint`, which goes on with the "
-        "batch number"
+        "Continue with a new output folder, or with `positions print --format spark-checkpoint`, which goes on with "
+        "the batch number"
     )
     for holder, remembers in sorted(sinks.items()):
         if remembers:

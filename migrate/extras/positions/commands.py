@@ -215,6 +215,11 @@ def print_positions(options: PrintedPositions) -> int:
     if len(names) < signatures_required(made):
         say_beside(f"WARNING: not signed by enough different names: {standing(made, names)}. Do not set these yet.")
     if options.form == TABLE:
+        if options.out is not None or options.holders:
+            raise UsageError(
+                "--format table shows the whole file, on stdout: --out and --holder do not go with it.",
+                "Omit them, or choose another --format.",
+            )
         terminal = Terminal.here()
         return printed(table.lines(made, Page(str(options.file), terminal.width, terminal.colour), with_rows=True))
     for unknown in (holder for holder in options.holders if holder not in made.holders()):

@@ -19,7 +19,7 @@ from migrate.text import name
 
 COLUMNS = ("holder", "topic", "partition", "offset")
 MEANING = "meaning"
-# What `positions --format csv` prints beside them, so that its own output can be read again.
+# What `positions print --format csv` prints beside them, so that its own output can be read again.
 PRINTED_BESIDE = ("grade", "rereads_at_most")
 _KNOWN = frozenset({*COLUMNS, MEANING, *PRINTED_BESIDE})
 LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1

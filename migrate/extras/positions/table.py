@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from migrate.extras.positions.plan import PositionPlan, is_clean
-from migrate.model import Decision, Grade, Row
+from migrate.model import Decision, Grade, Row, may_skip
 from migrate.plan.attention import findings_of
 from migrate.show.lines import aligned, tally, wrapped
 from migrate.show.plan_table import LABELS, Page, attention_lines
@@ -36,7 +36,11 @@ def verdict(plan: PositionPlan) -> tuple[str, Colour]:
         return f"BLOCKED: {len(blocked)} of {holders}", Colour.RED
     if not is_clean(plan):
         return "BLOCKED: see below", Colour.RED
-    return f"READY: {many(len(plan.rows), 'position')} of {holders} to set", Colour.GREEN
+    to_set = sum(row.target_offset is not None for row in plan.rows)
+    text = f"READY: {many(to_set, 'position')} of {holders} to set"
+    if skipping := sum(map(may_skip, plan.rows)):
+        return f"{text}; {many(skipping, 'position')} MAY SKIP records, see below", Colour.YELLOW
+    return text, Colour.GREEN
 
 
 def lines(plan: PositionPlan, page: Page, with_rows: bool) -> Iterator[str]:
@@ -47,7 +51,8 @@ def lines(plan: PositionPlan, page: Page, with_rows: bool) -> Iterator[str]:
     yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, page.colour)}"
     yield from aligned(_identity(plan, page), page.width, LABELS)
     yield ""
-    attention, command = findings_of(plan.header.checks), f"mm2-migrate positions print {shell_word(page.path)}"
+    attention = findings_of(plan.header.checks, filter(may_skip, plan.rows))
+    command = f"mm2-migrate positions print {shell_word(page.path)}"
     yield paint("NEEDS ATTENTION" if attention else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
     yield from attention_lines(attention, plan.header.checks, page, f"{command} --format table")
     yield ""

@@ -55,6 +55,12 @@ def test_a_wrong_topic_is_recognised_by_its_records_and_named():
     assert "--checkpoints-topic" in result.todo
 
 
+def test_records_that_went_through_a_json_converter_are_told_with_the_converter_to_give_mm2():
+    read = CheckpointReading({}, {"undecodable:connect-json": 3})
+    (result,) = found("mm2-checkpoints-topic", checkpoints=read)
+    assert result.level is Level.BLOCK and "ByteArrayConverter" in result.todo
+
+
 def test_a_few_foreign_records_are_counted_and_warned_of():
     mixed = CheckpointReading({}, {"checkpoint": 9, "undecodable:bad-length": 1})
     result = found("mm2-checkpoints-topic", checkpoints=mixed)[0]

@@ -168,6 +168,15 @@ def test_in_a_working_folder_that_is_gone_what_goes_there_is_refused(
     assert said in ran.expect(2).complaint() and NOWHERE not in ran.stderr
 
 
+def test_a_missing_working_folder_is_never_called_a_fault_of_ours(tmp_path: Path) -> None:
+    code = "from pathlib import Path; from migrate.cli.console import one_paragraph; one_paragraph(Path.cwd)()"
+    words = [*gone_folder(tmp_path), sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("mm2-migrate: The working folder is gone. Change to one that exists")
+
+
 # ---- where a file is asked for and a pipe is named
 
 

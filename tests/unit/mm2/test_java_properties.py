@@ -65,3 +65,8 @@ def test_a_malformed_escape_is_told_with_its_line_and_without_the_value(tmp_path
 def test_a_byte_order_mark_is_refused(tmp_path, content):
     with pytest.raises(ConfigError, match="line 1: .* byte order mark"):
         read_properties(written(tmp_path, content))
+
+
+def test_a_file_with_nul_bytes_is_refused_as_no_text(tmp_path):
+    with pytest.raises(ConfigError, match="NUL bytes"):
+        read_properties(written(tmp_path, "bootstrap.servers=x:1\n".encode("utf-16-le")))

@@ -10,6 +10,7 @@ import pytest
 from migrate.extras.positions.forms import BESIDE, FORMATS_OF_POSITIONS
 from migrate.extras.positions.plan import write
 from migrate.model import Decision
+from migrate.survey.policies import Policies, parse_untranslatable
 from tests.builders import make_untranslated
 from tests.extras.positions.unit.heldscene import FakePositions
 from tests.extras.positions.unit.heldscene import read as read_of
@@ -207,6 +208,24 @@ def test_the_table_shows_every_position_with_its_reason_and_what_needs_attention
     assert shown.exit_code == 0, "to look at what is blocked is not refused"
     assert shown.stdout.startswith("BLOCKED: 1 of 1 holder") and "Fingerprint  " in shown.stdout
     assert "commit-beyond-log-end" in shown.stdout and "holder-blocked: Another position" in shown.stdout
+
+
+def test_a_position_that_may_skip_records_by_choice_is_named_to_who_reviews_it(tmp_path):
+    path, chosen = tmp_path / "jobs.json", Policies((), *parse_untranslatable(["commit-beyond-log-end=latest"]))
+    held = FakePositions.of(read_of(("job", "t", 0, 55), ("job", "t", 1, 999)))
+    write(planned(held, policies=chosen), path)
+    shown = positions(path, "--format", "table")
+    assert shown.exit_code == 0 and shown.stdout.startswith(
+        "READY: 2 positions of 1 holder to set; 1 position MAY SKIP"
+    )
+    assert "MAY SKIP" in shown.stdout.partition("NEEDS ATTENTION")[2]
+
+
+@pytest.mark.parametrize("beside", [("--out", "review.txt"), ("--holder", "nosuch")])
+def test_the_table_is_of_the_whole_file_and_on_stdout(plan, tmp_path, beside):
+    made = positions(plan, "--format", "table", *beside)
+    assert made.exit_code == 2 and "--format table shows the whole file" in " ".join(made.stderr.split())
+    assert not (tmp_path / "review.txt").exists()
 
 
 def refused(tmp_path, *options: str) -> str:
