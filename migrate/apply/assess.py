@@ -356,6 +356,9 @@ def _read_world(
             source_id = source.facts().cluster_id
         except ClusterError as error:
             source, lost = None, error.problem
+    is_other = source is not None and is_other_cluster(header.source_cluster_id, source_id)
+    if is_other or is_other_cluster(header.target_cluster_id, target_id):
+        held = {}  # what groups of the wrong cluster look like must not hide that it is the wrong one
     from_source = None
     if source is not None:
         from_source = in_background(partial(_read_source, plan, held, source, source_id), "reading the source")

@@ -166,11 +166,12 @@ def _found_done(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> dic
 
     It belongs into the journal: consumers that move on from there must not look like somebody else's commits. What no
     earlier run may have written is not in it, wherever it is now: a rollback would take back somebody else's commit.
-    A journal is begun for what the plan keeps too: the way back of who set it must not take it from under this plan.
+    A journal is begun for what the plan only finds right, too: the way back of who set it must not take it from under
+    this plan.
     """
     groups = _unconfirmed(assessment, traces)
-    if not assessment.journal.events:
-        groups = [] if assessment.writable else sorted(_keeping(assessment) & set(groups))
+    if not assessment.journal.events and assessment.writable:
+        groups = []
     rows, commits = assessment.plan.groups(), assessment.target_commits
     return {group: proven_by(rows[group], {}, traces.get(group), commits[group]) for group in groups}
 

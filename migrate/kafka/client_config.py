@@ -40,6 +40,7 @@ _JAVA_ONLY_TEXT = """
     ssl.protocol ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
 """
 _JAVA_ONLY = frozenset(_JAVA_ONLY_TEXT.split())
+_LIKE_SECURITY = re.compile(r"(^|[._-])(security[._-]?protocol|sasl|jaas)", re.IGNORECASE)
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _GRANT = "Only the client credentials grant can be used."
 _NO_JAVA_CODE = "loads Java code, which this version cannot use"
@@ -359,7 +360,9 @@ def _refuse_unknown(settings: Settings, protocol: str) -> None:
     """Raise `ConfigError` for a security setting that was not mapped and may have a meaning."""
     used = ("security.", *(["ssl."] if protocol.endswith("SSL") else ()), *(["sasl."] if "SASL" in protocol else ()))
     for key in sorted(settings.properties.keys() - settings.taken - _JAVA_ONLY):
-        if key.startswith(used):
+        # As an environment variable or another client spells it: ignored, it would leave the connection in plain text.
+        is_like = not key.startswith(("security.", "ssl.", "sasl.")) and _LIKE_SECURITY.search(key)
+        if key.startswith(used) or is_like:
             raise settings.refusal(
                 key,
                 "is not a setting of Kafka's Java clients that this version can use",

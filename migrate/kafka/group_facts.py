@@ -231,6 +231,8 @@ def read_offsets_topic(
     reading = _WholePass(consumer, sinks, deadline_seconds, poll=(5000, 0.1))
     try:
         reading.run()
+    except KafkaException as error:
+        return failure_of(error, fetching=True)
     finally:
         close_consumers([consumer])
     if reading.error is not None:

@@ -84,7 +84,7 @@ class LogTimes:
         # One call takes one timestamp per partition.
         for turn in in_turns(times.items(), AT_ONCE):
             found = self._connection.collect(lambda client, turn=turn: _submitted(client, turn))  # type: ignore[misc]
-            answers |= {pair: _told(answer, is_newest=pair[1] == _NEWEST) for pair, answer in found.items()}
+            answers |= {pair: _told(answer, pair[1]) for pair, answer in found.items()}
             self._progress.advance(len(answers), len(pairs))
         forgotten = {pair for pair, a in answers.items() if isinstance(a, Failure) and a.code in FORGOTTEN}
         return answers | self._gone(forgotten) if forgotten else answers
@@ -112,10 +112,12 @@ def _spec(time_ms: int) -> OffsetSpec:
     return OffsetSpec.earliest() if time_ms == _START else OffsetSpec.for_timestamp(time_ms)  # type: ignore[no-untyped-call,no-any-return]
 
 
-def _told(answer: Any, is_newest: bool) -> int | None | Failure:
+def _told(answer: Any, asked: int) -> int | None | Failure:
     if isinstance(answer, Failure):
         return answer
-    if not is_newest:
+    if asked == _START and answer.offset < 0:
+        return _NOT_FOUND  # every log has a start: its leader was silent
+    if asked != _NEWEST:
         return int(answer.offset) if answer.offset >= 0 else None
     if answer.offset < 0:
         return _NO_TIMESTAMP_OR_ANSWER

@@ -268,6 +268,7 @@ class Follower:
         for group, refusal in refused.items():
             if refusal.is_final:
                 journal.note(group, refusal.reason)
+        journal.sync()
         choices, left_seconds = self._choices, self._seconds_left()
         if left_seconds <= 0:
             return _Writing({g: refuse(seen[g][0], WhyNot.NOT_SET, "The mandate has ended.") for g in rows} | refused)

@@ -53,6 +53,7 @@ class WhyNot(StrEnum):
     JAVA = "java-needed"
     CHANGED = "changed-meanwhile"
     GONE = "gone-from-source"
+    LOST = "gone-from-target"
     NOT_SET = "not-set"
 
 
@@ -208,6 +209,9 @@ def _foreign(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) 
             continue
         if standing is None and (not writes or _is_expired(place, sight, allowed, now_ms)):
             continue
+        if standing is None and place not in sight.written_ms:
+            # Written before this process began: whether retention or another client took it, nothing tells.
+            return refuse(sight, WhyNot.LOST, f"{place}: our own write, {writes[-1].offset}, is gone.")
         owed = writes or ((prior,) if prior else ())
         expected = " or ".join(str(commit.offset) for commit in owed) or "none"
         seen = "none" if standing is None else str(standing.offset)

@@ -400,11 +400,11 @@ MUTANTS = (
     ),
     Mutant(
         "kept-and-not-noted",
-        "apply notes in its journal what it keeps, also where it writes nothing.",
+        "apply notes in its journal what it keeps or finds right, also where it writes nothing.",
         "migrate/apply/engine.py",
-        "groups = [] if assessment.writable else sorted(_keeping(assessment) & set(groups))",
-        "groups = []",
-        ("tests/unit/apply/test_assess.py",),
+        "if not assessment.journal.events and assessment.writable:",
+        "if not assessment.journal.events:",
+        ("tests/extras/follow/test_commands.py",),
     ),
     Mutant(
         "first-followed-when-last-followed",

@@ -278,14 +278,19 @@ def test_over_no_group_at_all_it_is_refused_as_plan_is(night, lists_no_group):
     assert [night.follow().exit_code, night.follow(plan=plan).exit_code] == [3, 3]
 
 
-def later_plan(night):
-    """A plan of the night, after `follow`: applied, it keeps all that was followed."""
+def later_plan(night, once_more=None):
+    """A plan of the night, after `follow`: applied, it keeps all that was followed.
+
+    Or finds it right, where `once_more`, a mandate, is followed between the plan and its apply.
+    """
     scene, path = night.scene, night.folder / "later.plan"
     later = planned(
         scene.source, scene.target, scene.mirror, comparer=scene.comparer, clock=scene.clock,
         source_groups=scene.on_source, target_groups=scene.on_target,
     )  # fmt: skip
     write_plan(later, path)
+    if once_more is not None:
+        night.follow(plan=once_more)
     night.done("apply", str(path), *night.words, "--approve", later.fingerprint, "--execute")
     night.done("verify", str(path), *night.words)
     return path, later
@@ -304,6 +309,15 @@ def test_a_rollback_leaves_what_a_later_plan_has_kept_and_verified(night, again)
     assert (scene.on_b("g"), scene.on_b("h")) == (G, H), rolled.output
     assert run("verify", str(path), *night.words).exit_code == 0
     assert dry.exit_code == rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, applied since" in dry.output
+
+
+def test_a_rollback_leaves_what_a_later_plan_had_still_to_set_and_found_right(night):
+    followed, scene = night.mandate(), night.scene
+    _, later = later_plan(night, once_more=followed)
+    assert later.rows.tally("decision")["set"] and (scene.on_b("g"), scene.on_b("h")) == (G, H)
+    rolled = night.rollback("--approve", followed.fingerprint, "--execute", "--allow-partial")
+    assert rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, applied since" in rolled.output
+    assert (scene.on_b("g"), scene.on_b("h")) == (G, H)
 
 
 def test_a_later_plan_that_was_rolled_back_vouches_for_nothing_and_one_that_is_not_there_ends_the_rollback(night):

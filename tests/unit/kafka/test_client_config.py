@@ -31,6 +31,10 @@ def test_a_client_id_of_the_users_own_stays_and_auto_creation_cannot_be_asked_fo
         ({"security.protocol": "TLS"}, "security.protocol", "SASL_SSL"),
         ({"sasl.username": "u"}, "sasl.username", "Java clients"),
         ({"security.protcol": "SSL"}, "security.protcol", "spelling"),
+        ({"security_protocol": "SASL_SSL"}, "security_protocol", "spelling"),
+        ({"Security.Protocol": "SSL"}, "Security.Protocol", "spelling"),
+        ({"admin.security.protocol": "SSL"}, "admin.security.protocol", "spelling"),
+        ({"producer.sasl.jaas.config": "x"}, "producer.sasl.jaas.config", "spelling"),
         ({"bootstrap.servers": " "}, "bootstrap.servers", "HOST:PORT"),
     ],
 )  # fmt: skip
