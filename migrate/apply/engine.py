@@ -19,7 +19,7 @@ from migrate.apply.drift import compared
 from migrate.apply.history import APPLY, ROLLBACK, GroupTrace
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.outcome import Answer, RowOutcome, RowStatus, committed
-from migrate.apply.read_back import found_outcomes, note_read_back, proven_by, read_commits
+from migrate.apply.read_back import found_outcomes, note_read_back, proven_by, reading
 from migrate.apply.restore import GroupRestorer
 from migrate.apply.undo import refuse_stale
 from migrate.apply.write import GroupWriter, PendingRows
@@ -219,8 +219,8 @@ def _execute(
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]
     progress.step(f"reading {many(len(read_again), 'group')} back from {target.side} {target.alias}")
-    read = read_commits(target, read_again, clock, timeout, tell)
-    rows_now, gap = note_read_back(assessment, written, read, histories, journal)
+    reads = reading(target, read_again, clock, timeout, tell)
+    rows_now, gap = note_read_back(assessment, written, reads, histories, journal)
     return rows_now, written.trouble, gap
 
 

@@ -1,6 +1,6 @@
 """Reads groups back after they were written, judges each row by what is there, and notes it in the journal."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from migrate.apply.assess import REFUSED, Assessment, GroupAssessment
@@ -38,12 +38,23 @@ def read_commits(
     timeout_seconds: float,
     tell: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Commits | Failure]:
-    """Read groups with a fresh client, and again what failed in passing; `tell` is called with how many are read.
+    """Read groups as `reading` does, and return all answers."""
+    return dict(chain.from_iterable(read.items() for read in reading(admin, groups, clock, timeout_seconds, tell)))
 
-    Never raises because a client or cluster is gone: what was written before must be reported. An interrupt ends it
-    after the reading that is under way.
+
+def reading(
+    admin: ClusterAdmin,
+    groups: Sequence[str],
+    clock: Clock,
+    timeout_seconds: float,
+    tell: Callable[[int], None] = lambda done: None,
+) -> Iterator[dict[str, Commits | Failure]]:
+    """Read groups with a fresh client, and again what failed in passing; yield what is read, each group once.
+
+    `tell` is called with how many are read. Never raises because a client or cluster is gone: what was written before
+    must be reported. An interrupt ends it after the reading that is under way.
     """
-    answers: dict[str, Commits | Failure] = {}
+    failures: dict[str, Failure] = {}
     left = list(groups)
     backoff = None
     with Interruption() as interrupted:
@@ -51,55 +62,60 @@ def read_commits(
             try:
                 reader = admin.renewed()
                 for chunk in batches(left, READ_CHUNK):
-                    answers |= answer_of_each(chunk, reader.commits(chunk))
-                    tell(len(answers))
+                    answers = answer_of_each(chunk, reader.commits(chunk))
+                    failures |= {g: a for g, a in answers.items() if isinstance(a, Failure) and is_passing(a)}
+                    read = {group: answer for group, answer in answers.items() if answer is not failures.get(group)}
+                    left = [group for group in left if group not in read]
+                    tell(len(groups) - len(left))
+                    yield read
             except Exception as error:
                 lost = Failure("NO_ANSWER", no_answer(error).message, retriable=True)
                 # Why a single group could not be read says more than that the client broke later.
-                answers = {**dict.fromkeys(left, lost), **answers}
-            left = [group for group in left if is_passing(answers[group])]
+                failures = {**dict.fromkeys(left, lost), **failures}
             backoff = backoff or Backoff(clock, *PAUSE_SECONDS, timeout_seconds)
             if not left or backoff.is_over or interrupted:
-                return answers
+                yield {group: failures[group] for group in left}
+                return
             backoff.pause()
 
 
 def note_read_back(
     assessment: Assessment,
     written: Written,
-    read: Mapping[str, Commits | Failure],
+    reads: Iterable[Mapping[str, Commits | Failure]],
     histories: Sequence[Mapping[str, GroupTrace]],
     journal: JournalWriter,
 ) -> tuple[tuple[RowOutcome, ...], str]:
-    """Judge each row by what was `read` of its group, and note it in the journal.
+    """Judge each row by what was read of its group, and note it in the journal, as soon as the group was read.
 
-    Returns one outcome for each row of the plan, in its order, and which part of the journal is missing, "" for none.
-    `histories` are what this journal tells of earlier runs, and what the undone plan's tells of rollbacks.
+    A run that is killed while it waits for the last groups has the others on disk as read back. Returns one outcome for
+    each row of the plan, in its order, and which part of the journal is missing, "" for none. `histories` are what this
+    journal tells of earlier runs, and what the undone plan's tells of rollbacks.
     """
-    outcomes: list[RowOutcome] = []
+    assessed = {group.group: group for group in assessment.groups}
+    outcomes: dict[str, tuple[RowOutcome, ...]] = {}
     gap = written.journal_gap
-    for group in assessment.groups:
-        name, commits, answers = group.group, read.get(group.group), written.answers.get(group.group)
+
+    def judged(name: str, commits: Commits | Failure | None) -> tuple[RowOutcome, ...]:
         traces = [traces[name] for traces in histories if name in traces]
-        judged = group_outcomes(assessment, group, answers, commits, traces)
-        outcomes += judged
-        if commits is None or isinstance(commits, Failure) or gap:
-            continue
+        return group_outcomes(assessment, assessed[name], written.answers.get(name), commits, traces)
+
+    for read in reads:
+        outcomes |= {name: judged(name, commits) for name, commits in read.items()}
+        whole = {name: commits for name, commits in read.items() if not isinstance(commits, Failure)}
         try:
-            proven = proven_by(assessment.plan.groups()[name], answers or {}, histories[0].get(name), commits)
-            if proven:
-                journal.outcome(name, proven)
-            compared = [outcome for outcome in judged if outcome.status is not RowStatus.SKIPPED]
-            offsets = {outcome.target_partition: outcome.seen for outcome in compared}
-            journal.read_back(name, all(outcome.status in _GOOD for outcome in compared), offsets)
+            for name, commits in whole.items() if not gap else ():
+                answers = written.answers.get(name, {})
+                if proven := proven_by(assessment.plan.groups()[name], answers, histories[0].get(name), commits):
+                    journal.outcome(name, proven)
+                compared = [outcome for outcome in outcomes[name] if outcome.status is not RowStatus.SKIPPED]
+                offsets = {outcome.target_partition: outcome.seen for outcome in compared}
+                journal.read_back(name, all(outcome.status in _GOOD for outcome in compared), offsets)
+            if not gap:
+                journal.sync()
         except JournalLost as error:
             gap = _gap(error)
-    try:
-        if not gap:
-            journal.sync()
-    except JournalLost as error:
-        gap = _gap(error)
-    return tuple(outcomes), gap
+    return tuple(chain.from_iterable(outcomes.get(name) or judged(name, None) for name in assessed)), gap
 
 
 def _gap(error: JournalLost) -> str:

@@ -288,9 +288,6 @@ def _read_records(
     """Read MM2's topics and the plan's own, up to the pinned ends."""
     flow, clusters, logs = context.flow, context.clusters, pinned.logs
     listed = first.source if flow.syncs_side is Side.SOURCE else first.target
-    checkpoints = first.checkpoints
-    if checkpoints is None:
-        checkpoints = read_checkpoints_topic(clusters, flow, first.target.topics, context.timer)
     # Windows are asked for last, of commits that no records place: to find a million takes longer than to compare.
     syncs, syncs_topic = read_syncs_topic(clusters, flow, listed.topics, context.timer)
     comparison = _compare(context, pinned)
@@ -308,6 +305,9 @@ def _read_records(
         text = f"finding the syncs around {many(len(questions), 'commit')} that no records place"
         side, topic, log = syncs_topic.side, syncs_topic.topic, syncs_topic.pinned
         syncs = context.timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, log, questions))
+    checkpoints = first.checkpoints
+    if checkpoints is None:
+        checkpoints = read_checkpoints_topic(clusters, flow, first.target.topics, context.timer)
     mm2 = Mm2Records(*checkpoints, syncs, syncs_topic, pinned.positions)
     # After both topics: what MM2 says there of a copy that goes on lies below its end.
     return mm2, comparison, read_copy_ends(clusters, flow, unproven, newest, context.timer)

@@ -209,9 +209,9 @@ WRITING = (
         "not-read-back",
         "A row is called set only when it was read back.",
         "migrate/apply/engine.py",
-        "    read = read_commits(target, read_again, clock, timeout, tell)\n",
+        "    reads = reading(target, read_again, clock, timeout, tell)\n",
         "    planned = assessment.plan.groups()\n"
-        "    read = {g: {r.target_partition: c for r in planned[g] if (c := r.target_commit)} for g in read_again}\n",
+        "    reads = [{g: {r.target_partition: r.target_commit for r in planned[g]} for g in read_again}]\n",
         (
             "tests/unit/apply/test_engine.py::test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout",
         ),
@@ -237,6 +237,14 @@ WRITING = (
         ),
     ),
     Mutant(
+        "read-back-noted-when-all-is-read",
+        "A group that was read back is in the journal while others are still waited for.",
+        "migrate/apply/read_back.py",
+        "    for read in reads:\n        outcomes |=",
+        "    for read in list(reads):\n        outcomes |=",
+        ("tests/unit/apply/test_engine.py",),
+    ),
+    Mutant(
         "read-back-once-only",
         "What failed in passing is read back again, and told as it was in the end.",
         "migrate/apply/read_back.py",
@@ -248,8 +256,8 @@ WRITING = (
         "read-back-broken-chunk-forgotten",
         "Groups that a broken client did not read back are told as unread.",
         "migrate/apply/read_back.py",
-        "                answers = {**dict.fromkeys(left, lost), **answers}\n",
-        "                answers = {**answers, **dict.fromkeys(left, lost)}\n",
+        "                failures = {**dict.fromkeys(left, lost), **failures}\n",
+        "                left = []\n",
         ("tests/unit/apply/test_read_back.py",),
     ),
     Mutant(

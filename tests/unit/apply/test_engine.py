@@ -211,6 +211,21 @@ def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_ti
     assert "NOT_COORDINATOR" in [r.detail for r in result.rows if r.key[0] == "c"][0]
 
 
+def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waited_for(folder: Path) -> None:
+    """Or a run that is killed then would take consumers that have moved on for another client's commits."""
+    scene, noted = three_groups(folder), list[set[str]]()
+
+    def look(call: str) -> None:
+        if call == "alter":
+            scene.target.script("commits", "c", Script(MOVED), Script(MOVED))
+        elif call == "commits" and scene.target.calls["alter"]:
+            noted.append({group for group, trace in scene.journal.read().applied.items() if trace.read_back})
+
+    scene.target.on_call = look
+    assert scene.apply().exit_code == 0
+    assert noted == [set(), {"a", "b"}, {"a", "b"}]
+
+
 def test_what_is_denied_fails_at_once_and_the_rest_is_written(folder: Path) -> None:
     scene = three_groups(folder)
     scene.target.script("alter", "b", Script(DENIED))
