@@ -42,17 +42,17 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
         yield from wrapped(LIVE_LEGEND, width)
         columns = (*columns[:2], LIVE, *columns[2:])
     is_renamed = any(row.source_topic != row.target_topic for row in rows)
-    wide = _wide_columns(is_renamed, columns)
-    is_wide = Table(wide, rows, width).fits
+    table = wide = Table(_wide_columns(is_renamed, columns), rows, width)
+    if not wide.fits:
+        table = Table((*columns, DECISION), rows, width, INDENT, gap=1)
     whole, states = plan.groups(), states_told(plan)
     for group, listed in groupby(rows, key=lambda row: row.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
-        if is_wide:
-            yield from Table(wide, list(listed), width).lines(colour, _shade)
+        if table is wide:
+            yield from table.lines(colour, _shade, part=listed)
         else:
-            table = Table((*columns, DECISION), list(listed), width, INDENT, gap=1)
-            yield from table.lines(colour, _shade, _topics, lambda row: _words(row, width))
+            yield from table.lines(colour, _shade, _topics, lambda row: _words(row, width), listed)
 
 
 def _group_line(group: str, rows: GroupRows, states: str, width: int, colour: bool) -> Iterator[str]:

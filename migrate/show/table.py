@@ -131,22 +131,24 @@ class Table(Generic[R]):
         shade: Callable[[R], Colour | None] = lambda _: None,
         above: Callable[[R], str] = lambda _: "",
         below: Callable[[R], Iterable[str]] = lambda _: (),
+        part: Iterable[R] | None = None,
     ) -> Iterator[str]:
         """Yield the headings and the rows, those in the colour of `shade`; `below` follows every row.
 
-        What `above` says of a row is printed where it is another than of the row before: what `narrow` leaves out.
+        With `part` only these of the rows, in the columns of all: parts of one table line up on a page. What `above`
+        says of a row is printed where it is another than of the row before: what `narrow` leaves out.
         """
         if self.narrow and not self.fits:
-            yield from Table(self.narrow, self.rows, self.width, INDENT).lines(colour, shade, above, below)
+            yield from Table(self.narrow, self.rows, self.width, INDENT).lines(colour, shade, above, below, part)
             return
         yield from (paint(heading, Colour.DIM, colour) for heading in self.headings)
         title = ""
-        for row in self.rows:
+        for row in self.rows if part is None else part:
             if not self.narrow and (other := above(row)) != title:
                 title = other
                 yield from wrapped(title, self.width, "", self.indent * 2, Colour.BOLD if colour else None)
             tone = shade(row)
-            yield paint(self.line(row), tone, True) if colour and tone else self.line(row)
+            yield paint(self.line(row), tone, colour) if tone else self.line(row)
             yield from below(row)
 
     @cached_property
