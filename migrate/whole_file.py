@@ -10,6 +10,9 @@ from typing import IO
 
 from migrate.errors import MigrateError, Refused, UsageError
 
+# Of a full disk one block shows: making an empty file needs none.
+TRIED_BYTES = 4096
+
 
 @contextmanager
 def replacing(path: Path, last_look: Callable[[], None] = lambda: None) -> Iterator[IO[bytes]]:
@@ -67,12 +70,19 @@ def reporting_unwritable(path: Path, problem: str) -> Iterator[None]:
         raise MigrateError(f"{problem}: {error.strerror}.", "Fix that, or choose another --out.") from error
 
 
+def refuse_unwritable(path: Path, problem: str) -> None:
+    """Raise as `reporting_unwritable` does if no file can be written beside `path`; leaves nothing behind."""
+    with reporting_unwritable(path, problem), temporary_beside(path) as (descriptor, _):
+        os.write(descriptor, bytes(TRIED_BYTES))
+        os.fsync(descriptor)
+
+
 def refuse_existing(path: Path) -> None:
     """Raise `Refused` if something is at `path`, `UsageError` or `MigrateError` if nothing can be written there."""
-    with reporting_unwritable(path, f"{path} cannot be written"):
+    problem = f"{path} cannot be written"
+    with reporting_unwritable(path, problem):
         _refuse_taken(path)
-        with temporary_beside(path):
-            pass
+    refuse_unwritable(path, problem)
 
 
 @contextmanager

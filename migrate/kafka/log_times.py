@@ -71,7 +71,7 @@ class LogTimes:
     def starts(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
         """Return where each log begins now."""
         found = self._persistently({(place, _START) for place in partitions})
-        return {place: _NOT_FOUND if answer is None else answer for (place, _), answer in found.items()}
+        return {place: answer for (place, _), answer in found.items() if answer is not None}
 
     def _persistently(self, pairs: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
         return asked_until_told(self._asked, sorted(pairs), _is_passing, [self._connection], self._deadline_seconds)

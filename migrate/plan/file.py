@@ -11,7 +11,6 @@ Invariants:
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -34,7 +33,7 @@ from migrate.plan.plan import (
     PlannedGroupState,
 )
 from migrate.row_table import GROUP, GroupRows, Known, PlanRows
-from migrate.whole_file import replacing, reporting_unwritable, temporary_beside
+from migrate.whole_file import refuse_unwritable, replacing, reporting_unwritable
 
 NAMESPACE = f"mm2_migrate.plan.v{FORMAT_VERSION}"
 
@@ -133,8 +132,6 @@ HEADER_KEY = "mm2-migrate.header"
 FINGERPRINT_KEY = "mm2-migrate.fingerprint"
 MAGIC = b"Obj\x01"
 SYNC_MARKER = b"mm2-migrate-plan"
-# Of a full disk one block shows: making an empty file needs none.
-TRIED_BYTES = 4096
 
 
 def write_plan(plan: Plan, path: Path) -> None:
@@ -162,9 +159,7 @@ def refuse_out(path: Path) -> None:
     Reading two clusters takes minutes or hours: that nobody can write its result has to be known before.
     """
     refuse_overwrite(path)
-    with reporting_unwritable(path, f"The plan cannot be written to {path}"), temporary_beside(path) as (descriptor, _):
-        os.write(descriptor, bytes(TRIED_BYTES))
-        os.fsync(descriptor)
+    refuse_unwritable(path, f"The plan cannot be written to {path}")
 
 
 def read_plan(path: Path) -> Plan:
@@ -336,12 +331,13 @@ def _header(document: dict[str, Any]) -> Header:
     document["waivers"] = tuple(document["waivers"])
     document["pinned"] = tuple(PinnedRange(**entry) for entry in document["pinned"])
     document["group_states"] = tuple(PlannedGroupState(**entry) for entry in document["group_states"])
-    document["checks"] = tuple(_check(entry) for entry in document["checks"])
+    document["checks"] = tuple(check_result(entry) for entry in document["checks"])
     document["activity"] = tuple(PlannedActivity(**entry) for entry in document["activity"])
     return Header(**document)
 
 
-def _check(entry: dict[str, Any]) -> CheckResult:
+def check_result(entry: dict[str, Any]) -> CheckResult:
+    """Return a check's result from its JSON form; raises TypeError, KeyError or ValueError where it does not fit."""
     for name, kind in (("level", Level), ("scope", Scope), ("counts_as", Level)):
         entry[name] = kind(entry[name])
     return CheckResult(**entry)

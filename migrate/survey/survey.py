@@ -68,8 +68,8 @@ class PlanRequest:
 
     @property
     def way_to_leave_out(self) -> str:
-        """What keeps a topic out of the plan: an option, or the list that `places` come from."""
-        return "take it out of the list of positions" if self.places else "leave it out with --exclude-topic"
+        """What keeps a topic out of the plan: an option, or leaving it out of what `places` were read from."""
+        return "remove its offsets from the input" if self.places else "leave it out with --exclude-topic"
 
 
 @dataclass

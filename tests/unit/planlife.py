@@ -158,7 +158,7 @@ class Life:
             plug_in(patch, apply_plan=observed, apply_session=lambda *_: edges, get_ready=lambda: None)
             plug_in(patch, SystemClock=lambda: self.clock)
             patch.setattr("migrate.apply.journal.os", self.disk)
-            patch.setattr("migrate.plan.file.os", self.disk)
+            patch.setattr("migrate.whole_file.os", self.disk)
             patch.setattr("migrate.apply.write.WINDOWS_PER_CHUNK", 1)
             yield
 

@@ -29,9 +29,10 @@ from migrate.extras.positions.held import (
     look_again,
     read_positions,
 )
-from migrate.model import GROUP_BLOCKED, CheckResult, Decision, Grade, Level, Row, Scope
+from migrate.model import GROUP_BLOCKED, CheckResult, Decision, Grade, Level, Row
 from migrate.plan.build import flow_names
 from migrate.plan.companions import is_no_ordinary_file
+from migrate.plan.file import check_result
 from migrate.plan.plan import SHORT_DIGITS, canonical
 from migrate.plan.rows import translate, with_blocks
 from migrate.ports import Progress
@@ -41,7 +42,7 @@ from migrate.survey.names import with_names
 from migrate.survey.survey import Clusters, PlanRequest, Survey
 from migrate.survey.take import take_survey
 from migrate.text import many
-from migrate.whole_file import replacing, reporting_unwritable, temporary_beside
+from migrate.whole_file import refuse_unwritable, replacing, reporting_unwritable
 
 FORMAT_VERSION = 1
 FORMAT_KEY = "mm2-migrate positions"
@@ -302,8 +303,7 @@ def read(path: Path) -> PositionPlan:
 def _header(document: dict[str, Any]) -> Header:
     document["waivers"] = tuple(document["waivers"])
     document["origins"] = tuple(Origin(**entry | {"kind": HolderKind(entry["kind"])}) for entry in document["origins"])
-    levels = (entry | {name: Level(entry[name]) for name in ("level", "counts_as")} for entry in document["checks"])
-    document["checks"] = tuple(CheckResult(**entry | {"scope": Scope(entry["scope"])}) for entry in levels)
+    document["checks"] = tuple(map(check_result, document["checks"]))
     return Header(**document)
 
 
@@ -322,5 +322,4 @@ def refuse_out(path: Path) -> None:
         ) from error
     except OSError as error:
         raise MigrateError(f"{path} cannot be looked at: {error.strerror}.", "Choose another --out.") from error
-    with reporting_unwritable(path, f"The positions cannot be written to {path}"), temporary_beside(path):
-        pass
+    refuse_unwritable(path, f"The positions cannot be written to {path}")
