@@ -279,7 +279,8 @@ def source_down(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     for group in groups_of(rows) if survey.request.source_down else ():
         yield source_down.blocks(
             group, "the group's live commits, read on the source",
-            "planned from MM2's checkpoints on the target alone, which nothing here can refute",
+            "planned from MM2's checkpoints on the target alone, which nothing here can refute; a commit after them, "
+            "even a reset backwards, is unknown",
             "If the source is lost for good, accept with --accept source-down or source-down:GROUP.",
         )  # fmt: skip
 

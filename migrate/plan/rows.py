@@ -88,7 +88,7 @@ def _untranslatable(facts: RowFacts, nowhere: Nowhere, policies: Policies) -> Ro
 
 
 def _decide(facts: RowFacts, placed: Place, policies: Policies) -> Row:
-    """Lay the prior target offset over a place: already there, ahead, behind, or new."""
+    """Lay the prior target offset over a place (docs/translation.md, "Rewinds"): there, ahead, behind, or new."""
     assert isinstance(facts.shared.target_log, LogRange)
     log = facts.shared.target_log
     if not log.start <= placed.target_offset <= log.end:
