@@ -14,8 +14,7 @@ import click
 
 from migrate.cli.choices import FilterOptions
 from migrate.cli.flows import reached_flow
-from migrate.cli.inventory import OnOneCluster
-from migrate.cli.options import ParsedBy, flag, option, refuse_password, time_of
+from migrate.cli.options import OnOneCluster, ParsedBy, flag, option, refuse_password, time_of
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.mm2.config_providers import resolved

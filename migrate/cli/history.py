@@ -14,8 +14,7 @@ from migrate.cli.choices import FilterOptions
 from migrate.cli.console import Terminal, print_in_utf8, reader_has_gone
 from migrate.cli.export import CSV, PARQUET, Written, opened_place, period_of, refuse_place, waited_for
 from migrate.cli.flows import reached_flow
-from migrate.cli.inventory import OnOneCluster
-from migrate.cli.options import ParsedBy, flag, option
+from migrate.cli.options import OnOneCluster, ParsedBy, flag, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.mm2.topics import MOST_HELD

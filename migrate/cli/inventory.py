@@ -17,7 +17,7 @@ from migrate.cli.flows import reached_flow
 from migrate.cli.options import (
     FILE,
     LogOptions,
-    OnClusters,
+    OnOneCluster,
     ParsedBy,
     Seconds,
     argument,
@@ -41,7 +41,6 @@ from migrate.inventory.group_waves import (
 from migrate.inventory.listing import Inventory, inventory_of
 from migrate.inventory.read import ClusterGroups, ReadRecords, read_groups
 from migrate.mm2.flow import Flow
-from migrate.model import Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import endpoint_of, parse_spark_conf
@@ -66,17 +65,6 @@ from migrate.watch import Asking, BackgroundLook, Glance, watch_until_over
 
 T = TypeVar("T")
 Described = tuple[ClusterGroups, tuple[DescribedGroup, ...]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnOneCluster(OnClusters):
-    """What every command has that asks one of the two clusters."""
-
-    side: Side = option("The cluster to ask.", default=Side.SOURCE)
-
-    def session(self) -> SessionOptions:
-        """Return what the cluster is reached with."""
-        return SessionOptions(self.clusters.request_timeout, side=self.side)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,20 +44,9 @@ COMMANDS = {
     "report": ("report", "report", "Write a plan as one self-contained HTML page."),
 }
 MM2_COMMANDS = {"offsets": ("mm2_offsets", "offsets", "Show MM2's own positions next to its syncs and checkpoints.")}
-GROUPS_COMMANDS = {
-    "list": ("inventory", "list_groups",
-             "Show every group: kind, state, members, topics, lag, what deserves attention."),
-    "describe": ("inventory", "describe",
-                 "Show the partitions of groups, as kafka-consumer-groups --describe does."),
-    "compare": ("compare", "compare", "Compare what groups have committed on both clusters, by translation."),
-    "waves": ("inventory", "waves", "Pack groups that share topics into waves, and write them as groups files."),
-    "export": ("export", "export",
-               "Export __consumer_offsets: every commit and group as JSON lines, CSV or Parquet."),
-    "history": ("history", "history",
-                "Show what groups have committed over time: offset, rate and lag per partition."),
-}  # fmt: skip
-# Groups of commands that are clients of all else: a folder of `migrate.extras` each, which says what it has.
-EXTRAS = ("follow", "positions")
+# Clients of all else, each a folder of `migrate.extras` that says what it has: a group of commands of its own name, or
+# of its `GROUP`, which several can fill.
+EXTRAS = ("inventory", "offsets_topic", "follow", "positions")
 
 
 class Commands(Mapping[str, click.Command]):
@@ -114,29 +103,24 @@ mm2 = CommandGroup(
     short_help="Look at what MirrorMaker 2 itself keeps.",
     help="Look at what MirrorMaker 2 itself keeps. Changes nothing; `explain` prints the commands that do.",
 )
-groups = CommandGroup(
-    GROUPS_COMMANDS,
-    name="groups",
-    short_help="List, describe and compare consumer groups; decide the waves.",
-    help="""Look at consumer groups: what is there, how far it lags, what belongs together, what both clusters have.
-
-    Changes no group on any cluster. Only `compare`, `export` and `history` need Spark and Java, and `list --records`
-    where __consumer_offsets is long.
-    """,
-)
 
 
-def extra(name: str) -> CommandGroup:
-    """Return the commands of an extra."""
-    module = import_module(f"migrate.extras.{name}")
-    return CommandGroup(module.COMMANDS, name=name, short_help=module.SHORT_HELP, help=module.HELP)
+def extras() -> Iterator[CommandGroup]:
+    """Yield the groups of commands that the extras have; without an extra its commands are in none."""
+    of: dict[str, list[Any]] = {}
+    for name in EXTRAS:
+        extra = import_module(f"migrate.extras.{name}")
+        of.setdefault(getattr(extra, "GROUP", name), []).append(extra)
+    for name, found in of.items():
+        known = {command: each for extra in found for command, each in extra.COMMANDS.items()}
+        short_help = " ".join(extra.SHORT_HELP for extra in found)
+        yield CommandGroup(known, name=name, short_help=short_help, help="\n\n".join(extra.HELP for extra in found))
 
 
 cli = CommandGroup(
     COMMANDS,
     mm2,
-    groups,
-    *map(extra, EXTRAS),
+    *extras(),
     name="mm2-migrate",
     help="""Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 

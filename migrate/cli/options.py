@@ -22,6 +22,7 @@ from migrate.errors import UsageError
 from migrate.mm2.flow import Cluster, Flow, Replicator, called
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
 from migrate.model import Side
+from migrate.session.options import SessionOptions
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
@@ -274,6 +275,17 @@ class OnClusters:
 
     clusters: ReachedClusters
     log: LogOptions = LogOptions()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOneCluster(OnClusters):
+    """What every command has that asks one of the two clusters."""
+
+    side: Side = option("The cluster to ask.", default=Side.SOURCE)
+
+    def session(self) -> SessionOptions:
+        """Return what the cluster is reached with."""
+        return SessionOptions(self.clusters.request_timeout, side=self.side)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from click import Group
+from click import Argument, Group
 
-from migrate.cli.main import EXTRAS, cli, groups, mm2
-from migrate.cli.options import NEVER_FROM_ENVIRONMENT, ReachedClusters, options_of
+from migrate.cli import main
+from migrate.cli.main import CommandGroup, cli
+from migrate.cli.options import NEVER_FROM_ENVIRONMENT, options_of
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import approves
@@ -30,28 +32,49 @@ ROOT = Path(__file__).parents[3]
 README, REFERENCE = ((ROOT / page).read_text() for page in ("README.md", "docs/commands.md"))
 
 
-# What has no default, as it is typed and as Python says it.
-NEEDED = {
-    "plan": (["x.plan"], Path("x.plan")), "plans": (["x.plan"], (Path("x.plan"),)), "by": (["--by", "Ada"], "Ada"),
-    "form": (["--format", "csv"], "csv"), "clusters": ([], ReachedClusters()),
-}  # fmt: skip
+def needed_words(parameter):
+    """What a test types for a parameter that has no default."""
+    if not parameter.required:
+        return []
+    value = getattr(parameter.type, "choices", ["given"])[0]
+    return [value] if isinstance(parameter, Argument) else [parameter.opts[0], value]
 
 
-@pytest.mark.parametrize(("known", "name"), [(of, name) for of in (cli, groups, mm2) for name in of.known.functions])
+@pytest.mark.parametrize(
+    ("known", "name"),
+    [(of, name) for of in (cli, *cli.commands.values()) if isinstance(of, CommandGroup) for name in of.known.functions],
+)
 def test_a_command_that_python_calls_has_the_defaults_of_the_one_that_is_typed(known, name):
-    asked = known.known.function(name).__annotations__["options"]
-    lacking = {f.name: NEEDED[f.name] for f in fields(asked) if f.default is MISSING}
-    words = [word for typed, _ in lacking.values() for word in typed]
-    typed = options_of(asked, known.commands[name].make_context(name, words).params)
-    assert typed == asked(**{field: value for field, (_, value) in lacking.items()})
+    asked, command = known.known.function(name).__annotations__["options"], known.commands[name]
+    words = [word for parameter in command.params for word in needed_words(parameter)]
+    typed = options_of(asked, command.make_context(name, words).params)
+    assert typed == asked(**{each.name: getattr(typed, each.name) for each in fields(asked) if each.default is MISSING})
 
 
 @pytest.mark.parametrize("page", [README, REFERENCE], ids=["README.md", "docs/commands.md"])
 def test_the_readme_and_the_reference_name_every_command(page):
-    """The front page names an extra as a whole."""
-    named = {command.split()[0] if command.split()[0] in EXTRAS else command for command in COMMANDS}
-    for command in COMMANDS if page is REFERENCE else named:
-        assert re.search(rf"\| `{command}( PLAN)?` \|", page), command
+    """The front page may name a group of commands as a whole."""
+    for command in COMMANDS:
+        names = {command} if page is REFERENCE else {command, command.split()[0]}
+        assert any(re.search(rf"\| `{name}( PLAN)?` \|", page) for name in names), command
+
+
+def test_extras_can_fill_one_group_of_commands_and_without_one_of_them_it_has_the_others(monkeypatch):
+    """Here: two extras of a test, of which the second joins the first's group; and no extra at all."""
+    one = SimpleNamespace(GROUP="looks", SHORT_HELP="One.", HELP="Help of one.", COMMANDS={"a": ("m", "a", "Does a.")})
+    two = SimpleNamespace(GROUP="looks", SHORT_HELP="Two.", HELP="Help of two.", COMMANDS={"b": ("m", "b", "Does b.")})
+    alone = SimpleNamespace(SHORT_HELP="Alone.", HELP="Help.", COMMANDS={"c": ("m", "c", "Does c.")})
+    there = {"one": one, "alone": alone, "two": two}
+
+    def filled(*names):
+        monkeypatch.setattr(main, "EXTRAS", names)
+        monkeypatch.setattr(main, "import_module", lambda path: there[path.removeprefix("migrate.extras.")])
+        return {group.name: list(group.known) for group in main.extras()}
+
+    assert filled("one", "alone", "two") == {"looks": ["a", "b"], "alone": ["c"]}
+    both = next(main.extras())
+    assert both.short_help == "One. Two." and both.help == "Help of one.\n\nHelp of two."
+    assert filled("two") == {"looks": ["b"]} and filled("alone") == {"alone": ["c"]} and filled() == {}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
