@@ -48,6 +48,10 @@ def plan_document_schema() -> dict[str, Any]:
                 "fingerprint": _FINGERPRINT,
                 "rows_in_plan": _ROWS_IN_PLAN,
                 "verdict": {"type": "string", "description": "The first line of the table."},
+                "beside": {
+                    "description": "What the files beside the plan say; null where nobody looked.",
+                    "anyOf": [{"$ref": "#/$defs/beside"}, {"type": "null"}],
+                },
                 "totals": {"$ref": "#/$defs/totals"},
                 "header": {"$ref": "#/$defs/header"},
                 "checks": {"type": "array", "items": {"$ref": "#/$defs/check"}},
@@ -58,6 +62,7 @@ def plan_document_schema() -> dict[str, Any]:
             "totals": _totals(),
             "header": bare | {"description": f"All of the plan (format {FORMAT_VERSION}) but checks and rows."},
             "check": _object(CheckResult),
+            "beside": _beside(),
             "row": row,
             "line": {"oneOf": [line, row_line], "description": "A line of `show --format jsonl`."},
         },
@@ -80,6 +85,24 @@ def _avro(avro: Any) -> dict[str, Any]:
     if isinstance(avro, Mapping):
         return {"enum": [symbol for symbol in avro["symbols"] if symbol != "unknown"]}
     return {"type": {"string": "string", "int": "integer", "long": "integer"}[avro]}
+
+
+def _beside() -> dict[str, Any]:
+    run = {"command": _PLAIN[str], "began": _PLAIN[str], "ended": _PLAIN[str]}
+    return _closed(
+        {
+            "runs": {
+                "type": "array",
+                "items": _closed({**run, "exit_code": {"type": ["integer", "null"]}}),
+                "description": "Of apply and rollback, by the journal; times in ISO 8601, `ended` empty where unknown.",
+            },
+            "spent": {"type": "boolean", "description": "The plan was rolled back: it is not applied any more."},
+            "complete": {"type": "boolean", "description": "All was read back as planned."},
+            "rows": {"type": "object", "additionalProperties": _PLAIN[int], "description": "Rows by their state."},
+            "signatures_required": _PLAIN[int],
+            "signed_by": {"type": "array", "items": _PLAIN[str]},
+        }
+    )
 
 
 def _totals() -> dict[str, Any]:

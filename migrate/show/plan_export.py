@@ -12,14 +12,16 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
+from migrate.apply.signatures import signatures_required
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Row, lag
 from migrate.plan.plan import Header, Plan
 from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
 from migrate.show.lines import wrapped
-from migrate.show.plan_table import Page, table, verdict
-from migrate.show.table import Column, Table, Value, csv_line, document_lines
+from migrate.show.plan_table import Page, table, verdicts
+from migrate.show.report_outcome import Beside
+from migrate.show.table import Column, Table, Value, csv_line, document_lines, fields_of
 from migrate.text import many, name, safe, shell_word
 
 # Fields whose column has their own name.
@@ -142,10 +144,11 @@ def _minus(end: int | None, start: int | None) -> int | None:
     return None if end is None or start is None else end - start
 
 
-def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
+def json_document(plan: Plan, rows: Sequence[Row], beside: Beside | None = None) -> Iterator[str]:
     """Return the lines of one JSON document: fingerprint, verdict, totals, header, checks, rows; a row to a line.
 
     Its schema is published as schema/plan.schema.json. Verdict, totals and `rows_in_plan` are the whole plan's.
+    `beside` is what the files beside the plan say, None where nobody looked.
     """
     header = asdict(plan.header)
     checks = header.pop("checks")
@@ -154,12 +157,25 @@ def json_document(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
         {
             "fingerprint": plan.fingerprint,
             "rows_in_plan": len(plan.rows),
-            "verdict": verdict(plan, counted)[0],
+            "verdict": verdicts(plan, counted, beside)[0].text,
+            "beside": None if beside is None else _beside_document(plan, beside),
             "totals": totals_document(counted),
             "header": header,
         },
         {"checks": checks, "rows": map(row_document, rows)},
     )
+
+
+def _beside_document(plan: Plan, beside: Beside) -> dict[str, Any]:
+    after = beside.after
+    return {
+        "runs": [fields_of(run, "command", "began", "ended", "exit_code") for run in after.runs],
+        "spent": after.spent,
+        "complete": after.complete,
+        "rows": after.counts,
+        "signatures_required": signatures_required(plan),
+        "signed_by": beside.signed,
+    }
 
 
 def totals_document(counted: Totals) -> dict[str, Any]:
@@ -181,7 +197,7 @@ def json_lines(plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
 # What `--format` may be; the command line has the same words. Lines are made as they are taken, and have no ends.
 FORMATS: Mapping[str, Callable[[Plan, Sequence[Row], Page], Iterator[str]]] = {
     "table": table,
-    "json": lambda plan, rows, _: json_document(plan, rows),
+    "json": lambda plan, rows, page: json_document(plan, rows, page.beside),
     "jsonl": lambda plan, rows, _: json_lines(plan, rows),
     "csv": lambda plan, rows, _: csv_lines(plan, rows),
     "kcg": lambda plan, rows, _: kcg_lines(rows),

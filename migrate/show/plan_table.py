@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from migrate.apply.signatures import signatures_required, standing
 from migrate.checks.groups import offsets_expiry
 from migrate.errors import EXIT_DONE, EXIT_REFUSED
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
@@ -15,6 +16,7 @@ from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, forecast, totals
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
+from migrate.show.report_outcome import Beside, Headline
 from migrate.show.table import INDENT, Column, Table
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
@@ -23,6 +25,8 @@ EVIDENCE_SHOWN = 20
 SUBJECTS_NAMED = 40
 LABELS = 11  # columns of the labels at the left edge
 OPTIONS_TO_ADD = "With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):"
+KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
+_COLOURS = {kind: colour for colour, kind in KINDS.items()}
 _WHY_ESTIMATED = "what is read twice is a guess and bounds nothing."
 
 
@@ -30,6 +34,7 @@ _WHY_ESTIMATED = "what is read twice is a guess and bounds nothing."
 class Page:
     """How to print: the plan's file name as it is typed, columns to fill, colour or not.
 
+    `beside` is what the files beside the plan say, None where nobody looked: the plan was made just now.
     `cluster_options` are those of the command that made the plan, none where the only flow of flows.yaml stands for
     them; None where they are not known: a plan holds none.
     """
@@ -38,6 +43,7 @@ class Page:
     width: int = 80
     colour: bool = False
     cluster_options: tuple[str, ...] | None = None
+    beside: Beside | None = None
 
 
 def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
@@ -90,13 +96,28 @@ def verdict(plan: Plan, counted: Totals) -> tuple[str, Colour]:
     return (f"{text}; but {' and '.join(risks)}, see below", Colour.YELLOW) if risks else (text, Colour.GREEN)
 
 
-def _head(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
+def verdicts(plan: Plan, counted: Totals, beside: Beside | None) -> list[Headline]:
+    """Return what is said first of a plan: what has happened to it, else its own verdict."""
     text, colour = verdict(plan, counted)
-    yield from wrapped(text, page.width, colour=colour if page.colour else None)
+    kind = KINDS[colour]
+    if beside is not None and beside.after:
+        # What was true before the apply is not today's verdict any more: it comes last, without a colour.
+        return [*beside.after.verdicts, Headline(f"The plan was: {text}", "past")]
+    required, signed = signatures_required(plan), () if beside is None else beside.signed
+    if required:
+        text, kind = f"{text}; SIGNED {len(signed)} OF {required}", kind if len(signed) >= required else "warn"
+    return [Headline(text if beside is None else f"{text}; no journal beside this file", kind)]
+
+
+def _head(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
+    for said in verdicts(plan, counted, page.beside):
+        yield from wrapped(said.text, page.width, colour=_COLOURS.get(said.kind) if page.colour else None)
     yield ""
     # painted before it is wrapped: the digits are one word, so the colour never crosses a line's end
     yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, page.colour)}"
     yield from aligned(identity(plan, page.path), page.width, LABELS)
+    if page.beside is not None and (page.beside.signed or signatures_required(plan)):
+        yield from aligned([("Signatures", standing(plan, page.beside.signed))], page.width, LABELS)
     yield ""
 
 
@@ -266,36 +287,63 @@ def _evidence(finding: Attention, width: int, command: str, room: int) -> Iterat
 
 
 def next_steps(
-    plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what to do next in sentences, and the commands to copy: the dry run and the writing, or none.
+    plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None, beside: Beside | None = None
+) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """Return what to do next in sentences, and the commands to copy, each with what it is for.
 
-    `path` is the plan file's, the options those of `plan`, None where they are not known.
+    `path` is the plan file's, the options those of `plan`, None where they are not known. `beside` is what the files
+    beside the plan say, None where nobody looked.
     """
+    beside = beside or Beside()
+    if beside.after.spent:
+        return ("This plan is spent: to go forward again, make a new one.",), []
+    sentences, applying = _applying(plan, t, path, cluster_options)
+    if not beside.after.runs:
+        if applying and len(beside.signed) < signatures_required(plan):
+            sign = f"mm2-migrate sign {shell_word(path)} --by NAME --note TEXT"
+            return sentences, [(f"Whoever has read it signs; so far: {standing(plan, beside.signed)}", sign), *applying]
+        return sentences, applying
+    sentences = () if cluster_options is not None else (OPTIONS_TO_ADD,)
+    rest = " ".join(["", shell_word(path), *map(shell_word, cluster_options or ())])
+    commands = []
+    if applying and not beside.after.complete:
+        commands.append(("Take up what is left: the same command again", applying[-1][1]))
+    commands.append(("Read the target afresh, and compare", f"mm2-migrate verify{rest}"))
+    if plan.header.kind != UNDO:  # an undo is not undone: forward again is a new plan
+        commands.append(("The way back, as a dry run", f"mm2-migrate rollback{rest}"))
+    return sentences, commands
+
+
+def _applying(
+    plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """Return how a plan is applied: sentences, and the dry run and the writing, or none."""
     if not t.groups_to_write or plan.cluster_blocks():
         clean = plan.is_clean()
         if plan.is_empty:
-            return ("There is nothing to apply: correct the filters, then make a new plan.",), ()
-        return ("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",), ()
+            return ("There is nothing to apply: correct the filters, then make a new plan.",), []
+        return ("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",), []
     lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"
     if partial:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if cluster_options is None:
         lines.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options or ())]) + partial
-    return tuple(lines), (command, f"{command} --approve {plan.fingerprint} --execute")
+    return tuple(lines), [
+        ("Dry run: every check, nothing written", command),
+        ("Apply what was approved", f"{command} --approve {plan.fingerprint} --execute"),
+    ]
 
 
 def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     """Yield the commands to type next, whole on one line each: they are copied."""
     yield paint("NEXT", Colour.BOLD, page.colour)
-    sentences, commands = next_steps(plan, t, page.path, page.cluster_options)
+    sentences, commands = next_steps(plan, t, page.path, page.cluster_options, page.beside)
     for sentence in sentences:
         yield from wrapped(sentence, page.width)
-    if commands:
-        yield f"  {commands[0]}"
-        yield "      dry run: every check, nothing written"
-        yield f"  {commands[1]}"
+    for purpose, command in commands:
+        yield f"  {command}"
+        yield from wrapped(purpose, page.width, "      ")
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,14 @@ class Aftermath:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """What the files beside a plan say: what became of it, and the different names that have signed it."""
+
+    after: Aftermath = field(default_factory=Aftermath)
+    signed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """What `verify --format json` said: offsets by (group, target topic, partition), and its exit code.
 
@@ -225,8 +233,11 @@ def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline
     done = sum(counts.get(status, 0) for status in DONE)
     if _is_complete(state, counts):
         unseen = any(run.source_not_seen for run in state.runs if run.command == APPLY)
-        word, colour = ("APPLIED, SOURCE NOT SEEN", "warn") if unseen else ("APPLIED", "good")
-        return Headline(f"{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour)
+        word, colour = (", SOURCE NOT SEEN", "warn") if unseen else ("", "good")
+        at = f" AT {last.ended}" if last is not None else ""
+        return Headline(
+            f"APPLIED{at}{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour
+        )
     left = RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.NOT_WRITTEN, RowStatus.LEFT_OUT
     rows = f"{done} as planned" + _counted(counts, *left)
     if last is not None and last.exit_code is None:
@@ -238,8 +249,9 @@ def _rollback_verdict(state: JournalState, counts: Mapping[str, int]) -> Headlin
     last, restored = state.last(ROLLBACK), counts.get(RowStatus.RESTORED, 0)
     rest = _counted(counts, RowStatus.NOT_RESTORED, RowStatus.UNDO_UNKNOWN)
     if last is not None and last.exit_code == EXIT_DONE and not rest:
-        return Headline(f"ROLLED BACK: {many(restored, 'offset')} restored, read back", "warn")
-    return Headline(f"PARTLY ROLLED BACK: {restored} restored{rest}", "bad")
+        text = f"ROLLED BACK AT {last.ended}: {many(restored, 'offset')} restored, read back"
+        return Headline(f"{text}; this plan is SPENT", "warn")
+    return Headline(f"PARTLY ROLLED BACK: {restored} restored{rest}; this plan is SPENT", "bad")
 
 
 def _counted(counts: Mapping[str, int], *statuses: str) -> str:

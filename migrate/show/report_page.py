@@ -19,28 +19,26 @@ from migrate.apply.signatures import Signature, names_of, signatures_required, s
 from migrate.model import Grade
 from migrate.plan.attention import failback_text, findings, not_ruled_out, passed
 from migrate.plan.plan import UNDO, Header, Plan
-from migrate.plan.totals import Totals, totals
+from migrate.plan.totals import totals
 from migrate.show.charts import chart_of, lag_bars, rereads_bars
 from migrate.show.lines import tally
 from migrate.show.plan_table import (
     EVIDENCE_SHOWN,
-    OPTIONS_TO_ADD,
     SUBJECTS_NAMED,
     identity,
     next_steps,
     totals_told,
-    verdict,
+    verdicts,
 )
 from migrate.show.report_data import Data, as_json, report_data
-from migrate.show.report_outcome import Aftermath, Headline
-from migrate.text import Colour, bytes_text, many, name, safe, shell_word
+from migrate.show.report_outcome import Aftermath, Beside
+from migrate.text import bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
 RESULTS_LISTED = 300
 BARS = 15
 LEAST_VISIBLE = 0.4
 MARK = "<!doctype html>\n<!-- mm2-migrate report -->\n"
-_KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
 
 
 def report(
@@ -58,14 +56,15 @@ def report(
     """
     counted, groups = totals(plan), plan.groups()
     data = report_data(plan, after, path, cap)
-    sentences, steps = _next(plan, path, counted, after, options)
+    beside = Beside(after, names_of(signatures))
+    sentences, steps = next_steps(plan, counted, path, options or None, beside)
     style, script = _asset("report.css"), _asset("report.js")
     text = _template().render(
         plan=plan,
         header=plan.header,
         path=path,
         title=_title(plan),
-        verdicts=_verdicts(plan, counted, after),
+        verdicts=verdicts(plan, counted, beside),
         failback=failback_text(plan.header) if plan.header.failback else "",
         summary=list(identity(plan, path)),
         totals=list(totals_told(plan, counted)),
@@ -75,7 +74,7 @@ def report(
         listed=RESULTS_LISTED,
         everything=f"mm2-migrate show {shell_word(path)} --format json",
         after=after,
-        signed=standing(plan, names_of(signatures)) if signatures or signatures_required(plan) else "",
+        signed=standing(plan, beside.signed) if signatures or signatures_required(plan) else "",
         signatures=signatures,
         sentences=sentences,
         steps=steps,
@@ -127,39 +126,6 @@ def _grades(header: Header) -> dict[str, str]:
 def _title(plan: Plan) -> str:
     kind = "Undo" if plan.header.kind == UNDO else "Failback" if plan.header.failback else "Cutover"
     return f"{kind} {name(plan.header.source_alias)} to {name(plan.header.target_alias)}"
-
-
-def _verdicts(plan: Plan, counted: Totals, after: Aftermath) -> list[Headline]:
-    text, colour = verdict(plan, counted)
-    if not after:
-        return [Headline(text, _KINDS[colour])]
-    # What was true before the apply is not today's verdict any more: it comes last, without a colour.
-    return [*after.verdicts, Headline(f"The plan was: {text}", "past")]
-
-
-def _next(
-    plan: Plan, path: str, counted: Totals, after: Aftermath, options: tuple[str, ...]
-) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """Return what there is to do next, in sentences, and as commands with what each is for."""
-    sentences, applying = next_steps(plan, counted, path, options or None)
-    if after.runs:
-        sentences = (() if options else (OPTIONS_TO_ADD,)) if applying else sentences
-        if after.spent:
-            sentences = ("This plan is spent: to go forward again, make a new one.",)
-    if after.spent or not (applying or after.runs):
-        return sentences, []
-    if not after.runs:
-        return sentences, [
-            *zip(("Dry run: every check, nothing written", "Apply what was approved"), applying, strict=True)
-        ]
-    rest = " ".join(["", shell_word(path), *map(shell_word, options)])
-    commands = []
-    if applying and not after.complete:
-        commands.append(("Take up what is left: the same command again", applying[-1]))
-    commands.append(("Read the target afresh, and compare", f"mm2-migrate verify{rest}"))
-    if plan.header.kind != UNDO:  # an undo is not undone: forward again is a new plan
-        commands.append(("The way back, as a dry run", f"mm2-migrate rollback{rest}"))
-    return sentences, commands
 
 
 def _checks(plan: Plan) -> list[tuple[str, str]]:

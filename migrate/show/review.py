@@ -186,7 +186,7 @@ def next_commands(plan: Plan, path: str | Path) -> str:
         return f"Fingerprint {plan.fingerprint}\nThere is nothing that may be applied."
     sign = f"mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT"
     said = [sentence for sentence in sentences if sentence != OPTIONS_TO_ADD]
-    return "\n".join([f"Fingerprint {plan.fingerprint}", sign, *said, commands[-1]])
+    return "\n".join([f"Fingerprint {plan.fingerprint}", sign, *said, commands[-1][1]])
 
 
 def _mm2_behind(row: Row) -> int | None:

@@ -252,7 +252,7 @@ def test_names_with_html_in_them_stay_text(reader: Reader, tmp_path: Path):
 
 def test_after_an_apply_the_page_shows_results(reader: Reader, applied: Path):
     opened = reader.open(applied)
-    assert opened.page.locator(".verdict").first.inner_text() == "APPLIED: 3 offsets are as planned, read back"
+    assert opened.page.locator(".verdict").first.inner_text().startswith("APPLIED AT ")
     opened.page.locator("#list .fold").first.click()
     opened.page.locator(".inside .fold").first.click()
     assert "Read back\n60" in opened.page.locator("tr.evidence").inner_text()

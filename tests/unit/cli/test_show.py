@@ -3,10 +3,16 @@
 import json
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from migrate.plan.file import write_plan
 from tests.builders import make_plan, make_row
+from tests.documentschema import plan_document_schema
+from tests.fakes import Script
+from tests.unit.answers import DENIED
+from tests.unit.applyscene import Scene
 from tests.unit.commands import run
+from tests.unit.plans import plan, row
 
 
 @pytest.fixture
@@ -52,6 +58,71 @@ def test_differences_and_waves_are_a_table_or_json(plan_file, rehearsal):
     for words in (("--diff", str(rehearsal)), (str(rehearsal),)):
         shown = run("show", str(plan_file), *words, "--format", "csv")
         assert shown.exit_code == 2 and "no format csv" in shown.stderr
+
+
+def first_line_and_next(*words: str) -> tuple[str, str]:
+    shown = run("show", *words)
+    assert shown.exit_code == 0, shown.output
+    return shown.stdout.splitlines()[0], shown.stdout.partition("NEXT\n")[2]
+
+
+@pytest.fixture
+def night(tmp_path):
+    scene = Scene(plan(row("a", target_prior=10), row("b", target_prior=10)), tmp_path)
+    write_plan(scene.plan, tmp_path / "cutover.plan")
+    return scene
+
+
+def test_show_says_first_what_has_happened_to_a_plan_and_offers_what_comes_next(night):
+    path = str(night.folder / "cutover.plan")
+    first, after = first_line_and_next(path)
+    assert first.startswith("READY TO APPLY") and first.endswith("no journal beside this file")
+    assert "mm2-migrate apply" in after and "mm2-migrate verify" not in after
+    night.apply()
+    first, after = first_line_and_next(path)
+    assert first.startswith("APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned")
+    assert "mm2-migrate apply" not in after and "mm2-migrate verify" in after and "mm2-migrate rollback" in after
+    night.rollback()
+    first, after = first_line_and_next(path)
+    assert first.startswith("ROLLED BACK AT 2023-11-14T22:13:20.000Z: 2 offsets restored")
+    assert "SPENT" in run("show", path).stdout and "mm2-migrate" not in after
+
+
+def test_show_says_how_far_an_apply_came_that_was_not_finished(night):
+    night.target.script("alter", "b", Script(DENIED))
+    night.apply(concurrency=1)
+    first, after = first_line_and_next(str(night.folder / "cutover.plan"))
+    assert first.startswith("PARTLY APPLIED: 1 as planned, 1 failed") and "the same command again" in after
+
+
+def test_who_has_signed_stands_in_the_first_line_until_enough_have(tmp_path):
+    path = tmp_path / "cutover.plan"
+    write_plan(make_plan([make_row()], settings={"require-signatures": "2"}), path)
+    for number, name in enumerate(("Ada", "Grace")):
+        first, after = first_line_and_next(str(path))
+        assert f"SIGNED {number} OF 2" in first and after.index("sign ") < after.index("apply ")
+        assert run("sign", str(path), "--by", name).exit_code == 0
+    first, after = first_line_and_next(str(path))
+    assert "SIGNED 2 OF 2" in first and "2 of 2 (Ada, Grace)" in run("show", str(path)).stdout
+    assert "mm2-migrate sign" not in after
+
+
+def test_json_says_the_same_as_the_table(night):
+    path = str(night.folder / "cutover.plan")
+    assert json.loads(run("show", path, "--format", "json").stdout)["beside"]["runs"] == []
+    night.apply()
+    document = json.loads(run("show", path, "--format", "json").stdout)
+    Draft202012Validator(plan_document_schema()).validate(document)
+    assert document["verdict"] in " ".join(run("show", path).stdout.split())
+    assert document["beside"]["complete"] and not document["beside"]["spent"]
+    assert document["beside"]["rows"] == {"set": 2} and document["beside"]["runs"][0]["exit_code"] == 0
+
+
+def test_a_plan_is_shown_although_its_journal_is_damaged_and_nothing_says_that_it_was_not_applied(night):
+    night.apply()
+    night.journal.path.write_bytes(b"damaged\n")
+    first, _ = first_line_and_next(str(night.folder / "cutover.plan"))
+    assert first.startswith("NOT KNOWN WHETHER IT WAS APPLIED: Line 1 of the journal")
 
 
 def test_without_a_plan_it_is_wrong_use():

@@ -59,7 +59,9 @@ def test_an_apply_that_went_well_is_told_as_such(tmp_path: Path) -> None:
     result = scene.apply()
     told = after(scene)
     assert result.exit_code == 0 and told.complete and not told.spent
-    assert [(v.text, v.kind) for v in told.verdicts] == [("APPLIED: 2 offsets are as planned, read back", "good")]
+    assert [(v.text, v.kind) for v in told.verdicts] == [
+        ("APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned, read back", "good")
+    ]
     assert_same(result, told)
     assert told.rows["a", "orders", 0].seen == "60"
     run = told.runs[0]
@@ -102,7 +104,9 @@ def test_a_rollback_makes_the_plan_spent(tmp_path: Path) -> None:
     assert scene.rollback().exit_code == 0
     told = after(scene)
     assert told.spent and statuses(told) == {("a", "orders", 0): "restored", ("b", "orders", 1): "restored"}
-    assert told.verdicts[0].text == "ROLLED BACK: 2 offsets restored, read back"
+    assert told.verdicts[0].text == (
+        "ROLLED BACK AT 2023-11-14T22:13:20.000Z: 2 offsets restored, read back; this plan is SPENT"
+    )
     assert told.rows["a", "orders", 0].seen == "10"
 
 
@@ -189,7 +193,8 @@ def test_a_verification_from_before_the_last_run_is_no_good_news(tmp_path: Path)
     scene.rollback()
     told = after(scene, read_text(tmp_path, content, scene.plan))
     assert [(v.text, v.kind) for v in told.verdicts] == [
-        ("ROLLED BACK: 1 offset restored, read back", "warn"), ("VERIFIED BEFORE THE LAST ROLLBACK: 1 equal", "warn"),
+        ("ROLLED BACK AT 2023-11-14T22:14:20.000Z: 1 offset restored, read back; this plan is SPENT", "warn"),
+        ("VERIFIED BEFORE THE LAST ROLLBACK: 1 equal", "warn"),
     ]  # fmt: skip
 
 
@@ -212,9 +217,12 @@ def test_report_finds_the_journal_beside_the_plan_under_any_name(tmp_path: Path)
     assert "APPLIED" not in page_of(tmp_path / "cutover.plan", out)
     scene.apply()
     made = page_of(tmp_path / "cutover.plan", out)
-    assert "APPLIED: 2 offsets are as planned, read back" in made and "mm2-migrate verify" in made
+    assert (
+        "APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned, read back" in made
+        and "mm2-migrate verify" in made
+    )
     (tmp_path / "cutover.plan").rename(tmp_path / "renamed.plan")
-    assert "APPLIED: 2 offsets" in page_of(tmp_path / "renamed.plan", out)
+    assert "APPLIED AT" in page_of(tmp_path / "renamed.plan", out)
     proof = tmp_path / "verify.json"
     proof.write_text(json.dumps(json.loads(verified(scene))))
     run_report(tmp_path / "renamed.plan", out, proof, ())
@@ -245,7 +253,7 @@ def test_a_source_that_was_not_seen_stands_in_the_verdict(tmp_path: Path) -> Non
     assert scene.apply(source_unreachable=True).exit_code == 0
     (verdict,) = after(scene).verdicts
     assert (verdict.text, verdict.kind) == (
-        "APPLIED, SOURCE NOT SEEN: 1 offset is as planned, read back", "warn"
+        "APPLIED AT 2023-11-14T22:13:20.000Z, SOURCE NOT SEEN: 1 offset is as planned, read back", "warn"
     )  # fmt: skip
 
 
