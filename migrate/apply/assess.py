@@ -11,6 +11,7 @@ from functools import cached_property, partial
 
 from migrate.apply.drift import (
     TARGET_OFFSET,
+    Drift,
     GroupNow,
     SideWorld,
     World,
@@ -105,14 +106,19 @@ REFUSED = frozenset({Fate.BLOCKED, Fate.DRIFTED, Fate.NOT_UNDOABLE})
 class GroupAssessment:
     """One group's fate, why (empty for a group that is written or done), and its rows still to be written.
 
-    `has_moved_on` says that it is committed elsewhere by now than it is expected to be.
+    `drifts` are the differences that refuse it, where there are any.
     """
 
     group: str
     fate: Fate
     reasons: tuple[str, ...] = ()
     pending: Sequence[Row] = ()
-    has_moved_on: bool = False
+    drifts: tuple[Drift, ...] = ()
+
+    @property
+    def has_moved_on(self) -> bool:
+        """True if it is committed elsewhere by now than it is expected to be."""
+        return any(drift.what == TARGET_OFFSET for drift in self.drifts)
 
 
 @dataclass(frozen=True)
@@ -258,8 +264,7 @@ def _with_expiry(
 def _assess_group(plan: Plan, group: str, now: GroupNow | Failure, world: World) -> GroupAssessment:
     drifts = group_drift(plan, group, now, world)
     if drifts or isinstance(now, Failure):
-        has_moved_on = any(drift.what == TARGET_OFFSET for drift in drifts)
-        return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)), has_moved_on=has_moved_on)
+        return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)), drifts=drifts)
     if not now.pending:
         return GroupAssessment(group, Fate.DONE if now.writes else Fate.NOTHING)
     return GroupAssessment(group, Fate.WRITE, (), now.pending)

@@ -89,7 +89,7 @@ class Drift:
 
 _WRITTEN = frozenset({Decision.SET, Decision.REMOVE})
 _HELD = _WRITTEN | {Decision.KEEP}
-TARGET_OFFSET = "target committed offset"
+TARGET_OFFSET, TARGET_STATE, TARGET_TOPIC = "target committed offset", "target group state", "target topic id"
 _NOTHING_TO_DO = (State.AS_PLANNED, State.MOVED_ON, State.NOT_HELD)
 
 

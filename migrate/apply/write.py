@@ -130,8 +130,6 @@ FRESH_SECONDS = 10.0
 
 MOVED = Failure("GROUP_CHANGED", "another client has committed this offset since the check; left unchanged")
 _LEFT_OUT = Failure("NO_ANSWER", "the answer leaves this partition out", True, True)
-# For the journal only, where the intent is already recorded.
-_ENDED = Failure("NOT_SENT", "not tried: the time for it was over", retriable=True)
 
 
 @dataclass(slots=True)
@@ -150,8 +148,7 @@ class GroupWriter:
     """Writes groups to one cluster, and to the journal before and after.
 
     `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
-    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done. Once
-    `has_ended` says True, nothing is begun, nor tried again.
+    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done.
     """
 
     def __init__(
@@ -162,9 +159,7 @@ class GroupWriter:
         group_timeout_seconds: float,
         concurrency: int,
         tell: Callable[[int], None] = lambda done: None,
-        has_ended: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._has_ended = has_ended
         self._admin = admin
         self._journal = journal
         self._clock = clock
@@ -213,33 +208,24 @@ class GroupWriter:
             left = _again(left, written.answers)
             if backoff is None or len(left) < fewest:
                 backoff, fewest = Backoff(self._clock, *PAUSE_SECONDS, self._timeout), len(left)
-            if not left or backoff.is_over or self._is_over():
+            if not left or backoff.is_over or self._interrupted:
                 return not left
             backoff.pause()
             self._admin = self._admin.renewed()
             self._take(written, self._look(left, [group for group in left if group in written.answers]))
             left = _again(left, written.answers)
             self._tell(total - len(left))
-            if not left or self._is_over():
+            if not left or self._interrupted:
                 return not left
-
-    def _is_over(self) -> bool:
-        return bool(self._interrupted) or self._has_ended()
 
     def _pass(self, left: Left, written: Written) -> None:
         """Try every group once; the rest is left for another pass where nobody answers for a whole chunk."""
         for names in batches(list(left), self._chunk):
-            if self._is_over():
+            if self._interrupted:
                 return
             chunk = {group: left[group] for group in names}
             metadata = {group: texts for group, rows in chunk.items() if (texts := rows.metadata())}
             self._journal.intend({group: rows.planned() for group, rows in chunk.items()}, metadata)
-            if self._has_ended():
-                # An intent without an outcome counts as perhaps written.
-                for group, rows in chunk.items():
-                    self._journal.outcome(group, dict.fromkeys(rows, _ENDED))
-                self._journal.sync()
-                return
             answers = self.attempt(chunk)
             self._take(written, answers)
             if all(is_passing(answer) for results in answers.values() for answer in results.values()):

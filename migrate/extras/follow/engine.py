@@ -2,28 +2,27 @@
 
 Invariants:
 - Without a journal to write to, all is judged and nothing written.
-- What stands on the target is read once more right before it is written, and then the ids of its topics: a group that
-  has changed, or reads a topic that was created anew, is left to the next pass. So is one whose topic on the source was
-  created anew after its commits were read. The broker itself refuses a commit to a group with members.
-- What stood in each place first is on disk before our first write there, an intent before each write.
-- A row counts as set only if a fresh client read it back; one that stood there before, only if the cluster said so too.
+- What a pass may set is a plan in memory, and `apply_plan` carries it out: it looks again right before it writes,
+  saves, writes and reads back. A group that it finds changed is left to the next pass. So is one whose topic on the
+  source was created anew after its commits were read. The broker itself refuses a commit to a group with members.
+- A row counts as set only if a fresh client read it back; one that was there before, only if the cluster said so too.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
-from migrate.apply.drift import is_other_cluster
-from migrate.apply.history import SET, JournalState
-from migrate.apply.journal import Journal
-from migrate.apply.outcome import Answer, is_committed_as_planned
-from migrate.apply.read_back import read_commits
-from migrate.apply.write import GroupWriter, PendingRows
-from migrate.checks.check import is_without_members
+from migrate.apply.assess import ApplyClusters, Fate, GroupAssessment, RunOptions
+from migrate.apply.drift import TARGET_STATE, TARGET_TOPIC, is_other_cluster
+from migrate.apply.engine import apply_plan
+from migrate.apply.history import JournalState
+from migrate.apply.outcome import RowOutcome, RowStatus
 from migrate.clock import Clock
 from migrate.errors import ClusterError
 from migrate.extras.follow.delay import Delay, DelayWatch, Waiting, waits_for_copy
-from migrate.extras.follow.journal import Followed, FollowWriter, carries_metadata, same
+from migrate.extras.follow.journal import Followed, FollowJournal, FollowWriter, PassJournal, carries_metadata
 from migrate.extras.follow.judge import (
     Allowed,
     GroupSight,
@@ -34,14 +33,14 @@ from migrate.extras.follow.judge import (
     refuse,
 )
 from migrate.extras.follow.sights import (
-    of_another_log,
-    others_on_target,
     sights_of,
     survey_of_the_others,
 )
 from migrate.extras.follow.undo import renamed
-from migrate.model import Commits, Decision, Failure, Grade, GroupState, Row, TopicPartition
+from migrate.model import Commit, Decision, Grade, Row
+from migrate.plan.plan import Plan
 from migrate.ports import Progress
+from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest, Survey
@@ -49,18 +48,18 @@ from migrate.survey.take import take_survey
 
 # What blocks a cutover and no pass: everything runs on, and what is not copied yet comes right later.
 NO_BLOCK_HERE = ("source-group-stopped", "producers-stopped", "not-drained", "mm2-tasks")
+_SET = frozenset({RowStatus.SET, RowStatus.ALREADY, RowStatus.KEPT})
 
 
 @dataclass(frozen=True)
 class FollowEdges:
-    """What passes go through. `clusters` gives what one look reads through; `writing` a client of the target that holds
-    a lock while it may write, and writes the metadata of the groups that it is given byte for byte, under the names
-    that groups have there. `forget` makes the next look read all records anew. `source_topic_ids` asks the source for
-    the ids of topics again.
+    """What passes go through. `clusters` gives what one look reads through; `writing` a client of the target that
+    writes the metadata of the groups that it is given byte for byte, under the names that groups have there. `forget`
+    makes the next look read all records anew. `source_topic_ids` asks the source for the ids of topics again.
     """
 
     clusters: Callable[[], Clusters]
-    writing: Callable[[int, Collection[str], TargetNames], ClusterAdmin]
+    writing: Callable[[Collection[str], TargetNames], ClusterAdmin]
     forget: Callable[[], None]
     source_topic_ids: Callable[[Collection[str]], Mapping[str, str]]
 
@@ -134,22 +133,23 @@ class _Writing:
 
 
 class Follower:
-    """Makes passes, and remembers from one to the next what delays are measured from, and when it wrote what.
+    """Makes passes under a mandate, and remembers from one to the next what delays are measured from.
 
-    `writer` is None in a dry run. `last_written_ms` is when an earlier process wrote at the latest: ms since 1970.
+    `writer` is None in a dry run.
     """
 
     def __init__(
-        self, choices: FollowChoices, edges: FollowEdges, journal: Journal, writer: FollowWriter | None, clock: Clock,
-        progress: Progress, last_written_ms: int = 0,
+        self, mandate: Plan, choices: FollowChoices, edges: FollowEdges, journal: FollowJournal,
+        writer: FollowWriter | None, clock: Clock, progress: Progress,
     ) -> None:  # fmt: skip
+        self._mandate = mandate
         self._choices = choices
         self._edges = edges
         self._journal = journal
         self._writer = writer
-        self._last_written_ms = last_written_ms
-        self._written_ms: dict[str, dict[TopicPartition, int]] = {}
+        self._times = journal.times() if writer is None else writer.times
         self._clock = clock
+        self._began_ms = clock.now_ms()
         self._progress = progress
         self._delays = DelayWatch()
         self._topic_ids: Mapping[str, Mapping[str, str]] = {}
@@ -167,10 +167,7 @@ class Follower:
         sights, refused = sights_of(
             survey, state, self._own_clocks, self._choices.moving_groups, self._edges.source_topic_ids,
         )  # fmt: skip
-        sights = [
-            replace(s, written_ms=self._written_ms.get(s.group, {}), known_since_ms=self._last_written_ms)
-            for s in sights
-        ]
+        sights = [replace(s, written_ms=self._times.of(s.group), watched_since_ms=self._began_ms) for s in sights]
         refused |= not_seen
         allowed = Allowed.by(survey.group_facts.target_settings, self._choices.grades)
         now_ms = self._clock.now_ms()
@@ -183,7 +180,7 @@ class Follower:
         to_set = {g: verdict for g, verdict in verdicts.items() if verdict and not isinstance(verdict, Refusal)}
         is_stopped = not is_wanted() or self._seconds_left() <= 0
         is_written = self._writer is not None and not is_stopped
-        writing = self._written(state, sights, to_set, refused, survey.target_names) if is_written else _Writing()
+        writing = self._written(state, sights, to_set, refused, survey) if is_written else _Writing()
         refused |= writing.refused
         followed = [sight for sight in sights if sight.group not in refused]
         stands = [row for sight in followed for row in sight.rows if row.key not in uncopied]
@@ -239,138 +236,105 @@ class Follower:
 
     def _written(
         self, state: JournalState, sights: Collection[GroupSight], rows: Mapping[str, tuple[Row, ...]],
-        refused: Mapping[str, Refusal], names: TargetNames,
+        refused: Mapping[str, Refusal], survey: Survey,
     ) -> _Writing:  # fmt: skip
-        """Write, and read back."""
+        """Apply the plan of this pass: the rows that may be set, beside those of their groups that stay as they are."""
         journal = self._writer
         assert journal is not None
-        journal.shorten(state)
-        for group, refusal in refused.items():
-            if refusal.is_final and group not in state.notes:
-                journal.note(group, refusal.reason)
-        journal.sync()
+        journal.begin_pass(state)
+        _note(journal, {group: refusal for group, refusal in refused.items() if group not in state.notes})
         if not rows:
             return _Writing()
-        seen = {sight.group: (sight, Followed.by(state, sight.group)) for sight in sights}
-        with_metadata = [group for group in rows if _needs_java(rows[group], *seen[group])]
-        target = self._edges.writing(journal.lock, with_metadata, names)
-        try:
-            return self._write(journal, target, rows, seen)
-        finally:
-            target.close()
+        going = {sight.group: sight for sight in sights if sight.group in rows}
+        plan = plan_of_pass(self._mandate, going.values(), rows, survey.target.topic_ids)
+        with closing(self._edges.writing(_needs_java(plan, going.values()), survey.target_names)) as target:
+            result = apply_plan(
+                plan, ApplyClusters(target), PassJournal(self._journal, journal), self._clock,
+                self._progress, self._options(),
+            )  # fmt: skip
+        if result.assessment.refusals:
+            raise ClusterError(f"Nothing was written: {result.assessment.refusals[0]}.", "Check bootstrap.servers.")
+        by_group = {group: list(of_group) for group, of_group in groupby(result.rows, lambda row: row.key[0])}
+        left = {
+            each.group: refusal
+            for each in result.assessment.groups
+            if (refusal := refused_by_apply(going[each.group], each, by_group[each.group])) is not None
+        }
+        _note(journal, left)
+        if result.journal_gap:
+            return _Writing(left, f"{result.trouble}; missing in the journal: {result.journal_gap}", True)
+        return _Writing(left, result.trouble if self._seconds_left() > 0 else "")
 
-    def _write(
-        self, journal: FollowWriter, target: ClusterAdmin, rows: Mapping[str, tuple[Row, ...]],
-        seen: Mapping[str, tuple[GroupSight, Followed]],
-    ) -> _Writing:  # fmt: skip
-        looked_at = self._clock.monotonic()
-        refused, before = self._look_again(target, rows, seen)
-        for group, refusal in refused.items():
-            if refusal.is_final:
-                journal.note(group, refusal.reason)
-        journal.sync()
-        choices, left_seconds = self._choices, self._seconds_left()
-        if left_seconds <= 0:
-            return _Writing({g: refuse(seen[g][0], WhyNot.NOT_SET, "The mandate has ended.") for g in rows} | refused)
-        going = {g: of_group for g, of_group in rows.items() if g not in refused}
-        pending = {group: PendingRows(of_group) for group, of_group in going.items()}
-        journal.backup({g: before[g] for g in going if _is_new(seen[g][1], going[g])}, pending)
-        begun_ms = self._clock.now_ms()
-        for group, places in pending.items():
-            self._written_ms[group] = dict.fromkeys(places, begun_ms) | self._written_ms.get(group, {})
-        timeout, has_ended = min(choices.group_timeout_seconds, left_seconds), lambda: self._seconds_left() <= 0
-        writer = GroupWriter(target, journal, self._clock, timeout, choices.concurrency, has_ended=has_ended)
-        written = writer.write_offsets(going, {g: before[g] for g in going}, looked_at)
-        # Those that were not begun are the next pass's.
-        asked = [group for group in going if group in written.answers]
-        read_back = read_commits(target, asked, self._clock, choices.group_timeout_seconds)
-        for group, of_group in going.items():
-            sight = seen[group][0]
-            if group not in written.answers:
-                refused[group] = refuse(sight, WhyNot.NOT_SET, "Its write was not begun: the pass ended before.")
-                continue
-            answers, commits = written.answers[group], read_back.get(group)
-            if commits is None or isinstance(commits, Failure):
-                refused[group] = refuse(sight, WhyNot.NOT_SET, f"It could not be read back: {commits or 'no answer'}.")
-                continue
-            there = {row for row in of_group if _is_set(row, answers.get(row.target_partition), commits)}
-            set_now = (row.target_partition for row in there if answers.get(row.target_partition) == SET)
-            self._written_ms[group] |= dict.fromkeys(set_now, begun_ms)
-            failed = [row for row in of_group if row not in there]
-            if failed:
-                answer = answers.get(failed[0].target_partition, "it stands elsewhere by now")
-                sight = replace(sight, standing=commits)
-                refused[group] = refuse(sight, WhyNot.NOT_SET, f"{failed[0].subject}: {answer}.")
-        if written.journal_gap:
-            return _Writing(refused, f"{written.trouble}; missing in the journal: {written.journal_gap}", True)
-        journal.sync()
-        return _Writing(refused, written.trouble)
+    def _options(self) -> RunOptions:
+        choices = self._choices
+        seconds = max(0.0, min(choices.group_timeout_seconds, self._seconds_left()))
+        return RunOptions(
+            execute=True, allow_partial=True, concurrency=choices.concurrency, group_timeout_seconds=seconds
+        )
 
     def _seconds_left(self) -> float:
         return (self._choices.until_ms - self._clock.now_ms()) / 1000
 
-    def _look_again(
-        self,
-        target: ClusterAdmin,
-        rows: Mapping[str, tuple[Row, ...]],
-        seen: Mapping[str, tuple[GroupSight, Followed]],
-    ) -> tuple[dict[str, Refusal], dict[str, Commits]]:
-        """Read what is about to be written once more; return the groups that have changed, and what stands there."""
-        # Its client is a new one, and its brokers' names may lead elsewhere by now.
-        _refuse_other(target.alias, self._choices.cluster_ids[1], target.facts().cluster_id)
-        states, commits = target.group_states(list(rows)), target.commits(list(rows))
-        others = others_on_target([seen[group][0] for group in rows], target.topic_ids)
-        refused: dict[str, Refusal] = {}
-        before: dict[str, Commits] = {}
-        for group, of_group in rows.items():
-            (sight, known), state, now = seen[group], states.get(group), commits.get(group)
-            if now is None or isinstance(now, Failure):
-                refused[group] = refuse(sight, WhyNot.CHANGED, f"It could not be read again: {now or 'no answer'}.")
-            elif not isinstance(state, GroupState):
-                refused[group] = refuse(sight, WhyNot.STATE, f"Its state was not read again: {state or 'no answer'}.")
-            elif not is_without_members(state):
-                refused[group] = Refusal(WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
-            else:
-                before[group] = now
-                places = {row.target_partition for row in of_group} | known.written
-                moved = sorted(p for p in places if not same(now.get(p), sight.standing.get(p)))
-                if moved:
-                    sight = replace(sight, standing=now)
-                    refused[group] = refuse(sight, WhyNot.CHANGED, f"{moved[0]} changed while the pass was made.")
-                elif (another := of_another_log((row.target_topic for row in sight.rows), others)) is not None:
-                    refused[group] = another
-        return refused, before
+
+def _note(journal: FollowWriter, refused: Mapping[str, Refusal]) -> None:
+    """Say in the journal which groups are left alone from now on."""
+    for group, refusal in refused.items():
+        if refusal.is_final:
+            journal.note(group, refusal.reason)
+    journal.sync()
+
+
+def plan_of_pass(
+    mandate: Plan, sights: Iterable[GroupSight], to_set: Mapping[str, Collection[Row]], target_ids: Mapping[str, str]
+) -> Plan:
+    """Return the plan of one pass: the rows to be set, and the others of their groups as kept, where they are now.
+
+    Logs are not compared with it: producers and retention go on, and nothing of a pass rests on where a log ends.
+    """
+    rows = list[Row]()
+    for sight in sights:
+        setting = {row.key: row for row in to_set[sight.group]}
+        for row in sight.rows:
+            if row.decision is not Decision.SKIP:
+                decided = setting.get(row.key) or row._replace(decision=Decision.KEEP)
+                rows.append(decided._replace(target_log_start=None, target_log_end=None))
+    return Plan(replace(mandate.header, target_topic_ids=target_ids), PlanRows.of(sorted(rows, key=lambda r: r.key)))
+
+
+def refused_by_apply(sight: GroupSight, group: GroupAssessment, rows: Sequence[RowOutcome]) -> Refusal | None:
+    """Return why a group of a pass was not set after all, None where it was; `rows` are what became of its rows."""
+    seen = {row.target_partition: Commit(row.seen) for row in rows if row.seen is not None}
+    sight = replace(sight, standing=seen)
+    if group.fate is Fate.NOT_UNDOABLE:
+        return refuse(sight, WhyNot.JAVA, f"{group.reasons[0]}.")
+    if group.drifts:
+        first = group.drifts[0]
+        if first.what == TARGET_STATE:
+            return refuse(sight, WhyNot.STATE if first.is_unread else WhyNot.ALIVE, f"{first}.")
+        # What is committed there is of another log.
+        is_of_another = any(drift.what == TARGET_TOPIC for drift in group.drifts)
+        refusal = refuse(sight, WhyNot.CHANGED, f"While the pass was made: {first}.")
+        return replace(refusal, is_unsafe=refusal.is_unsafe or is_of_another)
+    failed = next((row for row in rows if row.status not in _SET), None)
+    if failed is None:
+        return None
+    why = failed.detail or "its write was not begun: the pass ended before"
+    return refuse(sight, WhyNot.NOT_SET, f"{failed.target_partition}: {why}.")
 
 
 def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:
     """Raise `ClusterError` where a survey is of other clusters than the mandate."""
     flow, read = choices.request.flow, (survey.source, survey.target)
     for cluster, planned_id, seen in zip((flow.source, flow.target), choices.cluster_ids, read, strict=True):
-        _refuse_other(cluster.alias, planned_id, seen.facts.cluster_id)
+        if is_other_cluster(planned_id, cluster_id := seen.facts.cluster_id):
+            raise ClusterError(
+                f"{cluster.alias} is cluster {cluster_id} now, and the mandate is for {planned_id}: nothing was "
+                "written.",
+                "Check bootstrap.servers. Each pass looks again.",
+            )
 
 
-def _refuse_other(alias: str, planned_id: str, cluster_id: str) -> None:
-    if is_other_cluster(planned_id, cluster_id):
-        raise ClusterError(
-            f"{alias} is cluster {cluster_id} now, and the mandate is for {planned_id}: nothing was written.",
-            "Check bootstrap.servers. Each pass looks again.",
-        )
-
-
-def _needs_java(rows: Collection[Row], sight: GroupSight, known: Followed) -> bool:
-    """True for a group with metadata: it is read as it was at first, also in places that are not written now."""
-    return (
-        known.has_metadata
-        or any(row.target_metadata for row in rows)
-        or any(map(carries_metadata, sight.standing.values()))
-    )
-
-
-def _is_set(row: Row, answer: Answer | None, commits: Commits) -> bool:
-    """True if a row was read back, and that shows that it was written: what stood there before shows in any case."""
-    return is_committed_as_planned(row, commits) and (not row.needs_acknowledgement or answer == SET)
-
-
-def _is_new(known: Followed, rows: Collection[Row]) -> bool:
-    """True if what stands in one of these places may not be saved yet; what is saved counts once."""
-    return any(row.target_partition not in known.prior.keys() | known.written for row in rows)
+def _needs_java(plan: Plan, sights: Iterable[GroupSight]) -> frozenset[str]:
+    """Return the groups that carry metadata in any place: all of a group is saved as it is before its first write."""
+    carrying = (sight.group for sight in sights if any(map(carries_metadata, sight.standing.values())))
+    return groups_with_metadata(plan.rows).union(carrying)

@@ -5,25 +5,46 @@ Invariants:
 - A write that was begun and has no certain answer may stand there: it stays among those that are ours until a later one
   is certain.
 - The journal is rewritten once it has grown well beyond what it says: `snapshot` gives few events that fold into the
-  same. The new file is locked before it takes the old one's place, so that there is one writer at any time.
+  same, with the times of the writes. The new file is locked before it takes the old one's place, so that there is one
+  writer at any time.
+- Each pass that writes is a plan of its own, carried out in this journal: `PassJournal` shows it what earlier passes
+  saved, and nothing of what they did.
 """
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from migrate.apply.history import NOTHING_DONE, SET, UNKNOWN, GroupTrace, JournalState, by_partition
-from migrate.apply.journal import Journal, JournalLost, JournalWriter, NameOnTarget, write_all
-from migrate.model import UNREAD_METADATA, Commit, Commits, TopicPartition
+from migrate.apply.history import (
+    NOTHING_DONE,
+    SET,
+    UNKNOWN,
+    GroupTrace,
+    JournalState,
+    Offsets,
+    answers_of,
+    by_partition,
+    offsets_of,
+    unsealed,
+)
+from migrate.apply.journal import Journal, JournalLost, JournalWriter, NameOnTarget, journal_content, write_all
+from migrate.clock import iso, ms_of
+from migrate.errors import MigrateError
+from migrate.model import UNREAD_METADATA, Commit, Commits, Failure, TopicPartition
 from migrate.whole_file import sync_folder, temporary_beside
 
 Event = dict[str, Any]
 # A journal is rewritten when it has grown to twice what was left of it then, and by this much.
 LEAST_GROWTH_BYTES = 256 * 1024
+
+
+class MandateEnded(MigrateError):
+    """Raised where a write would be begun after its mandate has ended."""
 
 
 def carries_metadata(commit: Commit) -> bool:
@@ -80,8 +101,32 @@ class Followed:
         return any(map(carries_metadata, (*self.prior.values(), *writes)))
 
 
-def snapshot(state: JournalState) -> Iterator[Event]:
-    """Yield events that fold into what a journal says of groups; a group at a time, sorted."""
+class WriteTimes:
+    """When places were written last, as far as the cluster has said so, or tried to first; by a journal's events."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, dict[TopicPartition, int]] = {}
+        self._begun: dict[str, dict[TopicPartition, int]] = {}
+
+    def of(self, group: str) -> Mapping[TopicPartition, int]:
+        """Return the times of a group's writes, in ms since 1970."""
+        return self._times.get(group, {})
+
+    def take(self, event: Event) -> None:
+        """Take one event. A write counts from its intent: retention may not count from earlier than that."""
+        if event["event"] == "intent":
+            begun = dict.fromkeys(offsets_of(event), ms_of(event["time"]))
+            self._begun.setdefault(event["group"], {}).update(begun)
+            self._times[event["group"]] = begun | self._times.get(event["group"], {})
+        elif event["event"] == "outcome":
+            begun, times = self._begun.get(event["group"], {}), self._times.setdefault(event["group"], {})
+            for place, status, _, _ in answers_of(event):
+                if status == SET and place in begun:
+                    times[place] = begun[place]
+
+
+def snapshot(state: JournalState, times: WriteTimes) -> Iterator[Event]:
+    """Yield events that fold into what a journal says of groups, and of `times`; a group at a time, sorted."""
     for group in sorted({*state.prior, *state.applied, *state.notes}):
         known = Followed.by(state, group)
         if known.is_saved:
@@ -91,41 +136,97 @@ def snapshot(state: JournalState) -> Iterator[Event]:
             metadata = ["" if commit is None else commit.metadata for commit in saved]
             columns = by_partition(places, offset=offsets, metadata=metadata)
             yield {"event": "backup", "group": group, **columns}
+        written_ms = times.of(group)
         stands = {place: known.trace.may_stand(place) for place in known.written}
         for number in range(max(map(len, stands.values()), default=0)):
             layer = {p: c for p, of_place in stands.items() if number < len(of_place) and (c := of_place[number])}
-            if layer:
-                yield from _round(group, layer, UNKNOWN if number else SET)
+            for at_ms in sorted({written_ms[place] for place in layer}):
+                commits = {place: commit for place, commit in layer.items() if written_ms[place] == at_ms}
+                yield from _round(group, commits, UNKNOWN if number else SET, iso(at_ms))
         if known.left:
             yield {"event": "note", "group": group, "text": known.left}
 
 
-def _round(group: str, commits: Mapping[TopicPartition, Commit], status: str) -> Iterator[Event]:
+def _round(group: str, commits: Mapping[TopicPartition, Commit], status: str, time: str) -> Iterator[Event]:
     places = sorted(commits)
     offsets, metadata = [commits[p].offset for p in places], [commits[p].metadata for p in places]
-    yield {"event": "intent", "group": group, **by_partition(places, offset=offsets, metadata=metadata)}
+    yield {"time": time, "event": "intent", "group": group, **by_partition(places, offset=offsets, metadata=metadata)}
     answer = by_partition(places, status=[status], code=[""], message=[""])
-    yield {"event": "outcome", "group": group, **answer}
+    yield {"time": time, "event": "outcome", "group": group, **answer}
 
 
 class FollowJournal(Journal):
-    """The journal file of one mandate; what `open` returns is a `FollowWriter`."""
+    """The journal file of a mandate, which ends at `until_ms`; what `open` returns is a `FollowWriter`."""
+
+    def __init__(self, path: Path, fingerprint: str, now_ms: Callable[[], int], until_ms: int) -> None:
+        super().__init__(path, fingerprint, now_ms)
+        self.now_ms, self.until_ms = now_ms, until_ms
 
     def writer_of(self, descriptor: int, before: JournalState, name_on_target: NameOnTarget) -> "FollowWriter":
         """Return the writer of a file that is locked."""
-        return FollowWriter(self.path, descriptor, self.fingerprint, before, self._now_ms, name_on_target)
+        return FollowWriter(self, descriptor, before, name_on_target)
+
+    def times(self) -> WriteTimes:
+        """Return when places were written; raises as `journal_content` does."""
+        times = WriteTimes()
+        for line in (journal_content(self.path) or b"").split(b"\n")[:-1]:
+            times.take(unsealed(line))
+        return times
 
 
 class FollowWriter(JournalWriter):
-    """Appends events, and makes the journal short again."""
+    """Appends the events of passes, begins no write once the mandate has ended, and makes the journal short again.
+
+    `before` is what the journal said when the newest pass began, `times` has when places were written.
+    """
 
     def __init__(
-        self, path: Path, descriptor: int, fingerprint: str, before: JournalState, now_ms: Callable[[], int],
-        name_on_target: NameOnTarget,
-    ) -> None:  # fmt: skip
-        super().__init__(descriptor, fingerprint, before, now_ms, name_on_target)
-        self._path = path
+        self, journal: FollowJournal, descriptor: int, before: JournalState, name_on_target: NameOnTarget
+    ) -> None:
+        super().__init__(descriptor, journal.fingerprint, before, journal.now_ms, name_on_target)
+        self.times = journal.times()
+        self._path, self._until_ms = journal.path, journal.until_ms
         self._limit = 0  # a journal of an earlier run may be of any length
+
+    def __exit__(self, *error: object) -> None:
+        """End a pass: the run closes the file, and gives the lock back."""
+
+    def begin_pass(self, state: JournalState) -> None:
+        """Take what the journal says now; it is made short if it has grown enough, as `shorten` does."""
+        self.before = state
+        self.shorten(state)
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append one event; see `JournalWriter.write`."""
+        timed = {"time": iso(self._now_ms()), **fields}
+        super().write(event, **timed)
+        self.times.take({"event": event, **timed})
+
+    def backup(self, prior: Mapping[str, Commits], rows: Mapping[str, Iterable[TopicPartition]]) -> None:
+        """Save those groups of which a place is about to be written first: what was saved first counts."""
+        known = {group: Followed.by(self.before, group) for group in prior}
+        new = {
+            group: commits
+            for group, commits in prior.items()
+            if not known[group].is_saved or set(rows[group]) - known[group].prior.keys() - known[group].written
+        }
+        super().backup(new, rows)
+
+    def intend(
+        self,
+        planned: Mapping[str, Offsets],
+        metadata: Mapping[str, Mapping[TopicPartition, str]] = MappingProxyType({}),
+    ) -> None:
+        """Say what is about to be written; raises `MandateEnded` where it must not be any more."""
+        super().intend(planned, metadata)
+        # Only now: to bring it to disk may take long.
+        if self._now_ms() >= self._until_ms:
+            ended = MandateEnded("The mandate has ended")
+            # An intent without an outcome counts as perhaps written.
+            for group, offsets in planned.items():
+                self.outcome(group, dict.fromkeys(offsets, Failure("NOT_SENT", ended.problem)))
+            self.sync()
+            raise ended
 
     def shorten(self, state: JournalState) -> None:
         """Rewrite the journal from what it says if it has grown enough; raises `JournalLost` where that fails.
@@ -146,7 +247,7 @@ class FollowWriter(JournalWriter):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for line in dict.fromkeys((*begun[:1], *begun[-1:])):
                 write_all(descriptor, line + b"\n")
-            for event in snapshot(state):
+            for event in snapshot(state, self.times):
                 write_all(descriptor, self.line_of(event))
             os.fsync(descriptor)
             temporary.replace(self._path)
@@ -156,3 +257,25 @@ class FollowWriter(JournalWriter):
             fcntl.fcntl(self._descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_APPEND)
         with suppress(OSError):
             os.close(old)
+
+
+class PassJournal(Journal):
+    """The journal of a mandate as `apply_plan` has it for the plan of one pass, of which nothing was done yet."""
+
+    def __init__(self, journal: FollowJournal, writer: FollowWriter) -> None:
+        super().__init__(journal.path, journal.fingerprint, journal.now_ms)
+        self._writer = writer
+
+    def read(self) -> JournalState:
+        """Return what was saved first, and nothing of what earlier passes did."""
+        return JournalState(prior=self._writer.before.prior, events=self._writer.before.events)
+
+    def open(
+        self,
+        command: str,
+        details: Mapping[str, object],
+        expected_events: int | None = None,
+        name_on_target: NameOnTarget = str,
+    ) -> FollowWriter:
+        """Return the writer of the run that this pass is of, which has begun the journal and keeps it locked."""
+        return self._writer

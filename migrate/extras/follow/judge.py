@@ -95,9 +95,8 @@ class GroupSight:
     those of topics on the target, as far as it tells them. `own_clock_ms` is when retention takes all offsets of a
     classic group, by what was seen of it before; None where that was not seen. `doubt` refuses the group for what was
     not seen, whatever its rows say. `uncovered` says for which of its partitions it has no row, so that its consumers'
-    `auto.offset.reset` decides there; "" for none. `written_ms` is when this process wrote a place last, as far as the
-    cluster has said so, or tried to first; `known_since_ms` is when an earlier one wrote at the latest. Both are in ms
-    since 1970.
+    `auto.offset.reset` decides there; "" for none. `written_ms` is when a place was written last, as far as the cluster
+    has said so, or tried to first; `watched_since_ms` is since when this process looks. Both are in ms since 1970.
     """
 
     group: str
@@ -111,7 +110,7 @@ class GroupSight:
     doubt: "Refusal | None" = None
     uncovered: str = ""
     written_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
-    known_since_ms: int = 0
+    watched_since_ms: int = 0
 
     @property
     def is_alive(self) -> bool:
@@ -166,9 +165,7 @@ def _is_to_be_set(row: Row, sight: GroupSight, known: Followed, written_before_m
     place, standing = row.target_partition, sight.standing.get(row.target_partition)
     if not same(standing, row.target_commit) or not known.is_ours(place, standing):
         return True
-    # An earlier process wrote it at a time that is not known: then it is written anew.
-    written_ms = sight.written_ms.get(place)
-    return not known.trace.is_certain(place) or written_ms is None or written_ms <= written_before_ms
+    return not known.trace.is_certain(place) or sight.written_ms[place] <= written_before_ms
 
 
 def _refusal(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) -> Refusal | None:
@@ -209,8 +206,8 @@ def _foreign(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) 
             continue
         if standing is None and (not writes or _is_expired(place, sight, allowed, now_ms)):
             continue
-        if standing is None and place not in sight.written_ms:
-            # Written before this process began: whether retention or another client took it, nothing tells.
+        if standing is None and sight.written_ms[place] < sight.watched_since_ms:
+            # While no process looked, the clock of a whole group may have run out, or another client has removed it.
             return refuse(sight, WhyNot.LOST, f"{place}: our own write, {writes[-1].offset}, is gone.")
         owed = writes or ((prior,) if prior else ())
         expected = " or ".join(str(commit.offset) for commit in owed) or "none"
@@ -222,8 +219,7 @@ def _foreign(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) 
 def _is_expired(place: TopicPartition, sight: GroupSight, allowed: Allowed, now_ms: int) -> bool:
     if sight.own_clock_ms is not None and now_ms >= sight.own_clock_ms:
         return True
-    since_ms = sight.written_ms.get(place, sight.known_since_ms)
-    return allowed.retention_ms is not None and now_ms - since_ms >= allowed.retention_ms
+    return allowed.retention_ms is not None and now_ms - sight.written_ms[place] >= allowed.retention_ms
 
 
 def own_clocks(

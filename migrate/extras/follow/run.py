@@ -4,7 +4,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def run(options: FollowOptions) -> int:
     refuse_other_names(plan, flow)
     found = approved_plan(plan, path, options.writing)
     mandate.refuse_over(plan, clock.now_ms())
-    journal = FollowJournal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms)
+    journal = FollowJournal(journal_path(path, plan.fingerprint), plan.fingerprint, clock.now_ms, mandate.until_ms)
     state = journal.read()
     if state.is_spent:
         raise Refused(
@@ -78,9 +78,9 @@ def run(options: FollowOptions) -> int:
         )
     telling = _FirstPass(progress)
     with follow_edges_of(flow, plan, clock, telling, options.writing.session(options.clusters)) as edges:
-        choices, last_written_ms = _choices(plan, flow, options), _last_written_ms(journal.path)
+        choices = _choices(plan, flow, options)
         if not options.writing.execute:
-            told = Follower(choices, edges, journal, None, clock, telling, last_written_ms).look_and_write()
+            told = Follower(plan, choices, edges, journal, None, clock, telling).look_and_write()
             # What is not signed yet is told all the same.
             head = found.dry_run_head()
             print_lines([*head, *dry_run_lines(plan, str(path), told, terminal.width, terminal.colour)])
@@ -88,9 +88,9 @@ def run(options: FollowOptions) -> int:
         details = {"plan": plan.fingerprint, **found.details()}
         # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.
         names = choices.request.group_map
-        with journal.open(FOLLOW, details, state.events, names.mapped) as writer:
+        with closing(journal.open(FOLLOW, details, state.events, names.mapped)) as writer:
             assert isinstance(writer, FollowWriter), "the journal of a mandate is written by its own writer"
-            follower = Follower(choices, edges, journal, writer, clock, telling, last_written_ms)
+            follower = Follower(plan, choices, edges, journal, writer, clock, telling)
             teller = _Teller(plan, path, options.every / 1000, telling)
             cadence = Cadence(options.every / 1000, mandate.until_ms, options.passes or 0)
             try:
@@ -120,11 +120,6 @@ def follow_edges_of(
             assert admin is not None, "a source that is down is asked, and says so"
             refuse_other_cluster(admin, planned)
         yield edges
-
-
-def _last_written_ms(path: Path) -> int:
-    """Return when a journal was written last, in ms since 1970; 0 where there is none."""
-    return int(path.stat().st_mtime * 1000) if path.exists() else 0
 
 
 def _choices(plan: Plan, flow: Flow, options: FollowOptions) -> FollowChoices:

@@ -65,8 +65,8 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Sessio
             looking.memories[Side.SOURCE].forget()
             return replace(looking.clusters(source_down=False), mirror=mirror.of_this_pass(), comparer=comparer)
 
-        def writing(lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
-            return by_java.exact_admin(target, with_metadata, names).holding(lock)
+        def writing(with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
+            return by_java.exact_admin(target, with_metadata, names)
 
         def forget() -> None:
             memory.forget()

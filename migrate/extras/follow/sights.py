@@ -134,12 +134,6 @@ def without_row(survey: Survey, results: Iterable[CheckResult]) -> dict[str, str
     return found
 
 
-def others_on_target(sights: Iterable[GroupSight], ask: AskIds) -> frozenset[str]:
-    """Ask the target for the ids of its topics again; return those that are others than those that were compared."""
-    told = {row.target_topic: sight.topic_ids.get(row.target_topic, "") for sight in sights for row in sight.rows}
-    return other_topics(told, ask)
-
-
 def other_topics(told: Mapping[str, str], ask: AskIds) -> frozenset[str]:
     """Ask for the ids of topics again, and return those that have another one now, or none; "" was never told.
 

@@ -57,11 +57,10 @@ class FollowScene:
         self.flow = client_flow(PROPERTIES, PROPERTIES, "A", "B")
         self.plan = mandated(self.flow, self.waivers, **self.changes)
         path = journal_path(self.folder / "follow.plan", self.plan.fingerprint)
-        self.journal = FollowJournal(path, self.plan.fingerprint, self.clock.now_ms)
+        self.journal = FollowJournal(path, self.plan.fingerprint, self.clock.now_ms, self.until_ms)
         self.forgotten = 0
         self._follower: Follower | None = None
         self._writer: Any = None
-        self._last_written_ms = 0
 
     def _forget(self) -> None:
         self.forgotten += 1
@@ -70,7 +69,7 @@ class FollowScene:
         self.source.told, self.target.told = self.on_source, self.on_target
         return Clusters(self.source, self.target, self.mirror, self.comparer)
 
-    def writing(self, lock: int, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
+    def writing(self, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
         return self.target.named(names)
 
     def follower(self, execute: bool = True) -> Follower:
@@ -81,9 +80,10 @@ class FollowScene:
         grades, moving = frozenset(map(Grade, mandate.grades)), mandate.moving_groups()
         choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)
         edges = FollowEdges(self._clusters, self.writing, self._forget, self.source.topic_ids)
+        self.journal.until_ms = self.until_ms
         called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
         self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None
-        return Follower(choices, edges, self.journal, self._writer, self.clock, NoProgress(), self._last_written_ms)
+        return Follower(self.plan, choices, edges, self.journal, self._writer, self.clock, NoProgress())
 
     def known(self, group: str) -> Followed:
         return Followed.by(self.journal.read(), group)
@@ -97,7 +97,6 @@ class FollowScene:
         """The process is gone, as after kill -9; what it has written stays."""
         if self._writer is not None:
             self._writer.close()
-            self._last_written_ms = self.clock.now_ms()
         self._follower = self._writer = None
 
     def on_b(self, group: str) -> dict[tuple[str, int], int]:

@@ -1,5 +1,7 @@
 """The journal of a mandate: an ordinary one, of many rounds, that stays short."""
 
+from contextlib import closing
+
 import pytest
 
 from migrate.apply.history import SET, read_history
@@ -17,7 +19,7 @@ REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "no")
 @pytest.fixture
 def journal(tmp_path):
     path = journal_path(tmp_path / "follow.plan", FINGERPRINT)
-    return FollowJournal(path, FINGERPRINT, lambda: 1_700_000_000_123)
+    return FollowJournal(path, FINGERPRINT, lambda: 1_700_000_000_123, 10**15)
 
 
 def write_group(writer, offset, answer=SET, group="g"):
@@ -31,7 +33,7 @@ def known(journal, group="g"):
 
 
 def test_what_is_ours_is_what_was_written_last_with_its_metadata_and_leader_epochs_do_not_count(journal):
-    with journal.open("follow", {}) as writer:
+    with closing(journal.open("follow", {})) as writer:
         writer.backup({"g": {P0: Commit(5)}}, {"g": [P0, P1]})
         write_group(writer, 50)
         write_group(writer, 60)
@@ -43,7 +45,7 @@ def test_what_is_ours_is_what_was_written_last_with_its_metadata_and_leader_epoc
 
 
 def test_a_rollback_is_no_write_of_ours_and_a_group_is_left_for_its_first_reason(journal):
-    with journal.open("follow", {}) as writer:
+    with closing(journal.open("follow", {})) as writer:
         writer.note("g", "alive-on-target")
         writer.note("g", "other")
     with journal.open("rollback", {}) as writer:
@@ -59,7 +61,7 @@ def test_a_rollback_is_no_write_of_ours_and_a_group_is_left_for_its_first_reason
     [(50, REFUSED)],
 ])  # fmt: skip
 def test_a_short_journal_says_the_same(journal, rounds):
-    with journal.open("follow", {}) as writer:
+    with closing(journal.open("follow", {})) as writer:
         writer.backup({"g": {P1: Commit(5)}}, {"g": [P0, P1]})
         for round in rounds:
             write_group(writer, *round)
@@ -76,7 +78,7 @@ def test_a_short_journal_says_the_same(journal, rounds):
 
 
 def test_a_journal_that_has_grown_is_made_short_and_says_the_same_and_is_still_locked(journal):
-    with journal.open("follow", {}) as writer:
+    with closing(journal.open("follow", {})) as writer:
         writer.backup({"g": {P0: Commit(5)}}, {"g": [P0]})
         for offset in range(500):
             write_group(writer, offset)
@@ -93,7 +95,7 @@ def test_a_journal_that_has_grown_is_made_short_and_says_the_same_and_is_still_l
 
 
 def test_it_is_not_made_short_again_before_it_has_grown(journal):
-    with journal.open("follow", {}) as writer:
+    with closing(journal.open("follow", {})) as writer:
         writer.shorten(journal.read())
         first = journal.path.stat().st_ino
         write_group(writer, 1)
@@ -102,7 +104,7 @@ def test_it_is_not_made_short_again_before_it_has_grown(journal):
 
 
 def test_where_it_cannot_be_made_short_nothing_more_is_written(journal, monkeypatch):
-    with journal.open("follow", {}) as writer:
+    with closing(journal.open("follow", {})) as writer:
         monkeypatch.setattr("migrate.extras.follow.journal.write_all", _full)
         with pytest.raises(JournalLost, match="shorter"):
             writer.shorten(journal.read())

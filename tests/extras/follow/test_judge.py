@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState, by_partition, read_history, sealed
 from migrate.clock import iso
-from migrate.extras.follow.journal import Followed, same, snapshot
+from migrate.extras.follow.journal import Followed, WriteTimes, same, snapshot
 from migrate.extras.follow.judge import FINAL, Allowed, GroupSight, Refusal, WhyNot, judge
 from migrate.model import UNREAD_METADATA, Commit, Decision, Failure, Grade, GroupState, Row, TopicPartition
 from tests.builders import make_row, make_untranslated
@@ -124,7 +124,7 @@ def test_a_place_that_was_empty_when_we_began_and_is_not_now_is_somebody_elses_t
 
 @pytest.mark.parametrize(
     ("values", "until_then"),
-    [({"written_ms": {PLACE: 0}}, WhyNot.WRITTEN), ({"known_since_ms": 0}, WhyNot.LOST)],
+    [({"written_ms": {PLACE: 0}}, WhyNot.WRITTEN), ({"written_ms": {PLACE: 0}, "watched_since_ms": 1}, WhyNot.LOST)],
     ids=["written by this process", "written by one before"],
 )
 def test_a_write_of_ours_that_is_gone_is_made_again_only_when_retention_may_have_taken_it(
@@ -205,11 +205,10 @@ def test_metadata_that_nobody_could_read_is_not_written() -> None:
     assert why(sight(row(target_metadata=UNREAD_METADATA))) == WhyNot.JAVA
 
 
-def test_what_does_not_change_is_written_again_before_retention_takes_it_and_by_every_new_process() -> None:
+def test_what_does_not_change_is_written_again_before_retention_takes_it() -> None:
     seen = sight(standing={PLACE: Commit(650)}, written_ms={PLACE: 1})
     assert not to_set(seen, wrote(650), 2 * DAY_MS)
     assert to_set(seen, wrote(650), 2 * DAY_MS + 1)
-    assert to_set(sight(standing={PLACE: Commit(650)}), wrote(650), 0)
 
 
 def test_what_expires_by_the_targets_own_clock_is_written_again_also_where_we_remember_a_later_write() -> None:
@@ -250,7 +249,6 @@ class LifeOfAFollow(RuleBasedStateMachine):
         self.authors: dict[int, str] = {}
         self.first: dict[int, Commit | None] = {}
         self.made_ms: dict[int, int] = {}
-        self.written_ms: dict[TopicPartition, int] = {}
         self.died_ms = 0
         self.alive = self.seen_alive = self.seen_foreign = False
 
@@ -268,6 +266,13 @@ class LifeOfAFollow(RuleBasedStateMachine):
     def state(self) -> JournalState:
         lines = [sealed({**event, "fingerprint": "f"}) + b"\n" for event in self.events]
         return read_history(b"".join(lines), "journal", "f")
+
+    @property
+    def times(self) -> WriteTimes:
+        times = WriteTimes()
+        for event in self.events:
+            times.take(event)
+        return times
 
     @property
     def known(self) -> Followed:
@@ -303,17 +308,21 @@ class LifeOfAFollow(RuleBasedStateMachine):
 
     @rule()
     def make_the_journal_short(self) -> None:
-        before = normal(self.known)
-        self.events = [self.events[0], *({"time": iso(self.now_ms), **event} for event in snapshot(self.state))]
+        before, times = normal(self.known), self.times.of("billing")
+        short = snapshot(self.state, self.times)
+        self.events = [self.events[0], *({"time": iso(self.now_ms), **event} for event in short)]
         assert before == normal(self.known)
+        assert self.times.of("billing") == {p: at for p, at in times.items() if p in self.known.written}
 
     @rule(ends=st.sampled_from(["answered", "answered", "unknown", "unknown-not-made", "refused", "killed",
                                  "killed-before"]))  # fmt: skip
     def pass_over(self, ends: str) -> None:
         rows = tuple(row(self.source[p], p, decision=Decision.SET) for p in (0, 1))
         standing = {TopicPartition("A.orders", p): commit for p, commit in self.target.items()}
-        seen = GroupSight("billing", rows, standing, ALIVE if self.alive else EMPTY, written_ms=dict(self.written_ms),
-                          known_since_ms=self.died_ms)  # fmt: skip
+        state, written_ms = ALIVE if self.alive else EMPTY, self.times.of("billing")
+        seen = GroupSight(
+            "billing", rows, standing, state, written_ms=written_ms, watched_since_ms=self.died_ms
+        )  # fmt: skip
         verdict = judge(seen, self.known, ALLOWED, self.now_ms)
         self.law_of_the_verdict(rows, verdict)
         if isinstance(verdict, Refusal):
@@ -352,17 +361,14 @@ class LifeOfAFollow(RuleBasedStateMachine):
         ))  # fmt: skip
         asked = [r.target_partition for r in rows]
         self.note("intent", **by_partition(asked, offset=[r.target_offset for r in rows]))
-        self.written_ms = dict.fromkeys(asked, self.now_ms) | self.written_ms
         if ends not in ("unknown-not-made", "refused", "killed-before"):
             for r in rows:
                 self.made_ms[r.partition] = self.now_ms
                 self.target[r.partition], self.authors[r.partition] = r.target_commit, self.FOLLOW
         told = {"answered": (SET, ""), "unknown": (UNKNOWN, "_TIMED_OUT"), "unknown-not-made": (FAILED, "_TIMED_OUT"),
                 "refused": (FAILED, "NOT_SENT")}  # fmt: skip
-        if ends == "answered":
-            self.written_ms |= dict.fromkeys(asked, self.now_ms)
         if ends not in told:
-            self.written_ms, self.died_ms = {}, self.now_ms
+            self.died_ms = self.now_ms + 1
         else:
             status, code = told[ends]
             self.note("outcome", **by_partition(asked, status=[status], code=[code], message=[""]))

@@ -97,7 +97,8 @@ def test_the_journal_says_the_new_name_beside_each_event_also_after_it_was_made_
     scene._writer._limit = 0
     scene._writer.shorten(before)
     assert {(e["group"], e.get("target_group")) for e in events(scene) if "group" in e} == {("g", "g-eu"), ("h", None)}
-    assert scene.known("g") == Followed.by(before, "g")
+    now, was = scene.known("g"), Followed.by(before, "g")
+    assert (now.prior, now.written, now.writes(T0)) == (was.prior, was.written, was.writes(T0))
 
 
 @pytest.mark.parametrize("lines", [(("g", "h"),), (("h", "g"),), (("g", "x"), ("h", "x"))])
