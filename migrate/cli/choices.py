@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import click
 
-from migrate.checks.checklist import CHECKS, acceptable, parse_waiver
+from migrate.checks.checklist import parse_waiver
 from migrate.cli.options import ParsedBy, flag, option, repeated
 from migrate.errors import UsageError
 from migrate.match.protocol import Limits
@@ -15,7 +15,6 @@ from migrate.plan.file import MAGIC, read_plan
 from migrate.plan.plan import Plan
 from migrate.survey.filters import Filters
 from migrate.survey.policies import (
-    UNTRANSLATABLE_REASONS,
     CommitsFrom,
     Policies,
     Rewind,
@@ -119,11 +118,11 @@ class DecisionOptions:
 
     TITLE: ClassVar = "Decisions"
     accept: tuple[str, ...] = repeated(
-        f"Turn that block into a warning. Checks: {', '.join(acceptable(CHECKS))}.",
+        "Turn that block into a warning. A plan prints both names; docs/checks.md has all checks.",
         metavar="CHECK[:SUBJECT]")  # fmt: skip
     untranslatable: tuple[str, ...] = repeated(
-        "What to do with commits that no rule can translate (default block). "
-        f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}.",
+        "What to do with commits that no rule can translate (default block). A plan prints the reasons; "
+        "docs/translation.md has all.",
         metavar="[REASON=]block|skip|earliest|latest")  # fmt: skip
     max_rereads: int = option(
         "Block a group that would re-read more records than this.",
@@ -161,8 +160,8 @@ class PlacingOptions:
         "source from the lowest commit on is read for it.",
         default="records", type=click.Choice(["records", "timestamp"]))  # fmt: skip
     no_match: bool = flag(
-        "Compare no records: rows rest on MM2's offset syncs, `status` on MM2's own positions. Takes seconds, proves "
-        "nothing, and needs neither Spark nor Java in `groups compare`.")  # fmt: skip
+        "Compare no records: rows rest on MM2's offset syncs, `status` on MM2's own positions. Takes seconds, and "
+        "proves nothing.")  # fmt: skip
 
     @property
     def by_timestamp(self) -> bool:

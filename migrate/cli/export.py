@@ -68,7 +68,7 @@ class ExportOptions(OnOneCluster):
         metavar="PATH")  # fmt: skip
     to_topic: str | None = option(
         "Instead of --out: a topic, which exists, of a cluster that groups do not leave; needs --format jsonl and "
-        "--to-config.", metavar="TOPIC")  # fmt: skip
+        "--to-config.", metavar="TOPIC", envvar=None)  # fmt: skip
     to_config: Path | None = option("Java client properties of the cluster of --to-topic.", metavar="FILE")
     max_fetch: int | None = option(
         "Refuse (exit 3) to fetch more than about this: 500M, 2G, 1048576.  [default: no limit]",

@@ -6,7 +6,7 @@ Results go to stdout, progress and errors to stderr. A command is imported when 
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -22,26 +22,28 @@ OBJECTS_BETWEEN_COLLECTIONS = 100_000
 EXIT_CODES = """\b
 Exit codes:
   0  done
-  1  failed, could not see all that it was asked for, or was interrupted by Ctrl-C
+  1  failed, interrupted, or could not see all that it was asked for
   2  wrong usage
-  3  refused by a safety check, or not ready (status); a plan with blocks or no rows is written, and exits 3
-  4  partly applied, followed or verified: the output names what was left out, failed, or is unknown
+  3  refused by a safety check, or not ready; a plan that has blocks, or no
+     rows, is written, and exits 3
+  4  partly done: the output names what was left out, failed, or is unknown
 """
 
 
 Known = tuple[str, str, str]
-# The function that each command is, in which module (of this folder, if nothing else is said), and what it does.
+# The function that each command is, in which module (of this folder, if nothing else is said), and what it does; in
+# the order of the night.
 COMMANDS = {
-    "plan": ("model", "plan", "Translate every commit and write a plan; changes nothing."),
-    "status": ("status", "status", "Show whether the cutover is ready and what is still missing. Read-only."),
-    "apply": ("apply", "apply", "Set the planned offsets on the target (dry run without --execute)."),
-    "rollback": ("rollback", "rollback", "Restore what was on the target before apply."),
-    "verify": ("verify", "verify", "Read the target afresh and compare it with the plan."),
     "doctor": ("doctor", "doctor", "Check Java, jars, clusters, rights and MM2 before the night."),
-    "show": ("show", "show", "Show a plan, what changed since another, or the sum of several waves."),
-    "sign": ("sign", "sign", "Sign a plan that you have reviewed: a line in a file next to it."),
+    "status": ("status", "status", "Show what is ready and what is still missing; changes nothing."),
+    "plan": ("model", "plan", "Translate every commit and write a plan; changes nothing."),
+    "show": ("show", "show", "Show a plan, what changed since another, or the sum of waves."),
     "explain": ("explain", "explain", "Say why a row of a plan is what it is."),
     "report": ("report", "report", "Write a plan as one self-contained HTML page."),
+    "sign": ("sign", "sign", "Sign a plan that you have reviewed: a line in a file next to it."),
+    "apply": ("apply", "apply", "Set the planned offsets on the target (dry run without --execute)."),
+    "verify": ("verify", "verify", "Read the target afresh and compare it with the plan."),
+    "rollback": ("rollback", "rollback", "Restore what was on the target before apply."),
 }
 MM2_COMMANDS = {"offsets": ("mm2_offsets", "offsets", "Show MM2's own positions next to its syncs and checkpoints.")}
 # Clients of all else, each a folder of `migrate.extras` that says what it has: a group of commands of its own name, or
@@ -84,17 +86,34 @@ class Commands(Mapping[str, click.Command]):
 
 
 class CommandGroup(click.Group):
-    """A group whose help imports none of its commands."""
+    """A group whose help imports none of its commands, and has them in order, extras under their own heading."""
 
-    def __init__(self, known: Mapping[str, Known], *groups: click.Group, **settings: Any) -> None:
+    def __init__(
+        self, known: Mapping[str, Known], *groups: click.Group, extras: Iterable[click.Group] = (), **settings: Any
+    ) -> None:
         super().__init__(subcommand_metavar="COMMAND [OPTIONS]", **settings)
-        self.known = Commands(known, {str(group.name): group for group in groups})
+        self.extras = {str(group.name): group for group in extras}
+        self.known = Commands(known, {**{str(group.name): group for group in groups}, **self.extras})
         self.commands = self.known  # type: ignore[assignment]  # nobody adds to them
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the declaration, which click would sort."""
+        return [*self.known]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.known.short_help(name)) for name in self.list_commands(ctx)])
+        names = self.list_commands(ctx)
+        for title, listed in (
+            ("Commands", [name for name in names if name not in self.extras]),
+            ("Extras, which no cutover needs", [*self.extras]),
+        ):
+            if listed:
+                with formatter.section(title):
+                    formatter.write_dl([(name, self.known.short_help(name)) for name in listed])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what is typed; `help COMMAND` is `COMMAND --help`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
 
 mm2 = CommandGroup(
@@ -120,7 +139,7 @@ def extras() -> Iterator[CommandGroup]:
 cli = CommandGroup(
     COMMANDS,
     mm2,
-    *extras(),
+    extras=extras(),
     name="mm2-migrate",
     help="""Move Kafka consumer groups to the cluster that MirrorMaker 2 has been filling.
 

@@ -34,7 +34,7 @@ ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
 NEVER_FROM_ENVIRONMENT = frozenset(
     {
         "--execute", "--approve", "--allow-partial", "--accept", "--rewind", "--untranslatable", "--moved", "--by",
-        "--source-unreachable", "--consumers-ran", "--to-topic", "--side",
+        "--source-unreachable", "--consumers-ran",
         "--uncommitted", "--max-rereads", "--failback", "--source-down", "--commits-as-of", "--flow",
     }
 )  # fmt: skip
@@ -281,7 +281,7 @@ class OnClusters:
 class OnOneCluster(OnClusters):
     """What every command has that asks one of the two clusters."""
 
-    side: Side = option("The cluster to ask.", default=Side.SOURCE)
+    side: Side = option("The cluster to ask.", default=Side.SOURCE, envvar=None)
 
     def session(self) -> SessionOptions:
         """Return what the cluster is reached with."""
@@ -292,6 +292,7 @@ class OnOneCluster(OnClusters):
 class PlanRowOptions:
     """Which rows of a plan."""
 
+    TITLE: ClassVar = "Which rows"
     # Inherited from a shell, they would let `verify` open the gate over rows that it passed over.
     groups: tuple[str, ...] = repeated("Only groups that match in full.", name="--group", metavar="REGEX", envvar=None)
     only: tuple[str, ...] = repeated("Only rows of this kind.", metavar="DECISION|GRADE|REASON", envvar=None)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import click
 
 from migrate.apply.signatures import REQUIRED_SETTING, names_of, signatures_beside, signatures_required, standing
-from migrate.checks.checklist import acceptable, parse_waiver
+from migrate.checks.checklist import parse_waiver
 from migrate.cli.choices import MatchingOptions
 from migrate.cli.console import Terminal, print_in_utf8, print_lines, printed, say_beside
 from migrate.cli.flows import reached_flow
@@ -36,7 +36,7 @@ from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
 from migrate.show.plan_table import Page
 from migrate.survey.filters import Filters
-from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, parse_untranslatable
+from migrate.survey.policies import Policies, parse_untranslatable
 from migrate.survey.survey import PlanRequest
 from migrate.text import many, name, some
 from migrate.whole_file import new_file
@@ -113,11 +113,10 @@ class PlannedPositions(OnClusters):
         "Let `positions print` warn until N different names have signed the file.",
         default=0, type=click.IntRange(min=0), metavar="N")  # fmt: skip
     accept: tuple[str, ...] = repeated(
-        f"Turn that block into a warning. Checks: {', '.join(acceptable(checks.ALL))}.",
+        "Turn that block into a warning. The file prints both names; docs/positions.md and docs/checks.md have all.",
         metavar="CHECK[:SUBJECT]")  # fmt: skip
     untranslatable: tuple[str, ...] = repeated(
-        "What to do with positions that no rule can translate (default block). "
-        f"Reasons: {', '.join(UNTRANSLATABLE_REASONS)}.",
+        "What to do with positions that no rule can translate (default block). docs/translation.md has all reasons.",
         metavar="[REASON=]block|skip|earliest|latest")  # fmt: skip
     holders: HolderOptions = HolderOptions()
     matching: MatchingOptions = MatchingOptions()
