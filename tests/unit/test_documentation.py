@@ -6,6 +6,7 @@ from pathlib import Path
 from click import Group
 
 from migrate.checks.checklist import CHECKS, NEVER_ACCEPTABLE
+from migrate.cli import main
 from migrate.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
@@ -28,11 +29,11 @@ COMMANDS = {
     )
 }
 ANY = set().union(*COMMANDS.values()) | {"--help", "--version"}
-# An extra's page may stay without the extra: it names commands that are not there then.
+# The README's table of extras says which commands each has, and its page. One may be taken out, and its page may stay.
+EXTRAS = re.findall(r"^\| (\w+) \| (.*?) \| .* \| \[.*?\]\((docs/.*?)\) \|$", (ROOT / "README.md").read_text(), re.M)
 ABSENT = {
-    page for page, path in PAGES.items()
-    if path.stem not in cli.commands and f"mm2-migrate {path.stem} " in path.read_text()
-}  # fmt: skip
+    name: page for _, names, page in EXTRAS for name in CODE.findall(names) if name.partition(" --")[0] not in COMMANDS
+}
 
 
 def prose(page: str) -> str:
@@ -58,7 +59,8 @@ def pieces(page: str) -> list[str]:
     for block in FENCE.findall(PAGES[page].read_text()):
         lines = block.replace("\\\n", " ").splitlines()
         found += [line.strip().removeprefix("$ ").partition(" #")[0] for line in lines if "mm2-migrate " in line]
-    return [piece for piece in found if OPTION.search(piece)]
+    named = [piece for piece in found if OPTION.search(piece)]
+    return [piece for piece in named if not piece.removeprefix("mm2-migrate ").startswith(tuple(ABSENT))]
 
 
 def known_options(page: str, piece: str) -> set[str]:
@@ -85,6 +87,20 @@ def test_every_page_is_one_click_away_and_begins_with_the_question_that_it_answe
     assert not offenders, "\n".join(offenders)
 
 
+def test_the_readme_has_every_extra_in_its_table():
+    assert {name for name, _, _ in EXTRAS} >= set(main.EXTRAS)
+    assert all(page in PAGES for _, _, page in EXTRAS)
+
+
+def test_what_the_screen_says_is_sorted_by_its_first_words_in_the_runbook():
+    table = prose("RUNBOOK.md").partition("| the screen says | do |\n")[2].partition("\n\n")[0]
+    verdicts = re.findall(r"^\| `(.*?)`", table, re.M)
+    assert len(verdicts) > 15 and verdicts == sorted(verdicts)
+    product = "".join(path.read_text() for path in sorted((ROOT / "migrate").rglob("*.py")))
+    words = {word for verdict in verdicts for word in re.findall(r"[A-Z]{2,}", verdict)}
+    assert not {word for word in words if word not in product}
+
+
 def test_every_link_leads_to_a_file_and_a_heading_that_exist():
     offenders, links = [], 0
     for page in PAGES:
@@ -101,7 +117,7 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist():
 def test_every_option_that_a_page_names_is_one_of_its_command():
     offenders = [
         f"{page}: {', '.join(sorted(unknown))} in `{piece}`"
-        for page in PAGES.keys() - ABSENT
+        for page in PAGES.keys() - set(ABSENT.values())
         for piece in pieces(page)
         if (unknown := set(OPTION.findall(piece)) - known_options(page, piece))
     ]
