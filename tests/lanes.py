@@ -54,13 +54,9 @@ LANES = {
     "groups": (
         "integration/test_history.py",
         "integration/test_status.py",
-        "integration/test_compare.py",
-        "integration/test_groups_commands.py",
         "integration/test_group_facts.py",
         "integration/test_crowded_groups.py",
         "integration/test_admin.py",
-        "integration/test_long_group_records.py",
-        "unit/inventory",
     ),
     "spark": (
         "integration/test_export.py",

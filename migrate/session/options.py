@@ -29,8 +29,7 @@ class SessionOptions:
 
     `side` is the cluster that is asked where only one is. Where `no_match` holds no records are compared, and where
     `by_timestamp` does timestamps alone place commits. `reads_offsets_topic` says that a plan reads it through Spark;
-    with `keeps_spark` its session is there until all is left, for what reads by it itself; with `long_records` Spark
-    reads groups' own records where they are too many for a consumer, up to `max_fetch` bytes (None: no limit).
+    with `keeps_spark` its session is there until all is left, for what reads by it itself.
     """
 
     request_timeout: float
@@ -41,5 +40,3 @@ class SessionOptions:
     by_timestamp: bool = False
     reads_offsets_topic: bool = False
     keeps_spark: bool = False
-    long_records: bool = False
-    max_fetch: int | None = None

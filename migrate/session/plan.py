@@ -1,24 +1,19 @@
 """What plans read through: both clusters of a flow, and a Spark that starts meanwhile."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrate.clock import Clock
 from migrate.kafka.cluster import ByJava
-from migrate.match.log_reader import LogReader
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
 from migrate.session.clusters import (
-    Endpoint,
     endpoints,
     mm2_worker_of,
     parse_spark_conf,
     readers_of,
-    status_session,
 )
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.spark.background import BackgroundSpark, background_spark
@@ -29,11 +24,9 @@ from migrate.survey.survey import Clusters
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from migrate.spark.group_records import SparkGroupRecords
-
 
 class PlanSession(Clusters):
-    """What `plan` and `groups compare` read through: both clusters, and a Spark that starts meanwhile.
+    """What plans read through: both clusters, and a Spark that starts meanwhile.
 
     Kafka's Java client reads all commits, in Spark's JVM.
     """
@@ -146,40 +139,3 @@ def session_of_several_plans(options: SparkOptions, small: bool, compares: bool)
             return closing(PlanSession(flow, source_down, spark, of_plan, memory, ends_spark=False))
 
         yield session_of
-
-
-@dataclass(frozen=True)
-class CompareSession:
-    """What `groups compare` looks through; `records` reads the target's log, and is None where none are to be read.
-
-    `unread_syncs` tells how many offset syncs at the beginning of a long topic were left unread.
-    """
-
-    clusters: Clusters
-    records: LogReader | None
-    unread_syncs: Callable[[], int]
-
-
-@contextmanager
-def compare_session(flow: Flow, clock: Clock, options: SessionOptions) -> Iterator[CompareSession]:
-    """Yield what `plan` reads through, and with `no_match` of `options` what `status` does: neither Spark nor Java."""
-    if options.no_match:
-        with status_session(flow, clock, options) as edges:
-            syncs = flow.syncs_side, flow.offset_syncs_topic
-            yield CompareSession(edges.clusters(source_down=False), None, lambda: edges.mirror.news(*syncs).left_out)
-        return
-    target = endpoints(flow, options.request_timeout)[1]
-    with (
-        plan_session(flow, False, options) as clusters,
-        closing(target.records(flow.target_isolation_level)) as records,
-    ):
-        yield CompareSession(clusters, records, lambda: 0)
-
-
-@contextmanager
-def group_records_by_spark(of: Endpoint, master: str | None, conf: Mapping[str, str]) -> "Iterator[SparkGroupRecords]":
-    """Yield what reads groups' records in an offsets topic of any length; Spark starts for it."""
-    from migrate.spark.group_records import SparkGroupRecords
-
-    with background_spark(master, conf, small=False) as spark:
-        yield SparkGroupRecords(spark, of.java)

@@ -1,6 +1,5 @@
 """Cutovers behind a replicator that is not MirrorMaker: killed, with names by a map, judged by the oracle."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -134,9 +133,6 @@ def test_a_whole_cutover_with_every_row_at_the_best_offset_there_and_back(
     commands.execute("c.plan").expect(0)
     assert by_place(commits_on(scene.lab.target_bootstrap, scene.commits)) == planned_offsets(rows)
     commands.verify("c.plan", "--records").expect(0)
-    compared = commands.run("groups", "compare", *commands.clusters, *only, "--format", "json").expect(0)
-    verdicts = {row["verdict"] for row in json.loads(compared.stdout)["rows"]}
-    assert verdicts == {"equal"}
     commands.plan("back.plan", *only, "--failback", "--rewind", "set").expect(0)
     back, way_back = commands.document("back.plan")["rows"], swapped(scene, truth)
     assert {row["target_topic"] for row in back} == set(scene.topics) and len(back) == len(rows)

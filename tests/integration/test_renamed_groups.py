@@ -175,7 +175,7 @@ def test_rollback_brings_back_what_stood_under_the_new_names_and_touches_no_old_
 
 
 @pytest.mark.long
-def test_a_dry_run_writes_under_neither_name_and_compare_and_status_look_under_the_new_ones(way: Renamed) -> None:
+def test_a_dry_run_writes_under_neither_name_and_status_looks_under_the_new_ones(way: Renamed) -> None:
     """After all of this module but one: it applies again."""
     mine = ("--group", f".*{way.suffix}", "--group-map", "names.csv")
     way.commands.plan("again.plan", *mine, "--rewind", "set").expect(0)
@@ -183,9 +183,6 @@ def test_a_dry_run_writes_under_neither_name_and_compare_and_status_look_under_t
     way.commands.apply("again.plan").expect(0)
     assert way.target.held() == before
     way.commands.execute("again.plan").expect(0)
-    compared = way.commands.run("groups", "compare", *way.commands.clusters, *mine, "--format", "json").expect(0)
-    rows = json.loads(compared.stdout)["rows"]
-    assert {row["verdict"] for row in rows} == {"equal"} and len(rows) == 7
     status = way.commands.run("status", *way.commands.clusters, *mine, "--settle", "2", "--format", "json")
     told = {g["group"]: (g["target_group"], g["target_offsets"]) for g in json.loads(status.stdout)["groups"]}
     assert told[way.group("views")] == (way.group("eu.views"), 2)

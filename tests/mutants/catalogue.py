@@ -6,7 +6,6 @@ Those of an extra lie beside its tests.
 from importlib import import_module
 from pathlib import Path
 
-from tests.mutants.comparing import COMPARING
 from tests.mutants.exporting import EXPORTING
 from tests.mutants.history import TELLING_HISTORY
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
@@ -27,7 +26,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *TABLES,
     *WRITING,
     *SAYING,
-    *COMPARING,
     *EXPORTING,
     *TELLING_HISTORY,
     *RENAMING,

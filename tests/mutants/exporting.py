@@ -5,7 +5,6 @@ from tests.mutants.mutant import Mutant
 SHOWN, TOPIC = "tests/unit/show/test_offsets_export.py", "tests/unit/survey/test_json_topic.py"
 WIRE, EXPORT = "tests/unit/survey/test_offsets_wire.py", "tests/unit/survey/test_offsets_export.py"
 
-LONG_RECORDS = "tests/unit/inventory/test_group_records.py"
 TOPIC_COMMITS = "tests/unit/survey/test_topic_commits.py"
 
 EXPORTING = (
@@ -144,30 +143,6 @@ EXPORTING = (
         "        if not isinstance(answer, Failure) or resource is Resources.OFFSETS:\n",
         "        if not isinstance(answer, Failure):\n",
         ("tests/unit/checks/test_rights_check.py",),
-    ),
-    Mutant(
-        "long-topics-read-by-a-plain-consumer",
-        "Groups' records beyond the bound are read by Spark, not cut off after a minute.",
-        "migrate/inventory/group_records.py",
-        "        if pin.offsets <= self.most:\n",
-        "        if pin.offsets >= 0:\n",
-        (LONG_RECORDS,),
-    ),
-    Mutant(
-        "group-records-behind-an-open-transaction-told",
-        "Of a group behind an open transaction nothing is told: what is seen last may be weeks old.",
-        "migrate/inventory/group_records.py",
-        "if number not in pin.open_ends})",
-        "})",
-        (LONG_RECORDS,),
-    ),
-    Mutant(
-        "group-records-beyond-max-fetch",
-        "Groups' records beyond --max-fetch are not read, by Spark neither.",
-        "migrate/inventory/group_records.py",
-        "        refuse_beyond(self.max_fetch, pin.fetched_bytes, pin.alias)\n",
-        "",
-        (LONG_RECORDS,),
     ),
     Mutant(
         "export-over-somebodys-file",

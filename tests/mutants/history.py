@@ -3,7 +3,6 @@
 from tests.mutants.mutant import Mutant
 
 ENDS, HISTORY = "tests/unit/kafka/test_log_ends.py", "tests/unit/survey/test_commit_history.py"
-INVENTORY = "tests/unit/show/test_review_inventory.py"
 
 TELLING_HISTORY = (
     Mutant(
@@ -77,21 +76,5 @@ TELLING_HISTORY = (
         "    if told.rows > len(rows):\n",
         "    if told.rows < len(rows):\n",
         ("tests/unit/show/test_commit_history.py",),
-    ),
-    Mutant(
-        "inventory-lag-of-some-partitions-as-the-groups",
-        "A group has no lag before all of its partitions have one.",
-        "migrate/show/review_inventory.py",
-        '.where(wide.notna().T.groupby(level="group").all().T)',
-        "",
-        (INVENTORY,),
-    ),
-    Mutant(
-        "inventory-takes-a-tombstone-for-a-commit",
-        "Tombstones of an export are no commits.",
-        "migrate/show/review_inventory.py",
-        'table[~table["tombstone"].astype(bool) & table["offset"].notna()]',
-        "table",
-        (INVENTORY,),
     ),
 )

@@ -4,7 +4,7 @@ import pytest
 
 from migrate.described_group import Coordinator, GroupDescription
 from migrate.model import TopicPartition
-from tests.unit.inventoryscene import COORDINATOR, member
+from tests.unit.describedgroups import COORDINATOR, member
 
 
 def test_a_member_yields_the_partitions_that_it_is_assigned_and_counts_them():

@@ -9,22 +9,22 @@ is long.
 """
 COMMANDS = {
     "list": (
-        "migrate.cli.inventory",
+        "migrate.extras.inventory.commands",
         "list_groups",
         "Show every group: kind, state, members, topics, lag, what deserves attention.",
     ),
     "describe": (
-        "migrate.cli.inventory",
+        "migrate.extras.inventory.commands",
         "describe",
         "Show the partitions of groups, as kafka-consumer-groups --describe does.",
     ),
     "compare": (
-        "migrate.cli.compare",
+        "migrate.extras.inventory.compare_command",
         "compare",
         "Compare what groups have committed on both clusters, by translation.",
     ),
     "waves": (
-        "migrate.cli.inventory",
+        "migrate.extras.inventory.commands",
         "waves",
         "Pack groups that share topics into waves, and write them as groups files.",
     ),

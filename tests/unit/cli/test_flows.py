@@ -40,13 +40,12 @@ def kept(tmp_path, text):
 PLAN_COMMANDS = ("apply", "rollback", "verify")
 TEXT = [
     ("plan",), ("status",), *((command, "c.plan") for command in PLAN_COMMANDS),
-    ("mm2", "offsets"), ("groups", "list"), ("groups", "describe", "g"), ("groups", "compare"), ("groups", "waves"),
+    ("mm2", "offsets"),
     ("groups", "history"),
 ]  # fmt: skip
 DATA = [
     ("status", "--format", "json"), ("verify", "c.plan", "--format", "json"), ("mm2", "offsets", "--format", "json"),
-    ("groups", "list", "--format", "csv"), ("groups", "describe", "g", "--format", "json"),
-    ("groups", "compare", "--format", "csv"), ("groups", "history", "--format", "csv"),
+    ("groups", "history", "--format", "csv"),
     ("groups", "export", "--format", "jsonl", "--out", "x"),
 ]  # fmt: skip
 

@@ -8,7 +8,7 @@ from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
 from migrate.kafka.frames import receive, send
 from migrate.model import Commit, Failure, GroupState, TopicPartition
-from tests.unit.inventoryscene import group, member
+from tests.unit.describedgroups import group, member
 
 
 def test_values_come_over_the_channel_as_they_were_sent() -> None:

@@ -17,7 +17,6 @@ from migrate.show.report_outcome import Aftermath
 from migrate.show.report_page import report
 from tests.builders import make_plan, make_row
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run
-from tests.unit.exportedfiles import write_inventory
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render, squeezed
 
@@ -131,19 +130,3 @@ def test_a_name_in_a_table_stays_text():
     hostile = "<script>alert(1)</script>$x$"
     shown = review.groups_table(make_plan([make_row(hostile)])).to_html()
     assert "<script>" not in shown and "&lt;script&gt;" in shown
-
-
-def test_the_inventory_runs_from_a_clean_kernel_on_exported_files_alone(tmp_path):
-    write_inventory(tmp_path)
-    before = sorted(tmp_path.iterdir())
-    notebook = run("inventory.ipynb", tmp_path, HISTORY="history.csv")
-    assert sorted(tmp_path.iterdir()) == before, "it writes nothing"
-    assert len(outputs(notebook, "image/png")) == 4
-    everything = " ".join(outputs(notebook, "text/html"))
-    assert all(word in everything for word in ("Streams", "Connect sink", "billing", "wave"))
-
-
-def test_a_missing_history_is_one_clear_line(tmp_path):
-    with pytest.raises(CellExecutionError) as raised:
-        run("inventory.ipynb", tmp_path, HISTORY="absent.csv")
-    assert raised.value.ename == "ReviewStopped" and "absent.csv cannot be read" in raised.value.evalue

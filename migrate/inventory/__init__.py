@@ -1,1 +1,0 @@
-"""What groups a cluster has, where they are, and which of them belong together."""

@@ -1,0 +1,215 @@
+"""What the `groups` commands print and exit with, over a cluster in memory."""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from migrate.cli.console import Ended, Terminal
+from migrate.cli.options import ReachedClusters
+from migrate.errors import UsageError
+from migrate.extras.inventory import commands as inventory
+from migrate.watch import Freshness, Glance, Waiting
+from tests.extras.inventory.unit.inventoryscene import DENIED, FakeGroups, commits
+from tests.fakes import NoProgress
+from tests.unit.describedgroups import group
+
+LOOK, SCREEN = inventory.LookOptions(), Terminal(columns=lambda: 80)
+NOWHERE = ReachedClusters()
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    made = FakeGroups(
+        {"billing": group(), "crm": group()},
+        committed={"billing": commits(pay_0=90), "crm": commits(pay_0=1)},
+        partitions={"pay": 1},
+    )
+
+    monkeypatch.setattr(inventory, "endpoint_of", lambda flow, options: SimpleNamespace(admin=lambda: made))
+    return made
+
+
+def printed(run, options) -> tuple[str, int]:
+    lines: list[str] = []
+    code = run(options, None, NoProgress(), replace(SCREEN, show=lines.extend))
+    return "\n".join(lines), code
+
+
+def listed(exclude=(), records=False, idle=None, **look) -> tuple[str, int]:
+    filters = inventory.FilterOptions(exclude_groups=exclude)
+    look = replace(LOOK, **look)
+    options = inventory.ListOptions(clusters=NOWHERE, filters=filters, records=records, idle=idle, look=look)
+    return printed(inventory.run_list, options)
+
+
+def describing(*names, all_groups=False, **look) -> inventory.DescribeOptions:
+    look = replace(LOOK, **look)
+    return inventory.DescribeOptions(names=names, all_groups=all_groups, clusters=NOWHERE, look=look)
+
+
+def described(*names, **options) -> tuple[str, int]:
+    return printed(inventory.run_describe, describing(*names, **options))
+
+
+def test_list_exits_0_where_all_was_read_and_1_where_not(cluster):
+    assert listed()[1] == 0
+    cluster.committed["crm"] = DENIED
+    text, code = listed()
+    assert code == 1 and "crm: GROUP_AUTHORIZATION_FAILED" in text
+    assert listed(exclude=("crm",))[1] == 0
+    cluster.may_describe = False
+    assert listed(exclude=("crm",))[1] == 1
+
+
+def test_list_reads_the_groups_own_records_only_if_it_is_asked_for_them(cluster):
+    listed()
+    assert "group_records" not in cluster.calls
+    for asks in ({"records": True}, {"idle": 1}):
+        cluster.calls.clear()
+        listed(**asks)
+        assert "group_records" in cluster.calls
+    cluster.records = DENIED
+    text, code = listed(records=True)
+    assert code == 1 and "billing, crm: GROUP_AUTHORIZATION_FAILED" in text
+
+
+@pytest.mark.parametrize("asks", [{"records": True}, {"idle": 1}])
+def test_a_watch_does_not_read_the_offsets_topic_again_and_again(cluster, asks):
+    with pytest.raises(UsageError, match="--watch does not go with"):
+        listed(**asks, watch=True)
+    assert not cluster.calls
+
+
+def test_describe_exits_1_for_a_group_that_is_not_there(cluster):
+    text, code = described("billing")
+    assert code == 0 and "billing" in text and "crm" not in text and "filter" not in text
+    text, code = described("billing", "nobody")
+    assert code == 1 and "nobody: no group on A has this name" in text
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_describe_says_beside_csv_which_groups_are_there_without_a_line(cluster, form):
+    cluster.consumers["idle"] = group()
+    said, shown = [], []
+    progress = SimpleNamespace(say=said.append, step=lambda text: None, advance=lambda done, total: None)
+    screen = replace(SCREEN, show=shown.extend)
+    code = inventory.run_describe(describing("billing", "idle", form=form), None, progress, screen)
+    assert code == 0 and any("billing" in line for line in shown)
+    assert ("1 group has no line: nothing committed or assigned. idle" in said) is (form == "csv")
+
+
+def test_describe_of_all_groups_has_those_too_that_plans_leave_out(cluster):
+    cluster.consumers["console-consumer-7"] = group()
+    document = json.loads(described(all_groups=True, form="json")[0])
+    assert [found["group"] for found in document["groups"]] == ["billing", "console-consumer-7", "crm"]
+    assert document["filtered"] == {}
+
+
+def test_waves_are_written_and_exit_1_where_a_group_could_not_be_read(cluster, tmp_path):
+    def waves(folder):
+        options = inventory.WavesOptions(clusters=NOWHERE, max_groups=1, by="prefix [a-z]", out_dir=tmp_path / folder)
+        return inventory.run_waves(options, None, NoProgress(), SCREEN)
+
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    lines, code = waves("one")
+    assert code == 0 and sorted(path.name for path in (tmp_path / "one").iterdir()) == ["wave1.txt", "wave2.txt"]
+    assert "high_watermarks" not in cluster.calls and any("wave2.txt" in line for line in lines)
+    cluster.committed["crm"] = DENIED
+    assert waves("two")[1] == 1
+    cluster.committed["crm"], cluster.consumers[" odd"] = {}, group()
+    cluster.committed[" odd"] = commits(pay_0=1)
+    (tmp_path / "three").mkdir()
+    assert waves("three")[1] == 1
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_watch_without_a_terminal_prints_every_look_and_none_twice(cluster, form):
+    text, code = listed(watch=True, timeout=0.0, form=form)
+    assert code == 0
+    if form == "json":
+        assert len(json.loads(text)["groups"]) == 2
+    else:
+        assert text.count("Groups on A") == 1
+
+
+QUIET = replace(SCREEN, show=lambda lines: None)
+LATE = Freshness(9.0, Waiting("listing groups on A", 7.0))
+GONE = Freshness(2.0, None, "A cannot be reached.")
+
+
+def test_a_watcher_says_once_why_no_newer_look_comes():
+    said, shown = [], []
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=said.append), replace(SCREEN, show=shown.append))
+    teller(Glance(["a look"], Freshness(), is_tick=False))
+    teller(Glance(["a look"], GONE, f"{GONE.problem} Trying again.", is_tick=False))
+    teller(Glance(["a look"], replace(GONE, age_seconds=3.0), is_tick=True))
+    assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again.; the last look is 2 s old"]
+
+
+def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():
+    said = []
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=said.append), QUIET)
+    teller(Glance(["a look"], LATE, is_tick=False))
+    teller(Glance(None, LATE, is_tick=False))
+    teller(Glance(["a look"], LATE, is_tick=True))
+    silent = "NO ANSWER for 7 s: listing groups on A"
+    assert said == [f"{silent}; the last look is 9 s old", silent]
+
+
+@pytest.mark.parametrize(
+    ("glance", "left"),
+    [
+        (Glance("a look", Freshness(), is_tick=True), "a look"),
+        (Glance("a look", GONE, is_tick=False), None),
+        (Glance("a look", LATE, is_tick=True), None),
+        (Glance(None, Freshness(), is_tick=True), None),
+    ],
+    ids=["of a look", "of one that failed", "of one that is late", "of none"],
+)
+def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest(glance, left):
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=lambda text: None), QUIET)
+
+    def watch():
+        teller(glance)
+        raise KeyboardInterrupt
+
+    if left is None:
+        with pytest.raises(KeyboardInterrupt):
+            teller.unless_left(watch)
+    else:
+        assert teller.unless_left(watch) == left
+
+
+def test_a_kill_is_no_way_to_leave_a_watch():
+    """Its exit code says that it was killed, whatever the last look has shown."""
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=lambda text: None), QUIET)
+
+    def watch():
+        teller(Glance("a look", Freshness(), is_tick=True))
+        raise Ended(signal.SIGTERM)
+
+    with pytest.raises(Ended):
+        teller.unless_left(watch)
+
+
+WATCHING = {"watch": True, "timeout": 30.0, "form": "json"}
+
+
+@pytest.mark.parametrize(("run", "options"), [
+    (inventory.run_list, inventory.ListOptions(clusters=NOWHERE, look=replace(LOOK, **WATCHING))),
+    (inventory.run_describe, describing("billing", **WATCHING)),
+], ids=["list", "describe"])  # fmt: skip
+def test_a_watch_ends_with_the_look_that_nobody_read(cluster, monkeypatch, run, options):
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert run(options, None, NoProgress(), SCREEN) == 0
+        monkeypatch.undo()
+    assert cluster.calls.count("high_watermarks") == 1

@@ -1,0 +1,306 @@
+"""What a target commit is worth beside its group's source commit: never equal unless it was seen to be."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from migrate.extras.inventory.compare import CompareVerdict, Loss, Stretch, TranslatedCommits
+from migrate.match.equality import Equality
+from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
+from migrate.model import Commit, Failure, GroupState, LogRange, OffsetSync, TopicPartition
+from migrate.row_table import PlanRows
+from migrate.survey.filters import Filters
+from tests.builders import make_row
+from tests.extras.inventory.unit.comparedscene import compared, during_the_look, rows_of, verdict
+from tests.fakes import FakeComparer, Script
+from tests.unit.planscene import world
+
+DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+T0 = TopicPartition("A.t", 0)
+EXACT_G = Matched(45, Why.PROVEN, 0)
+BOUNDED_G = Matched(45, Why.LOOK_ALIKES, 9, lower=(40, 40), upper=(60, 52))
+
+
+@pytest.fixture
+def clusters():
+    """Group g has committed on t-0 and t-1, h on u-0; the target has nothing yet."""
+    return world()
+
+
+def of_g(committed, clusters, place=EXACT_G, **more):
+    """The row of g on t-0, whose source commit 55 is translated to 45, with this commit on the target."""
+    source, target, mirror = clusters
+    target.commit("g", "A.t", 0, committed)
+    comparer = FakeComparer({("t", 0, 55): place})
+    return rows_of(compared(source, target, mirror, comparer, **more))["g", "t", 0]
+
+
+def test_the_same_number_is_not_equal_and_the_translated_one_is(clusters):
+    at_the_same_number, translated = of_g(55, clusters), of_g(45, clusters)
+    assert verdict(at_the_same_number) == (CompareVerdict.AHEAD, Loss.LIKELY, "")
+    assert (at_the_same_number.translated, at_the_same_number.difference) == (45, 10)
+    assert verdict(translated) == (CompareVerdict.EQUAL, Loss.NONE, "") and translated.difference == 0
+
+
+def test_below_the_translation_nothing_is_lost_and_so_many_are_read_twice(clusters):
+    row = of_g(40, clusters, Matched(45, Why.LOOK_ALIKES, 9))
+    assert verdict(row) == (CompareVerdict.BEHIND, Loss.NONE, "")
+    assert (row.difference, row.difference_is_records, row.rereads_at_most) == (-5, False, 14)
+
+
+def test_a_difference_counts_records_where_they_were_counted(clusters):
+    row = of_g(40, clusters, records={Stretch(T0, 40, 45): 3})
+    assert (row.difference, row.difference_is_records, row.rereads_at_most) == (-3, True, 3)
+
+
+@pytest.mark.parametrize("committed", [40, 50])
+def test_where_no_record_lies_between_the_group_reads_the_same_from_both(clusters, committed):
+    row = of_g(committed, clusters, BOUNDED_G, records={Stretch(T0, *sorted((committed, 45))): 0})
+    assert verdict(row) == (CompareVerdict.EQUAL, Loss.NONE, "no-record-between") and row.difference == 0
+
+
+def test_above_a_lower_bound_a_loss_is_neither_certain_nor_ruled_out(clusters):
+    row = of_g(50, clusters, BOUNDED_G)
+    assert verdict(row) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "above-lower-bound")
+    assert row.difference == 5 and "not above 52" in row.sentence
+
+
+def test_past_the_copy_of_an_owed_record_by_mm2s_syncs_that_is_said_and_a_later_copy_not_ruled_out(clusters):
+    assert verdict(of_g(53, clusters, BOUNDED_G)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "past-a-sync")
+    assert verdict(of_g(52, clusters, BOUNDED_G))[2] == "above-lower-bound"
+
+
+def test_members_on_the_target_may_have_read_what_the_commit_has_passed(clusters):
+    target = clusters[1]
+    target.states["g"] = GroupState("Stable", 2)
+    assert verdict(of_g(50, clusters)) == (CompareVerdict.AHEAD, Loss.POSSIBLE, "alive-on-target")
+    target.script("states", "g", Script(failure=DENIED))
+    assert verdict(of_g(50, clusters)) == (CompareVerdict.AHEAD, Loss.POSSIBLE, "not-visible")
+
+
+def test_a_target_without_the_commit_leaves_it_to_the_consumers_reset(clusters):
+    rows = rows_of(compared(*clusters))
+    assert {row.verdict for row in rows.values()} == {CompareVerdict.MISSING} and len(rows) == 3
+    assert all(row.target_committed is None and row.difference is None for row in rows.values())
+
+
+def test_a_commit_outside_the_targets_log_is_no_place_however_near_it_is(clusters):
+    source, target, mirror = clusters
+    target.ranges[T0] = LogRange(44, 100)
+    assert verdict(of_g(43, clusters)) == (CompareVerdict.BEHIND, Loss.POSSIBLE, "below-log-start")
+    assert not of_g(43, clusters).is_within(1000)
+    assert verdict(of_g(101, clusters)) == (CompareVerdict.AHEAD, Loss.POSSIBLE, "beyond-log-end")
+    target.watermarks[T0] = 105
+    at_the_end = Matched(100, Why.PROVEN, 0)
+    assert verdict(of_g(101, clusters, at_the_end)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "open-transaction")
+    assert verdict(of_g(101, clusters)) == (CompareVerdict.AHEAD, Loss.LIKELY, "")
+
+
+def test_a_log_whose_length_was_not_told_is_not_said_to_end_before_a_commit(clusters):
+    clusters[1].high_watermarks = lambda partitions: dict.fromkeys(partitions, DENIED)
+    assert verdict(of_g(101, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "not-visible")
+
+
+def test_a_commit_that_no_law_translates_is_named_with_the_reason(clusters):
+    source, target, mirror = clusters
+    del target.ranges[TopicPartition("A.u", 0)]
+    source.commit("g", "t", 0, 55)
+    row = rows_of(compared(*clusters))["h", "u", 0]
+    assert verdict(row) == (CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, "target-topic-missing")
+    assert row.translated is None and row.grade is None
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_commit_of_another_log_is_never_equal_whatever_its_number(clusters, side):
+    place = (TopicPartition("t", 0), T0)[side]
+    of_g(45, clusters)
+    cluster = clusters[side]
+    cluster.offsets["g"][place] = Commit(cluster.offsets["g"][place].offset, "", 7)
+    cluster.ranges[place] = LogRange(0, 100, 5)
+    row = rows_of(compared(*clusters, FakeComparer({("t", 0, 55): EXACT_G})))["g", "t", 0]
+    assert verdict(row) == (CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, "commit-of-another-log")
+
+
+def test_a_translation_that_a_check_refutes_is_none(clusters):
+    guardless = FakeComparer({("t", 0, 55): Unmatched(WhyUnmatched.MATCH_LIMIT)}, equality=Equality.WITHOUT_TIMESTAMP)
+    clusters[1].commit("g", "A.t", 0, 51)
+    row = rows_of(compared(*clusters, guardless))["g", "t", 0]
+    assert verdict(row) == (CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, "timestamps-not-kept")
+
+
+@pytest.mark.parametrize("committed", [45, 40])
+def test_records_that_mm2_has_not_brought_over_are_lost_wherever_the_commit_is(clusters, committed):
+    row = of_g(committed, clusters, Matched(45, Why.PROVEN, 0, missing_on_target=7))
+    assert (row.loss, row.reason) == (Loss.POSSIBLE, "missing-on-target") and not row.is_within(1000)
+    assert "7 owed records without a copy" in row.sentence and "none is lost" not in row.sentence
+
+
+@pytest.mark.parametrize("why", [Why.NOT_ALL_READ, Why.LEAST_TIMESTAMP])
+@pytest.mark.parametrize("committed", [45, 40])
+def test_where_not_all_was_compared_a_commit_at_the_translation_is_no_proof_that_nothing_is_missing(
+    clusters, committed, why
+):
+    row = of_g(committed, clusters, Matched(45, why, 9, lower=(40, 40)))
+    assert (row.loss, row.reason) == (Loss.POSSIBLE, "not-all-compared") and not row.is_within(1000)
+    assert "none is lost" not in row.sentence
+
+
+def test_a_row_by_timestamps_says_so_and_names_no_limit_that_would_have_more_compared(clusters):
+    row = of_g(45, clusters, Matched(45, Why.LEAST_TIMESTAMP, 9, lower=(40, 40)))
+    assert "placed by timestamps" in row.sentence and "Not all records" not in row.sentence
+
+
+def test_a_group_that_is_owed_nothing_lacks_nothing_however_little_was_compared(clusters):
+    source, target, mirror = clusters
+    source.commit("g", "t", 0, 100)
+    target.commit("g", "A.t", 0, 100)
+    comparer = FakeComparer({("t", 0, 100): Matched(100, Why.LEAST_TIMESTAMP, 0)})
+    row = rows_of(compared(source, target, mirror, comparer))["g", "t", 0]
+    assert (row.verdict, row.loss) == (CompareVerdict.EQUAL, Loss.NONE)
+
+
+def test_where_syncs_are_stale_an_estimate_that_agrees_with_the_target_is_no_proof(clusters):
+    clusters[1].commit("g", "A.t", 0, 51)
+    comparison = compared(*clusters, no_match=True)
+    assert verdict(rows_of(comparison)["g", "t", 0]) == (CompareVerdict.EQUAL, Loss.POSSIBLE, "not-proven")
+    assert not comparison.is_good(1000)
+
+
+@pytest.mark.parametrize("state", ["Unknown", "PreparingRebalance", "Stable"])
+def test_only_of_a_stopped_group_a_loss_is_likely(clusters, state):
+    clusters[1].states["g"] = GroupState(state, 0)
+    assert verdict(of_g(50, clusters)) == (CompareVerdict.AHEAD, Loss.POSSIBLE, "alive-on-target")
+
+
+# What the source commits during the look
+
+
+@pytest.mark.parametrize(
+    ("committed", "expected"),
+    [(40, CompareVerdict.BEHIND), (45, CompareVerdict.BEHIND), (50, CompareVerdict.UNDECIDED)],
+)
+def test_a_group_that_reads_on_meanwhile_is_never_equal_and_never_ahead(clusters, committed, expected):
+    during_the_look(clusters, lambda source: source.commit("g", "t", 0, 58))
+    row = of_g(committed, clusters)
+    assert (row.verdict, row.reason, row.source_moved_to) == (expected, "source-moved", 58)
+    assert row.is_within(2 + 45 - committed) is False
+    assert committed > 45 or row.rereads_at_most is None
+
+
+def test_what_it_read_meanwhile_counts_as_read_twice(clusters):
+    during_the_look(clusters, lambda source: source.commit("g", "t", 0, 58))
+    row = of_g(45, clusters)
+    assert row.is_within(3) and not row.is_within(2)
+
+
+def test_a_group_that_was_set_back_or_removed_meanwhile_is_undecided_even_at_the_translation(clusters):
+    during_the_look(clusters, lambda source: source.commit("g", "t", 0, 20))
+    assert verdict(of_g(45, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "source-moved")
+    during_the_look(clusters, lambda source: source.offsets.pop("g", None))
+    clusters[0].commit("g", "t", 0, 55)
+    assert verdict(of_g(45, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "source-moved")
+
+
+def test_a_source_that_does_not_answer_twice_leaves_the_row_undecided(clusters):
+    during_the_look(clusters, lambda source: source.script("commits", "g", Script(failure=DENIED)))
+    assert verdict(of_g(45, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "not-visible")
+
+
+# Without comparing records
+
+
+def test_without_records_a_sync_at_the_commit_is_its_translation_and_above_it_a_bound(clusters):
+    source, target, mirror = clusters
+    mirror.history["t", 1] = [OffsetSync(0, 0, 0), OffsetSync(1, 60, 40), OffsetSync(2, 90, 70)]
+    found = {}
+    for committed in (39, 40, 41):
+        target.commit("g", "A.t", 1, committed)
+        found[committed] = rows_of(compared(*clusters, no_match=True))["g", "t", 1]
+    assert [verdict(found[c])[0::2] for c in (39, 40, 41)] == [
+        (CompareVerdict.BEHIND, "not-proven"), (CompareVerdict.EQUAL, "not-proven"),
+        (CompareVerdict.UNDECIDED, "past-a-sync"),
+    ]  # fmt: skip
+    assert {row.loss for row in found.values()} == {Loss.POSSIBLE}
+    assert all(row.grade == "estimated" and row.rereads_at_most is None for row in found.values())
+
+
+def test_without_records_a_commit_between_two_syncs_is_undecided_above_the_lower_one(clusters):
+    for committed, expected in ((51, "equal"), (52, "undecided"), (60, "undecided"), (61, "undecided"), (50, "behind")):
+        clusters[1].commit("g", "A.t", 0, committed)
+        row = rows_of(compared(*clusters, no_match=True))["g", "t", 0]
+        assert (row.verdict, row.translated) == (expected, 51)
+        assert row.loss is not Loss.LIKELY
+
+
+# The whole
+
+
+def all_equal(clusters):
+    target = clusters[1]
+    for group, topic, partition, offset in (("g", "A.t", 0, 55), ("g", "A.t", 1, 60), ("h", "A.u", 0, 100)):
+        target.commit(group, topic, partition, offset)
+
+
+def test_a_comparison_is_good_if_all_is_equal_and_all_was_seen(clusters):
+    all_equal(clusters)
+    comparison = compared(*clusters)
+    assert comparison.is_good(0) and comparison.counts() == {"equal": 3}
+    clusters[0].commit("g", "t", 0, 54)
+    assert not compared(*clusters).is_good(1000)
+
+
+def test_a_comparison_of_nothing_is_not_good(clusters):
+    nobody = Filters(groups=(re.compile("no.*"),))
+    assert not compared(*clusters, filters=nobody).is_good(0)
+
+
+def test_a_listing_that_may_be_short_or_a_name_that_nobody_has_is_not_good(clusters):
+    all_equal(clusters)
+    named = compared(*clusters, filters=Filters(groups_file=frozenset({"g", "nobody"})))
+    assert not named.is_good(0) and [c.subject for c in named.blocks] == ["nobody"]
+    facts = clusters[1].facts()
+    clusters[1].facts = lambda: replace(facts, may_describe=None)
+    assert not compared(*clusters).is_good(0)
+
+
+def test_one_cluster_that_is_compared_with_itself_is_no_success(clusters):
+    all_equal(clusters)
+    facts = clusters[0].facts()
+    clusters[1].facts = lambda: facts
+    assert "clusters-differ" in {c.check for c in compared(*clusters).blocks}
+
+
+@pytest.mark.parametrize("kind", ["share", "streams"])
+def test_groups_that_no_listing_of_consumer_groups_shows_are_no_part_of_equal(clusters, kind):
+    all_equal(clusters)
+    comparison = compared(*clusters, kinds={"sharers": kind})
+    assert not comparison.is_good(0) and [c.subject for c in comparison.blocks] == ["sharers"]
+
+
+def test_a_name_that_only_the_target_has_is_somebodys(clusters):
+    clusters[1].commit("stranger", "A.u", 0, 3)
+    comparison = compared(*clusters, filters=Filters(groups_file=frozenset({"stranger"})))
+    assert not comparison.blocks and [row.verdict for row in comparison.rows] == [CompareVerdict.ONLY_ON_TARGET]
+
+
+def test_behind_is_let_pass_by_records_and_ahead_never_is(clusters):
+    assert of_g(40, clusters).is_within(5) and not of_g(40, clusters).is_within(4)
+    assert not of_g(46, clusters).is_within(1000)
+
+
+def test_stretches_lie_between_a_commit_and_its_translation_where_both_are_inside_the_log(clusters):
+    rows = {
+        "behind": (40, 45),
+        "ahead": (50, 45),
+        "same": (45, 45),
+        "cut-off": (3, 45),
+        "beyond": (101, 45),
+        "none": (None, 45),
+    }
+    made = PlanRows.of(
+        make_row(group, target_prior=prior, target_offset=offset, target_log_start=10, target_log_end=100)
+        for group, (prior, offset) in rows.items()
+    )
+    stretches = TranslatedCommits(made, ()).stretches()
+    assert [stretch[1:] for stretch in stretches] == [(40, 45), (45, 50)]

@@ -1,0 +1,185 @@
+"""One line for each group: sums over what is known, words for what deserves attention, no 0 for what is not known."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.commit_table import CommitTable
+from migrate.described_group import ListedGroup
+from migrate.extras.inventory.listing import GroupNotice, Inventory, inventory_of, lag_of
+from migrate.model import Commit, Failure, TopicPartition
+from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
+from tests.fakes import FakeClock
+from tests.unit.describedgroups import group, member
+
+GONE = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there")
+NOW_MS = FakeClock().now_ms()
+ends = st.one_of(st.integers(0, 50), st.just(GONE), st.none())
+
+
+def listed(**parts) -> Inventory:
+    return inventory_of(read(FakeGroups(**parts)))
+
+
+def one(group_listed: ListedGroup, committed=None, name: str = "g", **parts):
+    parts = {"partitions": {"orders": 3, "pay": 1}} | parts
+    (summary,) = listed(consumers={name: group_listed}, committed={name: committed or {}}, **parts).groups
+    return summary
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), ends), max_size=8))
+def test_every_committed_partition_adds_its_lag_or_is_counted_as_not_known(pairs):
+    places = [TopicPartition("t", number) for number in range(len(pairs))]
+    found = {place: end for place, (_, end) in zip(places, pairs, strict=True) if end is not None}
+    lag = lag_of(CommitTable(places, [offset for offset, _ in pairs]), found)
+    known = [end - offset for offset, end in pairs if isinstance(end, int) and end >= offset]
+    assert lag.records == (sum(known) if known else None)
+    assert lag.unknown == len(pairs) - len(known)
+    assert lag.beyond == sum(isinstance(end, int) and end < offset for offset, end in pairs)
+    assert bool(lag.unread) == any(not isinstance(end, int) for _, end in pairs)
+    assert lag == lag_of({p: Commit(o) for p, (o, _) in zip(places, pairs, strict=True)}, found)
+
+
+def test_a_group_is_summed_up():
+    summary = one(group(member(pay=(0,)), assignor="range"), commits(orders_0=90, orders_1=97))
+    assert (summary.kind, summary.protocol_type, summary.state, summary.members) == ("classic", "consumer", "Stable", 1)
+    assert (summary.assignor, str(summary.coordinator)) == ("range", "kafka-1:9092 (1)")
+    assert summary.topics == ("orders", "pay")
+    assert (summary.partitions_committed, summary.partitions_of_its_topics) == (2, 4)
+    assert summary.lag.records == 13 and summary.not_visible() == {}
+    assert summary.attention == (GroupNotice.ALIVE, GroupNotice.NEVER_COMMITTED)
+
+
+def test_groups_that_share_their_partitions_but_not_their_members_are_told_apart():
+    places = [TopicPartition("pay", 0)]
+    found = listed(
+        consumers={"a": group(), "b": group(member(orders=(0,))), "c": group()},
+        committed={name: CommitTable(places, [7]) for name in "abc"},
+        partitions={"orders": 3, "pay": 1},
+    )
+    assert [g.topics for g in found.groups] == [("pay",), ("orders", "pay"), ("pay",)]
+    assert [GroupNotice.NEVER_COMMITTED in g.attention for g in found.groups] == [False, True, False]
+
+
+def test_attention_is_drawn_by_what_the_checks_of_a_plan_know():
+    assert one(group(), commits(pay_0=5)).attention == ()
+    assert one(group(), commits(pay_0=5), "connect-sink").attention == (GroupNotice.CONNECT_SINK,)
+    assert one(group(protocol_type="connect"), {}, "connect-cluster").attention == ()
+    assert one(group(), commits(pay_0=5), "_confluent").attention == (GroupNotice.VENDOR,)
+    assert one(group(), commits(pay_0=101)).attention == (GroupNotice.BEYOND_END,)
+    assert one(group(state="PreparingRebalance")).attention == (GroupNotice.ALIVE,)
+    # Kafka Streams by its assignor, its protocol, the metadata of its commits, and its internal topics.
+    assert GroupNotice.STREAMS in one(group(member(), assignor="stream")).attention
+    assert GroupNotice.STREAMS in one(group(kind="streams")).attention
+    metadata = {TopicPartition("pay", 0): Commit(5, "AgAAAZMzM4AAAA==")}
+    assert GroupNotice.STREAMS in one(group(), metadata).attention
+    assert GroupNotice.STREAMS in one(group(), partitions={"g-store-changelog": 1}).attention
+
+
+DAY_MS = 86_400_000
+
+
+def used(days_ago: float, **changes) -> GroupRecord:
+    """The record of a simple group that committed so long ago."""
+    made = {TopicPartition("pay", 0): NOW_MS - round(days_ago * DAY_MS)}
+    return replace(GroupRecord(GroupKind.SIMPLE, committed_ms=made), **changes)
+
+
+def idle_of(records, idle_ms=None, **groups: ListedGroup) -> dict[str, bool]:
+    """Which of the groups are listed, and of these whether they are idle."""
+    cluster = FakeGroups(
+        dict(groups), committed=dict.fromkeys(groups, commits(pay_0=5)), partitions={"pay": 1}, records=records
+    )
+    found = inventory_of(read(cluster, with_records=True), idle_ms)
+    assert found.not_idle == len(groups) - len(found.groups)
+    return {g.group: GroupNotice.IDLE in g.attention for g in found.groups}
+
+
+def test_a_group_is_idle_once_nobody_has_been_in_it_or_committed_for_three_days():
+    left = {"kind": GroupKind.CLASSIC, "protocol_type": "consumer", "empty_since_ms": NOW_MS - DAY_MS}
+    records = {"old": used(3), "young": used(2.9), "alive": used(30), "left": used(30, **left)}
+    groups = dict.fromkeys(("old", "young", "left"), group()) | {"alive": group(member())}
+    assert idle_of(records, **groups) == {"old": True, "young": False, "alive": False, "left": False}
+
+
+def test_only_groups_that_are_idle_for_so_long_are_listed_and_those_of_which_nobody_can_tell():
+    groups = dict.fromkeys(("old", "young", "untold"), group()) | {
+        "alive": group(member()), "sharers": ListedGroup("share", "share", NO_SHARE),
+        "kip-848": group(kind="consumer"), "young-kip-848": group(kind="consumer"), "moving": group(state="Dead"),
+        "unseen": ListedGroup.unseen(DENIED), "unseen-but-used": ListedGroup.unseen(DENIED),
+    }  # fmt: skip
+    records = {name: used(8) for name in groups} | {"young": used(6.9), "young-kip-848": used(1)}
+    records |= {"untold": used(8, committed_ms={}), "unseen-but-used": used(0.1)}
+    assert idle_of(records, 7 * DAY_MS, **groups) == {
+        "old": True, "untold": False, "sharers": False, "kip-848": False, "moving": False, "unseen": False,
+    }  # fmt: skip
+    assert idle_of(DENIED, 7 * DAY_MS, old=group(), alive=group(member())) == {"old": False}
+
+
+def test_idle_times_are_reckoned_from_the_brokers_clock_where_ours_is_behind():
+    ahead = {"busy": used(-10), "old": used(-6.9)}
+    assert idle_of(ahead, **dict.fromkeys(ahead, group())) == {"busy": False, "old": True}
+
+
+def test_records_that_could_not_be_read_are_not_visible_and_those_nobody_asked_for_are_nothing():
+    cluster = FakeGroups({"g": group()}, committed={"g": commits(pay_0=5)}, partitions={"pay": 1}, records=DENIED)
+    asked, unasked = inventory_of(read(cluster, with_records=True)), inventory_of(read(cluster))
+    assert asked.groups[0].not_visible() == {"last_commit_ms": str(DENIED)} and not asked.is_whole
+    assert unasked.groups[0].not_visible() == {} and unasked.is_whole
+    assert GroupNotice.IDLE not in asked.groups[0].attention + unasked.groups[0].attention
+
+
+def test_streams_applications_are_known_by_whole_names_of_groups_only():
+    topics = ["shop-eu-store-changelog", "pay-x-repartition", "crm-changelog-old", "orders"]
+    named = ["shop", "shop-eu", "sho", "pay", "crm", "orders"]
+    found = listed(consumers=dict.fromkeys(named, group()), partitions=dict.fromkeys(topics, 1))
+    streams = {each.group for each in found.groups if GroupNotice.STREAMS in each.attention}
+    assert streams == {"shop-eu", "pay"}, "shop-eu's topic is not shop's"
+
+
+def test_what_is_not_visible_has_a_reason_and_never_a_number():
+    found = listed(
+        consumers={"denied": group(), "gone": group(), "fine": group()},
+        others={"sharers": ListedGroup("share", "share", NO_SHARE)},
+        committed={"denied": DENIED, "gone": commits(lost_0=5, pay_0=90), "fine": commits(pay_0=60)},
+        partitions={"pay": 1},
+    )
+    assert not found.is_whole
+    fine, denied, gone, sharers = (
+        next(g for g in found.groups if g.group == n) for n in ("fine", "denied", "gone", "sharers")
+    )
+    assert fine.attention == () and fine.lag.records == 40
+    assert set(denied.not_visible()) == {"topics", "partitions_committed", "partitions_of_its_topics", "lag"}
+    assert (gone.lag.records, gone.lag.unknown) == (10, 1)
+    assert gone.not_visible() == {"lag": "lost: UNKNOWN_TOPIC_OR_PARTITION: not there"}
+    assert {"state", "members", "coordinator", "lag"} <= set(sharers.not_visible()) and sharers.kind == "share"
+    assert all(GroupNotice.NOT_VISIBLE in g.attention for g in (denied, gone, sharers))
+    assert found.lag == (50, 1, 2)
+    assert found.by_kind_and_state == {("classic", "Empty"): 3, ("share", "not-visible"): 1}
+
+
+def test_an_inventory_is_whole_only_if_every_group_is_and_no_name_is_missing():
+    whole = {"consumers": {"a": group()}, "committed": {"a": commits(pay_0=1)}, "partitions": {"pay": 1}}
+    assert listed(**whole).is_whole
+    assert not listed(**whole, may_describe=False).is_whole
+    assert not listed(**whole, others=DENIED).is_whole
+
+
+def test_of_a_group_that_is_assigned_a_topic_which_the_cluster_does_not_show_nothing_is_said_of_commits_and_lag():
+    # Brokers leave commits on a topic that a principal may not DESCRIBE out of their answer, without a word.
+    hidden = one(group(member(orders=(0,), secret=(0,))), commits(orders_0=90))
+    for value in (hidden.topics, hidden.partitions_committed, hidden.partitions_of_its_topics, hidden.lag):
+        assert isinstance(value, Failure) and "secret" in value.message
+    assert GroupNotice.NOT_VISIBLE in hidden.attention
+    inventory = listed(consumers={"g": group(member(secret=(0,)))})
+    assert not inventory.is_whole and inventory.lag == (None, 0, 1)
+
+
+def test_a_sum_of_which_nothing_is_known_is_not_0():
+    beyond = listed(consumers={"g": group()}, committed={"g": commits(orders_0=160)}, partitions={"orders": 1})
+    assert beyond.lag == (None, 1, 0)
+    some = {"g": commits(orders_0=160), "h": commits(orders_0=90)}
+    both = listed(consumers={"g": group(), "h": group()}, committed=some, partitions={"orders": 1})
+    assert both.lag == (10, 1, 0) and listed().lag == (0, 0, 0)

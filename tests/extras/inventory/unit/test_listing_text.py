@@ -1,0 +1,196 @@
+"""`groups list` in its three forms: the same facts, no name that a terminal obeys, nothing unseen shown as a number."""
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+
+from migrate.described_group import ListedGroup
+from migrate.extras.inventory.listing import inventory_of
+from migrate.extras.inventory.listing_text import listing_csv, listing_document, listing_lines
+from migrate.model import TopicPartition
+from migrate.survey.filters import Filters
+from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
+from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
+from tests.fakes import FakeClock
+from tests.unit.describedgroups import group, member
+
+FIELDS = (
+    "group", "kind", "protocol_type", "state", "members", "assignor", "coordinator", "topics", "partitions_committed",
+    "partitions_of_its_topics", "lag", "lag_partitions_unknown", "attention",
+)  # fmt: skip
+ACTIVITY_FIELDS = (
+    "last_commit_ms", "empty_since_ms", "expires_ms", "seconds_between_commits", "records_between_commits",
+)  # fmt: skip
+NOW_MS = FakeClock().now_ms()
+EVIL = "evil\x1b[2J,=cmd"
+
+
+def cluster() -> FakeGroups:
+    return FakeGroups(
+        {
+            "billing": group(member(orders=(0, 1)), assignor="range"), "never": group(protocol_type=""), EVIL: group(),
+            "partly": group(), "console-consumer-1": group(),
+        },
+        {"sharers": ListedGroup("share", "share", NO_SHARE)},
+        {
+            "billing": commits(orders_0=90, orders_1=97), "never": {}, EVIL: commits(orders_0=150),
+            "partly": commits(orders_0=99, gone_0=1),
+        },
+        {"orders": 2},
+    )  # fmt: skip
+
+
+def inventory(**changes):
+    seen = cluster()
+    for name, value in changes.items():
+        setattr(seen, name, value)
+    return inventory_of(read(seen, Filters()))
+
+
+def rows() -> dict[str, dict[str, str]]:
+    text = "\r\n".join(listing_csv(inventory()))
+    return {row["group"]: row for row in csv.DictReader(StringIO(text))}
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_table_fits_and_has_every_group_with_its_numbers(width):
+    lines = list(listing_lines(inventory(), width, False))
+    assert all(len(line) <= width for line in lines)
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("billing"))
+    # A long name leaves the numbers no room beside it on a narrow page: they are below.
+    assert {"Stable", "1", "2/2", "13"} <= {*lines[at].split(), *lines[at + 1].split()}
+    text = "\n".join(lines)
+    # A wide page has columns of their own for them.
+    for expected in (
+        ("kafka-1:9092 (1)", "range") if width == 200 else ("coordinator kafka-1:9092 (1)", "assignor range")
+    ):
+        assert expected in text
+
+
+def test_what_is_not_known_is_a_question_mark_and_nothing_committed_a_hyphen():
+    lines = {line.split()[0]: line.split() for line in listing_lines(inventory(), 200, False) if line.strip()}
+    heading = lines["GROUP"]
+    lag = heading.index("LAG")
+    assert lines["never"][lag] == "-" and lines["partly"][lag] == "1+" and lines["sharers"][lag] == "?"
+    assert "sharers: NO_CLIENT: no client at hand describes share groups" in "\n".join(
+        listing_lines(inventory(), 200, False)
+    )
+
+
+def test_totals_count_kinds_states_lag_attention_and_what_filters_took():
+    text = "\n".join(listing_lines(inventory(), 200, False))
+    for expected in (
+        "5 groups", "4 classic: 3 Empty, 1 Stable", "1 share: 1 not-visible",
+        "14 records; not known of 2 partitions and 1 group", "1 alive", "1 default-exclude (by filter)",
+    ):  # fmt: skip
+        assert expected in text
+
+
+def test_what_the_list_may_lack_is_said_and_so_are_names_that_are_not_there():
+    text = "\n".join(listing_lines(inventory(may_describe=False, others=DENIED), 200, False))
+    assert "NOT VISIBLE" in text and "brokers leave them out" in text and "GROUP_AUTHORIZATION_FAILED" in text
+    missing = inventory_of(read(cluster(), Filters(groups_file=frozenset({"bilinng\x1b"}))))
+    assert r"bilinng\x1b: no group on A has this name" in "\n".join(listing_lines(missing, 200, False))
+
+
+def test_no_form_has_a_character_that_a_terminal_obeys():
+    seen = inventory()
+    for lines in (listing_lines(seen, 80, False), listing_csv(seen), listing_document(seen)):
+        assert not any("\x1b" in line for line in lines)
+    assert any("\x1b[" in line for line in listing_lines(seen, 80, True))
+
+
+def test_csv_has_a_column_for_every_field_and_words_for_what_is_not_visible():
+    found = rows()
+    assert list(found["billing"]) == list(FIELDS)
+    assert (found["billing"]["lag"], found["billing"]["topics"]) == ("13", "orders")
+    assert found["never"]["lag"] == "" and found["sharers"]["lag"] == "not-visible"
+    assert (found["partly"]["lag"], found["partly"]["lag_partitions_unknown"]) == ("1", "1")
+
+
+def test_json_has_null_and_a_reason_for_what_is_not_visible():
+    document = json.loads("\n".join(listing_document(inventory())))
+    groups = {found["group"]: found for found in document["groups"]}
+    assert (document["side"], document["cluster"], document["totals"]["groups"]) == ("source", "A", 5)
+    assert groups["billing"]["coordinator"] == {"id": 1, "host": "kafka-1", "port": 9092}
+    assert set(groups["billing"]) == {*FIELDS, "not_visible"} and groups["billing"]["not_visible"] == {}
+    sharers, asked_of_members = groups["sharers"], ("state", "members", "assignor", "coordinator")
+    unseen = {*asked_of_members, "topics", "partitions_committed", "partitions_of_its_topics", "lag"}
+    no_client = "NO_CLIENT: no client at hand describes share groups"
+    assert sharers["not_visible"] == dict.fromkeys(unseen, no_client)
+    assert {sharers[field] for field in unseen} == {None}
+    assert groups["never"]["lag"] is None and groups["never"]["not_visible"] == {}
+    assert groups["partly"]["lag"] == 1
+    assert groups["partly"]["not_visible"] == {"lag": "gone: UNKNOWN_TOPIC_OR_PARTITION: not there"}
+    assert groups[EVIL]["attention"] == ["never-committed-partitions", "commit-beyond-log-end"]
+
+
+def with_records():
+    made = {TopicPartition("orders", 0): NOW_MS - 90 * 86_400_000}
+    gaps = (CommitGap(5_200, 312),)
+    seen = cluster()
+    billing = dict.fromkeys(seen.committed["billing"], NOW_MS - 5_000)
+    seen.records = {
+        "billing": GroupRecord(GroupKind.CLASSIC, "consumer", None, billing, gaps=gaps),
+        "partly": GroupRecord(GroupKind.SIMPLE, committed_ms=made | {TopicPartition("gone", 0): NOW_MS}),
+        EVIL: GroupRecord(GroupKind.SIMPLE, committed_ms=made),
+    }  # fmt: skip
+    return read(seen, Filters(), with_records=True)
+
+
+@pytest.mark.parametrize("width", [60, 80, 160, 240])
+def test_with_records_the_table_says_when_how_often_and_until_when(width):
+    lines = list(listing_lines(inventory_of(with_records()), width, False))
+    assert all(len(line) <= width for line in lines)
+    # Words may be broken over two lines of a narrow page.
+    text = " ".join(" ".join(lines).split())
+    for expected in ("5 s", "5.2 s, 312 records", "90 d") if width == 240 else ("last-commit 5 s", "every 5.2 s"):
+        assert expected in text
+    assert "1 for 90 days or more" in text and "2 not known" in text
+    assert "A keeps unused offsets 7 days" in text
+
+
+def test_with_idle_the_table_counts_what_it_leaves_out():
+    found = inventory_of(with_records(), 30 * 86_400_000)
+    text = "\n".join(listing_lines(found, 200, False))
+    assert [g.group for g in found.groups] == [
+        EVIL,
+        "never",
+        "sharers",
+    ] and "2 groups in use, or used since (--idle)" in text
+    assert json.loads("\n".join(listing_document(found)))["totals"]["not_idle"] == 2
+
+
+def test_json_and_csv_have_the_fields_of_records_only_with_records():
+    seen = inventory_of(with_records())
+    document = json.loads("\n".join(listing_document(seen)))
+    billing, evil, never = (next(g for g in document["groups"] if g["group"] == n) for n in ("billing", EVIL, "never"))
+    assert set(billing) == {*FIELDS, *ACTIVITY_FIELDS, "not_visible"}
+    assert [billing[field] for field in ACTIVITY_FIELDS] == [NOW_MS - 5_000, None, None, 5.2, 312]
+    assert evil["last_commit_ms"] == NOW_MS - 90 * 86_400_000 and evil["attention"][0] == "idle"
+    assert [never[field] for field in ACTIVITY_FIELDS] == [None] * 5
+    found = list(csv.DictReader(StringIO("\r\n".join(listing_csv(seen)))))
+    assert list(found[0]) == [*FIELDS, *ACTIVITY_FIELDS]
+    by_name = {row["group"]: row for row in found}
+    assert by_name["billing"]["seconds_between_commits"] == "5.2" and by_name["billing"]["expires_ms"] == ""
+    assert by_name["never"]["last_commit_ms"] == "not-visible", "a group that is listed has records somewhere"
+
+
+def test_records_that_could_not_be_read_are_question_marks_nulls_and_words():
+    seen = cluster()
+    seen.records = DENIED
+    found = inventory_of(read(seen, Filters(), with_records=True))
+    (line,) = (line for line in listing_lines(found, 240, False) if line.startswith("billing"))
+    assert line.split()[8:11] == ["?", "?", "?"]
+    rows = list(csv.DictReader(StringIO("\r\n".join(listing_csv(found)))))
+    assert {row["last_commit_ms"] for row in rows} == {"not-visible"}
+    document = json.loads("\n".join(listing_document(found)))
+    assert {group["last_commit_ms"] for group in document["groups"]} == {None}
+    assert all(group["not_visible"] for group in document["groups"])
+
+
+def test_no_groups_are_no_table():
+    lines = list(listing_lines(inventory_of(read(FakeGroups())), 80, False))
+    assert "Groups       0 groups" in lines and not any("COORDINATOR" in line for line in lines)

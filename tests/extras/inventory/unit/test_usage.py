@@ -1,0 +1,86 @@
+"""The `groups` commands as they are typed: what does not fit together, and clusters that do not answer."""
+
+import subprocess
+import sys
+
+import pytest
+
+from migrate.cli import flows
+from migrate.errors import ClusterError
+from tests.unit.commands import clusters, run
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("describe",), "Which groups?"),
+        (("describe", "x", "--all-groups"), "Which groups?"),
+        (("list", "--timeout", "3"), "--timeout says how long to watch"),
+        (("list", "--watch", "--format", "csv"), "exclude each other"),
+        (("list", "--group", "("), "not a regular expression"),
+        (("waves", "--by", "names"), "neither topics nor 'prefix REGEX'"),
+        (("waves", "--by", "prefix"), "neither topics nor 'prefix REGEX'"),
+        (("waves", "--by", "topics x"), "neither topics nor 'prefix REGEX'"),
+        (("waves", "--by", "prefix ("), "no regular expression"),
+        (("waves", "--out-dir", "/nowhere/at/all"), "There is no folder"),
+        (("list", "--side", "both"), "'both' is not one of"),
+        (("waves", "--max-groups", "0"), "x>=1"),
+        (("waves", "--exclude-topic", "hub"), "No such option"),
+    ],
+)
+def test_what_does_not_fit_together_is_wrong_usage(tmp_path, words, problem):
+    ran = run("groups", *words, *clusters(tmp_path))
+    assert ran.exit_code == 2 and problem in ran.output and "Traceback" not in ran.output
+
+
+@pytest.mark.parametrize("words", [("list",), ("describe", "--all-groups"), ("describe", "x"), ("waves",)])
+def test_a_cluster_that_does_not_answer_is_one_paragraph_and_exit_1(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    ran = run("groups", *words, *clusters(tmp_path), "--request-timeout", "0.5")
+    assert ran.exit_code == 1 and "source A (127.0.0.1:1) cannot be reached" in ran.output
+    assert not list(tmp_path.glob("wave*.txt"))
+
+
+def test_the_side_says_which_cluster_is_asked(tmp_path):
+    ran = run("groups", "list", "--side", "target", *clusters(tmp_path), "--request-timeout", "0.5")
+    assert "target B (127.0.0.1:1) cannot be reached" in ran.output
+
+
+def test_waves_of_an_earlier_day_are_refused_before_anybody_is_asked(tmp_path):
+    (tmp_path / "wave3.txt").write_text("billing\n")
+    ran = run("groups", "waves", "--out-dir", str(tmp_path), *clusters(tmp_path))
+    assert ran.exit_code == 3 and "not overwritten" in ran.output and "cannot be reached" not in ran.output
+
+
+TEXT = [("list",), ("describe", "g"), ("compare",), ("waves",)]
+DATA = [("list", "--format", "csv"), ("describe", "g", "--format", "json"), ("compare", "--format", "csv")]
+
+
+@pytest.mark.parametrize("words", [*TEXT, *DATA], ids=" ".join)
+def test_every_command_takes_its_clusters_from_a_flow_and_says_first_which_it_is(tmp_path, monkeypatch, words):
+    asked = []
+
+    def resolve(options):
+        asked.append(options)
+        raise ClusterError("No cluster is asked here.")
+
+    monkeypatch.setattr(flows, "resolve_flow", resolve)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flows.yaml").write_text("flows: [{name: eu, mm2_config: mm2.properties, source: A, target: B}]")
+    ran = run("groups", *words, "--flow", "eu")
+    assert ran.exit_code == 1 and [(str(o.mm2_config), o.source, o.target) for o in asked] == [
+        ("mm2.properties", "A", "B")
+    ]
+    shown, silent = (ran.stderr, ran.stdout) if words in DATA else (ran.stdout, "")
+    assert shown.startswith("Flow eu of flows.yaml: A -> B.") and not silent
+
+
+def test_compare_takes_no_timestamps_where_no_records_are_to_be_read(tmp_path):
+    ran = run("groups", "compare", *clusters(tmp_path), "--by", "timestamp", "--no-match")
+    assert ran.exit_code == 2 and "--by timestamp and --no-match" in ran.output
+
+
+def test_no_command_loads_spark_before_it_needs_it():
+    named = "migrate.extras.inventory.commands, migrate.extras.inventory.compare_command"
+    code = f"import sys, {named}; sys.exit(bool(sys.modules.keys() & {{'pyspark', 'py4j'}}))"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

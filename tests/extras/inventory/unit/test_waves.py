@@ -1,0 +1,120 @@
+"""Waves: every group once, no part divided, no wave too full unless one part alone is."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.described_group import ListedGroup
+from migrate.extras.inventory.waves import (
+    NO_COMMITS,
+    NOT_IN_A_FILE,
+    OTHER_KIND,
+    groups_to_move,
+    waves_by_prefix,
+    waves_by_topics,
+)
+from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
+from tests.unit.describedgroups import group, member
+
+reads = st.dictionaries(st.text("abc", max_size=3), st.frozensets(st.sampled_from("tuvwxyz"), max_size=3), max_size=14)
+
+
+def wave_of(waves) -> dict[str, int]:
+    placed = [(name, number) for number, wave in enumerate(waves.waves) for part in wave for name in part.groups]
+    assert len(placed) == len(dict(placed)), "a group is in two waves"
+    return dict(placed)
+
+
+@given(reads, st.integers(1, 6))
+def test_every_group_is_in_one_wave_and_groups_that_share_a_topic_are_in_the_same(topics, most):
+    waves = waves_by_topics(topics, most)
+    placed = wave_of(waves)
+    assert placed.keys() == topics.keys() and waves.across == ()
+    for one, of_one in topics.items():
+        for other, of_other in topics.items():
+            assert not of_one & of_other or placed[one] == placed[other]
+
+
+@given(reads, st.integers(1, 6))
+def test_a_wave_is_too_large_only_where_one_part_alone_is_and_that_one_is_named(topics, most):
+    waves = waves_by_topics(topics, most)
+    too_large = {number for number, wave in enumerate(waves.waves, 1) if sum(len(part.groups) for part in wave) > most}
+    assert too_large == {oversized.wave for oversized in waves.oversized}
+    assert all(len(waves.waves[number - 1]) == 1 for number in too_large)
+    largest = [max(len(part.groups) for part in wave) for wave in waves.waves]
+    assert largest == sorted(largest, reverse=True)
+
+
+@given(reads)
+def test_a_part_is_no_larger_than_shared_topics_make_it(topics):
+    for wave in waves_by_topics(topics, 100).waves:
+        for part in wave:
+            reached = {part.groups[0]}
+            while more := {g for g in part.groups if any(topics[g] & topics[r] for r in reached)} - reached:
+                reached |= more
+            assert reached == set(part.groups)
+            assert set(part.topics) == frozenset().union(*(topics[g] for g in part.groups))
+
+
+def test_the_topics_that_hold_a_large_part_together_come_first_where_they_hold_most():
+    topics = {f"a{n}": {"hub", "a"} for n in range(3)} | {f"b{n}": {"hub", "b"} for n in range(3)}
+    (oversized,) = waves_by_topics(topics, 4).oversized
+    assert [(hub.topic, hub.readers, hub.largest_without) for hub in oversized.hubs] == [
+        ("hub", 6, 3), ("a", 3, 6), ("b", 3, 6),
+    ]  # fmt: skip
+
+
+def test_by_prefix_names_decide_and_topics_that_are_read_in_two_waves_are_named():
+    topics = {"eu-a": {"t"}, "eu-b": {"u"}, "us-a": {"t"}, "other": {"v"}}
+    waves = waves_by_prefix(topics, 2, re.compile("[a-z]+-"))
+    assert [[part.groups for part in wave] for wave in waves.waves] == [[("eu-a", "eu-b")], [("other",), ("us-a",)]]
+    assert waves.across == ("t",)
+    grouped = waves_by_prefix(topics, 2, re.compile("(eu|us)-a?"))
+    assert wave_of(grouped)["eu-a"] == wave_of(grouped)["eu-b"]
+
+
+def test_groups_that_no_plan_moves_are_in_no_wave_and_said_to_be():
+    consumers = {"fine": group(member(pay=(0,))), "never": group(), "#odd": group(), "denied": group(), "half": group()}
+    consumers["half"] = ListedGroup.unseen(DENIED)
+    cluster = FakeGroups(
+        consumers,
+        {"sharers": ListedGroup("share", "share", NO_SHARE), "streams": group(kind="streams")},
+        {name: commits(orders_0=1) for name in ("fine", "#odd", "streams", "half")} | {"denied": DENIED},
+        {"orders": 1, "pay": 1},
+    )
+    moved = groups_to_move(read(cluster))
+    assert moved.reads == {"fine": {"orders", "pay"}, "half": {"orders"}}
+    assert moved.left_out == {NO_COMMITS: ("never",), NOT_IN_A_FILE: ("#odd",), OTHER_KIND: ("sharers", "streams")}
+    assert set(moved.unread) == {"denied", "half"}
+
+
+@pytest.mark.parametrize("name", ["#x", " x", "x ", "x\ny", "x\ry", "", b"\xff".decode("utf-8", "surrogateescape")])
+def test_a_name_that_a_groups_file_would_change_is_left_out(name):
+    moved = groups_to_move(read(FakeGroups({name: group()}, committed={name: commits(t_0=1)})))
+    assert moved.left_out == {NOT_IN_A_FILE: (name,)} and not moved.reads
+
+
+def test_a_group_of_which_something_is_not_visible_is_named_and_never_said_to_have_nothing_to_move():
+    consumers = {"hidden": group(member(secret=(0,))), "half": group(member(secret=(0,))), "odd": group()}
+    consumers["odd"] = ListedGroup("classic", "consumer", DENIED)
+    moved = groups_to_move(read(FakeGroups(consumers, {}, {"half": commits(orders_0=1)}, {"orders": 1})))
+    assert moved.left_out == {} and moved.unread.keys() == {"hidden", "half", "odd"}
+    assert moved.reads == {"half": {"orders", "secret"}}
+
+
+@pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance", "Unknown"])
+def test_what_the_members_of_a_rebalancing_group_read_is_not_visible(state):
+    consumers = {"a": group(member(), state=state), "idle": group(member()), "new": group(member(), state=state)}
+    moved = groups_to_move(
+        read(FakeGroups(consumers, {}, {"a": commits(pay_0=1), "idle": commits(pay_0=1)}, {"pay": 1}))
+    )
+    assert moved.unread.keys() == {"a", "new"} and "rebalancing" in moved.unread["a"]
+    assert moved.reads == {"a": {"pay"}, "idle": {"pay"}} and moved.left_out == {}
+
+
+def test_names_of_which_nothing_is_matched_have_nothing_in_common():
+    for expression in ("[a-z]*", "(x-)?"):
+        waves = waves_by_prefix({"1a": {"t"}, "2b": {"u"}}, 1, re.compile(expression))
+        assert [[part.groups for part in wave] for wave in waves.waves] == [[("1a",)], [("2b",)]]
