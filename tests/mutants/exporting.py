@@ -291,9 +291,9 @@ EXPORTING = (
     Mutant(
         "export-to-a-topic-by-a-shells-profile",
         "What writes to a cluster is given on the command line, never by the environment.",
-        "migrate/cli/options.py",
-        '"--consumers-ran", "--to-topic", "--side",',
-        '"--consumers-ran", "--side",',
+        "migrate/cli/export.py",
+        'metavar="TOPIC", envvar=None)',
+        'metavar="TOPIC")',
         ("tests/unit/cli/test_export.py",),
     ),
     Mutant(
