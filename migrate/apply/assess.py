@@ -95,11 +95,13 @@ class Fate(StrEnum):
     DONE = "done"
     NOTHING = "nothing"
     BLOCKED = "blocked"
+    SPENT = "spent"
     DRIFTED = "drifted"
     NOT_UNDOABLE = "not-undoable"
 
 
-REFUSED = frozenset({Fate.BLOCKED, Fate.DRIFTED, Fate.NOT_UNDOABLE})
+REFUSED = frozenset({Fate.BLOCKED, Fate.SPENT, Fate.DRIFTED, Fate.NOT_UNDOABLE})
+_SPENT = "it was rolled back alone, and this plan does not set it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,9 @@ def assess(
     undo, source_unreachable = plan.header.kind == UNDO, options.source_unreachable
     traces = journal.traces(options.command)
     blocked, by_group = _blocked(plan), plan.groups()
-    held = {group: rows for group, rows in by_group.items() if group not in blocked and compared(rows)}
+    spent = journal.rolled_back.keys() if options.command == APPLY else frozenset[str]()
+    left_out = blocked.keys() | spent
+    held = {group: rows for group, rows in by_group.items() if group not in left_out and compared(rows)}
     watch = None if undo else watch
     # After an earlier run most groups are done, and nobody wants to know when they expire.
     world, notes, lost = _read_world(plan, held, clusters, progress)
@@ -200,6 +204,8 @@ def assess(
     for group in by_group:
         if group in blocked:
             groups.append(GroupAssessment(group, Fate.BLOCKED, blocked[group]))
+        elif group in spent:
+            groups.append(GroupAssessment(group, Fate.SPENT, (_SPENT,)))
         elif group not in held:
             groups.append(GroupAssessment(group, Fate.NOTHING))
         elif not refusals or (lost and not _needs_source(now[group])):

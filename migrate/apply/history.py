@@ -204,8 +204,8 @@ class JournalState:
     """A journal, folded: prior commits and what was done since. Empty where there is no journal.
 
     `spends` are all that have spent the plan, in order: "rollback" for each run of it, the fingerprint of an undo
-    plan for each run of that. `runs` are all runs, oldest first. `notes` are what was said first of a group beside what
-    was done to it.
+    plan for each run of that. A rollback of some groups alone spends these, which are in `rolled_back`, and not the
+    plan. `runs` are all runs, oldest first. `notes` are what was said first of a group beside what was done to it.
     """
 
     prior: Mapping[str, Commits] = field(default_factory=dict)
@@ -228,7 +228,7 @@ class JournalState:
 
     @property
     def is_spent(self) -> bool:
-        """True once a rollback was begun: the plan must not be applied any more."""
+        """True once a rollback of the whole plan was begun: it must not be applied any more."""
         return bool(self.spends)
 
     def traces(self, command: str) -> Mapping[str, GroupTrace]:
@@ -303,7 +303,7 @@ class _Folding:
             self._command = ROLLBACK if event["command"] == ROLLBACK else APPLY
             who, unseen = f"process {event['pid']} on {event['host']}", str(event.get("source_not_seen", ""))
             self._runs.append(PastRun(self._command, event["time"], who, source_not_seen=unseen))
-            if self._command == ROLLBACK:
+            if self._command == ROLLBACK and "groups" not in event:
                 self._spends.append(ROLLBACK)
         elif kind == "spent":
             self._spends.append(str(event["by"]))

@@ -32,7 +32,8 @@ class Standing(StrEnum):
     """Where a committed offset is, against its planned one.
 
     The `-empty` ones lack a consumer that accounts for them, the `-not-set` ones a write that was read back. Of
-    the last three nothing was to be written: by the plan, by a reviewer's choice, or because apply left the group out.
+    `blocked`, `skipped` and `left-out` nothing was to be written: by the plan, by a reviewer's choice, or because apply
+    left the group out. Of `rolled-back`, a rollback of the group alone was begun.
     """
 
     EQUAL = "equal"
@@ -52,6 +53,7 @@ class Standing(StrEnum):
     BLOCKED = "blocked"
     SKIPPED = "skipped"
     LEFT_OUT = "left-out"
+    ROLLED_BACK = "rolled-back"
 
 
 NOT_WRITTEN = {Decision.BLOCK: Standing.BLOCKED, Decision.SKIP: Standing.SKIPPED}
@@ -228,6 +230,15 @@ def compare(
     tables = plan.groups().values() if rows is None else PlanRows.of(rows).groups().values()
     for table in tables:
         trace, partitions = journal.applied.get(table.group), table.target_partitions()
+        if not journal.is_spent and (back := journal.rolled_back.get(table.group)) is not None:
+            # Read back, it is no part of the plan any more; else it is somewhere between the two states.
+            sentence = "its group was rolled back alone, "
+            sentence += "and read back" if back.read_back else "and not read back: run that rollback again"
+            those = findings if not back.read_back else unwritten
+            those += (
+                VerifyFinding(r.key, r.target_partition, None, None, Standing.ROLLED_BACK, sentence) for r in table
+            )
+            continue
         found = _found(table, commits.get(table.group, {}), shown)
         for row, partition, commit in zip(table, partitions, found, strict=True):
             state = state_of(row, trace, commit)

@@ -1,6 +1,6 @@
 """The `rollback` command: what was on the target before, from the journal; at once, or saved as a plan."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,17 +25,18 @@ from migrate.cli.apply import (
 )
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, argument, flag, option
+from migrate.cli.options import OnClusters, argument, flag, option, repeated
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, Refused, UsageError
 from migrate.mm2.flow import Flow
 from migrate.plan.companions import journals_under_any_name
 from migrate.plan.file import read_plan, refuse_out, write_plan
-from migrate.plan.plan import SHORT_DIGITS, UNDO, Plan, refuse_rules
+from migrate.plan.plan import REFUSE_MOVED, SHORT_DIGITS, UNDO, Plan, refuse_rules
 from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.session.clusters import apply_session
 from migrate.show.apply import Typed, deleted_whole_lines
+from migrate.show.plan_export import select
 from migrate.text import many, shell_word
 
 
@@ -45,6 +46,10 @@ class RollbackOptions(OnClusters):
 
     plan: Path = argument()
     writing: WritingOptions = WritingOptions()
+    # Inherited from a shell, it would turn a rollback of the plan into one of a few groups.
+    groups: tuple[str, ...] = repeated(
+        "Restore only groups that match in full. They are spent then, the rest of the plan stays applied.",
+        name="--group", metavar="REGEX", envvar=None)  # fmt: skip
     allow_partial: bool = flag("Leave out whole groups that have moved on, and restore the others.")
     moved: str = option(
         "If consumers have moved on since the apply: refuse, or restore anyway (they must be stopped) and say what is "
@@ -58,7 +63,8 @@ def rollback(options: RollbackOptions) -> int:
     """Restore what was on the target before `apply` ran, from the journal next to the plan.
 
     Without --execute this is a dry run. Rows that have moved since are refused. After a rollback the plan is
-    spent. If offsets are as planned but this journal did not write them, it names them and exits 4.
+    spent, or the groups that --group names: no apply of this plan sets them again. If offsets are as planned but
+    this journal did not write them, it names them and exits 4.
     """
     flow = reached_flow(options.clusters)
     return printed(*run_rollback(options, flow, options.log.progress(options.plan), Terminal.here()))
@@ -95,6 +101,7 @@ def run_rollback(
             f"--execute restores what was there, and --out (or MM2_MIGRATE_OUT) saves how in {out}.",
             "Give one of the two. What --out saves is carried out by `mm2-migrate apply`.",
         )
+    chosen = _chosen(plan, options)
     flow = roles(flow, plan)
     found, clock = approved_plan(plan, path, writing, goes_back=True), SystemClock()
     journal, session = found.journal(clock), writing.session(options.clusters)
@@ -107,10 +114,15 @@ def run_rollback(
         journal.refuse_running()
     state = journal.read()
     others = _other_undos(plan, state, journal.path.parent)
-    # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not.
-    restored = [*others.values(), *([state.rolled_back] if out is not None else [])]
+    # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not. A group that was
+    # restored alone is done with: what is there now is a later plan's.
+    knows_itself = out is None and state.is_spent
+    restored = [*others.values(), *([] if knows_itself else [state.rolled_back])]
     undo = make_undo(plan, journal, state, restored, options.moved)
     loose = outside(plan, state)
+    if chosen is not None:
+        undo = replace(undo, rows=PlanRows.of(row for row in undo.rows if row.group in chosen))
+        loose = tuple(row for row in loose if row.group in chosen)
     exact = groups_with_metadata(undo.rows)
     if out is not None:
         refuse_out(out)
@@ -118,14 +130,20 @@ def run_rollback(
         names = target_names(undo, loose)
         target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         if not undo.rows:
-            lines, code = [_nothing_to_undo(plan, state)], EXIT_DONE
+            lines, code = [_nothing_to_undo(plan, state, chosen)], EXIT_DONE
         elif out is not None:
             told = deleted_whole_lines(plan, undo, terminal.width, terminal.colour)
             lines, code = [*_saved(plan, undo, out), *told], EXIT_DONE
         else:
             choices = replace(run_options(found, writing), command=ROLLBACK, allow_partial=options.allow_partial)
+            if chosen is not None:
+                choices = replace(choices, details={**(choices.details or {}), "groups": sorted(chosen)})
             result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
-            lines, code = outcome(result, Typed(command, str(path), options.clusters.words()), plan, terminal)
+            typed = Typed(command, str(path), (*options.clusters.words(), *_words(options)))
+            lines, code = outcome(result, typed, plan, terminal)
+            if chosen is not None:
+                rest = many(len(plan.groups()) - len(chosen), "other group")
+                lines.insert(1, f"Of {many(len(chosen), 'group')} alone: {rest} of the plan stay as they are.")
             lines += deleted_whole_lines(plan, undo, terminal.width, terminal.colour, result)
         if code == EXIT_REFUSED:
             return lines, code
@@ -133,6 +151,25 @@ def run_rollback(
     if undo.rows and out is not None:
         write_plan(undo, out)
     return with_elsewhere(lines, code, elsewhere, terminal)
+
+
+def _chosen(plan: Plan, options: RollbackOptions) -> frozenset[str] | None:
+    """Return the groups that are restored alone; None for all of them. Raises `UsageError` as `select` does."""
+    if not options.groups:
+        return None
+    refuse_rules(plan, "rollback --group")
+    if options.out is not None:
+        raise UsageError(
+            "--group restores some groups at once, and --out saves the undo of the whole plan.",
+            "Give one of the two; without --execute, --group shows what it would restore.",
+        )
+    return frozenset(row.group for row in select(plan.rows, options.groups))
+
+
+def _words(options: RollbackOptions) -> list[str]:
+    """Return the choices that the command to copy has to repeat."""
+    words = [word for group in options.groups for word in ("--group", group)]
+    return [*words, "--moved", options.moved] if options.moved != REFUSE_MOVED else words
 
 
 def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Mapping[str, GroupTrace]]:
@@ -154,11 +191,12 @@ def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Map
     return undos
 
 
-def _nothing_to_undo(plan: Plan, state: JournalState) -> str:
-    if not any(trace.written() for trace in state.applied.values()):
-        return f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything"
-    by = "" if state.spent_by == ROLLBACK else f", by the undo plan {state.spent_by[:SHORT_DIGITS]}"
-    return f"NOTHING TO UNDO: all that plan {plan.short_fingerprint} has written was restored{by}"
+def _nothing_to_undo(plan: Plan, state: JournalState, chosen: Collection[str] | None) -> str:
+    alone = "" if chosen is None else f" to {many(len(chosen), 'group')}"
+    if not any(trace.written() for group, trace in state.applied.items() if chosen is None or group in chosen):
+        return f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything{alone}"
+    by = "" if state.spent_by in ("", ROLLBACK) else f", by the undo plan {state.spent_by[:SHORT_DIGITS]}"
+    return f"NOTHING TO UNDO: all that plan {plan.short_fingerprint} has written{alone} was restored{by}"
 
 
 def _saved(plan: Plan, undo: Plan, out: Path) -> list[str]:

@@ -122,7 +122,7 @@ def _fates(assessment: Assessment) -> str:
     counted = Counter(group.fate for group in assessment.groups)
     words = {
         Fate.WRITE: "to write", Fate.DONE: "done already", Fate.NOTHING: "with nothing to write",
-        Fate.BLOCKED: "blocked in the plan", Fate.DRIFTED: "changed since the plan",
+        Fate.BLOCKED: "blocked in the plan", Fate.SPENT: "rolled back", Fate.DRIFTED: "changed since the plan",
         Fate.NOT_UNDOABLE: "in need of Kafka's Java client, which is not available",
     }  # fmt: skip
     return ", ".join(f"{counted[fate]} {word}" for fate, word in words.items() if fate in counted) or "none"
@@ -142,6 +142,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
         yield ""
     titles = {
         Fate.BLOCKED: "Blocked in the plan:",
+        Fate.SPENT: "Rolled back, each alone:",
         Fate.DRIFTED: "Changed since the plan was made:",
         Fate.NOT_UNDOABLE: "Needs Kafka's Java client, there or on the way back:",
     }

@@ -227,19 +227,20 @@ def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline
     if state.is_spent and not state.rolled_back:
         undo = f"its undo {state.spent_by[:SHORT_DIGITS]} was begun, and has a journal of its own"
         return Headline(f"SPENT: {'a rollback was begun' if state.spent_by == ROLLBACK else undo}", "warn")
-    if state.rolled_back:
+    if state.is_spent:
         return _rollback_verdict(state, counts)
     last = state.last(APPLY)
     done = sum(counts.get(status, 0) for status in DONE)
+    alone = f"; {many(len(state.rolled_back), 'group')} ROLLED BACK alone" if state.rolled_back else ""
     if _is_complete(state, counts):
         unseen = any(run.source_not_seen for run in state.runs if run.command == APPLY)
         word, colour = (", SOURCE NOT SEEN", "warn") if unseen else ("", "good")
         at = f" AT {last.ended}" if last is not None else ""
-        return Headline(
-            f"APPLIED{at}{word}: {many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back", colour
-        )
-    left = RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.NOT_WRITTEN, RowStatus.LEFT_OUT
-    rows = f"{done} as planned" + _counted(counts, *left)
+        rows = f"{many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back"
+        return Headline(f"APPLIED{at}{word}: {rows}{alone}", colour)
+    left = [RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.NOT_WRITTEN, RowStatus.LEFT_OUT]
+    left += [RowStatus.NOT_RESTORED, RowStatus.UNDO_UNKNOWN]
+    rows = f"{done} as planned{_counted(counts, *left)}{alone}"
     if last is not None and last.exit_code is None:
         return Headline(f"NOT FINISHED: the last run noted no end; {rows}", "bad")
     return Headline(f"PARTLY APPLIED: {rows}" if done else f"NOT APPLIED: {rows}", "bad")

@@ -29,6 +29,7 @@ _WORDS = {
     Standing.BLOCKED: "blocked in the plan",
     Standing.SKIPPED: "skipped, as the plan says",
     Standing.LEFT_OUT: "left out by apply: the journal holds no write",
+    Standing.ROLLED_BACK: "rolled back alone",
 }
 _EMPTY = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
 
@@ -62,7 +63,7 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
         f"{_both_names(group, called)}: {many(count, 'row')} {_WORDS[why]}{f': {safe(reason)}' if reason else ''}"
         for (group, why, reason), count in rows.items()
     )
-    yield from _section("Not written, so not verified:", those, width)
+    yield from _section("Not written, or rolled back, so not verified:", those, width)
     blocks = (
         f"{safe(b.check)} {name(b.subject)}: {safe(b.seen)}. {safe(b.todo)}".rstrip() for b in verification.blocks
     )
@@ -88,10 +89,12 @@ def verdict(verification: Verification) -> tuple[str, Colour]:
 
 def _rest(verification: Verification) -> str:
     parts = []
-    if verification.not_written:
-        groups = many(len({row.group for row in verification.not_written}), "group")
-        verb = "was" if len(verification.not_written) == 1 else "were"
-        parts.append(f"{many(len(verification.not_written), 'row')} of {groups} {verb} not written")
+    back = [row for row in verification.not_written if row.standing is Standing.ROLLED_BACK]
+    others = [row for row in verification.not_written if row.standing is not Standing.ROLLED_BACK]
+    for rows, what in ((others, "not written"), (back, "rolled back")):
+        if rows:
+            groups, verb = many(len({row.group for row in rows}), "group"), "was" if len(rows) == 1 else "were"
+            parts.append(f"{many(len(rows), 'row')} of {groups} {verb} {what}")
     if verification.blocks:
         verb = "is" if len(verification.blocks) == 1 else "are"
         parts.append(f"{many(len(verification.blocks), 'block')} of the plan {verb} open")

@@ -61,6 +61,11 @@ class Cutover:
     truth_after: Mapping[Partition, Truth]
     undo_dry_run: Ran
     target_after_undo_dry_run: Commits
+    alone: str
+    undone_alone: Ran
+    target_undone_alone: Commits
+    applied_after_alone: Ran
+    shown_after_alone: Ran
     undone: Ran
     target_undone: Commits
     groups_undone: frozenset[str]
@@ -150,6 +155,11 @@ def cutover(lab: AnyLab, killed_scene: Scene, tmp_path_factory: pytest.TempPathF
         truth_after=scene.truth(),
         undo_dry_run=commands.rollback(plan),
         target_after_undo_dry_run=on_target(),
+        alone=groups[0],
+        undone_alone=commands.undo(plan, "--group", groups[0]),
+        target_undone_alone=on_target(),
+        applied_after_alone=commands.execute(plan, "--allow-partial"),
+        shown_after_alone=commands.run("show", str(folder / plan)),
         undone=commands.undo(plan),
         target_undone=on_target(),
         groups_undone=groups_on(target),

@@ -238,6 +238,14 @@ def test_where_nothing_is_read_twice_real_consumers_read_exactly_what_they_had_n
     assert looked > KILLED_COMMITS // 10, f"{cutover.scene}: only {looked} rows"
 
 
+def test_one_group_goes_back_alone_and_no_apply_of_the_plan_sets_it_again(cutover: Cutover) -> None:
+    alone = cutover.alone
+    cutover.undone_alone.expect(0)
+    assert cutover.target_undone_alone == cutover.target_applied | {alone: cutover.target_before[alone]}
+    cutover.applied_after_alone.expect(4)
+    assert "1 group ROLLED BACK alone" in " ".join(cutover.shown_after_alone.expect(0).stdout.split())
+
+
 def test_a_rollback_restores_what_was_there_and_deletes_the_groups_that_were_not(cutover: Cutover) -> None:
     cutover.undo_dry_run.expect(0)
     assert cutover.target_after_undo_dry_run == cutover.target_applied

@@ -36,6 +36,14 @@ SAYING = (
         ("tests/unit/show/test_report_outcome.py",),
     ),
     Mutant(
+        "spent-plan-offered-again",
+        "A plan that was rolled back is never offered for an apply by show.",
+        "migrate/show/plan_table.py",
+        "    if beside.after.spent:\n",
+        "    if beside.after.spent and plan.header.kind == UNDO:\n",
+        ("tests/unit/cli/test_show.py",),
+    ),
+    Mutant(
         "empty-by-one-brokers-word",
         "A group that another broker lists in any other state is to be described.",
         "migrate/kafka/admin.py",

@@ -541,8 +541,8 @@ WRITING = (
         "kept-groups-not-looked-at",
         "A group that the plan only keeps is read again before it is called as planned.",
         "migrate/apply/assess.py",
-        "if group not in blocked and compared(rows)}",
-        "if group not in blocked and to_write(rows)}",
+        "if group not in left_out and compared(rows)}",
+        "if group not in left_out and to_write(rows)}",
         ("tests/unit/apply/test_assess.py::test_a_kept_offset_that_expired_since_the_plan_refuses_its_group",),
     ),
     Mutant(
@@ -642,6 +642,22 @@ WRITING = (
         "    if command == APPLY and state.is_spent:\n",
         "    if command != APPLY and state.is_spent:\n",
         ("tests/unit/apply/test_engine.py::test_after_a_rollback_the_plan_is_spent",),
+    ),
+    Mutant(
+        "group-rolled-back-alone-applied-again",
+        "A group that was rolled back alone is not set again by this plan.",
+        "migrate/apply/assess.py",
+        "    spent = journal.rolled_back.keys() if options.command == APPLY else frozenset[str]()\n",
+        "    spent = frozenset[str]()\n",
+        ("tests/unit/apply/test_way_back.py", "tests/unit/apply/test_life_of_a_plan.py"),
+    ),
+    Mutant(
+        "rollback-of-one-group-spends-the-plan",
+        "A rollback of some groups alone leaves the plan to be applied, and to be rolled back later.",
+        "migrate/apply/history.py",
+        ' and "groups" not in event:\n',
+        ":\n",
+        ("tests/unit/apply/test_way_back.py",),
     ),
     Mutant(
         "undo-does-not-spend",

@@ -91,7 +91,7 @@ def nothing_is_written_before_the_way_back_is_on_disk(life: Life, ran: Ran) -> N
             else:
                 assert trace.planned.get(p) == offset
         if ran.restores:
-            assert (undone or [own])[0].is_spent
+            assert (undone or [own])[0].is_spent or write.group in ran.alone
 
 
 def a_row_called_set_was_seen_there(life: Life, ran: Ran) -> None:
@@ -142,9 +142,12 @@ def who_refuses_has_written_nothing(life: Life, ran: Ran) -> None:
 
 
 def a_spent_plan_is_not_applied(life: Life, ran: Ran) -> None:
-    """Once a rollback or an undo has written, apply refuses."""
-    spent = ran.journal.is_spent
-    assert spent or not any(d.restores for d in life.deeds[ran.folder] if not ran.restores)
+    """Once a rollback or an undo has written, apply refuses; of a group that was rolled back alone, this group."""
+    spent, alone = ran.journal.is_spent, ran.journal.rolled_back.keys()
+    deeds = [deed for deed in life.deeds[ran.folder] if deed.restores and not ran.restores]
+    assert spent or all(deed.alone and {group for group, _ in deed.places} <= alone for deed in deeds)
+    if ran.command == "apply":
+        assert not alone & ran.asked
     if ran.command == "apply" and spent:
         assert ran.code in (3, None) and not ran.asked
 
@@ -162,6 +165,7 @@ def the_same_command_again_finishes(life: Life, ran: Ran) -> None:
         assert (
             any(r.decision is Decision.BLOCK for r in rows)
             or life.is_alive(group)
+            or group in ran.journal.rolled_back
             or any(held.get(r.target_partition) not in (before(r), r.target_commit) for r in rows if _is_held(r))
             or any(r.decision is Decision.KEEP and held.get(r.target_partition) != before(r) for r in rows)
         ), f"{group}: {ran.said}"
@@ -174,6 +178,7 @@ def rollback_brings_back_the_first_state(life: Life, ran: Ran) -> None:
     places = life.written(ran.folder)
     if ran.undo is not None:
         places &= {(r.group, r.target_partition) for r in ran.undo.plan.rows}
+    places = frozenset(place for place in places if not ran.alone or place[0] in ran.alone)
     for place in places:
         first = life.first[ran.folder][place[0]].get(place[1])
         moved_on = place in life.brought_back[ran.folder]
@@ -200,6 +205,8 @@ def what_a_copy_has_written_is_named(life: Life, ran: Ran) -> None:
     if (ran.restores or ran.command == "save undo") and ran.code == 0 and ran.journal.events:
         told = life.journal(ran.folder).applied
         for (group, p), row in life.rows.items():
+            if ran.alone and group not in ran.alone:
+                continue
             other = life.target.authors.get((group, p)) in {*FOLDERS} - {ran.folder}
             ours = group in told and p in told[group].written()
             there = row.decision is Decision.SET and life.at((group, p)) == row.target_commit
@@ -223,7 +230,7 @@ def verified_means_as_planned(life: Life, ran: Ran) -> None:
     """0 only if all is as planned, or beyond while consumers run, and nothing was left out, in doubt or taken back."""
     if ran.command != "verify" or ran.plan is None:
         return
-    good = ran.undo is None and not ran.journal.is_spent
+    good = ran.undo is None and not ran.journal.is_spent and not ran.journal.rolled_back
     for row in ran.plan.rows:
         seen = ran.before.get(row.group, {}).get(row.target_partition)
         wanted = before(row) if row.decision is Decision.KEEP else row.target_commit

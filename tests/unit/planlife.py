@@ -74,6 +74,7 @@ class Ran:
     asked: frozenset[str]
     undo: Saved | None = None
     judged: int | None = None
+    alone: tuple[str, ...] = ()
 
     @property
     def restores(self) -> bool:
@@ -111,6 +112,7 @@ class Deed:
     restores: bool
     places: frozenset[Place]
     by: str
+    alone: tuple[str, ...] = ()
 
 
 class Life:
@@ -242,11 +244,16 @@ class Life:
         ran = Ran(
             command, folder, plan, execute, trouble, options.get("moved", "refuse"), before, told_before, code, said,
             self.result, tuple(self.target.written), tuple(self.target.readings), dict(self.target.states_read),
-            frozenset(self.target.asked), undo, self.judged,
+            frozenset(self.target.asked), undo, self.judged, self._alone(options),
         )  # fmt: skip
         self.target.forget()
         self._note(ran)
         return ran
+
+    def _alone(self, options: dict[str, Any]) -> tuple[str, ...]:
+        """Return the groups that a command is asked about alone, by either of their names."""
+        typed = set(options.get("groups", ()))
+        return tuple(group for group, rows in self.plan.groups().items() if typed & {group, rows.group_on_target})
 
     def _command(self, command: str, path: Path, options: dict[str, Any]) -> tuple[list[str], int]:
         flow: Any = SimpleNamespace(target=None, source=None, synced=lambda groups: frozenset())
@@ -289,7 +296,8 @@ class Life:
             if write.carried_out:
                 places = frozenset((write.group, p) for p in write.wanted)
                 self._disturbed(by if ran.restores else "", write.group, write.wanted)
-                self.deeds[by].append(Deed(ran.restores, places, str(ran.undo.path) if ran.undo else ran.command))
+                name = str(ran.undo.path) if ran.undo else ran.command
+                self.deeds[by].append(Deed(ran.restores, places, name, ran.alone))
         if ran.plan is None or ran.command in ("verify", "save undo"):
             return
         if not ran.restores:

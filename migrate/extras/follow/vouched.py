@@ -28,7 +28,10 @@ def vouched_groups(mandate: Plan, path: Path, state: JournalState) -> dict[str, 
         if is_later and not later.is_spent and plan.header.target_cluster_id == mandate.header.target_cluster_id:
             renamed = plan.rows.renamed()
             # Another mandate's writes are read back by its passes, and not noted one by one.
-            kept = (g for g, t in later.applied.items() if t.read_back or (not plan.header.is_of_rows and t.written()))
+            kept = (
+                g for g, t in later.applied.items()
+                if g not in later.rolled_back and (t.read_back or (not plan.header.is_of_rows and t.written()))
+            )  # fmt: skip
             vouched |= {renamed.get(group, group): plan.short_fingerprint for group in kept}
     return vouched
 

@@ -137,6 +137,21 @@ class LifeOfAPlan(RuleBasedStateMachine):
         self.holds(self.life.run("rollback", self.one_begun(folder), trouble, moved=moved, **options))
 
     @precondition(begun)
+    @rule(folder=folders, which=which, trouble=troubles, options=options, moved=moves)
+    def roll_back_one_group_in_trouble(
+        self, folder: str, which: int, trouble: Trouble, options: dict[str, Any], moved: str
+    ) -> None:
+        self.roll_back_one_group(folder, which, options, moved, trouble)
+
+    @precondition(begun)
+    @rule(folder=folders, which=which, options=options, moved=moves)
+    def roll_back_one_group(
+        self, folder: str, which: int, options: dict[str, Any], moved: str, trouble: Trouble = CALM
+    ) -> None:
+        alone = (self.life.group(which),)
+        self.holds(self.life.run("rollback", self.one_begun(folder), trouble, moved=moved, groups=alone, **options))
+
+    @precondition(begun)
     @rule(folder=folders, moved=moves)
     def save_an_undo(self, folder: str, moved: str) -> None:
         self.holds(self.life.save_undo(self.one_begun(folder), moved))

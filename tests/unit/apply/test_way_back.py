@@ -272,6 +272,75 @@ def test_an_undo_of_another_folders_journal_is_refused(night: Night) -> None:
     ends(night.execute("apply", UNDO, folder=other), 3, "or is another one")
 
 
+# --- some groups alone ------------------------------------------------------------------------------------
+
+
+def first_line(night: Night, *words: str) -> str:
+    return told(CliRunner().invoke(cli, [*words, str(night.folder / "cutover.plan")]))
+
+
+def test_one_group_is_taken_back_alone_and_no_apply_sets_it_again_and_the_rest_goes_back_later(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0, "APPLIED")
+    dry = night.run("rollback", "cutover.plan", "--group", "g03")
+    ends(dry, 0, "DRY RUN: 1 offset of 1 group", "--group g03")
+    assert night.all_at(PLANNED)
+    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0, "RESTORED: 1 offset", "11 other groups")
+    assert night.at() == {**dict.fromkeys(GROUPS, PLANNED), "g03": PRIOR}
+    ends(night.execute("apply", "cutover.plan"), 3, "Rolled back, each alone: g03", "1 rolled back")
+    ends(night.execute("apply", "cutover.plan", "--allow-partial"), 4, "11 done already")
+    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0, "NOTHING TO UNDO", "1 group was restored")
+    assert night.at()["g03"] == PRIOR
+    night.target.commit("g03", "A.orders", 0, 5)  # a later plan's: a rollback of the rest leaves it where it is
+    ends(night.execute("rollback", "cutover.plan", "--moved", "restore"), 0, "RESTORED: 11 offsets are as planned")
+    assert night.at() == {**dict.fromkeys(GROUPS, PRIOR), "g03": 5}
+    ends(night.execute("apply", "cutover.plan"), 3, "is spent")
+
+
+def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.execute("rollback", "cutover.plan", "--group", "g0[34]"), 0)
+    shown, out = first_line(night, "show"), night.folder / "report.html"
+    assert (
+        shown.startswith("APPLIED AT") and "10 offsets are as planned, read back; 2 groups ROLLED BACK alone" in shown
+    )
+    assert CliRunner().invoke(cli, ["report", str(night.folder / "cutover.plan"), "--out", str(out)]).exit_code == 0
+    assert "2 groups ROLLED BACK alone" in out.read_text()
+    verified = CliRunner().invoke(cli, verify_words(night))
+    ends(verified, 4, "VERIFIED: 10 offsets of 10 groups, BUT 2 rows of 2 groups were rolled back")
+    assert wave_of(night.folder / "cutover.plan", read_plan(night.folder / "cutover.plan")).groups["g03"] == "undone"
+
+
+def test_a_rollback_of_one_group_that_was_killed_is_no_part_of_the_plan_and_is_finished_by_the_same_command(
+    night: Night,
+) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    night.target.crash_after = 1
+    with pytest.raises(Crash):
+        raise night.execute("rollback", "cutover.plan", "--group", "g03").exception or AssertionError("not killed")
+    ends(night.execute("apply", "cutover.plan"), 3, "g03")
+    ends(
+        CliRunner().invoke(cli, verify_words(night)), 1, "g03 A.orders:0: its group was rolled back alone, and not read"
+    )
+    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
+    ends(CliRunner().invoke(cli, verify_words(night)), 4)
+
+
+def test_a_group_that_no_plan_has_and_an_undo_plan_of_some_groups_are_wrong_usage(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.run("rollback", "cutover.plan", "--group", "typo"), 2, "matches none of this plan's 12 groups")
+    both = night.run("rollback", "cutover.plan", "--group", "g03", "--out", str(night.folder / UNDO))
+    ends(both, 2, "--out saves the undo of the whole plan")
+
+
+def verify_words(night: Night) -> list[str]:
+    files = [f"--source-config={night.folder / 'a.properties'}", f"--target-config={night.folder / 'b.properties'}"]
+    return ["verify", str(night.folder / "cutover.plan"), *files, "--source", "A", "--target", "B"]
+
+
 # --- two folders ------------------------------------------------------------------------------------------
 
 
