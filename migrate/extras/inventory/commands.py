@@ -96,6 +96,10 @@ class ListOptions(OnOneCluster):
     idle: int | None = option(
         "Only groups not used for so long (3d, 12h), or whose last use is unknown. Implies --records.",
         type=ParsedBy(parse_duration), metavar="DURATION")  # fmt: skip
+    stalled: int | None = option(
+        "Look twice, so long apart (30s, 5m): a group is stalled if it has members, had records to read on a partition "
+        "at the first look, and has the same commit there at the second. Choose longer than groups take from one "
+        "commit to the next.", type=ParsedBy(parse_duration), metavar="DURATION")  # fmt: skip
     max_fetch: int | None = option(
         "With --records: refuse (exit 3) to fetch more than about this: 500M, 2G.  [default: no limit]",
         type=ParsedBy(parse_bytes), metavar="BYTES")  # fmt: skip
@@ -143,8 +147,9 @@ def list_groups(options: ListOptions) -> int:
 def describe(options: DescribeOptions) -> int:
     """Show every partition that a group has committed on or is assigned: offset, log end, lag, member.
 
-    LOG-END-OFFSET and LAG are those of kafka-consumer-groups: records of open transactions count. Exits 1 if a group is
-    not there, or something could not be read.
+    LOG-END-OFFSET and LAG are those of kafka-consumer-groups: records of open transactions count. Members with no
+    partition assigned are idle: the group has more members than partitions. Exits 1 if a group is not there, or
+    something could not be read.
     """
     options.look.refuse_contradictions()
     flow = reached_flow(options.clusters, options.look.form != "table")
@@ -174,13 +179,21 @@ def run_list(options: ListOptions, flow: Flow, progress: LineProgress, terminal:
     if with_records and options.look.watch:
         problem = "--watch does not go with --records or --idle, which read __consumer_offsets in full for every look."
         raise UsageError(problem, "Omit one of them.")
+    if options.stalled is not None and options.look.watch:
+        raise UsageError("--watch and --stalled exclude each other.", "--stalled looks twice by itself: omit one.")
 
     of = endpoint_of(flow, options.session())
     long = partial(spark_records, of, options.spark)
 
     def look(admin: ClusterAdmin, timer: Timer) -> Inventory:
         by_length = RecordsOfAnyLength(admin, long, progress, SystemClock(), options.max_fetch)
-        return inventory_of(read_groups(admin, filters, timer, records=by_length if with_records else None), idle_ms)
+        earlier = None
+        if options.stalled is not None:
+            earlier, seconds = read_groups(admin, filters, timer), options.stalled / 1000
+            text = f"waiting {duration_text(seconds)} for the second look"
+            timer.run("wait", text, lambda: timer.clock.wait(seconds))
+        read = read_groups(admin, filters, timer, records=by_length if with_records else None)
+        return inventory_of(read, idle_ms, earlier)
 
     form = options.look.form
 

@@ -37,7 +37,9 @@ class PartitionLine:
 class DescribedGroup:
     """A group and its partitions. `commits_unread` says why its commits could not be read, None where they were.
 
-    `without_offset` counts commits of -1, which brokers take, and which are read as nothing committed.
+    `idle_members` have no partition assigned: the group has more members than partitions; None where that is not shown,
+    as it is not of a group that is rebalancing, or whose members are no consumers. `without_offset` counts commits of
+    -1, which brokers take, and which are read as nothing committed.
     """
 
     group: str
@@ -45,6 +47,7 @@ class DescribedGroup:
     commits_unread: Failure | None
     lag: GroupLag | Failure
     lines: tuple[PartitionLine, ...]
+    idle_members: tuple[GroupMember, ...] | None
     without_offset: int = 0
 
     @property
@@ -63,14 +66,27 @@ def describe_groups(read: ClusterGroups) -> tuple[DescribedGroup, ...]:
 def _described(read: ClusterGroups, name: str) -> DescribedGroup:
     group, answer = read.groups[name], read.commits[name]
     commits: Commits = {} if isinstance(answer, Failure) else answer
-    lines = tuple(_lines(read, group, commits))
-    if isinstance(answer, Failure):
-        return DescribedGroup(name, group, answer, answer, lines)
-    without = len(without_offset(commits))
     # Part of a lag would be taken for the whole.
-    if (hidden := not_shown(read, name)) is not None:
-        return DescribedGroup(name, group, None, hidden, lines, without)
-    return DescribedGroup(name, group, None, lag_of(commits, read.log_ends), lines, without)
+    hidden = not_shown(read, name)
+    return DescribedGroup(
+        name,
+        group,
+        answer if isinstance(answer, Failure) else None,
+        answer if isinstance(answer, Failure) else hidden or lag_of(commits, read.log_ends),
+        tuple(_lines(read, group, commits)),
+        _idle_members(group),
+        len(without_offset(commits)),
+    )
+
+
+def _idle_members(group: ListedGroup) -> tuple[GroupMember, ...] | None:
+    described = group.description
+    if isinstance(described, Failure):
+        return None
+    # While it rebalances a member may be about to be assigned some; of a Connect worker brokers show no partitions.
+    if described.members and (described.state != "Stable" or group.protocol_type != "consumer"):
+        return None
+    return tuple(member for member in described.members if not member.partition_count)
 
 
 def _lines(read: ClusterGroups, group: ListedGroup, commits: Commits) -> Iterator[PartitionLine]:

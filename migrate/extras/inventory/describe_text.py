@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from migrate.clock import iso
+from migrate.described_group import GroupMember
 from migrate.extras.inventory.describe import DescribedGroup, PartitionLine
 from migrate.extras.inventory.listing_text import SHOWN, head_of, unread_lines
 from migrate.extras.inventory.read import ClusterGroups
 from migrate.model import Failure
-from migrate.show.lines import headed, wrapped
-from migrate.show.table import INDENT, UNSEEN, Column, Table, document_lines
+from migrate.show.lines import at_most, headed, wrapped
+from migrate.show.table import INDENT, UNSEEN, Column, Table, document_lines, fields_of
 from migrate.text import Colour, many, name, paint, safe, some
 
 # A partition of a group.
@@ -69,6 +70,10 @@ def description_lines(read: ClusterGroups, groups: Sequence[DescribedGroup], wid
             yield from table.lines(colour, _shade)
         elif group.lines:
             yield from Table(PARTITION, table.rows, width, INDENT).lines(colour, _shade, above=_member_text)
+        if group.idle_members:
+            yield f"{INDENT}Idle, with no partition assigned:"
+            named = at_most(list(map(_named, group.idle_members)), SHOWN, width - len(INDENT))
+            yield from (INDENT + line for line in named)
     if not groups and not read.missing:
         yield "No groups."
     yield from unread_lines(read, {group.group: not_visible(group) for group in groups}, width, colour)
@@ -80,7 +85,7 @@ def description_csv(groups: Sequence[DescribedGroup]) -> Iterator[str]:
 
 
 def lines_beside_csv(groups: Sequence[DescribedGroup]) -> Iterator[str]:
-    """Yield what CSV has no place for: the groups that have no partition, and so no line in it.
+    """Yield what CSV has no place for: idle members, and the groups that have no partition, and so no line in it.
 
     Those of which something is not visible are told by `unread_lines`: they may have partitions.
     """
@@ -89,6 +94,12 @@ def lines_beside_csv(groups: Sequence[DescribedGroup]) -> Iterator[str]:
         verb = "has" if len(found) == 1 else "have"
         named = some(map(name, found), SHOWN)
         yield f"{many(len(found), 'group')} {verb} no line: nothing committed or assigned. {named}"
+    for group in groups:
+        if group.idle_members and not isinstance(described := group.listed.description, Failure):
+            idle = some((name(member.consumer_id) for member in group.idle_members), SHOWN)
+            of_all = f"{len(group.idle_members)} of {many(len(described.members), 'member')}"
+            verb = "is" if len(group.idle_members) == 1 else "are"
+            yield f"{name(group.group)}: {of_all} {verb} idle, with no partition assigned: {idle}"
 
 
 def description_document(read: ClusterGroups, groups: Sequence[DescribedGroup]) -> Iterator[str]:
@@ -117,7 +128,12 @@ def _group_line(group: DescribedGroup, width: int, colour: bool) -> Iterator[str
     else:
         state, shade = safe(described.state), Colour.BOLD
         assignor = [f"assignor {safe(described.assignor)}"] if described.assignor else []
-        parts = [many(len(described.members), "member"), *assignor, f"coordinator {safe(str(described.coordinator))}"]
+        idle = f", {len(group.idle_members)} of them idle" if group.idle_members else ""
+        parts = [
+            many(len(described.members), "member") + idle,
+            *assignor,
+            f"coordinator {safe(str(described.coordinator))}",
+        ]
     if isinstance(group.lag, Failure):
         lag = "lag not visible"
     elif group.lag.records is None:
@@ -147,9 +163,12 @@ def _member_text(at: Line) -> str:
     if line.member is None:
         found = "members not visible:" if isinstance(group.listed.description, Failure) else "no member:"
     else:
-        member = line.member
-        found = f"{name(member.consumer_id)} at {name(member.host)}, client {name(member.client_id)}:"
+        found = f"{_named(line.member)}:"
     return INDENT + found
+
+
+def _named(member: GroupMember) -> str:
+    return f"{name(member.consumer_id)} at {name(member.host)}, client {name(member.client_id)}"
 
 
 def _group_document(group: DescribedGroup) -> dict[str, Any]:
@@ -166,6 +185,9 @@ def _group_document(group: DescribedGroup) -> dict[str, Any]:
         "coordinator": {"id": node.broker, "host": node.host, "port": node.port} if node else None,
         "lag": None if isinstance(lag, Failure) else lag.records,
         "lag_partitions_unknown": None if isinstance(lag, Failure) else lag.unknown,
+        "idle_members": None
+        if group.idle_members is None
+        else [fields_of(member, "consumer_id", "host", "client_id") for member in group.idle_members],
         "commits_without_offset": group.without_offset,
         "partitions": list(Table((*PARTITION, *MEMBER), _lines(group)).documents()),
         "not_visible": not_visible(group),

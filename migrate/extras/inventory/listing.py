@@ -17,6 +17,7 @@ from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.survey.connect_topics import SINK_PREFIX
 from migrate.survey.expiry import OffsetClocks, expiry_of
 from migrate.survey.group_facts import NOT_ASKED
+from migrate.survey.groups import NO_ANSWER
 from migrate.survey.offsets_topic import GroupKind
 from migrate.survey.streams import ASSIGNORS, applications_of, is_metadata
 from migrate.text import some
@@ -105,6 +106,7 @@ class GroupNotice(StrEnum):
 
     ALIVE = "alive"
     IDLE = "idle"
+    STALLED = "stalled"
     NEVER_COMMITTED = "never-committed-partitions"
     BEYOND_END = "commit-beyond-log-end"
     STREAMS = "streams"
@@ -134,7 +136,7 @@ class GroupSummary:
 
     `topics` are those that it has committed on or is assigned. `partitions_committed` counts the partitions with a
     commit, `partitions_of_its_topics` all those of its topics that are there. `activity` is `NOT_ASKED`
-    where the groups' own records were not asked for.
+    where the groups' own records were not asked for, and `stalled_partitions` (`stalled_on`) where one look was enough.
     """
 
     group: str
@@ -147,6 +149,7 @@ class GroupSummary:
     lag: GroupLag | Failure
     attention: tuple[GroupNotice, ...]
     activity: GroupActivity | Failure = NOT_ASKED
+    stalled_partitions: int | Failure = NOT_ASKED
 
     @property
     def state(self) -> str | Failure:
@@ -186,6 +189,8 @@ class GroupSummary:
                 reasons["expires_ms"] = str(self.activity.expires_ms)
         elif self.activity is not NOT_ASKED:
             reasons["last_commit_ms"] = str(self.activity)
+        if isinstance(self.stalled_partitions, Failure) and self.stalled_partitions is not NOT_ASKED:
+            reasons["stalled_partitions"] = str(self.stalled_partitions)
         return reasons
 
     def is_idle(self, now_ms: int, limit_ms: int) -> bool | Failure:
@@ -214,12 +219,14 @@ class GroupSummary:
 class Inventory:
     """All groups of a cluster that were asked for, and what they add up to.
 
-    `not_idle` counts groups that are left out because somebody has used them since.
+    `not_idle` counts groups that are left out because somebody has used them since. `looks_apart_ms` is None where
+    there was one look alone.
     """
 
     read: ClusterGroups
     groups: tuple[GroupSummary, ...]
     not_idle: int = 0
+    looks_apart_ms: int | None = None
 
     @property
     def by_kind_and_state(self) -> Mapping[tuple[str, str], int]:
@@ -244,21 +251,46 @@ class Inventory:
         return not (lacking or self.read.unseen or self.read.missing)
 
 
-def inventory_of(read: ClusterGroups, idle_ms: int | None = None) -> Inventory:
+def inventory_of(read: ClusterGroups, idle_ms: int | None = None, earlier: ClusterGroups | None = None) -> Inventory:
     """Return one line for each group, in order of their names.
 
-    With `idle_ms` only groups that nobody has used for so long, and those of which that is not visible.
+    With `idle_ms` only groups that nobody has used for so long, and those of which that is not visible. `earlier` is a
+    look at the same groups that says which of them have stalled since.
     """
     streams = applications_of(read.topics, read.groups).keys()
     limit_ms = IDLE_AFTER_MS if idle_ms is None else idle_ms
-    groups = tuple(_summary(read, group, group in streams, limit_ms) for group in read.groups)
+    groups = tuple(_summary(read, group, group in streams, limit_ms, earlier) for group in read.groups)
+    apart_ms = None if earlier is None else read.time_ms - earlier.time_ms
     if idle_ms is None:
-        return Inventory(read, groups)
+        return Inventory(read, groups, looks_apart_ms=apart_ms)
     assert read.clocks is not None, "only the groups' own records tell who is idle"
     now_ms = read.clocks.now_ms
     # Not by their attention: of whom nobody can tell must not be taken for used.
     shown = tuple(group for group in groups if group.is_idle(now_ms, limit_ms) is not False)
-    return Inventory(read, shown, len(groups) - len(shown))
+    return Inventory(read, shown, len(groups) - len(shown), apart_ms)
+
+
+def stalled_on(group: str, earlier: ClusterGroups, read: ClusterGroups) -> int | Failure:
+    """Return on how many partitions a group with members has stalled from an earlier look to this one.
+
+    There it had records to read at the earlier look, and its commit is the same by now. What came after the earlier
+    look a group may not have met yet. A `Failure` says why nobody can tell.
+    """
+    for look in (earlier, read):
+        listed, commits = look.groups.get(group), look.commits.get(group)
+        if listed is None or commits is None:
+            return 0
+        for answer in (listed.description, commits):
+            if isinstance(answer, Failure):
+                return answer
+        if not isinstance(listed.description, Failure) and listed.description.is_stopped:
+            return 0
+    before, now = earlier.commits[group], read.commits[group]
+    assert not isinstance(before, Failure) and not isinstance(now, Failure)
+    same = [place for place in before.keys() & now.keys() if before[place].offset == now[place].offset]
+    ends = {place: earlier.log_ends.get(place, NO_ANSWER) for place in same}
+    unknown = next((end for end in ends.values() if isinstance(end, Failure)), 0)
+    return sum(isinstance(end, int) and end > before[place].offset for place, end in ends.items()) or unknown
 
 
 def lag_of(commits: Commits, ends: Mapping[TopicPartition, int | Failure]) -> GroupLag:
@@ -277,7 +309,9 @@ def lag_of(commits: Commits, ends: Mapping[TopicPartition, int | Failure]) -> Gr
     return GroupLag(records if known else None, len(commits) - known, beyond, tuple(unread))
 
 
-def _summary(read: ClusterGroups, name: str, is_streams: bool, idle_after_ms: int) -> GroupSummary:
+def _summary(
+    read: ClusterGroups, name: str, is_streams: bool, idle_after_ms: int, earlier: ClusterGroups | None
+) -> GroupSummary:
     group, commits = read.groups[name], read.commits[name]
     is_streams = is_streams or _looks_like_streams(group.kind, group.description, commits)
     lag: GroupLag | Failure
@@ -296,12 +330,14 @@ def _summary(read: ClusterGroups, name: str, is_streams: bool, idle_after_ms: in
         committed, lag = len(commits), lag_of(commits, read.log_ends)
     described = group.description
     activity = NOT_ASKED if read.clocks is None else activity_of(name, described, commits, read.clocks)
+    stalled = NOT_ASKED if earlier is None else stalled_on(name, earlier, read)
     summary = GroupSummary(
-        name, group.kind, group.protocol_type, described, topics, committed, count, lag, (), activity
+        name, group.kind, group.protocol_type, described, topics, committed, count, lag, (), activity, stalled
     )  # fmt: skip
     idle = False if read.clocks is None else summary.is_idle(read.clocks.now_ms, idle_after_ms)
     notices = {
         GroupNotice.IDLE: idle is True,
+        GroupNotice.STALLED: isinstance(stalled, int) and stalled > 0,
         GroupNotice.ALIVE: not isinstance(described, Failure) and not described.is_stopped,
         GroupNotice.NEVER_COMMITTED: lacks,
         GroupNotice.BEYOND_END: not isinstance(lag, Failure) and lag.beyond > 0,

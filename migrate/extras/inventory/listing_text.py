@@ -158,9 +158,12 @@ def _table(inventory: Inventory, width: int, colour: bool) -> Iterator[str]:
 
 
 def _activity(inventory: Inventory) -> tuple[Column[GroupSummary], ...]:
-    """Return the columns of what the groups' own records say; none where these were not read."""
+    """Return the columns of what the groups' own records say, and a second look; none where these were not asked."""
+    stalled: tuple[Column[GroupSummary], ...] = (field("stalled_partitions"),)
+    if inventory.looks_apart_ms is None:
+        stalled = ()
     if inventory.read.clocks is None:
-        return ()
+        return stalled
     now_ms = inventory.read.clocks.now_ms
 
     def column(key: str, heading: str | None = None, text: Callable[[Any], str] = str) -> Column[GroupSummary]:
@@ -179,6 +182,7 @@ def _activity(inventory: Inventory) -> tuple[Column[GroupSummary], ...]:
         column("expires_ms", "EXPIRES", minute),
         column("seconds_between_commits"),
         column("records_between_commits"),
+        *stalled,
     )
 
 
@@ -217,6 +221,11 @@ def _totals(inventory: Inventory) -> Iterator[tuple[str, str]]:
     attention = Counter(notice for group in inventory.groups for notice in group.attention)
     if attention:
         yield "Attention", tally(attention, GroupNotice)
+    if inventory.looks_apart_ms is not None:
+        places = sum(n for g in inventory.groups if isinstance(n := g.stalled_partitions, int))
+        where = f"on {many(places, 'partition')} with lag " if places else ""
+        apart = duration_text(inventory.looks_apart_ms / 1000)
+        yield "Stalled", f"{many(attention[GroupNotice.STALLED], 'group')} committed nothing further {where}in {apart}"
     yield from _idle_times(inventory)
     if inventory.read.filtered:
         yield "Left out", f"{tally(inventory.read.filtered)} (by filter)"

@@ -1,10 +1,12 @@
 """What the `groups` commands print and exit with, over a cluster in memory."""
 
+import csv
 import json
 import os
 import signal
 import sys
 from dataclasses import replace
+from io import StringIO
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +18,7 @@ from migrate.extras.inventory import commands as inventory
 from migrate.watch import Freshness, Glance, Waiting
 from tests.extras.inventory.unit.inventoryscene import DENIED, FakeGroups, commits
 from tests.fakes import NoProgress
-from tests.unit.describedgroups import group
+from tests.unit.describedgroups import group, member
 
 LOOK, SCREEN = inventory.LookOptions(), Terminal(columns=lambda: 80)
 NOWHERE = ReachedClusters()
@@ -40,10 +42,12 @@ def printed(run, options) -> tuple[str, int]:
     return "\n".join(lines), code
 
 
-def listed(exclude=(), records=False, idle=None, **look) -> tuple[str, int]:
+def listed(exclude=(), records=False, idle=None, stalled=None, **look) -> tuple[str, int]:
     filters = inventory.FilterOptions(exclude_groups=exclude)
     look = replace(LOOK, **look)
-    options = inventory.ListOptions(clusters=NOWHERE, filters=filters, records=records, idle=idle, look=look)
+    options = inventory.ListOptions(
+        clusters=NOWHERE, filters=filters, records=records, idle=idle, stalled=stalled, look=look
+    )
     return printed(inventory.run_list, options)
 
 
@@ -76,6 +80,17 @@ def test_list_reads_the_groups_own_records_only_if_it_is_asked_for_them(cluster)
     cluster.records = DENIED
     text, code = listed(records=True)
     assert code == 1 and "billing, crm: GROUP_AUTHORIZATION_FAILED" in text
+
+
+def test_list_looks_twice_for_groups_that_have_stalled(cluster):
+    cluster.consumers["billing"] = group(member(pay=(0,)))
+    text, code = listed(stalled=1, form="csv")
+    rows = {row["group"]: row for row in csv.DictReader(StringIO(text))}
+    assert code == 0 and cluster.calls.count("commits") == 2
+    assert {name: row["stalled_partitions"] for name, row in rows.items()} == {"billing": "1", "crm": "0"}
+    assert "stalled" in rows["billing"]["attention"]
+    with pytest.raises(UsageError, match="--watch and --stalled exclude each other"):
+        listed(stalled=1, watch=True)
 
 
 @pytest.mark.parametrize("asks", [{"records": True}, {"idle": 1}])

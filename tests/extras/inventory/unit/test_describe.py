@@ -96,3 +96,25 @@ def test_a_group_whose_commits_or_members_are_not_visible_is_not_whole():
     assert unread.commits_unread == DENIED and unread.lag == DENIED and len(unread.lines) == 1 and not unread.is_whole
     assert not described(ListedGroup("share", "share", NO_SHARE), {}).is_whole
     assert described(group(), commits(t_0=1)).is_whole
+
+
+def test_members_with_no_partition_assigned_are_idle():
+    three = [member("c-1", t=(0, 1)), member("c-2", t=(2,)), member("c-3")]
+    assert [each.consumer_id for each in described(group(*three), {}).idle_members] == ["c-3"]
+    assert described(group(*three[:2]), {}).idle_members == () == described(group(), commits(t_0=1)).idle_members
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        group(member("c-1"), member("c-2"), state="PreparingRebalance"),
+        group(member("c-1", t=(0,)), member("c-2"), kind="consumer", state="Unknown"),  # of KIP-848: Reconciling
+        group(member("w-1"), protocol_type="connect"),
+        ListedGroup.unseen(DENIED),
+    ],
+    ids=["rebalancing", "reconciling", "a worker's", "not visible"],
+)
+def test_whose_assignments_are_not_shown_are_not_called_idle(listed):
+    found = described(listed, {})
+    assert found.idle_members is None
+    assert " idle" not in "\n".join(description_lines(read(FakeGroups({"g": listed})), [found], 200, False))

@@ -113,3 +113,33 @@ def test_json_has_every_partition_and_why_something_is_null():
 def test_no_group_is_said_in_words():
     found = read(FakeGroups())
     assert "No groups." in list(description_lines(found, (), 80, False))
+
+
+def crowded():
+    """Three members on two partitions, and a name that a terminal would obey."""
+    members = (member("c-1", orders=(0,)), member("c-2", orders=(1,)), member("c-3\x1b"))
+    found = read(FakeGroups({"crowded": group(*members)}, committed={"crowded": commits(orders_0=90)},
+                            partitions={"orders": 2}))  # fmt: skip
+    return found, describe_groups(found)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_idle_members_are_counted_and_named(width):
+    lines = list(description_lines(*crowded(), width, False))
+    assert all(len(line) <= width for line in lines)
+    assert "3 members, 1 of them idle" in " ".join(" ".join(lines).split())
+    at = lines.index("  Idle, with no partition assigned:")
+    assert lines[at + 1] == r"    c-3\x1b at /10.0.0.7, client client-of-c-3\x1b"
+
+
+def test_idle_members_have_a_place_in_json_and_beside_csv():
+    found, described = crowded()
+    (document,) = json.loads("".join(description_document(found, described)))["groups"]
+    assert document["idle_members"] == [
+        {"consumer_id": "c-3\x1b", "host": "/10.0.0.7", "client_id": "client-of-c-3\x1b"}
+    ]
+    assert list(lines_beside_csv(described)) == [
+        r"crowded: 1 of 3 members is idle, with no partition assigned: c-3\x1b"
+    ]
+    live, *_, sharers = json.loads("".join(description_document(*seen())))["groups"]
+    assert live["idle_members"] == [] and sharers["idle_members"] is None

@@ -183,3 +183,50 @@ def test_a_sum_of_which_nothing_is_known_is_not_0():
     some = {"g": commits(orders_0=160), "h": commits(orders_0=90)}
     both = listed(consumers={"g": group(), "h": group()}, committed=some, partitions={"orders": 1})
     assert both.lag == (10, 1, 0) and listed().lag == (0, 0, 0)
+
+
+def stalled_between(first: FakeGroups, second: FakeGroups):
+    """What two looks say of group g: on how many partitions it stalled, and whether it is called so."""
+    (summary,) = inventory_of(read(second), earlier=read(first)).groups
+    return summary.stalled_partitions, GroupNotice.STALLED in summary.attention
+
+
+def running(members=1, **offsets: int) -> FakeGroups:
+    """A group of so many members; every log ends at 100."""
+    alive = group(*(member(f"c-{n}", orders=(0, 1)) for n in range(members)))
+    return FakeGroups({"g": alive}, committed={"g": commits(**offsets)}, partitions={"orders": 2})
+
+
+def test_a_group_stalls_on_the_partitions_that_it_lags_on_and_commits_nothing_further_on():
+    before = running(orders_0=90, orders_1=40)
+    assert stalled_between(before, running(orders_0=90, orders_1=40)) == (2, True)
+    assert stalled_between(before, running(orders_0=90, orders_1=41)) == (1, True)
+    assert stalled_between(before, running(orders_0=91, orders_1=41)) == (0, False)
+    assert stalled_between(before, running(orders_0=80, orders_1=41)) == (0, False), "it was set back: that is a move"
+    assert stalled_between(before, running(orders_1=41)) == (0, False), "a commit that was taken away has not stalled"
+
+
+def test_what_had_nothing_to_read_nobody_to_read_it_or_no_earlier_look_has_not_stalled():
+    ended = running(orders_0=100, orders_1=100)
+    later = running(orders_0=100, orders_1=100)
+    later.ends = {TopicPartition("orders", 0): 500}
+    assert stalled_between(ended, later) == (0, False), "those records came between the looks"
+    lagging = running(orders_0=90)
+    for before, after in ((running(0, orders_0=90), lagging), (lagging, running(0, orders_0=90))):
+        assert stalled_between(before, after) == (0, False)
+    assert stalled_between(FakeGroups(), lagging) == (0, False)
+    unread = inventory_of(read(lagging)).groups[0]
+    assert GroupNotice.STALLED not in unread.attention and "stalled_partitions" not in unread.not_visible()
+
+
+def test_whether_a_group_stalled_that_was_not_seen_at_the_first_look_is_not_visible():
+    before, after = running(orders_0=90), running(orders_0=90)
+    before.committed["g"] = DENIED
+    found = inventory_of(read(after), earlier=read(before))
+    assert found.groups[0].not_visible() == {"stalled_partitions": str(DENIED)} and not found.is_whole
+    before = running(orders_0=90)
+    before.consumers["g"] = ListedGroup.unseen(DENIED)
+    assert stalled_between(before, after) == (DENIED, False)
+    before = running(orders_0=90)
+    before.ends = {TopicPartition("orders", 0): GONE}
+    assert stalled_between(before, after) == (GONE, False)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -194,3 +195,24 @@ def test_records_that_could_not_be_read_are_question_marks_nulls_and_words():
 def test_no_groups_are_no_table():
     lines = list(listing_lines(inventory_of(read(FakeGroups())), 80, False))
     assert "Groups       0 groups" in lines and not any("COORDINATOR" in line for line in lines)
+
+
+def test_what_has_stalled_is_counted_with_the_time_between_the_looks():
+    first = read(cluster(), Filters())
+    found = inventory_of(replace(first, time_ms=first.time_ms + 30_000), earlier=first)
+    text = "\n".join(listing_lines(found, 200, False))
+    assert "1 stalled" in text and "1 group committed nothing further on 2 partitions with lag in 30 s" in text
+    by_name = {row["group"]: row for row in csv.DictReader(StringIO("\r\n".join(listing_csv(found))))}
+    assert by_name["billing"]["stalled_partitions"] == "2" and by_name["never"]["stalled_partitions"] == "0"
+    assert by_name["sharers"]["stalled_partitions"] == "not-visible"
+    assert list(by_name["billing"]) == [*FIELDS, "stalled_partitions"], "new columns come last: scripts take places"
+    billing = next(g for g in json.loads("\n".join(listing_document(found)))["groups"] if g["group"] == "billing")
+    assert billing["stalled_partitions"] == 2 and billing["attention"] == ["stalled", "alive"]
+
+
+def test_where_nothing_has_stalled_that_is_said_and_of_one_look_nothing():
+    look = read(FakeGroups({"idle": group()}))
+    assert "0 groups committed nothing further in 0 s" in "\n".join(
+        listing_lines(inventory_of(look, earlier=look), 80, False)
+    )
+    assert "Stalled" not in "\n".join(listing_lines(inventory_of(look), 80, False))
