@@ -13,7 +13,16 @@ from heapq import heapify, heapreplace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from migrate.match.calibration import ANCHORS, CalibratedOn, Calibration, calibrate_topics, topic_questions
+from migrate.match.calibration import (
+    ANCHORS,
+    SOURCE_TAIL,
+    TARGET_TAIL,
+    CalibratedOn,
+    Calibration,
+    calibrate_topics,
+    end_of,
+    topic_questions,
+)
 from migrate.match.equality import Equality
 from migrate.match.least_timestamp import topics_with_kept_timestamps
 from migrate.match.log_reader import GAP, SHORT_FETCH, runs_of
@@ -42,6 +51,8 @@ SEARCH = 1_000
 UNKNOWN_SIZE = 1_000.0
 # A partition costs something even if nothing of it is read: a place in an assignment, its matching. In offsets.
 PER_PARTITION = 200
+# The part of a budget that calibrating may take.
+CALIBRATING = 0.5
 # What one costs whose windows are not read, in the same measure.
 PER_GUARDED = 1_000
 
@@ -107,7 +118,7 @@ class Questions(Protocol):
 
     def run(
         self, task: Task[PartitionQuestion, Answer], assigned: Mapping[TopicPartition, Assigned], share: Share
-    ) -> Iterable[Answer]:
+    ) -> Iterable[Answer | Fetched]:
         """Give the questions of the assigned partitions to their tasks, and return the answers."""
 
 
@@ -123,8 +134,8 @@ class TaskRunner(Protocol):
 
     def run(
         self, task: Task[Asked, Answer], lists: Sequence[Sequence[Asked]], share: Share | None = None
-    ) -> Iterable[Answer]:
-        """Run one task over each list, of which there is one at least."""
+    ) -> Iterable[Answer | Fetched]:
+        """Run one task over each list, of which there is one at least; each says at its end what it fetched."""
 
 
 class HeldQuestions:
@@ -150,7 +161,7 @@ class HeldQuestions:
 
     def run(
         self, task: Task[PartitionQuestion, Answer], assigned: Mapping[TopicPartition, Assigned], share: Share
-    ) -> Iterable[Answer]:
+    ) -> Iterable[Answer | Fetched]:
         """Give each task its list."""
         lists: list[list[PartitionQuestion]] = [[] for _ in range(1 + max(each.task for each in assigned.values()))]
         for place, each in assigned.items():
@@ -173,7 +184,7 @@ class TasksHere:
 
     def run(
         self, task: Task[Asked, Answer], lists: Sequence[Sequence[Asked]], share: Share | None = None
-    ) -> Iterator[Answer]:
+    ) -> Iterator[Answer | Fetched]:
         """Yield answers as they are found: that is how far the tasks are."""
         return answers_of(self._open_readers, task, chain.from_iterable(lists))
 
@@ -242,16 +253,21 @@ class Comparer:
         equalities = {each.work.source.topic: each.equality for each in known}
         asked = {work.source: work for work in works if work.source not in answers}
         if not asked:
-            estimate, _ = fetch_estimate([], {}, limits)
+            estimate, _ = fetch_estimate([], {}, limits, (), Fetched())
             listener.expects(estimate)
             return Comparison(answers, equalities, estimate, 0, 0)
         with self.runner.questions(list(asked.values()), limits, failback) as questions:
             costs = questions.costs()
-            calibrations = _calibrations(self.runner, asked, costs, remembered)
-            equalities |= {topic: calibrations[topic].equality for topic in {place.topic for place in asked}}
-            unread = _unread(self.runner, asked, costs, equalities, limits)
+            calibrations, spent = _calibrations(self.runner, asked, costs, remembered, limits)
+            topics = {place.topic for place in asked}
+            # Of what is not calibrated nothing is known: as of a topic without anchors.
+            equalities = {**dict.fromkeys(topics, Equality.ALL), **equalities}
+            equalities |= {topic: calibrations[topic].equality for topic in topics & calibrations.keys()}
+            unread, also_spent = _unread(self.runner, asked, costs, equalities, limits)
+            spent = spent.and_(also_spent)
             sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
-            estimate, left_out = fetch_estimate([cost for cost in costs if cost.source not in unread], sizes, limits)
+            wanted = [cost for cost in costs if cost.source not in unread]
+            estimate, left_out = fetch_estimate(wanted, sizes, limits, calibrations.keys(), spent)
             listener.expects(estimate)
             unread |= dict.fromkeys(left_out, WhyUnmatched.MATCH_LIMIT)
             widths = {cost.source: PER_GUARDED if cost.source in unread else cost.width for cost in costs}
@@ -262,20 +278,19 @@ class Comparer:
                 for place, task in task_of.items()
             }
             fresh: dict[TopicPartition, PartitionAnswer] = {}
-            fetched = [0, 0]
 
             def share(part: float) -> None:
                 listener.advance(int(part * len(asked)), len(asked))
 
             for outcome in questions.run(match_partitions, assigned, share):
                 if isinstance(outcome, Fetched):
-                    fetched = [fetched[0] + outcome.source_bytes, fetched[1] + outcome.target_bytes]
+                    spent = spent.and_(outcome)
                 else:
                     place, fresh[place] = outcome
                     listener.advance(len(fresh), len(asked))
         lacking = asked.keys() - fresh.keys()
         assert not lacking, f"no answer for {len(lacking)} partitions"
-        comparison = Comparison(answers | fresh, equalities, estimate, *fetched)
+        comparison = Comparison(answers | fresh, equalities, estimate, spent.source_bytes, spent.target_bytes)
         if self.memory is not None:
             self.memory.keep(works, comparison, left_out)
         return comparison
@@ -314,14 +329,46 @@ def tail_limit(partitions: int) -> int:
 
 
 def _calibrations(
-    runner: TaskRunner, asked: Mapping[TopicPartition, Work], costs: Collection[Cost], memory: Memory
-) -> Mapping[str, Calibration]:
-    """Return how the records of topics compare; what anchors agree on is not asked again."""
+    runner: TaskRunner, asked: Mapping[TopicPartition, Work], costs: Collection[Cost], memory: Memory, limits: Limits
+) -> tuple[Mapping[str, Calibration], Fetched]:
+    """Return how the records of topics compare, and what it took; what anchors agree on is not asked again.
+
+    Topics that half the budget does not reach are not among them: the other half is for comparing.
+    """
     unknown = [cost for cost in costs if cost.source.topic not in memory.calibrations]
-    found = {each.topic: each for each in _ask_topics(runner, calibrate_topics, asked, unknown)}
-    calibrations = memory.calibrations | found
-    memory.calibrations |= {topic: each for topic, each in found.items() if each.lasts}
-    return calibrations
+    topics = _affordable(_topics(asked, unknown), limits)
+    found, spent = _ask_topics(runner, calibrate_topics, topics)
+    calibrations = memory.calibrations | {each.topic: each for each in found}
+    memory.calibrations |= {each.topic: each for each in found if each.lasts}
+    return calibrations, spent
+
+
+def _affordable(topics: Sequence[CalibratedOn], limits: Limits) -> Sequence[CalibratedOn]:
+    """Return the topics that may be calibrated, those that take the least first."""
+    if limits.fetch_bytes is None:
+        return topics
+    taken, chosen = [0.0, 0.0], list[CalibratedOn]()
+    for takes, topic in sorted(((calibrating_bytes(topic), topic) for topic in topics), key=lambda each: max(each[0])):
+        taken = [sum(side) for side in zip(taken, takes, strict=True)]
+        if max(taken) > limits.fetch_bytes * CALIBRATING:
+            break
+        chosen.append(topic)
+    return chosen
+
+
+def calibrating_bytes(topic: CalibratedOn) -> tuple[float, float]:
+    """Return about what calibrating a topic fetches from the source and from the target, in bytes."""
+    return (
+        sum(_reading_of(p.source_log, [pair[0] for pair in p.sync_pairs], SOURCE_TAIL) for p in topic),
+        sum(_reading_of(p.target_log, [pair[1] for pair in p.sync_pairs], TARGET_TAIL) for p in topic),
+    )
+
+
+def _reading_of(log: LogRange, anchors: Sequence[int], tail: int) -> float:
+    """Return what it takes to read some records of a log, or some of its last where there are none, in bytes."""
+    last = end_of(log, tail)
+    pieces = [OffsetRange(at, at + 1) for at in sorted(anchors)] or [OffsetRange(last.start, last.stop)]
+    return _reading(log, pieces, 0, log.end - log.start).fetched_bytes(UNKNOWN_SIZE)
 
 
 def _unread(
@@ -330,27 +377,35 @@ def _unread(
     costs: Collection[Cost],
     equalities: Mapping[str, Equality | None],
     limits: Limits,
-) -> dict[TopicPartition, WhyUnmatched]:
-    """Return why the commits of some partitions cannot be placed by comparing records, or by their timestamps."""
+) -> tuple[dict[TopicPartition, WhyUnmatched], Fetched]:
+    """Return why the commits of some partitions cannot be placed by records or timestamps, and what it took to know."""
     if not limits.match_records:
-        return dict.fromkeys(asked, WhyUnmatched.NO_MATCH)
+        return dict.fromkeys(asked, WhyUnmatched.NO_MATCH), Fetched()
     if not limits.by_timestamp:
-        return {place: WhyUnmatched.RECORDS_CHANGED for place in asked if equalities[place.topic] is None}
+        changed = (place for place in asked if equalities[place.topic] is None)
+        return dict.fromkeys(changed, WhyUnmatched.RECORDS_CHANGED), Fetched()
     timed = [cost for cost in costs if asked[cost.source].may_keep_timestamps]
-    kept = frozenset(_ask_topics(runner, topics_with_kept_timestamps, asked, timed))
-    return {place: WhyUnmatched.TIMESTAMPS_NOT_KEPT for place in asked if place.topic not in kept}
+    kept, spent = _ask_topics(runner, topics_with_kept_timestamps, _topics(asked, timed))
+    return {place: WhyUnmatched.TIMESTAMPS_NOT_KEPT for place in asked if place.topic not in frozenset(kept)}, spent
+
+
+def _topics(asked: Mapping[TopicPartition, Work], costs: Collection[Cost]) -> list[CalibratedOn]:
+    """Return the topics of some partitions, each by those of its partitions that have most syncs."""
+    return topic_questions((asked[cost.source], cost.newest) for cost in costs)
 
 
 def _ask_topics(
-    runner: TaskRunner,
-    task: Task[CalibratedOn, Answer],
-    asked: Mapping[TopicPartition, Work],
-    costs: Collection[Cost],
-) -> list[Answer]:
-    """Ask something about each topic, on the partitions that have most syncs."""
-    topics = topic_questions((asked[cost.source], cost.newest) for cost in costs)
+    runner: TaskRunner, task: Task[CalibratedOn, Answer], topics: Sequence[CalibratedOn]
+) -> tuple[list[Answer], Fetched]:
+    """Ask something about each topic; return the answers, and what they took."""
     tasks = min(len(topics), runner.cores)
-    return list(runner.run(task, [topics[n::tasks] for n in range(tasks)])) if topics else []
+    answers, spent = list[Answer](), Fetched()
+    for outcome in runner.run(task, [topics[n::tasks] for n in range(tasks)]) if topics else ():
+        if isinstance(outcome, Fetched):
+            spent = spent.and_(outcome)
+        else:
+            answers.append(outcome)
+    return answers, spent
 
 
 # Less is not worth a task and its connections, or the second task of a core, in offsets of both logs.
@@ -415,11 +470,16 @@ def _covers(pieces: Sequence[OffsetRange], starts: Sequence[int], offset: int) -
 
 
 def fetch_estimate(
-    costs: Collection[Cost], sizes: Mapping[str, tuple[float | None, float | None]], limits: Limits
+    costs: Collection[Cost],
+    sizes: Mapping[str, tuple[float | None, float | None]],
+    limits: Limits,
+    topics: Collection[str],
+    spent: Fetched,
 ) -> tuple[FetchEstimate, frozenset[TopicPartition]]:
     """Leave out the widest partitions until both clusters' budgets hold; return what the others take, and those.
 
-    `sizes` are average records by source topic, in bytes: (source, target).
+    Left out are those of other than these `topics`, too. `sizes` are average records by source topic, in bytes:
+    (source, target). `spent` was fetched already: it counts, and is part of the estimate.
     """
     known = [size for pair in sizes.values() for size in pair if size is not None]
     usual = sum(known) / len(known) if known else UNKNOWN_SIZE
@@ -430,9 +490,11 @@ def fetch_estimate(
             cost.source_reading.fetched_bytes(on_source or on_target or usual),
             cost.target_reading.fetched_bytes(on_target or on_source or usual),
         )
-    kept = sorted(costs, key=lambda cost: (sum(bytes_of[cost.source]), cost.source))
-    left_out: set[TopicPartition] = set()
-    totals = [sum(bytes_of[cost.source][side] for cost in kept) for side in (0, 1)]
+    known_costs = [cost for cost in costs if cost.source.topic in topics]
+    kept = sorted(known_costs, key=lambda cost: (sum(bytes_of[cost.source]), cost.source))
+    left_out = {cost.source for cost in costs if cost.source.topic not in topics}
+    fetched = spent.source_bytes, spent.target_bytes
+    totals = [fetched[side] + sum(bytes_of[cost.source][side] for cost in kept) for side in (0, 1)]
     while kept and limits.fetch_bytes is not None and max(totals) > limits.fetch_bytes:
         widest = kept.pop().source
         left_out.add(widest)

@@ -44,20 +44,29 @@ Task = Callable[[LogReader, LogReader, Iterable[Asked]], Iterator[Answer]]
 class Fetched:
     """How many bytes a task received from either cluster."""
 
-    source_bytes: int
-    target_bytes: int
+    source_bytes: int = 0
+    target_bytes: int = 0
+
+    def and_(self, other: "Fetched") -> "Fetched":
+        """Return the sum of two."""
+        return Fetched(self.source_bytes + other.source_bytes, self.target_bytes + other.target_bytes)
 
 
-def answers_of(open_readers: OpenReaders, task: Task[Asked, Answer], questions: Iterable[Asked]) -> Iterator[Answer]:
-    """Yield the answers of a task, with readers that are its own."""
+def answers_of(
+    open_readers: OpenReaders, task: Task[Asked, Answer], questions: Iterable[Asked]
+) -> Iterator[Answer | Fetched]:
+    """Yield the answers of a task, with readers that are its own, and what it fetched at the end."""
     with _fewer_collections(), open_readers() as (source, target):
+        # Readers that stay open have fetched for others before.
+        before = source.fetched_bytes, target.fetched_bytes
         yield from task(source, target, questions)
+        yield Fetched(source.fetched_bytes - before[0], target.fetched_bytes - before[1])
 
 
 def answers_or_error(
     open_readers: OpenReaders, task: Task[Asked, Answer], questions: Iterable[Asked]
-) -> Iterator[Answer | MigrateError]:
-    """Yield the answers of a task; the error that ends it is its last value.
+) -> Iterator[Answer | Fetched | MigrateError]:
+    """Yield the answers of a task, and what it fetched; the error that ends it is its last value.
 
     For Spark: what a task raises is run again there, and comes wrapped in pages of stack trace.
     """
@@ -91,10 +100,25 @@ def match_partitions(
     target: LogReader,
     questions: Iterable[PartitionQuestion],
     law: Callable[[PartitionQuestion], Conversation] = law_of,
-) -> Iterator[tuple[TopicPartition, PartitionAnswer] | Fetched]:
-    """Yield each question's source partition with its answer in any order, and what was fetched at the end: a task."""
-    yield from _answers(questions, law, (source, target))
-    yield Fetched(source.fetched_bytes, target.fetched_bytes)
+) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
+    """Yield each question's source partition with its answer in any order: a task."""
+    readers = source, target
+    coming = (_Partition(question, law) for question in questions)
+    next_up = next(coming, None)
+    active: list[_Partition] = []
+    while next_up is not None or active:
+        while next_up is not None and len(active) < PARTITIONS_AT_ONCE:
+            held = sum(partition.width for partition in active)
+            if active and held + next_up.width > OFFSETS_AT_ONCE:
+                break
+            active.append(next_up)
+            next_up = next(coming, None)
+        _round([partition for partition in active if partition.answer is None], readers)
+        for partition in active:
+            if partition.answer is not None:
+                places = PlaceTable.of(partition.answer.places)
+                yield partition.question.source, replace(partition.answer, places=places)
+        active = [partition for partition in active if partition.answer is None]
 
 
 class _Partition:
@@ -115,29 +139,6 @@ class _Partition:
             self.width += sum(piece.end - piece.start for piece in (*self.needs.source, *self.needs.target))
         except StopIteration as done:
             self.answer = done.value
-
-
-def _answers(
-    questions: Iterable[PartitionQuestion],
-    law: Callable[[PartitionQuestion], Conversation],
-    readers: tuple[LogReader, LogReader],
-) -> Iterator[tuple[TopicPartition, PartitionAnswer]]:
-    coming = (_Partition(question, law) for question in questions)
-    next_up = next(coming, None)
-    active: list[_Partition] = []
-    while next_up is not None or active:
-        while next_up is not None and len(active) < PARTITIONS_AT_ONCE:
-            held = sum(partition.width for partition in active)
-            if active and held + next_up.width > OFFSETS_AT_ONCE:
-                break
-            active.append(next_up)
-            next_up = next(coming, None)
-        _round([partition for partition in active if partition.answer is None], readers)
-        for partition in active:
-            if partition.answer is not None:
-                places = PlaceTable.of(partition.answer.places)
-                yield partition.question.source, replace(partition.answer, places=places)
-        active = [partition for partition in active if partition.answer is None]
 
 
 def _round(partitions: Sequence[_Partition], readers: tuple[LogReader, LogReader]) -> None:

@@ -19,7 +19,7 @@ from uuid import uuid4
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.match.compare import Assigned, Cost, HeldQuestions, Questions, Share, cost_of
 from migrate.match.protocol import ChainOf, Limits, PartitionQuestion, Work
-from migrate.match.task import Answer, Asked, OpenReaders, Task, answers_or_error
+from migrate.match.task import Answer, Asked, Fetched, OpenReaders, Task, answers_or_error
 from migrate.mm2.wire import encode_sync_key
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.background import Session
@@ -77,11 +77,11 @@ class SparkTasks:
 
     def run(
         self, task: Task[Asked, Answer], lists: Sequence[Sequence[Asked]], share: Share | None = None
-    ) -> list[Answer]:
+    ) -> list[Answer | Fetched]:
         """Run one task over each list: a job."""
         return self.run_over(self._context.parallelize(lists, len(lists)).flatMap(list), task, share)
 
-    def run_over(self, asked: "RDD[Asked]", task: Task[Asked, Answer], share: Share | None) -> list[Answer]:
+    def run_over(self, asked: "RDD[Asked]", task: Task[Asked, Answer], share: Share | None) -> list[Answer | Fetched]:
         """Run one task over each of Spark's partitions; what ends one, and what Spark raises, is one paragraph."""
         ours = partial(answers_or_error, self._open_readers, task)
         _stays_in_memory(self._context, ours)
@@ -120,7 +120,7 @@ class SpreadQuestions:
 
     def run(
         self, task: Task[PartitionQuestion, Answer], assigned: Mapping[TopicPartition, Assigned], share: Share
-    ) -> list[Answer]:
+    ) -> list[Answer | Fetched]:
         """Shuffle the questions to their tasks."""
         places, question_of = self._context.broadcast(dict(assigned)), self._question_of
 

@@ -551,4 +551,20 @@ MATCHING = (
         "    return read_once()\n",
         ("tests/unit/survey/test_mm2_topics.py",),
     ),
+    Mutant(
+        "calibrating-costs-nothing",
+        "Every byte that is fetched counts against --max-fetch, also those that a topic is calibrated on.",
+        "migrate/match/compare.py",
+        "    totals = [fetched[side] + sum(",
+        "    totals = [sum(",
+        ("tests/unit/match/test_fetch_estimate.py",),
+    ),
+    Mutant(
+        "calibrated-beyond-the-bytes-allowed",
+        "A topic is not even calibrated where --max-fetch does not reach.",
+        "migrate/match/compare.py",
+        "        if max(taken) > limits.fetch_bytes * CALIBRATING:\n",
+        "        if False:\n",
+        ("tests/unit/match/test_compare.py",),
+    ),
 )

@@ -135,7 +135,7 @@ def compare(
 def alone(readers: MemoryReaders, question: PartitionQuestion) -> PartitionAnswer:
     """What one matching answers without Spark, and without others beside it."""
     with readers() as (source, target):
-        outcome, _ = match_partitions(source, target, [question])
+        (outcome,) = match_partitions(source, target, [question])
     assert isinstance(outcome, tuple)
     return outcome[1]
 

@@ -10,7 +10,7 @@ import pytest
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.match.compare import Comparer, TasksHere
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import FetchEstimate, Limits, Matched, Unmatched, Why, WhyUnmatched, Work, no_chain
+from migrate.match.protocol import Limits, Matched, Unmatched, Why, WhyUnmatched, Work, no_chain
 from migrate.model import LogRange, TopicPartition
 from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import MemoryReader, MemoryReaders, record
@@ -97,9 +97,9 @@ def test_what_is_kept_on_the_way_is_found_out_per_topic(spark):
 
 def test_the_estimate_is_said_once_and_a_budget_leaves_out_the_widest(spark):
     scene = Scene()
-    lengths = {"small": 100, "medium": 400, "wide": 1600}
+    lengths = {"small": 10, "medium": 40, "wide": 1600}
     for topic, length in lengths.items():
-        log = {n: record(n) for n in range(length)}
+        log = {n: record(n, headers=(("h", bytes(160)),)) for n in range(length)}
         scene.add(TopicPartition(topic, 0), log, log, [(0, 0)], (0,))
     heard = Heard()
     whole = compare(spark, scene, heard=heard)
@@ -107,13 +107,13 @@ def test_the_estimate_is_said_once_and_a_budget_leaves_out_the_widest(spark):
     assert (whole.estimate.partitions, whole.estimate.left_out) == (3, 0)
     assert whole.estimate.source_records == whole.estimate.target_records == sum(lengths.values())
     size = whole.estimate.source_bytes / whole.estimate.source_records
-    assert 12 < size < 40
+    assert 172 < size < 210
 
     budget = Limits(1_000_000, whole.estimate.source_bytes - 1)
     cut = compare(spark, scene, budget, heard=heard)
     assert heard.estimates == [whole.estimate, cut.estimate]
     assert (cut.estimate.partitions, cut.estimate.left_out) == (2, 1)
-    assert cut.estimate.source_records == 500
+    assert cut.estimate.source_records == 50
     assert max(cut.estimate.source_bytes, cut.estimate.target_bytes) <= budget.fetch_bytes
     # A sync and a timestamp still place what is left out, and the bound says how much of the log lies behind it.
     assert cut.answers[TopicPartition("wide", 0)].places == {0: Matched(0, Why.NOT_ALL_READ, 1600, 0, (0, 0), None)}
@@ -129,7 +129,8 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commi
     scene = plain(TopicPartition("t", 0))
     heard = Heard()
     found = compare(spark, scene, Limits(0, None), heard=heard)
-    assert heard.estimates == [FetchEstimate(0, 0, 0, 0, 0, 0)]
+    (estimate,) = heard.estimates
+    assert (estimate.partitions, estimate.source_records, estimate.target_records, estimate.left_out) == (0, 0, 0, 0)
     answer = found.answers[TopicPartition("t", 0)]
     assert answer.places == {50: Unmatched(WhyUnmatched.NO_MATCH, guard_offset=50, lower=(40, 40))}
     assert answer.tail.uncopied is None

@@ -91,6 +91,45 @@ def test_a_partition_beyond_the_bytes_allowed_is_placed_by_its_syncs_and_asked_a
     assert flow.place_of().target_offset == 62
 
 
+class CountedFlow(Flow):
+    """A flow of which `given` is all that its readers have handed out, of either cluster."""
+
+    def __init__(self, **values):
+        super().__init__(**values)
+        self.readers = []
+
+    def open(self):
+        opened = super().open()
+        self.readers.append(opened.enter_result)
+        return opened
+
+    @property
+    def given(self):
+        return tuple(sum(reader.fetched_bytes for reader in side) for side in zip(*self.readers, strict=True))
+
+    def comparison(self, limits=LIMITS):
+        logs = LogRange(0, self.written), LogRange(0, self.copied + 5)
+        listener = Listener(self.expected.append, lambda done, total: None)
+        return self.comparer.compare([Work(self.place, self.copy, *logs, (57,))], limits, listener)
+
+
+def test_every_byte_counts_also_those_that_a_topic_was_calibrated_on():
+    flow = CountedFlow()
+    found = flow.comparison()
+    assert len(flow.readers) == 2 and (found.source_bytes, found.target_bytes) == flow.given
+    calibrated = [reader.fetched_bytes for reader in flow.readers[0]]
+    assert min(calibrated) > 0
+    assert found.estimate.source_bytes > calibrated[0] and found.estimate.target_bytes > calibrated[1]
+
+
+def test_a_topic_is_not_even_calibrated_beyond_the_bytes_allowed():
+    flow = CountedFlow()
+    found = flow.comparison(Limits(1_000_000, 1000))
+    assert max(reader.fetched_bytes for reader in flow.readers[0]) <= 1000
+    assert found.estimate.left_out == 1 and (found.source_bytes, found.target_bytes) == flow.given
+    assert flow.place_of().target_offset == 62, "it is calibrated as soon as it may be"
+
+
 def test_records_that_compare_under_nothing_are_placed_by_their_syncs():
     flow = Flow(shift=1000)
     assert isinstance(placed := flow.place_of(), Unmatched) and placed.reason == "records-changed-in-flight"
@@ -181,7 +220,8 @@ def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
 def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_the_commit():
     flow = Flow()
     assert flow.place_of(limits=Limits(0, None)) == Unmatched(WhyUnmatched.NO_MATCH, guard_offset=62, lower=(50, 55))
-    assert flow.expected == [FetchEstimate(0, 0, 0, 0, 0, 0)]
+    (estimate,) = flow.expected
+    assert (estimate.partitions, estimate.source_records, estimate.target_records, estimate.left_out) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("may_keep", [True, False])

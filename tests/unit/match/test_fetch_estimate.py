@@ -25,6 +25,7 @@ from migrate.match.equality import Equality
 from migrate.match.log_reader import SHORT_FETCH
 from migrate.match.matcher import matching
 from migrate.match.protocol import Limits, PartitionQuestion
+from migrate.match.task import Fetched
 from migrate.model import LogRange, TopicPartition
 
 NO_LIMITS = Limits(1_000_000, None)
@@ -99,22 +100,31 @@ def test_what_is_left_of_a_log_behind_its_first_window_bounds_what_is_fetched():
 def test_the_estimate_is_records_times_the_topics_average_size():
     sizes = {"t": (10.0, 20.0), "u": (None, 5.0), "v": (None, None)}
     asked = [*costs({0: (100, 200)}), *costs({0: (3, 4)}, "u"), *costs({0: (1, 1)}, "v"), *costs({0: (1, 0)}, "w")]
-    estimate, _ = fetch_estimate(asked, sizes, NO_LIMITS)
+    estimate, _ = fetch_estimate(asked, sizes, NO_LIMITS, "tuvw", Fetched())
     assert (estimate.partitions, estimate.source_records, estimate.target_records) == (4, 105, 205)
     usual = (10 + 20 + 5) / 3
     assert estimate.source_bytes == round(1000 + 15 + 2 * usual)
     assert estimate.target_bytes == round(4000 + 20 + usual)
-    assert fetch_estimate(costs({0: (2, 0)}), {}, NO_LIMITS)[0].source_bytes == 2 * UNKNOWN_SIZE
+    assert fetch_estimate(costs({0: (2, 0)}), {}, NO_LIMITS, "t", Fetched())[0].source_bytes == 2 * UNKNOWN_SIZE
 
 
 def test_a_budget_holds_for_either_cluster_and_leaves_out_the_widest_first():
     asked = costs({0: (10, 10), 1: (100, 5), 2: (5, 400), 3: (50, 50)})
     sizes = {"t": (1.0, 1.0)}
     for budget, kept in ((500, {0, 1, 2, 3}), (464, {0, 1, 3}), (160, {0, 1, 3}), (159, {0, 3}), (9, set())):
-        estimate, left_out = fetch_estimate(asked, sizes, Limits(1, budget))
+        estimate, left_out = fetch_estimate(asked, sizes, Limits(1, budget), "t", Fetched())
         assert left_out == {place(n) for n in {0, 1, 2, 3} - kept}
         assert (estimate.partitions, estimate.left_out) == (len(kept), 4 - len(kept))
         assert max(estimate.source_bytes, estimate.target_bytes) <= budget
+
+
+def test_what_was_fetched_already_counts_and_topics_that_are_not_calibrated_are_left_out():
+    asked, sizes = [*costs({0: (10, 10), 1: (100, 5)}), *costs({0: (1, 1)}, "u")], {"t": (1.0, 1.0)}
+    for spent, kept in (Fetched(50, 0), {0, 1}), (Fetched(51, 0), {0}), (Fetched(0, 151), set()):
+        estimate, left_out = fetch_estimate(asked, sizes, Limits(1, 160), "t", spent)
+        assert left_out == {place(n) for n in {0, 1} - kept} | {place(0, "u")}
+        assert estimate.source_bytes == spent.source_bytes + sum((10, 100)[n] for n in kept)
+        assert estimate.left_out == len(left_out)
 
 
 def test_tasks_get_about_the_same_to_do():
