@@ -6,19 +6,17 @@ from pathlib import Path
 
 import click
 
-from migrate.apply.journal import journal_to_read, read_journal
-from migrate.apply.signatures import names_of, signatures_beside
 from migrate.apply.waves import wave_of
 from migrate.cli.console import Terminal, print_in_utf8, say_beside
 from migrate.cli.options import LogOptions, PlanRowOptions, argument, option
-from migrate.errors import EXIT_DONE, MigrateError, UsageError
+from migrate.errors import EXIT_DONE, UsageError
 from migrate.plan.diff import diff
 from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules
 from migrate.show.diff import diff_document, diff_lines
 from migrate.show.plan_export import FORMATS, kcg_companion, refuse_unprintable, select
 from migrate.show.plan_table import Page
-from migrate.show.report_outcome import Aftermath, Beside, Headline, aftermath
+from migrate.show.report_outcome import read_beside
 from migrate.show.waves import wave_document, wave_lines
 
 
@@ -68,22 +66,9 @@ def _shown(options: ShowOptions, terminal: Terminal) -> tuple[Iterable[str], str
     if options.other is not None:
         return _difference(plan, path, options.other, options, terminal), ""
     rows = select(plan.rows, options.rows.groups, options.rows.only)
-    page = Page(str(path), terminal.width, terminal.colour, beside=_beside(plan, path))
+    page = Page(str(path), terminal.width, terminal.colour, beside=read_beside(plan, path))
     lines = FORMATS[form](plan, rows, page)
     return lines, kcg_companion(plan, str(path), rows) if form == "kcg" else ""
-
-
-def _beside(plan: Plan, path: Path) -> Beside | None:
-    """Return what the files beside a plan say of it; of rules, which `table` shows by their own command, nothing."""
-    if not plan.header.is_of_rows:
-        return None
-    try:
-        state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
-        return Beside(aftermath(plan, state, None), names_of(signatures_beside(plan, path)))
-    except MigrateError as error:
-        # The plan is readable, and has to be shown; that it was not applied must not be said.
-        text = f"NOT KNOWN WHETHER IT WAS APPLIED: {error.problem}"
-        return Beside(Aftermath((Headline(text, "bad"),)))
 
 
 def _difference(now: Plan, path: Path, other: Path, options: ShowOptions, terminal: Terminal) -> Iterable[str]:

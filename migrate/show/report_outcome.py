@@ -1,4 +1,4 @@
-"""What became of a plan, row by row, from its journal and from a later `verify`: the report's second half. Pure.
+"""What became of a plan, row by row, from its journal and from a later `verify`: the report's second half.
 
 Invariant: a row counts as set only if the journal says that it was read back at its planned offset.
 """
@@ -23,10 +23,12 @@ from migrate.apply.history import (
     JournalState,
     PastRun,
 )
+from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.outcome import RowStatus, State, state_of, status_of
+from migrate.apply.signatures import names_of, signatures_beside
 from migrate.apply.verify import GOOD
 from migrate.clock import iso, ms_of
-from migrate.errors import EXIT_DONE, EXIT_PARTLY, UsageError
+from migrate.errors import EXIT_DONE, EXIT_PARTLY, MigrateError, UsageError
 from migrate.model import Commit, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import SHORT_DIGITS, Plan
 from migrate.show.lines import number, tally
@@ -134,6 +136,19 @@ def read_verified(file: Path, plan: Plan) -> Verified:
             "Name the file that was made with this plan.",
         )
     return Verified(exit_code, looked_ms, offsets, records, left_out, blocks)
+
+
+def read_beside(plan: Plan, path: Path) -> Beside | None:
+    """Return what the files beside a plan say of it; of rules, which `table` shows by their own command, nothing."""
+    if not plan.header.is_of_rows:
+        return None
+    try:
+        state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+        return Beside(aftermath(plan, state, None), names_of(signatures_beside(plan, path)))
+    except MigrateError as error:
+        # The plan is readable, and has to be shown; that it was not applied must not be said.
+        text = f"NOT KNOWN WHETHER IT WAS APPLIED: {error.problem}"
+        return Beside(Aftermath((Headline(text, "bad"),)))
 
 
 def aftermath(plan: Plan, state: JournalState, verified: Verified | None) -> Aftermath:

@@ -20,7 +20,8 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
-from migrate.show.plan_table import OPTIONS_TO_ADD, identity, next_steps, totals_told, verdict
+from migrate.show.plan_table import OPTIONS_TO_ADD, identity, next_steps, totals_told, verdicts
+from migrate.show.report_outcome import read_beside
 from migrate.show.table import fields_of
 from migrate.text import shell_word
 
@@ -67,7 +68,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
     """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
     counted = totals(plan)
     facts = {
-        "Verdict": verdict(plan, counted)[0],
+        "Verdict": verdicts(plan, counted, read_beside(plan, Path(path)))[0].text,
         "Fingerprint": plan.fingerprint,
         **dict(identity(plan, str(path))),
         **dict(totals_told(plan, counted)),
