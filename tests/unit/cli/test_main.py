@@ -53,8 +53,10 @@ def test_a_command_that_python_calls_has_the_defaults_of_the_one_that_is_typed(k
 
 @pytest.mark.parametrize("page", [README, REFERENCE], ids=["README.md", "docs/commands.md"])
 def test_the_readme_and_the_reference_name_every_command(page):
+    """The extras' commands have pages of their own, and are in the front page's table."""
     for command in COMMANDS:
-        assert re.search(rf"(`|mm2-migrate ){command}\b", page), command
+        if page is README or command.split()[0] not in cli.extras:
+            assert re.search(rf"(`|mm2-migrate ){command}\b", page), command
 
 
 def test_extras_can_fill_one_group_of_commands_and_without_one_of_them_it_has_the_others(monkeypatch):
