@@ -96,11 +96,12 @@ class Fate(StrEnum):
     NOTHING = "nothing"
     BLOCKED = "blocked"
     SPENT = "spent"
+    UNREAD = "unread"
     DRIFTED = "drifted"
     NOT_UNDOABLE = "not-undoable"
 
 
-REFUSED = frozenset({Fate.BLOCKED, Fate.SPENT, Fate.DRIFTED, Fate.NOT_UNDOABLE})
+REFUSED = frozenset({Fate.BLOCKED, Fate.SPENT, Fate.UNREAD, Fate.DRIFTED, Fate.NOT_UNDOABLE})
 _SPENT = "it was rolled back alone, and this plan does not set it again"
 
 
@@ -116,6 +117,11 @@ class GroupAssessment:
     reasons: tuple[str, ...] = ()
     pending: Sequence[Row] = ()
     drifts: tuple[Drift, ...] = ()
+
+    @property
+    def may_pass(self) -> bool:
+        """True if the same command may find what it is refused for gone; else only a new plan helps."""
+        return bool(self.drifts) and all(drift.may_pass for drift in self.drifts)
 
     @property
     def has_moved_on(self) -> bool:
@@ -211,7 +217,7 @@ def assess(
         elif not refusals or (lost and not _needs_source(now[group])):
             groups.append(_assess_group(plan, group, now[group], world))
         else:
-            groups.append(GroupAssessment(group, Fate.DRIFTED, refusals))
+            groups.append(GroupAssessment(group, Fate.UNREAD, refusals))
     unread = unread_source(world)
     unseen = lost or (f"{unread[0]}{_and_more(len(unread) - 1, 'answer')}" if unread else "")
     commits = {g: c for g, c in world.target.commits.items() if not isinstance(c, Failure)}
@@ -270,7 +276,8 @@ def _with_expiry(
 def _assess_group(plan: Plan, group: str, now: GroupNow | Failure, world: World) -> GroupAssessment:
     drifts = group_drift(plan, group, now, world)
     if drifts or isinstance(now, Failure):
-        return GroupAssessment(group, Fate.DRIFTED, tuple(map(str, drifts)), drifts=drifts)
+        fate = Fate.UNREAD if all(drift.is_unread for drift in drifts) else Fate.DRIFTED
+        return GroupAssessment(group, fate, tuple(map(str, drifts)), drifts=drifts)
     if not now.pending:
         return GroupAssessment(group, Fate.DONE if now.writes else Fate.NOTHING)
     return GroupAssessment(group, Fate.WRITE, (), now.pending)

@@ -83,6 +83,11 @@ class Drift:
     seen: str
     is_unread: bool = False
 
+    @property
+    def may_pass(self) -> bool:
+        """True if the same command may find it gone later; else only a new plan helps."""
+        return self.is_unread or self.what.endswith("group state") or self.what == group_sync.name
+
     def __str__(self) -> str:
         return f"{self.subject}: {self.what}: expected {self.expected}, seen {self.seen}"
 

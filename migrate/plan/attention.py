@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.model import GROUP_BLOCKED, CheckResult, Decision, Level, Row, Scope
-from migrate.plan.plan import Header, Plan
+from migrate.plan.plan import MOVED_SETTING, RESTORE_MOVED, UNDO, Header, Plan
 from migrate.text import many, name, safe
 
 
@@ -77,7 +77,9 @@ def listed(names: Iterable[str]) -> str:
 def findings(plan: Plan) -> tuple[Attention, ...]:
     """Return all findings, worst first; within a kind in the order of the checks."""
     of_checks = _of_checks(plan.header.checks)
-    return _worst_first([*of_checks, *_blocks_without_check(plan), *_of_rows(plan), *_undecodable(plan)])
+    return _worst_first(
+        [*of_checks, *_blocks_without_check(plan), *_of_rows(plan), *_given_up(plan), *_undecodable(plan)]
+    )
 
 
 def findings_of(checks: Iterable[CheckResult], skipping: Iterable[Row] = ()) -> tuple[Attention, ...]:
@@ -144,6 +146,19 @@ def _of_rows(plan: Plan) -> Iterator[Attention]:
     yield from _by_reason(AttentionKind.MAY_SKIP, (r for r in skipping if r.decision is not Decision.SKIP), todo)
     todo = "Chosen by option: the group reads again what it has read on the target."
     yield from _by_reason(AttentionKind.REWIND, plan.rewinding(), todo)
+
+
+def _given_up(plan: Plan) -> Iterator[Attention]:
+    """Name what an undo gives up by the reviewer's choice, and by its nature."""
+    if plan.header.kind != UNDO:
+        return
+    if plan.header.settings.get(MOVED_SETTING) == RESTORE_MOVED:
+        seen = tuple((group, f"back on {many(len(rows), 'partition')}") for group, rows in plan.groups().items())
+        todo = "Chosen by --moved restore: what its consumers have read since is read again; apply's dry run counts it."
+        what = many(len(seen), "group")
+        yield Attention(AttentionKind.REWIND, "moved restore", what, "progress since is given up", seen, todo, "group")
+    removed = (row for row in plan.rows if row.decision is Decision.REMOVE)
+    yield from _by_reason(AttentionKind.WARN, removed, "auto.offset.reset decides where these consumers start.")
 
 
 def _by_reason(kind: AttentionKind, rows: Iterable[Row], todo: str) -> Iterator[Attention]:

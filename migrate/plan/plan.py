@@ -239,6 +239,11 @@ class Plan:
         """True if nothing keeps `apply` from any group."""
         return not (self.blocked_groups() or self.cluster_blocks() or self.blocks_without_rows())
 
+    @property
+    def is_rehearsal(self) -> bool:
+        """True if groups were alive when it was made: what they commit from then on is not in it."""
+        return any(c.check in ("source-group-stopped", "target-group-empty") for c in self.blocks())
+
     def cluster_blocks(self) -> tuple[CheckResult, ...]:
         """Return the blocks of a cluster as a whole: each blocks everything."""
         return tuple(c for c in self.blocks() if c.scope is Scope.CLUSTER)

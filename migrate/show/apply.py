@@ -122,7 +122,8 @@ def _fates(assessment: Assessment) -> str:
     counted = Counter(group.fate for group in assessment.groups)
     words = {
         Fate.WRITE: "to write", Fate.DONE: "done already", Fate.NOTHING: "with nothing to write",
-        Fate.BLOCKED: "blocked in the plan", Fate.SPENT: "rolled back", Fate.DRIFTED: "changed since the plan",
+        Fate.BLOCKED: "blocked in the plan", Fate.SPENT: "rolled back", Fate.UNREAD: "not compared",
+        Fate.DRIFTED: "changed since the plan",
         Fate.NOT_UNDOABLE: "in need of Kafka's Java client, which is not available",
     }  # fmt: skip
     return ", ".join(f"{counted[fate]} {word}" for fate, word in words.items() if fate in counted) or "none"
@@ -143,6 +144,7 @@ def _refused(assessment: Assessment, width: int, colour: bool) -> Iterator[str]:
     titles = {
         Fate.BLOCKED: "Blocked in the plan:",
         Fate.SPENT: "Rolled back, each alone:",
+        Fate.UNREAD: "Could not be read:",
         Fate.DRIFTED: "Changed since the plan was made:",
         Fate.NOT_UNDOABLE: "Needs Kafka's Java client, there or on the way back:",
     }
@@ -228,30 +230,38 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         elif any(row.status in (*_BAD, RowStatus.PLANNED) for row in result.rows) or result.journal_gap:
             yield from wrapped("The same command again takes up what is left; the journal says what is set.", width)
         elif not assessment.is_whole:
-            yield from wrapped(_ways_on(assessment) or "What was left out needs a new plan.", width)
+            yield from wrapped(_ways_on(assessment), width)
         return
     if result.exit_code == EXIT_DONE and assessment.writable:
         yield "Nothing was written. To do it:"
         yield "  " + typed.line("--approve", approval, "--execute")
     elif assessment.writable and not assessment.refusals:
-        ways = _ways_on(assessment) or "Fix the above and plan again, or leave it out:"
-        yield from wrapped(f"Nothing was written. {ways}", width)
-        yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
+        yield from wrapped(f"Nothing was written. {_ways_on(assessment)}", width)
+        if plan.is_rehearsal:
+            yield from wrapped(
+                "Groups were alive when this plan was made, so the command that writes is not offered: stop them, then "
+                "make a new plan.", width,
+            )  # fmt: skip
+        else:
+            yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
-        ways = _ways_on(assessment) or "Fix the above, then run the same command again or plan anew."
-        yield from wrapped(f"Nothing was written. {ways}", width)
+        yield from wrapped(f"Nothing was written. {_ways_on(assessment)}", width)
 
 
 def _ways_on(assessment: Assessment) -> str:
-    """Return how to go on with an undo that leaves groups as they are, "" for anything else.
+    """Return what helps with what is refused: the same command again, a new plan, or for an undo neither.
 
-    A new plan would carry forward once more what was to be taken back.
+    A new plan would carry forward once more what an undo was to take back.
     """
     if assessment.plan.header.kind != UNDO:
-        return ""
+        lasting = [group for group in assessment.refused if not group.may_pass and group.fate is not Fate.UNREAD]
+        leave = " --allow-partial leaves out what is refused:" if assessment.writable else ""
+        if assessment.plan.cluster_blocks() or assessment.open_blocks or lasting:
+            return f"Only a new plan helps: what this one was made of has changed, or is blocked.{leave}"
+        return f"Fix the above, then run the same command again.{leave}"
     if not any(group.has_moved_on for group in assessment.groups):
         return "Fix the above, then run the same command again; --allow-partial leaves these groups as they are."
-    others = any(group.fate is Fate.DRIFTED and not group.has_moved_on for group in assessment.groups)
+    others = any(group.fate in (Fate.DRIFTED, Fate.UNREAD) and not group.has_moved_on for group in assessment.groups)
     return ("Fix what else is named above. " * others) + (
         f"Offsets have moved since {assessment.plan.header.set_by} set them: consumers or other clients have "
         "committed there. Stop them, then either give up their progress (`rollback PLAN --moved restore`) or take it "

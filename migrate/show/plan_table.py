@@ -299,7 +299,7 @@ def next_steps(
         return ("This plan is spent: to go forward again, make a new one.",), []
     sentences, applying = _applying(plan, t, path, cluster_options)
     if not beside.after.runs:
-        if applying and len(beside.signed) < signatures_required(plan):
+        if len(applying) > 1 and len(beside.signed) < signatures_required(plan):
             sign = f"mm2-migrate sign {shell_word(path)} --by NAME --note TEXT"
             return sentences, [(f"Whoever has read it signs; so far: {standing(plan, beside.signed)}", sign), *applying]
         return sentences, applying
@@ -324,11 +324,16 @@ def _applying(
             return ("There is nothing to apply: correct the filters, then make a new plan.",), []
         return ("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",), []
     lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"
-    if partial:
+    if partial and not plan.is_rehearsal:
         lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
     if cluster_options is None:
         lines.append(OPTIONS_TO_ADD)
     command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options or ())]) + partial
+    if plan.is_rehearsal:
+        lines.insert(
+            0, "A rehearsal: groups were alive. Stop them, then make a new plan; this shows what apply would do:"
+        )
+        return tuple(lines), [("Dry run: every check, nothing written", command)]
     return tuple(lines), [
         ("Dry run: every check, nothing written", command),
         ("Apply what was approved", f"{command} --approve {plan.fingerprint} --execute"),

@@ -225,7 +225,7 @@ def test_what_is_left_of_an_apply_needs_the_source(tmp_path: Path) -> None:
     result = scene.apply()
     assert result.exit_code == 3
     fates = {g.group: g.fate for g in result.assessment.groups}
-    assert fates == {"a": Fate.DONE, "b": Fate.DRIFTED, "c": Fate.DONE}
+    assert fates == {"a": Fate.DONE, "b": Fate.UNREAD, "c": Fate.DONE}
 
 
 def test_a_cluster_that_is_not_the_plans_is_refused_by_both_ids() -> None:

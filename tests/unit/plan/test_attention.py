@@ -71,6 +71,18 @@ def test_a_blocked_row_that_no_check_explains_is_named_and_its_group_once() -> N
     assert finding.name == "rewind" and finding.seen[0][0] == own.subject
 
 
+def test_an_undo_names_what_it_gives_up_and_which_offsets_it_removes() -> None:
+    rows = [
+        make_row("a", target_prior=60, target_offset=10),
+        make_row("b", decision=Decision.REMOVE, target_offset=None),
+    ]
+    undo = make_plan(rows, kind="undo", settings={"moved": "restore"})
+    given_up, removed = findings(undo)
+    assert given_up.kind is AttentionKind.REWIND and "--moved restore" in given_up.todo
+    assert [subject for subject, _ in given_up.seen] == ["a", "b"]
+    assert removed.kind is AttentionKind.WARN and len(removed.seen) == 1
+
+
 def test_an_undo_sets_groups_back_by_its_nature_and_nobody_needs_to_look_at_that() -> None:
     rewound = make_row(target_prior=700, target_offset=650)
     assert kinds(make_plan([rewound])) == [AttentionKind.REWIND]

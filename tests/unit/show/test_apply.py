@@ -11,7 +11,7 @@ from migrate.row_table import PlanRows
 from migrate.show.apply import NAMED, Typed, apply_lines, deleted_whole_lines, elsewhere_lines
 from tests.builders import make_check, make_row
 from tests.fakes import ALIVE, Script
-from tests.unit.applyscene import Scene, three_groups
+from tests.unit.applyscene import Scene, block, three_groups, with_checks
 from tests.unit.plans import plan, row
 
 
@@ -69,6 +69,28 @@ def test_a_rollback_that_is_refused_for_another_reason_says_neither_that_consume
     assert "moved since" not in told and "--moved restore" not in told
     assert "then run the same command again" in told
     assert "new plan" not in told and "plan anew" not in told and "plan again" not in told
+
+
+def test_only_a_new_plan_is_named_where_a_commit_has_moved_and_the_same_command_where_it_may_help(scene):
+    scene.source.commit("b", "orders", 0, 121)
+    told = " ".join(said(scene.apply(execute=False)).split())
+    assert "Only a new plan helps" in told and "same command" not in told
+    scene.source.commit("b", "orders", 0, 120)
+    scene.source.states["b"] = ALIVE
+    told = " ".join(said(scene.apply(execute=False)).split())
+    assert "then run the same command again" in told and "new plan" not in told
+
+
+def test_a_cluster_that_does_not_answer_has_changed_nothing(scene):
+    scene.source.down = True
+    told = said(scene.apply(execute=False))
+    assert "not compared" in told and "changed since the plan" not in told
+
+
+def test_a_plan_of_living_groups_offers_no_writing(scene):
+    scene.plan = with_checks(scene.plan, block("source-group-stopped", "gone"))
+    told = said(scene.apply(execute=False))
+    assert "--execute" not in told and "then make a new plan" in " ".join(told.split())
 
 
 def test_a_plan_without_rows_is_nothing_to_do_and_never_as_planned(tmp_path):

@@ -5,7 +5,7 @@ from migrate.plan.totals import totals
 from migrate.show.plan_table import OPTIONS_TO_ADD, Page, identity, next_steps, table, totals_told, verdict
 from tests.builders import make_check, make_plan, make_row
 
-TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check(subject="b"),))
+TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check("re-read-limit", "b"),))
 
 
 def test_the_verdict_says_how_much_can_be_applied_beside_what_is_blocked():
@@ -23,6 +23,13 @@ def test_the_next_command_quotes_the_path_and_carries_the_options():
     (_, dry), (_, writing) = commands
     assert dry == "mm2-migrate apply 'my plan' --target b:1 --allow-partial"
     assert writing == f"{dry} --approve {TWO.fingerprint} --execute"
+
+
+def test_a_plan_made_while_groups_were_alive_offers_the_dry_run_alone():
+    plan = make_plan(TWO.rows, checks=(make_check("source-group-stopped", "b"),))
+    sentences, commands = next_steps(plan, totals(plan), "p", ())
+    assert "then make a new plan" in sentences[0]
+    assert [command for _, command in commands] == ["mm2-migrate apply p --allow-partial"]
 
 
 def test_what_the_plan_is_of_comes_in_order_and_without_what_it_lacks():
