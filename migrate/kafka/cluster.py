@@ -340,7 +340,10 @@ class KafkaCluster:
         from migrate.kafka.group_facts import group_records
 
         asked, what = self._names.asked(groups), "gaps" if with_gaps else "records"
-        found = self._answer(what, asked, lambda _: group_records(self, self._config, asked, with_gaps, most))
+        memory = None if self._memory is None else self._memory.logs
+        found = self._answer(
+            what, asked, lambda _: group_records(self, self._config, asked, with_gaps, most, memory=memory)
+        )
         return found if isinstance(found, Failure) else self._names.to_source(found)
 
     def broker_settings(self) -> BrokerSettings | Failure:

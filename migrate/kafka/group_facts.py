@@ -22,14 +22,22 @@ from migrate.described_group import Coordinator, GroupDescription, GroupMember, 
 from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
-from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers
+from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers, offset_of
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, TopicPartition
 from migrate.survey.cluster import BrokerSettings, ClusterAdmin
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import TOO_MANY_RECORDS
 from migrate.survey.offsets_export import past_open_transactions, pin_offsets_topic
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, GroupRecord, logs_of, partition_of, records_of
+from migrate.survey.offsets_topic import (
+    OFFSETS_TOPIC,
+    GroupLog,
+    GroupRecord,
+    LogMemory,
+    logs_of,
+    partition_of,
+    records_of,
+)
 
 _KINDS = {"share": "share", "streams": "streams"}
 _RETENTION = "offsets.retention.minutes"
@@ -149,12 +157,13 @@ def group_records(
     with_gaps: bool = False,
     most: int | None = None,
     any_will_do: bool = False,
+    memory: LogMemory | None = None,
 ) -> Mapping[str, GroupRecord] | Failure:
     """Read the partitions of a cluster's offsets topic that hold these groups, of which `most` offsets at most.
 
     Groups of a partition in which an open transaction hides newer records are left out: what is seen last may be weeks
     old, and groups that commit every second would look idle. Not where `any_will_do`, because older records say the
-    same: a group's kind never changes.
+    same: a group's kind never changes. What `memory` has is not read again.
     """
     if not groups:
         return {}
@@ -165,13 +174,24 @@ def group_records(
     except ClusterError as error:
         return Failure("_FAIL", error.problem)
     seen = pin.logs.keys() if any_will_do else pin.logs.keys() - pin.open_ends.keys()
-    offsets = sum(pin.logs[partition].end - pin.logs[partition].start for partition in seen)
+    named = [group for group in groups if partition_of(group, pin.partitions) in seen]
+    ends = {partition: log.end for partition, log in pin.logs.items()}
+    wanted = (
+        logs_of(named, pin.partitions, with_gaps)
+        if memory is None
+        else memory.take(named, pin.partitions, with_gaps, ends)
+    )
+    offsets = sum(max(0, ends[n] - max(pin.logs[n].start, log.next_offset)) for n, log in wanted.items())
+    failure: Failure | None = None
     if most is not None and offsets > most:
         remedy = "" if any_will_do else ": groups list --records reads them all"
-        return Failure(TOO_MANY_RECORDS, f"up to {offsets:,} records to read{remedy}")
-    named = [group for group in groups if partition_of(group, pin.partitions) in seen]
-    logs = logs_of(named, pin.partitions, with_gaps)
-    return read_offsets_topic(config, logs, READ_SECONDS) or records_of(logs.values())
+        failure = Failure(TOO_MANY_RECORDS, f"up to {offsets:,} records to read{remedy}")
+    failure = failure or read_offsets_topic(config, wanted, READ_SECONDS)
+    if failure is not None:
+        return failure
+    if memory is not None:
+        memory.keep(wanted, with_gaps)
+    return {group: record for group, record in records_of(wanted.values()).items() if group in set(named)}
 
 
 def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:
@@ -219,8 +239,8 @@ def read_offsets_topic(
 ) -> Failure | None:
     """Hand every record of each partition to its log; return why that could not be done in full, None where it was.
 
-    Each is read from its start to the end that was seen first; read_committed, because transactional commits are in
-    transactions.
+    Each is read from where its log goes on to the end that was seen first; read_committed, because transactional
+    commits are in transactions.
     `deadline_seconds` bounds the whole reading: the topic of a busy cluster may be large.
     """
     try:
@@ -246,11 +266,13 @@ class _Records:
     def __init__(self, log: GroupLog) -> None:
         # By number, and not as the beginning: that is looked up, which is tried again only after half a second while no
         # leader is known. A log that begins later is begun where it does, as `auto.offset.reset` says.
-        self.start = 0
+        self.start = log.next_offset
         self._log = log
 
     def take(self, messages: Sequence[Message]) -> bool:
         self._log.take(map(_key, messages), map(_value, messages))
+        self._log.taken += len(messages)
+        self._log.next_offset = offset_of(messages[-1]) + 1
         return False
 
 

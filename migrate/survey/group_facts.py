@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 from migrate.clock import Clock
 from migrate.model import Failure
 from migrate.survey.cluster import BrokerSettings
-from migrate.survey.offsets_topic import GroupRecord
+from migrate.survey.offsets_topic import GroupRecord, LogMemory
 from migrate.text import duration_text, many
 
 T = TypeVar("T")
@@ -75,11 +75,12 @@ class AnswerMemory:
     """What a cluster answered about its groups a short while ago: for a watch, which looks every other second.
 
     A `Failure` is never kept: one slow answer would hide a block from every later look. Nothing is kept for longer
-    than `REMEMBERED_SECONDS`.
+    than `REMEMBERED_SECONDS`, but for `logs`: what was read of the offsets topic is read on.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.logs = LogMemory()
         # By question and what it is about: the answer, and when it was asked for.
         self._kept: dict[tuple[str, tuple[str, ...]], tuple[object, float]] = {}
 

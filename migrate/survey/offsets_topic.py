@@ -127,15 +127,22 @@ class GroupLog:
     """Takes the records of the offsets topic, each partition in log order, and keeps the last record of each key.
 
     Only those of `groups` are kept, of all groups where it is None; `with_gaps` keeps a few earlier commits too. A busy
-    cluster commits by the million and under few keys: bytes are kept as they come, and decoded once, at the end.
+    cluster commits by the million and under few keys: bytes are kept as they come, and decoded at the end. `taken` is
+    how many records this reading took, `next_offset` where the next one begins; `goes_on` says that there will be one.
     """
 
     def __init__(self, groups: Collection[str] | None = None, with_gaps: bool = False) -> None:
         self._names = None if groups is None else frozenset(map(key_part, groups))
+        self.taken = self.next_offset = 0
+        self.goes_on = False
         self._last: dict[bytes, bytes | None] = {}
         self._with_gaps = with_gaps
         self._newest: dict[bytes, deque[bytes]] = {}
         self._partitions: Counter[bytes] = Counter()
+
+    def holds(self, other: "GroupLog") -> bool:
+        """True if this one keeps the groups of another, too."""
+        return self._names is None or (other._names is not None and self._names >= other._names)
 
     def take(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
         """Take records that follow those taken before; a null value says that the group, or its offset, is gone."""
@@ -167,8 +174,8 @@ class GroupLog:
             newest.append(value)
 
     def groups(self) -> dict[str, GroupRecord]:
-        """Return what is kept of each group; the records themselves, maybe half a million, are let go meanwhile."""
-        words = _understood(self._drained())
+        """Return what is kept of each group; the records, maybe half a million, are let go unless the log goes on."""
+        words = _understood(self._records())
         # In an order that does not depend on who came first: the records may be those that another reader has found.
         for key, values in sorted(self._newest.items()):
             place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
@@ -181,9 +188,9 @@ class GroupLog:
         records = {name: words[name].record() for name in sorted(words)}
         return {name: record for name, record in records.items() if record is not None}
 
-    def _drained(self) -> Iterator[tuple[bytes, bytes]]:
+    def _records(self) -> Iterator[tuple[bytes, bytes]]:
         for key in [*self._last]:
-            if (value := self._last.pop(key)) is not None:
+            if (value := self._last[key] if self.goes_on else self._last.pop(key)) is not None:
                 yield key, value
 
 
@@ -281,6 +288,40 @@ def logs_of(groups: Iterable[str], partitions: int, with_gaps: bool) -> dict[int
     for group in groups:
         held.setdefault(partition_of(group, partitions), []).append(group)
     return {partition: GroupLog(named, with_gaps) for partition, named in held.items()}
+
+
+class LogMemory:
+    """The logs of groups as far as they were read, so that the next reading goes on from there.
+
+    `records_read` is how many records were read into them so far.
+    """
+
+    def __init__(self) -> None:
+        # By partition, and whether gaps are wanted: a log with gaps keeps more.
+        self._logs: dict[tuple[int, bool], GroupLog] = {}
+        self.records_read = 0
+
+    def take(
+        self, groups: Collection[str], partitions: int, with_gaps: bool, ends: Mapping[int, int]
+    ) -> dict[int, GroupLog]:
+        """Return what `logs_of` does, each log as far as it was read; `ends` are those of the topic's partitions.
+
+        A log is not here until it is kept again: what was read in part of a reading that failed is not known. One that
+        has lost records, by the election of a replica that was behind, is read anew.
+        """
+        logs = logs_of(groups, partitions, with_gaps)
+        for partition, log in logs.items():
+            log.goes_on = True
+            known = self._logs.pop((partition, with_gaps), None)
+            if known is not None and known.holds(log) and known.next_offset <= ends[partition]:
+                logs[partition] = known
+            logs[partition].taken = 0
+        return logs
+
+    def keep(self, logs: Mapping[int, GroupLog], with_gaps: bool) -> None:
+        """Keep logs that were read to their ends."""
+        self._logs |= {(partition, with_gaps): log for partition, log in logs.items()}
+        self.records_read += sum(log.taken for log in logs.values())
 
 
 def records_of(logs: Iterable[GroupLog]) -> dict[str, GroupRecord]:

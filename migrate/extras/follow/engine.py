@@ -55,13 +55,15 @@ _SET = frozenset({RowStatus.SET, RowStatus.ALREADY, RowStatus.KEPT})
 class FollowEdges:
     """What passes go through. `clusters` gives what one look reads through; `writing` a client of the target that
     writes the metadata of the groups that it is given byte for byte, under the names that groups have there. `forget`
-    makes the next look read all records anew. `source_topic_ids` asks the source for the ids of topics again.
+    makes the next look read all records anew. `source_topic_ids` asks the source for the ids of topics again,
+    `offsets_topic_records` says how many records of both clusters' `__consumer_offsets` were read so far.
     """
 
     clusters: Callable[[], Clusters]
     writing: Callable[[Collection[str], TargetNames], ClusterAdmin]
     forget: Callable[[], None]
     source_topic_ids: Callable[[Collection[str]], Mapping[str, str]]
+    offsets_topic_records: Callable[[], int]
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class PassResult:
     delays: tuple[Delay, ...] = ()
     source_bytes: int = 0
     target_bytes: int = 0
+    offsets_topic_records: int = 0
     trouble: str = ""
     is_stopped: bool = False
     has_lost_journal: bool = False
@@ -163,6 +166,7 @@ class Follower:
         """
         self._passes += 1
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
+        read_before = self._edges.offsets_topic_records()
         state, (survey, not_seen) = self._journal.read(), self._survey()
         sights, refused = sights_of(
             survey, state, self._own_clocks, self._choices.moving_groups, self._edges.source_topic_ids,
@@ -203,6 +207,7 @@ class Follower:
             delays=self._delays.reached(stands, self._clock.now_ms()) if is_written else (),
             source_bytes=survey.comparison.source_bytes if survey.comparison else 0,
             target_bytes=survey.comparison.target_bytes if survey.comparison else 0,
+            offsets_topic_records=self._edges.offsets_topic_records() - read_before,
             trouble=writing.trouble,
             is_stopped=is_stopped,
             has_lost_journal=writing.has_lost_journal,

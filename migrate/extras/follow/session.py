@@ -72,4 +72,7 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Sessio
             memory.forget()
             mirror.renew()
 
-        yield FollowEdges(clusters, writing, forget, looking.source.topic_ids)
+        def offsets_topic_records() -> int:
+            return sum(memory.logs.records_read for memory in looking.memories.values())
+
+        yield FollowEdges(clusters, writing, forget, looking.source.topic_ids, offsets_topic_records)

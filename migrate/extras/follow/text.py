@@ -40,6 +40,7 @@ def pass_document(result: PassResult) -> dict[str, Any]:
         "waiting_for_mm2": {"rows": result.waiting.rows, "oldest_seconds": result.waiting.oldest_seconds},
         "source_bytes": result.source_bytes,
         "target_bytes": result.target_bytes,
+        "offsets_topic_records": result.offsets_topic_records,
         "trouble": result.trouble or None,
     }
 

@@ -79,7 +79,7 @@ class FollowScene:
         )
         grades, moving = frozenset(map(Grade, mandate.grades)), mandate.moving_groups()
         choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)
-        edges = FollowEdges(self._clusters, self.writing, self._forget, self.source.topic_ids)
+        edges = FollowEdges(self._clusters, self.writing, self._forget, self.source.topic_ids, lambda: 0)
         self.journal.until_ms = self.until_ms
         called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
         self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None

@@ -224,7 +224,9 @@ def test_a_listing_has_the_sources_names_and_no_group_that_merely_has_an_old_one
 
 
 def test_facts_of_groups_are_asked_by_the_targets_names(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    def records(admin: Any, config: Any, groups: Collection[str], with_gaps: bool, most: int | None) -> Any:
+    def records(
+        admin: Any, config: Any, groups: Collection[str], with_gaps: bool, most: int | None, memory: Any
+    ) -> Any:
         return NOT_ASKED if most else {group: f"record of {group}" for group in groups}
 
     class Facts:

@@ -1,12 +1,14 @@
 """Which partitions of the offsets topic are read for groups; the reading itself is tested against real brokers."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from migrate.kafka import group_facts
 from migrate.kafka.group_facts import group_records
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.survey import offsets_export
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, LogMemory, partition_of
 from tests.fakes import FakeCluster
 
 PARTITIONS = 5
@@ -45,3 +47,48 @@ def test_more_records_than_may_be_read_are_not_read(read):
     found = group_records(cluster(), {}, ["a", "b"], most=17)
     assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "--records" in found.message
     assert group_records(cluster(), {}, [], most=0) == {}
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    """An offsets topic that is read: where each reading of a partition begins, and what it comes to."""
+    found = SimpleNamespace(starts=[], failure=None, records=9)
+
+    def read_some(config, logs, seconds):
+        found.starts += [log.next_offset for log in logs.values()]
+        for log in logs.values():
+            log.taken += found.records - log.next_offset
+            log.next_offset = found.records
+        return found.failure
+
+    monkeypatch.setattr(group_facts, "read_offsets_topic", read_some)
+    return found
+
+
+def test_with_a_memory_only_what_is_new_is_read_and_only_that_counts(reader):
+    memory, topic = LogMemory(), cluster()
+    assert group_records(topic, {}, ["a"], most=9, memory=memory) == {} and memory.records_read == 9
+    topic.ranges[OWN["a"]], reader.records = LogRange(0, 12), 12
+    assert group_records(topic, {}, ["a"], most=3, memory=memory) == {}
+    assert reader.starts == [0, 9] and memory.records_read == 12
+
+
+def test_what_a_reading_that_failed_has_read_is_read_anew(reader):
+    memory = LogMemory()
+    reader.failure = Failure("_TIMED_OUT", "no answer")
+    assert group_records(cluster(), {}, ["a"], memory=memory) is reader.failure
+    reader.failure = None
+    group_records(cluster(), {}, ["a"], memory=memory)
+    assert reader.starts == [0, 0]
+
+
+def test_a_log_that_has_lost_records_and_one_without_a_new_group_is_read_anew(reader):
+    memory, topic = LogMemory(), cluster()
+    other = next(name for name in map(str, range(100)) if partition_of(name, PARTITIONS) == OWN["a"].partition)
+    group_records(topic, {}, ["a"], memory=memory)
+    group_records(topic, {}, ["a", other], memory=memory)
+    group_records(topic, {}, ["a"], memory=memory)
+    assert reader.starts == [0, 0, 9], "the records of the other one may lie before"
+    topic.ranges[OWN["a"]] = LogRange(0, 8)
+    group_records(topic, {}, ["a"], memory=memory)
+    assert reader.starts == [0, 0, 9, 0]

@@ -65,6 +65,8 @@ def test_offsets_stay_fresh_while_all_lives_and_nothing_is_written_that_must_not
         with started(commands, *mandate.words("2s", *QUICK)) as running:
             wait_pass(running, "a pass after the first", quiet_pass)
             assert commits_on(target, [idle, back])[back] == {(copy, 0): 300, (copy, 1): 300}
+            assert passes(running)[0]["offsets_topic_records"] >= 8, "the commits of four groups"
+            wait_pass(running, "a pass that reads no commit again", lambda seen: seen["offsets_topic_records"] == 0)
             alive.enter_context(producing(scene, scene.partitions))
             alive.enter_context(consuming(source, living, [topic]))
             wait_pass(running, "the living group", lambda seen: living in commits_on(target, [living]))
