@@ -28,6 +28,8 @@ from migrate.survey.commit_history import RECORDS_GONE, PlaceTime
 
 # What is in flight at once: each question has the broker look into the log's time index, and into a segment.
 AT_ONCE = 2000
+# How often a record is asked for that a log should have and that was not found.
+TIMES_ASKED = 3
 # While a partition gets another leader: mostly for less than a second.
 _NO_LEADER_YET = frozenset(
     {
@@ -53,12 +55,25 @@ class LogTimes:
         self._connection = Connection(settings, deadline_seconds)
         self._progress = progress
 
-    def first_offsets(self, pairs: Collection[PlaceTime]) -> Mapping[PlaceTime, int | None | Failure]:
-        """Return the first offset of that time (ms since 1970) or later; None where none was found."""
+    def first_offsets(
+        self, pairs: Collection[PlaceTime]
+    ) -> tuple[Mapping[PlaceTime, int | None | Failure], Mapping[TopicPartition, int | Failure]]:
+        """Return the first offset of that time (ms since 1970) or later, None where none was found.
+
+        And the newest timestamp of each log where one was not found, as `newest_times` does: what a log should have by
+        it was asked for again, because its leader may just have been silent.
+        """
         # A negative timestamp is a sign of the protocol's own; no record is older than the first.
         asked = {(place, time_ms): max(0, time_ms) for place, time_ms in pairs}
-        found = self._persistently({(place, time_ms) for (place, _), time_ms in asked.items()})
-        return {pair: found[pair[0], time_ms] for pair, time_ms in asked.items()}
+        found: dict[PlaceTime, int | None | Failure] = {}
+        newest: Mapping[TopicPartition, int | Failure] = {}
+        doubted = {(place, time_ms) for (place, _), time_ms in asked.items()}
+        for _ in range(TIMES_ASKED):
+            found |= self._persistently(doubted)
+            absent = {pair for pair in doubted if found[pair] is None}
+            newest = {**newest, **self.newest_times({place for place, _ in absent})}
+            doubted = {(place, time_ms) for place, time_ms in absent if may_have(newest[place], time_ms)}
+        return {pair: found[pair[0], time_ms] for pair, time_ms in asked.items()}, newest
 
     def newest_times(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | Failure]:
         """Return the newest timestamp of each log; brokers before Kafka 3.0 cannot tell.
@@ -130,6 +145,15 @@ def _is_passing(answer: int | None | Failure) -> bool:
     return answer.code in _NO_LEADER_YET or (is_passing(answer) and answer.code != "_TIMED_OUT")
 
 
+def may_have(newest: int | Failure, time_ms: int) -> bool:
+    """True if a log may well have a record of that time or later, by its newest timestamp.
+
+    Also where that is not known for a reason that passes. Brokers before Kafka 3.0 never say it, and are believed that
+    there is none.
+    """
+    return is_passing(newest) if isinstance(newest, Failure) else time_ms <= newest
+
+
 def ends_at(admin: ClusterAdmin, times: LogTimes, wanted: Collection[PlaceTime]) -> dict[PlaceTime, int | Failure]:
     """Return where each log ended at each time, in the order of `wanted`, or why that is not visible.
 
@@ -146,8 +170,7 @@ def ends_at(admin: ClusterAdmin, times: LogTimes, wanted: Collection[PlaceTime])
             log = end if isinstance(end, Failure) else LogRange(log.start, end)
         logs[place] = log
     holding = {place for place, log in logs.items() if isinstance(log, LogRange) and log.start < log.end}
-    answers = times.first_offsets([pair for pair in wanted if pair[0] in holding])
-    newest = times.newest_times({place for (place, _), answer in answers.items() if answer is None})
+    answers, newest = times.first_offsets([pair for pair in wanted if pair[0] in holding])
     return {pair: _end(logs[pair[0]], pair, answers, newest) for pair in wanted}
 
 

@@ -26,12 +26,11 @@ from migrate.kafka.errors import (
     HOPELESS,
     code_of,
     error_of,
-    is_passing,
     note_cause,
     on_one_line,
     refused_settings,
 )
-from migrate.kafka.log_times import LogTimes
+from migrate.kafka.log_times import LogTimes, may_have
 from migrate.kafka.read_pass import (
     BROKEN_LINE,
     READS_ONLY,
@@ -270,15 +269,17 @@ class RecordReader:
         offsets: dict[TopicPartition, dict[int, int | None]] = {place: {} for place in times}
         problems: dict[TopicPartition, Unreadable] = {}
         asked = [(place, time_ms) for place in times for time_ms in set(times[place])]
-        for (place, time_ms), answer in self._log_times.first_offsets(asked).items() if asked else ():
+        found, newest = self._log_times.first_offsets(asked)
+        doubted = defaultdict[TopicPartition, list[int]](list)
+        for (place, time_ms), answer in found.items():
             if isinstance(answer, Failure):
                 problems[place] = self._unreadable(answer)
-            else:
-                offsets[place][time_ms] = answer
-        absent = {p: late for p in offsets.keys() - problems.keys() if (late := _absent(offsets[p]))}
-        newest = self._log_times.newest_times(absent) if absent else {}
-        doubted = {place: there for place, told in newest.items() if (there := _doubted(absent[place], told))}
-        for place, start in self._log_times.starts(doubted).items() if doubted else ():
+                continue
+            offsets[place][time_ms] = answer
+            # From the log's start a group reads records twice, from its end it may lose some.
+            if answer is None and may_have(newest[place], time_ms):
+                doubted[place].append(time_ms)
+        for place, start in self._log_times.starts(doubted.keys() - problems.keys()).items():
             if isinstance(start, Failure):
                 problems[place] = self._unreadable(start)
             else:
@@ -341,22 +342,6 @@ class RecordReader:
             return False
         intake.begin_at(start)
         return start < intake.run.end
-
-
-def _absent(offsets: Mapping[int, int | None]) -> list[int]:
-    """Return the timestamps for which no offset was found, to be doubted where the newest record is as late."""
-    return [time for time, offset in offsets.items() if offset is None]
-
-
-def _doubted(times: Sequence[int], newest: int | Failure) -> list[int]:
-    """Return those of these timestamps that a log may well have, by its newest one.
-
-    Where that is not told for a reason that passes, all: from the log's start a group reads twice, from its end it may
-    lose records. Brokers before Kafka 3.0 never tell it, and are believed.
-    """
-    if isinstance(newest, Failure):
-        return list(times) if is_passing(newest) else []
-    return [time for time in times if time <= newest]
 
 
 def _turns(

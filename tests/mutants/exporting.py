@@ -211,9 +211,9 @@ EXPORTING = (
     Mutant(
         "times-not-told-in-passing-believed",
         "Where a log's newest timestamp is not told for a passing reason, what was not found may be there.",
-        "migrate/kafka/record_reader.py",
-        "        return list(times) if is_passing(newest) else []\n",
-        "        return []\n",
+        "migrate/kafka/log_times.py",
+        "    return is_passing(newest) if isinstance(newest, Failure) else time_ms <= newest\n",
+        "    return not isinstance(newest, Failure) and time_ms <= newest\n",
         ("tests/unit/kafka/test_record_reader.py",),
     ),
     Mutant(

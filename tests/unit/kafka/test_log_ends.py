@@ -26,7 +26,7 @@ class FakeTimes:
         for place, time_ms in pairs:
             later = [offset for offset, ms in self.logs[place] if ms >= time_ms]
             found[place, time_ms] = later[0] if later and place not in self.silent else None
-        return found
+        return found, self.newest_times({place for (place, _), offset in found.items() if offset is None})
 
 
 def cluster(**logs):
@@ -75,7 +75,7 @@ def test_a_leader_that_is_silent_is_not_visible_and_not_a_log_without_later_reco
 
 def test_a_time_that_a_broker_does_not_find_although_its_newest_record_is_later_is_not_visible():
     times = FakeTimes({T0: [(0, 100)]})
-    times.first_offsets = lambda pairs: dict.fromkeys(pairs)
+    times.first_offsets = lambda pairs: (dict.fromkeys(pairs), {T0: 100})
     found, at_the_end = ends(cluster(p0=LogRange(0, 3)), times, (T0, 100), (T0, 101))
     assert isinstance(found, Failure) and at_the_end == 3
 

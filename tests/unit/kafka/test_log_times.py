@@ -43,9 +43,8 @@ def reader(told, later=None, deadline_seconds=5.0):
 
 def test_partitions_are_asked_together_one_time_of_each():
     of = reader({("t", 0, 5): (50, 5), ("t", 1, 5): (51, 6), ("u", 0, 9): (7, 9), ("u", 0, 0): (1, 1)})
-    assert of.first_offsets([(U0, 9), (T1, 5), (T0, 5), (U0, -7)]) == {
-        (T0, 5): 50, (T1, 5): 51, (U0, 9): 7, (U0, -7): 1
-    }  # fmt: skip
+    found, newest = of.first_offsets([(U0, 9), (T1, 5), (T0, 5), (U0, -7)])
+    assert found == {(T0, 5): 50, (T1, 5): 51, (U0, 9): 7, (U0, -7): 1} and newest == {}
     assert of._connection.calls == [3, 1]
 
 
@@ -61,7 +60,29 @@ def test_where_a_log_begins_is_told():
 
 def test_of_nothing_nobody_is_asked():
     of = reader({})
-    assert of.first_offsets([]) == {} == of.newest_times([]) and of._connection.calls == []
+    assert of.first_offsets([]) == ({}, {}) and of.newest_times([]) == {} and of._connection.calls == []
+
+
+class Silent(FakeConnection):
+    """Says -1 of all that it is asked first, as librdkafka does where a leader is silent."""
+
+    def list_offsets(self, specs, isolation_level, **_):
+        found = super().list_offsets(specs, isolation_level)
+        is_first = len(self.calls) == 1
+        return {p: SimpleNamespace(offset=-1, timestamp=-1) for p in found} if is_first else found
+
+
+def test_a_time_that_a_log_should_have_is_asked_for_again_because_its_leader_may_have_been_silent():
+    """Else the row would be at the log's start, and all of the log would be read twice."""
+    of = reader({})
+    of._connection = Silent({("t", 0, 5): (50, 5), ("t", 0, -3): (60, 9)})
+    found, newest = of.first_offsets([(T0, 5), (T0, 7)])
+    assert found == {(T0, 5): 50, (T0, 7): None} and newest == {T0: 9}
+
+
+def test_a_time_later_than_the_newest_of_its_log_is_asked_for_once():
+    of = reader({("t", 0, -3): (60, 9)})
+    assert of.first_offsets([(T0, 10)]) == ({(T0, 10): None}, {T0: 9}) and len(of._connection.calls) == 2
 
 
 @pytest.mark.parametrize(("told", "retriable"), [((50, -1), False), ((-1, -1), True)])
@@ -103,5 +124,5 @@ def test_a_partition_that_the_cluster_does_not_have_is_not_asked_for_until_the_d
 def test_what_fails_in_passing_until_the_deadline_is_a_failure():
     of = reader({}, deadline_seconds=0.0)
     of._connection = Broken({})
-    (answer,) = of.first_offsets([(T0, 5)]).values()
+    (answer,) = of.first_offsets([(T0, 5)])[0].values()
     assert answer.code == "_TRANSPORT"
