@@ -1,4 +1,4 @@
-"""What consumer groups a cluster has, and what both clusters have committed (docs/inventory.md, docs/compare.md)."""
+"""What consumer groups a cluster has, and what both clusters have committed (docs/inventory.md)."""
 
 GROUP = "groups"
 SHORT_HELP = "List, describe and compare groups; pack waves."

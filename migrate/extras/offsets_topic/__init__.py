@@ -1,4 +1,4 @@
-"""What `__consumer_offsets` holds: exported, and as a history (docs/consumer-offsets.md, docs/history.md)."""
+"""What `__consumer_offsets` holds: exported, and as a history (docs/consumer-offsets.md)."""
 
 GROUP = "groups"
 SHORT_HELP = "Export __consumer_offsets, show its history."
