@@ -26,8 +26,9 @@ from migrate.cli.options import (
 )
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
-from migrate.extras.inventory.describe import DescribedGroup, describe_groups
-from migrate.extras.inventory.describe_text import (
+from migrate.extras.inventory.describe import (
+    DescribedGroup,
+    describe_groups,
     description_csv,
     description_document,
     description_lines,
@@ -35,8 +36,14 @@ from migrate.extras.inventory.describe_text import (
     not_visible,
 )
 from migrate.extras.inventory.group_records import RecordsOfAnyLength
-from migrate.extras.inventory.listing import Inventory, inventory_of
-from migrate.extras.inventory.listing_text import listing_csv, listing_document, listing_lines, unread_lines
+from migrate.extras.inventory.listing import (
+    Inventory,
+    inventory_of,
+    listing_csv,
+    listing_document,
+    listing_lines,
+    unread_lines,
+)
 from migrate.extras.inventory.read import ClusterGroups, read_groups
 from migrate.extras.inventory.spark_records import spark_records
 from migrate.extras.inventory.waves import (
@@ -45,11 +52,11 @@ from migrate.extras.inventory.waves import (
     Waves,
     groups_to_move,
     refuse_waves_in,
+    wave_report,
     waves_by_prefix,
     waves_by_topics,
     write_waves,
 )
-from migrate.extras.inventory.waves_text import wave_report
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
@@ -65,6 +72,7 @@ from migrate.watch import Asking, BackgroundLook, Glance, watch_until_over
 
 T = TypeVar("T")
 Described = tuple[ClusterGroups, tuple[DescribedGroup, ...]]
+Forms = Mapping[str, Callable[[T], Iterator[str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,23 +203,20 @@ def run_list(options: ListOptions, flow: Flow, progress: LineProgress, terminal:
         read = read_groups(admin, filters, timer, records=by_length if with_records else None)
         return inventory_of(read, idle_ms, earlier)
 
-    form = options.look.form
-
-    def lines(seen: Inventory) -> Iterator[str]:
-        if form == "json":
-            return listing_document(seen)
-        return listing_csv(seen) if form == "csv" else listing_lines(seen, terminal.width, terminal.colour)
-
-    teller = Teller(lines, options.look, progress, terminal)
-    seen = _look(of, teller, look)
-    if form == "csv":
+    forms: Forms[Inventory] = {
+        "table": lambda seen: listing_lines(seen, terminal.width, terminal.colour),
+        "csv": listing_csv,
+        "json": listing_document,
+    }
+    seen = _look(of, Teller(forms[options.look.form], options.look, progress, terminal), look)
+    if options.look.form == "csv":
         _say_unread(seen.read, {g.group: g.not_visible() for g in seen.groups}, progress, terminal)
     return EXIT_DONE if seen.is_whole else EXIT_FAILED
 
 
 def run_describe(options: DescribeOptions, flow: Flow, progress: LineProgress, terminal: Terminal) -> int:
     """Print the partitions of the groups that were named; return 1 if something could not be read, or is not there."""
-    names, form = options.names, options.look.form
+    names = options.names
     if bool(names) == options.all_groups:
         raise UsageError("Which groups?", "Name them, or give --all-groups; not both.")
     filters = Filters(groups_file=frozenset(names)) if names else None
@@ -221,14 +226,14 @@ def run_describe(options: DescribeOptions, flow: Flow, progress: LineProgress, t
         # Groups that were not named have been left out by no filter.
         return replace(read, filtered={}), describe_groups(read)
 
-    def lines(seen: Described) -> Iterator[str]:
-        if form == "json":
-            return description_document(*seen)
-        return description_csv(seen[1]) if form == "csv" else description_lines(*seen, terminal.width, terminal.colour)
-
-    teller = Teller(lines, options.look, progress, terminal)
+    forms: Forms[Described] = {
+        "table": lambda seen: description_lines(*seen, terminal.width, terminal.colour),
+        "csv": lambda seen: description_csv(seen[1]),
+        "json": lambda seen: description_document(*seen),
+    }
+    teller = Teller(forms[options.look.form], options.look, progress, terminal)
     read, described = _look(endpoint_of(flow, options.session()), teller, look)
-    if form == "csv":
+    if options.look.form == "csv":
         for line in lines_beside_csv(described):
             progress.say(line)
         _say_unread(read, {group.group: not_visible(group) for group in described}, progress, terminal)

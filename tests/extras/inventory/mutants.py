@@ -218,8 +218,8 @@ MUTANTS = (
         "idle-groups-of-kip-848",
         "Only classic groups store when their last member left.",
         f"{HERE}listing.py",
-        '        if self.kind != "classic":\n',
-        "        if self.kind is None:\n",
+        '        if self.listed.kind != "classic":\n',
+        "        if self.listed.kind is None:\n",
         (f"{TESTS}test_activity.py",),
     ),
     Mutant(

@@ -26,7 +26,7 @@ from tests.integration.members import (
     share_group_without_members,
     stay_and_leave,
 )
-from tests.integration.rawmember import RawMember, commit_without_offset
+from tests.integration.rawmember import RawMember, commit_without_offset, member_with_assignor
 from tests.lab.cluster import Cluster
 from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
@@ -129,6 +129,7 @@ def populate(cluster: Cluster, stack: ExitStack) -> None:
     commit(bootstrap, {"half-without": {("pay", 0): 1}})
     commit_without_offset(bootstrap, "half-without", "clicks")
     stack.enter_context(member(bootstrap, "live", "orders"))
+    stack.enter_context(member_with_assignor(bootstrap, "spare", "orders", "range"))
     stack.enter_context(member_of_kip_848(bootstrap, "kip-848", "pay"))
     stack.enter_context(share_consumer(cluster.jars, bootstrap, "sharers", "clicks"))
     share_group_without_members(cluster.jars, bootstrap, "sharers-to-be", "clicks")
@@ -162,6 +163,22 @@ def test_every_partition_is_described_as_kafka_describes_it_cell_by_cell(scene: 
     assert sorted(ours) == sorted(theirs) and len(theirs) > 15
     assert ["in-transaction", "open", "0", "2", "10", "8", "-", "-", "-"] in ours
     assert ["without-offset", "clicks", "0", "-", "5", "-", "-", "-", "-"] in ours
+
+
+def test_members_that_kafka_lists_with_no_partition_are_idle(scene: Scene) -> None:
+    words = ("groups", "describe", "--all-groups", *scene.command.clusters, "--format", "json")
+    described = json.loads(scene.command.run(*words).expect(1).stdout)["groups"]
+    idle = {g["group"]: g["idle_members"] for g in described if g["idle_members"] is not None}
+    told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--members")
+    theirs = {(words[0], words[1]) for words in told if words[0] in idle and words[4] == "0"}
+    assert {(group, each["consumer_id"]) for group, found in idle.items() for each in found} == theirs
+    assert {group for group, _ in theirs} == {"spare"} and {"live", "kip-848"} <= idle.keys()
+    assert not {"rebalancing", "completing", "connect-workers"} & idle.keys()
+
+
+def test_groups_with_members_and_lag_that_commit_nothing_have_stalled(scene: Scene) -> None:
+    stalled = [row["group"] for row in scene.rows("list", "--stalled", "1s") if "stalled" in row["attention"].split()]
+    assert stalled == ["kip-848", "live", "rebalancing"]
 
 
 def test_groups_that_are_named_are_described_as_all_of_them_are(scene: Scene) -> None:

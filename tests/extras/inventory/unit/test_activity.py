@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.described_group import ListedGroup
 from migrate.extras.inventory.listing import DAY_MS, GroupSummary, activity_of
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.survey.cluster import BrokerSettings
@@ -32,7 +33,15 @@ def activity(record=SIMPLE, described=None, commits=COMMITS, settings=BROKERS):
 
 def idle(kind, described, activity, now_ms, limit_ms):
     """Whether a group is idle, by what is known of it; its topics, commits and lag do not matter."""
-    return GroupSummary("g", kind, "consumer", described, (), 0, 0, DENIED, (), activity).is_idle(now_ms, limit_ms)
+    return GroupSummary(
+        group="g",
+        listed=ListedGroup(kind, "consumer", described),
+        lag=DENIED,
+        topics=(),
+        partitions_committed=0,
+        partitions_of_its_topics=0,
+        activity=activity,
+    ).is_idle(now_ms, limit_ms)
 
 
 def test_the_last_commit_is_the_newest_of_any_partition():

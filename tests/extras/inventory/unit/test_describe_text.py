@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 
 from migrate.described_group import ListedGroup
-from migrate.extras.inventory.describe import describe_groups
-from migrate.extras.inventory.describe_text import (
+from migrate.extras.inventory.describe import (
+    describe_groups,
     description_csv,
     description_document,
     description_lines,

@@ -8,8 +8,7 @@ from io import StringIO
 import pytest
 
 from migrate.described_group import ListedGroup
-from migrate.extras.inventory.listing import inventory_of
-from migrate.extras.inventory.listing_text import listing_csv, listing_document, listing_lines
+from migrate.extras.inventory.listing import inventory_of, listing_csv, listing_document, listing_lines
 from migrate.model import TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from migrate.extras.inventory.waves import groups_to_move, waves_by_prefix, waves_by_topics
-from migrate.extras.inventory.waves_text import wave_report
+from migrate.extras.inventory.waves import groups_to_move, wave_report, waves_by_prefix, waves_by_topics
 from migrate.model import Side
 from tests.extras.inventory.unit.inventoryscene import DENIED, FakeGroups, commits, read
 from tests.unit.describedgroups import group
