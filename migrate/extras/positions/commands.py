@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import click
 
@@ -48,7 +47,6 @@ TABLE = "table"
 class HolderOptions:
     """Where positions are kept, and what is known of who keeps them."""
 
-    TITLE: ClassVar = "Positions outside Kafka"
     position_files: tuple[str, ...] = repeated(
         "Translate the positions in this file (holder,topic,partition,offset[,meaning]): a path or URL that ends in "
         ".csv, .jsonl or .parquet, read through Spark; repeatable.",
@@ -101,6 +99,7 @@ def _pairs(option_name: str, given: Sequence[str], form: str) -> dict[str, str]:
 class PlannedPositions(OnClusters):
     """Which positions are planned, what decides over them, and where the file goes."""
 
+    holders: HolderOptions = HolderOptions()
     out: Path = option(
         "File to write them to. Replaces a file of positions, and nothing else (exit 3).",
         default=Path("positions.json"), metavar="FILE")  # fmt: skip
@@ -118,7 +117,6 @@ class PlannedPositions(OnClusters):
     untranslatable: tuple[str, ...] = repeated(
         "What to do with positions that no rule can translate (default block). docs/translation.md has all reasons.",
         metavar="[REASON=]block|skip|earliest|latest")  # fmt: skip
-    holders: HolderOptions = HolderOptions()
     matching: MatchingOptions = MatchingOptions()
     spark: SparkOptions = SparkOptions()
 
