@@ -1,6 +1,6 @@
 """How late a commit reaches the target: from the moment it was made, or was first seen, until it is delivered. Pure.
 
-It is delivered once its records are copied and its offset stands on the target.
+It is delivered once its records are copied and its offset is on the target.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ LONGEST_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """One row's delay in seconds; `is_from_sight` where the time of its commit is not known, but when it was seen."""
+    """One row's delay in seconds; `is_from_first_look` where only the pass that saw its commit first is known."""
 
     seconds: float
-    is_from_sight: bool
+    is_from_first_look: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class DelayWatch:
         return Waiting(len(keys), max(0, began_ms - min(self._uncopied_since.values(), default=began_ms)) / 1000)
 
     def reached(self, rows: Iterable[Row], now_ms: int) -> tuple[Delay, ...]:
-        """Return the delays of rows that are copied, and stand on the target at `now_ms`; they wait no more."""
+        """Return the delays of rows that are copied, and set on the target at `now_ms`; they wait no more."""
         since = [self._since.pop(GroupPartition(r.group, r.source_topic, r.partition), None) for r in rows]
         return tuple(Delay(max(0, now_ms - each[0]) / 1000, each[1]) for each in since if each is not None)
 
@@ -103,13 +103,13 @@ class DelaySum:
     """Delays counted in tenths of a second, so that a month of them takes no more memory than an hour."""
 
     tenths: Counter[int] = field(default_factory=Counter)
-    from_sight: int = 0
+    from_first_look: int = 0
 
     def add(self, delays: Iterable[Delay]) -> None:
         """Count some more."""
         for delay in delays:
             self.tenths[min(round(delay.seconds * TENTHS), LONGEST_SECONDS * TENTHS)] += 1
-            self.from_sight += delay.is_from_sight
+            self.from_first_look += delay.is_from_first_look
 
     def document(self) -> dict[str, float | int | None]:
         """Return p50, p99 and max in seconds, None where nothing was counted, and how many there are."""
@@ -119,7 +119,7 @@ class DelaySum:
             "p99": self._at(total * 0.99),
             "max": max(self.tenths) / TENTHS if total else None,
             "rows": total,
-            "from_first_seen": self.from_sight,
+            "from_first_seen": self.from_first_look,
         }
 
     def _at(self, rank: float) -> float | None:

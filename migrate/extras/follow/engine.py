@@ -25,15 +25,15 @@ from migrate.extras.follow.delay import Delay, DelayWatch, Waiting, waits_for_co
 from migrate.extras.follow.journal import Followed, FollowJournal, FollowWriter, PassJournal, carries_metadata
 from migrate.extras.follow.judge import (
     Allowed,
-    GroupSight,
     Refusal,
+    SeenGroup,
     WhyNot,
     judge,
     own_clocks,
     refuse,
 )
-from migrate.extras.follow.sights import (
-    sights_of,
+from migrate.extras.follow.seen_groups import (
+    seen_groups,
     survey_of_the_others,
 )
 from migrate.extras.follow.undo import renamed
@@ -168,15 +168,17 @@ class Follower:
         began, began_ms = self._clock.monotonic(), self._clock.now_ms()
         read_before = self._edges.offsets_topic_records()
         state, (survey, not_seen) = self._journal.read(), self._survey()
-        sights, refused = sights_of(
+        groups_seen, refused = seen_groups(
             survey, state, self._own_clocks, self._choices.moving_groups, self._edges.source_topic_ids,
         )  # fmt: skip
-        sights = [replace(s, written_ms=self._times.of(s.group), watched_since_ms=self._began_ms) for s in sights]
+        groups_seen = [
+            replace(s, written_ms=self._times.of(s.group), watched_since_ms=self._began_ms) for s in groups_seen
+        ]
         refused |= not_seen
         allowed = Allowed.by(survey.group_facts.target_settings, self._choices.grades)
         now_ms = self._clock.now_ms()
-        verdicts = {s.group: judge(s, Followed.by(state, s.group), allowed, now_ms) for s in sights}
-        rows = [row for sight in sights for row in sight.rows if row.decision is not Decision.SKIP]
+        verdicts = {s.group: judge(s, Followed.by(state, s.group), allowed, now_ms) for s in groups_seen}
+        rows = [row for seen in groups_seen for row in seen.rows if row.decision is not Decision.SKIP]
         changed = self._delays.look(rows, survey.group_facts.source_records, began_ms)
         uncopied = {row.key for row in rows if waits_for_copy(row, survey.answers)}
         waiting = self._delays.uncopied((row for row in rows if row.key in uncopied), began_ms)
@@ -184,10 +186,10 @@ class Follower:
         to_set = {g: verdict for g, verdict in verdicts.items() if verdict and not isinstance(verdict, Refusal)}
         is_stopped = not is_wanted() or self._seconds_left() <= 0
         is_written = self._writer is not None and not is_stopped
-        writing = self._written(state, sights, to_set, refused, survey) if is_written else _Writing()
+        writing = self._written(state, groups_seen, to_set, refused, survey) if is_written else _Writing()
         refused |= writing.refused
-        followed = [sight for sight in sights if sight.group not in refused]
-        stands = [row for sight in followed for row in sight.rows if row.key not in uncopied]
+        followed = [seen for seen in groups_seen if seen.group not in refused]
+        copied = [row for seen in followed for row in seen.rows if row.key not in uncopied]
         written = to_set.keys() - refused.keys() if is_written else ()
         records = survey.group_facts.target_records
         self._own_clocks = own_clocks(self._own_clocks, records, allowed.retention_ms, written)
@@ -195,16 +197,16 @@ class Follower:
             number=self._passes,
             at_ms=began_ms,
             seconds=round(self._clock.monotonic() - began, 3),
-            groups=len(sights),
+            groups=len(groups_seen),
             rows=len(rows),
             rows_changed=changed,
             rows_to_set=sum(map(len, to_set.values())),
             rows_set=sum(len(to_set[group]) for group in written),
             refused=dict(sorted(refused.items())),
             target_names=renamed(self._choices.request.group_map, refused),
-            uncovered={sight.group: sight.uncovered for sight in followed if sight.uncovered},
+            uncovered={seen.group: seen.uncovered for seen in followed if seen.uncovered},
             waiting=waiting,
-            delays=self._delays.reached(stands, self._clock.now_ms()) if is_written else (),
+            delays=self._delays.reached(copied, self._clock.now_ms()) if is_written else (),
             source_bytes=survey.comparison.source_bytes if survey.comparison else 0,
             target_bytes=survey.comparison.target_bytes if survey.comparison else 0,
             offsets_topic_records=self._edges.offsets_topic_records() - read_before,
@@ -240,7 +242,7 @@ class Follower:
         return survey, refused
 
     def _written(
-        self, state: JournalState, sights: Collection[GroupSight], rows: Mapping[str, tuple[Row, ...]],
+        self, state: JournalState, groups_seen: Collection[SeenGroup], rows: Mapping[str, tuple[Row, ...]],
         refused: Mapping[str, Refusal], survey: Survey,
     ) -> _Writing:  # fmt: skip
         """Apply the plan of this pass: the rows that may be set, beside those of their groups that stay as they are."""
@@ -250,7 +252,7 @@ class Follower:
         _note(journal, {group: refusal for group, refusal in refused.items() if group not in state.notes})
         if not rows:
             return _Writing()
-        going = {sight.group: sight for sight in sights if sight.group in rows}
+        going = {seen.group: seen for seen in groups_seen if seen.group in rows}
         plan = plan_of_pass(self._mandate, going.values(), rows, survey.target.topic_ids)
         with closing(self._edges.writing(_needs_java(plan, going.values()), survey.target_names)) as target:
             result = apply_plan(
@@ -290,48 +292,51 @@ def _note(journal: FollowWriter, refused: Mapping[str, Refusal]) -> None:
 
 
 def plan_of_pass(
-    mandate: Plan, sights: Iterable[GroupSight], to_set: Mapping[str, Collection[Row]], target_ids: Mapping[str, str]
+    mandate: Plan,
+    groups_seen: Iterable[SeenGroup],
+    to_set: Mapping[str, Collection[Row]],
+    target_ids: Mapping[str, str],
 ) -> Plan:
     """Return the plan of one pass: the rows to be set, and the others of their groups as kept, where they are now.
 
     Logs are not compared with it: producers and retention go on, and nothing of a pass rests on where a log ends.
     """
     rows = list[Row]()
-    for sight in sights:
-        setting = {row.key: row for row in to_set[sight.group]}
-        for row in sight.rows:
+    for seen in groups_seen:
+        setting = {row.key: row for row in to_set[seen.group]}
+        for row in seen.rows:
             if row.decision is not Decision.SKIP:
                 decided = setting.get(row.key) or row._replace(decision=Decision.KEEP)
                 rows.append(decided._replace(target_log_start=None, target_log_end=None))
     return Plan(replace(mandate.header, target_topic_ids=target_ids), PlanRows.of(sorted(rows, key=lambda r: r.key)))
 
 
-def refused_by_apply(sight: GroupSight, group: GroupAssessment, rows: Sequence[RowOutcome]) -> Refusal | None:
+def refused_by_apply(seen: SeenGroup, group: GroupAssessment, rows: Sequence[RowOutcome]) -> Refusal | None:
     """Return why a group of a pass was not set after all, None where it was; `rows` are what became of its rows."""
-    seen = {row.target_partition: Commit(row.seen) for row in rows if row.seen is not None}
-    sight = replace(sight, standing=seen)
+    now = {row.target_partition: Commit(row.seen) for row in rows if row.seen is not None}
+    seen = replace(seen, target_commits=now)
     if group.fate is Fate.NOT_UNDOABLE:
-        return refuse(sight, WhyNot.JAVA, f"{group.reasons[0]}.")
+        return refuse(seen, WhyNot.JAVA, f"{group.reasons[0]}.")
     if group.drifts:
         first = group.drifts[0]
         if first.what == TARGET_STATE:
-            return refuse(sight, WhyNot.STATE if first.is_unread else WhyNot.ALIVE, f"{first}.")
+            return refuse(seen, WhyNot.STATE if first.is_unread else WhyNot.ALIVE, f"{first}.")
         # What is committed there is of another log.
         is_of_another = any(drift.what == TARGET_TOPIC for drift in group.drifts)
-        refusal = refuse(sight, WhyNot.CHANGED, f"While the pass was made: {first}.")
+        refusal = refuse(seen, WhyNot.CHANGED, f"While the pass was made: {first}.")
         return replace(refusal, is_unsafe=refusal.is_unsafe or is_of_another)
     failed = next((row for row in rows if row.status not in _SET), None)
     if failed is None:
         return None
     why = failed.detail or "its write was not begun: the pass ended before"
-    return refuse(sight, WhyNot.NOT_SET, f"{failed.target_partition}: {why}.")
+    return refuse(seen, WhyNot.NOT_SET, f"{failed.target_partition}: {why}.")
 
 
 def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:
     """Raise `ClusterError` where a survey is of other clusters than the mandate."""
     flow, read = choices.request.flow, (survey.source, survey.target)
-    for cluster, planned_id, seen in zip((flow.source, flow.target), choices.cluster_ids, read, strict=True):
-        if is_other_cluster(planned_id, cluster_id := seen.facts.cluster_id):
+    for cluster, planned_id, survey_of in zip((flow.source, flow.target), choices.cluster_ids, read, strict=True):
+        if is_other_cluster(planned_id, cluster_id := survey_of.facts.cluster_id):
             raise ClusterError(
                 f"{cluster.alias} is cluster {cluster_id} now, and the mandate is for {planned_id}: nothing was "
                 "written.",
@@ -339,7 +344,7 @@ def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:
             )
 
 
-def _needs_java(plan: Plan, sights: Iterable[GroupSight]) -> frozenset[str]:
+def _needs_java(plan: Plan, groups_seen: Iterable[SeenGroup]) -> frozenset[str]:
     """Return the groups that carry metadata in any place: all of a group is saved as it is before its first write."""
-    carrying = (sight.group for sight in sights if any(map(carries_metadata, sight.standing.values())))
+    carrying = (seen.group for seen in groups_seen if any(map(carries_metadata, seen.target_commits.values())))
     return groups_with_metadata(plan.rows).union(carrying)

@@ -52,11 +52,11 @@ def carries_metadata(commit: Commit) -> bool:
     return commit.metadata not in ("", UNREAD_METADATA)
 
 
-def same(standing: Commit | None, other: Commit | None) -> bool:
+def same(one: Commit | None, other: Commit | None) -> bool:
     """True if both are nothing, or one offset with the same metadata; leader epochs are never ours to compare."""
-    if standing is None or other is None:
-        return standing is other
-    return (standing.offset, standing.metadata) == (other.offset, other.metadata)
+    if one is None or other is None:
+        return one is other
+    return (one.offset, one.metadata) == (other.offset, other.metadata)
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class Followed:
         """Return all writes of ours that may stand there, oldest first."""
         return tuple(commit for commit in self.trace.may_stand(place) if commit is not None)
 
-    def is_ours(self, place: TopicPartition, standing: Commit | None) -> bool:
-        """True if what stands there is what we wrote, or may have written."""
-        return standing is not None and any(same(standing, own) for own in self.writes(place))
+    def is_ours(self, place: TopicPartition, commit: Commit | None) -> bool:
+        """True if this commit there is what we wrote, or may have written."""
+        return commit is not None and any(same(commit, own) for own in self.writes(place))
 
     def may_be_as_before(self, place: TopicPartition) -> bool:
         """True if no write of ours is certain: what stood there first may stand there still."""
@@ -137,9 +137,9 @@ def snapshot(state: JournalState, times: WriteTimes) -> Iterator[Event]:
             columns = by_partition(places, offset=offsets, metadata=metadata)
             yield {"event": "backup", "group": group, **columns}
         written_ms = times.of(group)
-        stands = {place: known.trace.may_stand(place) for place in known.written}
-        for number in range(max(map(len, stands.values()), default=0)):
-            layer = {p: c for p, of_place in stands.items() if number < len(of_place) and (c := of_place[number])}
+        commits_of = {place: known.trace.may_stand(place) for place in known.written}
+        for number in range(max(map(len, commits_of.values()), default=0)):
+            layer = {p: c for p, of_place in commits_of.items() if number < len(of_place) and (c := of_place[number])}
             for at_ms in sorted({written_ms[place] for place in layer}):
                 commits = {place: commit for place, commit in layer.items() if written_ms[place] == at_ms}
                 yield from _round(group, commits, UNKNOWN if number else SET, iso(at_ms))

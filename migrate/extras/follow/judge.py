@@ -52,8 +52,8 @@ class WhyNot(StrEnum):
     GRADE = "grade-outside-mandate"
     JAVA = "java-needed"
     CHANGED = "changed-meanwhile"
-    GONE = "gone-from-source"
-    LOST = "gone-from-target"
+    GONE_FROM_SOURCE = "gone-from-source"
+    GONE_FROM_TARGET = "gone-from-target"
     NOT_SET = "not-set"
 
 
@@ -87,25 +87,24 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class GroupSight:
-    """What a pass saw of one group: its translated rows with blocks laid over, and what stands on the target.
+class SeenGroup:
+    """What a pass saw of one group: its translated rows with blocks laid over, and what is committed on the target.
 
     `moving` says which commits changed while the group had no member, "" where none did or that was accepted.
-    `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them. `topic_ids` are
-    those of topics on the target, as far as it tells them. `own_clock_ms` is when retention takes all offsets of a
-    classic group, by what was seen of it before; None where that was not seen. `doubt` refuses the group for what was
-    not seen, whatever its rows say. `uncovered` says for which of its partitions it has no row, so that its consumers'
-    `auto.offset.reset` decides there; "" for none. `written_ms` is when a place was written last, as far as the cluster
-    has said so, or tried to first; `watched_since_ms` is since when this process looks. Both are in ms since 1970.
+    `is_expiring` is True where retention takes its offsets soon, and a write of all of them keeps them. `own_clock_ms`
+    is when retention takes all offsets of a classic group, by what was seen of it before; None where that was not seen.
+    `doubt` refuses the group for what was not seen, whatever its rows say. `uncovered` says for which of its partitions
+    it has no row, so that its consumers' `auto.offset.reset` decides there; "" for none. `written_ms` is when a place
+    was written last, as far as the cluster has said so, or tried to first; `watched_since_ms` is when this process began
+    to look. Both are in ms since 1970.
     """
 
     group: str
     rows: Sequence[Row]
-    standing: Commits
+    target_commits: Commits
     target_state: GroupState | Failure | None
     moving: str = ""
     is_expiring: bool = False
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
     own_clock_ms: int | None = None
     doubt: "Refusal | None" = None
     uncovered: str = ""
@@ -136,90 +135,90 @@ class Refusal:
         return self.reason in FINAL
 
 
-def judge(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) -> "tuple[Row, ...] | Refusal":
+def judge(seen: SeenGroup, known: Followed, allowed: Allowed, now_ms: int) -> "tuple[Row, ...] | Refusal":
     """Return the rows of a group that a pass sets, or why it is left out.
 
     A row to set that stands there already is `UNACKNOWLEDGED`: no reading tells whether it was written again.
     """
-    refused = _refusal(sight, known, allowed, now_ms)
+    refused = _refusal(seen, known, allowed, now_ms)
     if refused is not None:
         return refused
     return tuple(
-        _to_set(row, sight.standing.get(row.target_partition))
-        for row in sight.rows
+        _to_set(row, seen.target_commits.get(row.target_partition))
+        for row in seen.rows
         if row.decision is not Decision.SKIP
-        and (sight.is_expiring or _is_to_be_set(row, sight, known, now_ms - allowed.refresh_ms))
+        and (seen.is_expiring or _is_to_be_set(row, seen, known, now_ms - allowed.refresh_ms))
     )
 
 
-def _to_set(row: Row, standing: Commit | None) -> Row:
-    reason = UNACKNOWLEDGED if same(standing, row.target_commit) else row.reason
+def _to_set(row: Row, commit: Commit | None) -> Row:
+    reason = UNACKNOWLEDGED if same(commit, row.target_commit) else row.reason
     return row._replace(decision=Decision.SET, reason=reason)
 
 
-def _is_to_be_set(row: Row, sight: GroupSight, known: Followed, written_before_ms: int) -> bool:
+def _is_to_be_set(row: Row, seen: SeenGroup, known: Followed, written_before_ms: int) -> bool:
     """True if a row has to be written: it stands elsewhere, is not ours for certain, or retention would take it.
 
     What stands there is no proof of a write in doubt: only another one after it rules out that it shows yet.
     """
-    place, standing = row.target_partition, sight.standing.get(row.target_partition)
-    if not same(standing, row.target_commit) or not known.is_ours(place, standing):
+    place, commit = row.target_partition, seen.target_commits.get(row.target_partition)
+    if not same(commit, row.target_commit) or not known.is_ours(place, commit):
         return True
-    return not known.trace.is_certain(place) or sight.written_ms[place] <= written_before_ms
+    return not known.trace.is_certain(place) or seen.written_ms[place] <= written_before_ms
 
 
-def _refusal(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) -> Refusal | None:
+def _refusal(seen: SeenGroup, known: Followed, allowed: Allowed, now_ms: int) -> Refusal | None:
     if known.left:
-        return refuse(sight, known.left, "It is left alone since an earlier pass.")
-    state = sight.target_state
+        return refuse(seen, known.left, "It is left alone since an earlier pass.")
+    state = seen.target_state
     if isinstance(state, Failure) or state is None:
-        return refuse(sight, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
+        return refuse(seen, WhyNot.STATE, f"Its state on the target could not be read: {state or 'no answer'}.")
     if not is_without_members(state):
-        return refuse(sight, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
+        return refuse(seen, WhyNot.ALIVE, f"It is {state.state} on the target: {state.some_members()}.")
     for found in (
-        _unread(sight, known),
-        _foreign(sight, known, allowed, now_ms),
-        _gone(sight, known),
-        _not_translated(sight, allowed),
-        _backwards(sight, known),
+        _unread(seen, known),
+        _foreign(seen, known, allowed, now_ms),
+        _gone(seen, known),
+        _not_translated(seen, allowed),
+        _backwards(seen, known),
     ):
         if found is not None:
             return found
     return None
 
 
-def _unread(sight: GroupSight, known: Followed) -> Refusal | None:
+def _unread(seen: SeenGroup, known: Followed) -> Refusal | None:
     """Return the refusal of a group whose metadata could not be read: whether it is ours is not known then."""
-    for place in sorted({row.target_partition for row in sight.rows} | known.written):
-        standing = sight.standing.get(place)
-        if standing is not None and standing.metadata == UNREAD_METADATA:
-            return refuse(sight, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
+    for place in sorted({row.target_partition for row in seen.rows} | known.written):
+        commit = seen.target_commits.get(place)
+        if commit is not None and commit.metadata == UNREAD_METADATA:
+            return refuse(seen, WhyNot.JAVA, f"{place} carries metadata on the target. {_ONLY_JAVA}")
     return None
 
 
-def _foreign(sight: GroupSight, known: Followed, allowed: Allowed, now_ms: int) -> Refusal | None:
+def _foreign(seen: SeenGroup, known: Followed, allowed: Allowed, now_ms: int) -> Refusal | None:
     """Return the refusal of a group in which somebody else has written since we began; None where nobody has."""
-    ours = {row.target_partition for row in sight.rows} | known.written
+    ours = {row.target_partition for row in seen.rows} | known.written
     for place in sorted(ours) if known.is_saved else ():
-        standing, prior, writes = sight.standing.get(place), known.prior.get(place), known.writes(place)
-        if known.is_ours(place, standing) or (known.may_be_as_before(place) and same(standing, prior)):
+        commit, prior, writes = seen.target_commits.get(place), known.prior.get(place), known.writes(place)
+        if known.is_ours(place, commit) or (known.may_be_as_before(place) and same(commit, prior)):
             continue
-        if standing is None and (not writes or _is_expired(place, sight, allowed, now_ms)):
+        if commit is None and (not writes or _is_expired(place, seen, allowed, now_ms)):
             continue
-        if standing is None and sight.written_ms[place] < sight.watched_since_ms:
+        if commit is None and seen.written_ms[place] < seen.watched_since_ms:
             # While no process looked, the clock of a whole group may have run out, or another client has removed it.
-            return refuse(sight, WhyNot.LOST, f"{place}: our own write, {writes[-1].offset}, is gone.")
+            return refuse(seen, WhyNot.GONE_FROM_TARGET, f"{place}: our own write, {writes[-1].offset}, is gone.")
         owed = writes or ((prior,) if prior else ())
-        expected = " or ".join(str(commit.offset) for commit in owed) or "none"
-        seen = "none" if standing is None else str(standing.offset)
-        return refuse(sight, WhyNot.WRITTEN, f"{place}: expected our own write, {expected}; {seen} stands there.")
+        expected = " or ".join(str(own.offset) for own in owed) or "none"
+        found = "none" if commit is None else str(commit.offset)
+        return refuse(seen, WhyNot.WRITTEN, f"{place}: expected our own write, {expected}; found {found}.")
     return None
 
 
-def _is_expired(place: TopicPartition, sight: GroupSight, allowed: Allowed, now_ms: int) -> bool:
-    if sight.own_clock_ms is not None and now_ms >= sight.own_clock_ms:
+def _is_expired(place: TopicPartition, seen: SeenGroup, allowed: Allowed, now_ms: int) -> bool:
+    if seen.own_clock_ms is not None and now_ms >= seen.own_clock_ms:
         return True
-    return allowed.retention_ms is not None and now_ms - sight.written_ms[place] >= allowed.retention_ms
+    return allowed.retention_ms is not None and now_ms - seen.written_ms[place] >= allowed.retention_ms
 
 
 def own_clocks(
@@ -243,57 +242,57 @@ def own_clocks(
     }
 
 
-def _gone(sight: GroupSight, known: Followed) -> Refusal | None:
+def _gone(seen: SeenGroup, known: Followed) -> Refusal | None:
     """Return the refusal of a group of which only a part of what we wrote has a place now: it is set whole or not."""
     written = known.written
-    for row in sight.rows:
+    for row in seen.rows:
         if row.decision is Decision.SKIP and row.target_partition in written:
             # The mandate lets a pass begin without it, and not leave behind what an earlier one has set.
             sentence = f"{row.target_partition} was written, and has no translation now: {row.sentence}"
             return Refusal(row.reason, sentence, is_unsafe=True)
-    gone = sorted(written - {row.target_partition for row in sight.rows})
+    gone = sorted(written - {row.target_partition for row in seen.rows})
     if not gone:
         return None
-    sentence = f"No commit of it for {gone[0]} was seen on the source: what stands there on the target may be old."
-    return Refusal(WhyNot.GONE, sentence, is_unsafe=True)
+    sentence = f"No commit of it for {gone[0]} was seen on the source: its offset on the target may be old."
+    return Refusal(WhyNot.GONE_FROM_SOURCE, sentence, is_unsafe=True)
 
 
-def _not_translated(sight: GroupSight, allowed: Allowed) -> Refusal | None:
-    blocked = [row for row in sight.rows if row.decision is Decision.BLOCK]
+def _not_translated(seen: SeenGroup, allowed: Allowed) -> Refusal | None:
+    blocked = [row for row in seen.rows if row.decision is Decision.BLOCK]
     if blocked:
         # The row that blocks by itself says more than the others of its group.
         first = next((row for row in blocked if row.reason != GROUP_BLOCKED), blocked[0])
-        return refuse(sight, first.reason, first.sentence)
-    if sight.moving:
-        sentence = f"It has no member, and yet its commits move ({sight.moving}): a reader that assigns partitions "
-        return refuse(sight, WhyNot.MOVING, sentence + "itself is never seen as alive.")
-    if sight.doubt is not None:
-        return sight.doubt
-    for row in sight.rows:
+        return refuse(seen, first.reason, first.sentence)
+    if seen.moving:
+        sentence = f"It has no member, and yet its commits move ({seen.moving}): a reader that assigns partitions "
+        return refuse(seen, WhyNot.MOVING, sentence + "itself is never seen as alive.")
+    if seen.doubt is not None:
+        return seen.doubt
+    for row in seen.rows:
         if row.decision is Decision.SKIP:
             continue
         if row.target_commit is None or row.grade not in allowed.grades:
             grade = "no grade" if row.grade is None else f"grade {row.grade}"
-            return refuse(sight, WhyNot.GRADE, f"{row.subject} has {grade}: {row.sentence}")
+            return refuse(seen, WhyNot.GRADE, f"{row.subject} has {grade}: {row.sentence}")
         if UNREAD_METADATA in (row.target_metadata, row.target_prior_metadata):
-            return refuse(sight, WhyNot.JAVA, f"{row.subject} carries metadata. {_ONLY_JAVA}")
+            return refuse(seen, WhyNot.JAVA, f"{row.subject} carries metadata. {_ONLY_JAVA}")
     return None
 
 
-def _backwards(sight: GroupSight, known: Followed) -> Refusal | None:
-    for row in sight.rows:
-        if row.decision is not Decision.SKIP and _would_go_back(row, sight, known):
-            standing = sight.standing[row.target_partition]
-            beyond = f"{standing.offset} stands there, beyond {row.target_offset}"
-            return refuse(sight, WhyNot.MOVES_BACK, f"{row.target_partition}: {beyond}, and it is not ours.")
+def _backwards(seen: SeenGroup, known: Followed) -> Refusal | None:
+    for row in seen.rows:
+        if row.decision is not Decision.SKIP and _would_go_back(row, seen, known):
+            commit = seen.target_commits[row.target_partition]
+            beyond = f"{commit.offset} is there, beyond {row.target_offset}"
+            return refuse(seen, WhyNot.MOVES_BACK, f"{row.target_partition}: {beyond}, and it is not ours.")
     return None
 
 
-def _would_go_back(row: Row, sight: GroupSight, known: Followed) -> bool:
-    standing = sight.standing.get(row.target_partition)
-    if standing is None or row.target_offset is None or row.target_offset >= standing.offset:
+def _would_go_back(row: Row, seen: SeenGroup, known: Followed) -> bool:
+    commit = seen.target_commits.get(row.target_partition)
+    if commit is None or row.target_offset is None or row.target_offset >= commit.offset:
         return False
-    return not known.is_ours(row.target_partition, standing)
+    return not known.is_ours(row.target_partition, commit)
 
 
 def gone_from_source(state: JournalState, there: Collection[str]) -> dict[str, Refusal]:
@@ -301,9 +300,9 @@ def gone_from_source(state: JournalState, there: Collection[str]) -> dict[str, R
 
     One that is left alone is done: what it has on the target is its consumers' affair.
     """
-    told = "No commit of it was seen on the source: nothing keeps what stands on the target from expiring."
+    sentence = "No commit of it was seen on the source: nothing keeps its offsets on the target from expiring."
     return {
-        group: Refusal(WhyNot.GONE, told, is_unsafe=True)
+        group: Refusal(WhyNot.GONE_FROM_SOURCE, sentence, is_unsafe=True)
         for group, trace in state.applied.items()
         if group not in there and trace.written() and group not in state.notes
     }
@@ -334,21 +333,21 @@ def _expiring(results: Iterable[CheckResult]) -> frozenset[str]:
     return frozenset(r.subject for r in results if r.check == offsets_expiry.name and r.counts_as is Level.BLOCK)
 
 
-def refuse(sight: GroupSight, reason: str, sentence: str) -> Refusal:
+def refuse(seen: SeenGroup, reason: str, sentence: str) -> Refusal:
     """Return the refusal of a group, unsafe where what was seen on the target does not rule out that it would skip."""
-    is_unsafe = not (reason == WhyNot.ALIVE and sight.is_alive) and (bool(sight.uncovered) or any(_may_skip(sight)))
+    is_unsafe = not (reason == WhyNot.ALIVE and seen.is_alive) and (bool(seen.uncovered) or any(_may_skip(seen)))
     return Refusal(str(reason), sentence, is_unsafe)
 
 
-def _may_skip(sight: GroupSight) -> Iterator[bool]:
+def _may_skip(seen: SeenGroup) -> Iterator[bool]:
     """Yield, for each row, whether what stands on the target may lie beyond what the group is owed.
 
     Where nothing stands, or what stands lies below the log's start, its consumers' `auto.offset.reset` decides.
     """
-    for row in sight.rows:
+    for row in seen.rows:
         if row.decision is not Decision.SKIP:
-            standing = sight.standing.get(row.target_partition)
-            if standing is None or row.target_offset is None:
+            commit = seen.target_commits.get(row.target_partition)
+            if commit is None or row.target_offset is None:
                 yield True
             else:
-                yield not (row.target_log_start or 0) <= standing.offset <= row.target_offset
+                yield not (row.target_log_start or 0) <= commit.offset <= row.target_offset

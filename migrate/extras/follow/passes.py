@@ -41,7 +41,7 @@ class PassSum:
     last_whole: PassResult | None = None
 
     def add(self, result: PassResult) -> None:
-        """Count one more pass; one that was told to stop before it wrote is none."""
+        """Count one more pass; one that was asked to stop before it wrote is none."""
         if result.is_stopped:
             return
         self.passes += 1
@@ -125,7 +125,7 @@ def status_path(plan_path: Path, fingerprint: str) -> Path:
 def write_status(path: Path, document: Mapping[str, Any]) -> str:
     """Replace the status file durably, mode 0600; return why that failed, "" if it did not.
 
-    Nothing rests on this file: that a disk is full is told with the pass, and the passes go on.
+    Nothing rests on this file: that a disk is full is said with the pass, and the passes go on.
     """
     try:
         with replacing(path) as file:

@@ -96,9 +96,9 @@ def undo_of_mandate(  # noqa: PLR0913 - a plan, what is known of it, and the tar
     `moved` is what becomes of groups that have moved on: refuse or restore.
     Of a write that never got its answer the target is asked; raises `ClusterError` where it does not tell.
     """
-    # What stands there now is a later plan's, though it may look like ours.
+    # What is there now is a later plan's, though it may look like ours.
     done = groups_restored(restored)
-    standing: dict[str, Commits] = {}
+    target_commits: dict[str, Commits] = {}
     if doubts := sorted(g for g, trace in state.applied.items() if trace.has_doubts and g not in done):
         exact = [group for group in doubts if Followed.by(state, group).has_metadata]
         with apply_session(flow, progress, bool(exact), session) as edges:
@@ -108,6 +108,6 @@ def undo_of_mandate(  # noqa: PLR0913 - a plan, what is known of it, and the tar
             for group, answer in admin.commits(doubts).items():
                 if isinstance(answer, Failure):
                     raise ClusterError(f"The commits of group {group!r} could not be read: {answer}.", "Try again.")
-                standing[group] = answer
+                target_commits[group] = answer
     names, now_ms = flow.policy.source_topic, SystemClock().now_ms()
-    return undo_of_follow(plan, state, done, standing, names, now_ms, moved)
+    return undo_of_follow(plan, state, done, target_commits, names, now_ms, moved)

@@ -80,11 +80,11 @@ def run(options: FollowOptions) -> int:
     with follow_edges_of(flow, plan, clock, telling, options.writing.session(options.clusters)) as edges:
         choices = _choices(plan, flow, options)
         if not options.writing.execute:
-            told = Follower(plan, choices, edges, journal, None, clock, telling).look_and_write()
-            # What is not signed yet is told all the same.
+            result = Follower(plan, choices, edges, journal, None, clock, telling).look_and_write()
+            # What is not signed yet is shown all the same: it is what people sign.
             head = found.dry_run_head()
-            print_lines([*head, *dry_run_lines(plan, str(path), told, terminal.width, terminal.colour)])
-            return EXIT_REFUSED if head or told.is_empty else EXIT_PARTLY if told.refused else EXIT_DONE
+            print_lines([*head, *dry_run_lines(plan, str(path), result, terminal.width, terminal.colour)])
+            return EXIT_REFUSED if head or result.is_empty else EXIT_PARTLY if result.refused else EXIT_DONE
         details = {"plan": plan.fingerprint, **found.details()}
         # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.
         names = choices.request.group_map

@@ -1,4 +1,4 @@
-"""What is told of the passes of `follow`, and of how they ended: JSON lines, and text. Pure."""
+"""What `follow` prints of its passes, and of how they ended: JSON lines, and text. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """From the journal of a mandate to the plan that undoes it: each place back to what stood there first. Pure.
 
-Only our own writes are taken back: a place where something else stands by now is drift, as after an apply.
+Only our own writes are taken back: a place where something else is committed by now is drift, as after an apply.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,18 +33,18 @@ def renamed(group_map: NameMap, groups: Iterable[str]) -> dict[str, str]:
 
 
 def undo_of_follow(
-    plan: Plan, state: JournalState, restored: set[str], standing: Mapping[str, Commits], names: SourceTopicOf,
+    plan: Plan, state: JournalState, restored: set[str], target_commits: Mapping[str, Commits], names: SourceTopicOf,
     now_ms: int, moved: str,
 ) -> Plan:  # fmt: skip
     """Return the undo of all that was, or may have been, written under a mandate; without rows if nothing was.
 
-    `restored` are groups that were taken back already. `standing` is what those with a write in doubt have committed
-    now. `names` gives the source topic that a topic is the copy of; what groups are called on the target says the
-    mandate's own map. `moved` is what to do with offsets that consumers have moved since.
+    `restored` are groups that were taken back already. `target_commits` is what those with a write in doubt have
+    committed now. `names` gives the source topic that a topic is the copy of; what groups are called on the target
+    says the mandate's own map. `moved` is what to do with offsets that consumers have moved since.
     """
     called = renamed(mandate_of(plan).names(), state.applied)
     rows = [
-        _row(group, place, known, standing.get(group, {}), names)._replace(target_group=called.get(group, ""))
+        _row(group, place, known, target_commits.get(group, {}), names)._replace(target_group=called.get(group, ""))
         for group in sorted(state.applied.keys() - restored)
         for known in (Followed.by(state, group),)
         for place in sorted(known.written)
@@ -54,9 +54,9 @@ def undo_of_follow(
     return undo_of(plan, state, PlanRows.of(rows), now_ms, settings, plan.header.tool_version)
 
 
-def _row(group: str, place: TopicPartition, known: Followed, standing: Commits, names: SourceTopicOf) -> Row:
-    stands = standing.get(place)
-    ours = stands if stands is not None and known.is_ours(place, stands) else known.writes(place)[-1]
+def _row(group: str, place: TopicPartition, known: Followed, target_commits: Commits, names: SourceTopicOf) -> Row:
+    now = target_commits.get(place)
+    ours = now if now is not None and known.is_ours(place, now) else known.writes(place)[-1]
     row = _NOTHING_KNOWN._replace(
         group=group, source_topic=names(place.topic) or place.topic, target_topic=place.topic, partition=place.partition
     )

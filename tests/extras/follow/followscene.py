@@ -105,14 +105,14 @@ class FollowScene:
     def undo(self, moved: str = "refuse") -> Plan:
         self.die()
         state = self.journal.read()
-        standing: dict[str, Commits] = {}
+        target_commits: dict[str, Commits] = {}
         doubts = [group for group, trace in state.applied.items() if trace.has_doubts]
         target = self.target.named(TargetNames(renamed(mandate_of(self.plan).names(), doubts)))
         for group, answer in target.commits(doubts).items():
             assert isinstance(answer, dict)
-            standing[group] = answer
+            target_commits[group] = answer
         names = self.flow.policy.source_topic
-        return undo_of_follow(self.plan, state, set(), standing, names, self.clock.now_ms(), moved)
+        return undo_of_follow(self.plan, state, set(), target_commits, names, self.clock.now_ms(), moved)
 
     def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
         made, path = self.undo(moved), self.journal.path

@@ -1,4 +1,4 @@
-"""Delays: from the commit where its time is known for sure, else from its first sight, and never for old commits."""
+"""Delays: from the commit where its time is known for sure, else from its first seen, and never for old commits."""
 
 from migrate.extras.follow.delay import Delay, DelaySum, DelayWatch, made_at
 from migrate.model import Failure, TopicPartition

@@ -441,7 +441,7 @@ def test_a_group_that_has_no_commit_on_the_source_any_more_is_named_and_never_le
     scene.look()
     scene.source.offsets.pop("h")
     result = scene.look()
-    assert reasons(result) == {"h": WhyNot.GONE} and result.unsafe == ("h",) and scene.on_b("h") == H
+    assert reasons(result) == {"h": WhyNot.GONE_FROM_SOURCE} and result.unsafe == ("h",) and scene.on_b("h") == H
 
 
 def test_a_group_that_is_named_and_gone_is_unsafe_like_any_other_that_was_written(tmp_path):
@@ -449,7 +449,7 @@ def test_a_group_that_is_named_and_gone_is_unsafe_like_any_other_that_was_writte
     scene.look()
     scene.source.offsets.pop("h")
     result = scene.look()
-    assert reasons(result) == {"h": WhyNot.GONE} and result.unsafe == ("h",)
+    assert reasons(result) == {"h": WhyNot.GONE_FROM_SOURCE} and result.unsafe == ("h",)
 
 
 def test_a_group_of_which_a_commit_is_not_seen_on_the_source_any_more_is_named_and_not_set_in_part(scene):
@@ -458,7 +458,7 @@ def test_a_group_of_which_a_commit_is_not_seen_on_the_source_any_more_is_named_a
     scene.source.commit("g", "t", 0, 70)
     scene.source.commit("h", "u", 0, 50)
     result = scene.look()
-    assert reasons(result) == {"g": WhyNot.GONE} and result.unsafe == ("g",)
+    assert reasons(result) == {"g": WhyNot.GONE_FROM_SOURCE} and result.unsafe == ("g",)
     assert str(T1) in result.refused["g"].sentence
     assert scene.on_b("g") == G and scene.on_b("h") == {("A.u", 0): 50}
     scene.source.offsets["g"][TopicPartition("t", 1)] = gone
@@ -579,7 +579,7 @@ def test_delays_are_measured_from_the_commit_where_its_time_is_known_and_not_for
     made_on = {place: CommitTopic(70, "id-of-source-t")}
     scene.on_source.commits = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", None, {place: made_ms}, made_on=made_on)}
     delays = scene.look().delays
-    assert sorted((d.seconds, d.is_from_sight) for d in delays) == [(6.0, True), (8.0, False)]
+    assert sorted((d.seconds, d.is_from_first_look) for d in delays) == [(6.0, True), (8.0, False)]
     assert U0 in scene.known("h").written
 
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState, by_partition, read_history, sealed
 from migrate.clock import iso
 from migrate.extras.follow.journal import Followed, WriteTimes, same, snapshot
-from migrate.extras.follow.judge import FINAL, Allowed, GroupSight, Refusal, WhyNot, judge
+from migrate.extras.follow.judge import FINAL, Allowed, Refusal, SeenGroup, WhyNot, judge
 from migrate.model import UNREAD_METADATA, Commit, Decision, Failure, Grade, GroupState, Row, TopicPartition
 from tests.builders import make_row, make_untranslated
 
@@ -24,8 +24,8 @@ def row(target_offset: int = 650, partition: int = 0, **values: object) -> Row:
     return make_row(partition=partition, target_offset=target_offset, **({"grade": Grade.EXACT} | values))
 
 
-def sight(*rows: Row, standing: Mapping[TopicPartition, Commit] | None = None, **values: object) -> GroupSight:
-    return GroupSight("billing", rows or (row(),), standing or {}, **({"target_state": ABSENT} | values))
+def a_group(*rows: Row, target_commits: Mapping[TopicPartition, Commit] | None = None, **values: object) -> SeenGroup:
+    return SeenGroup("billing", rows or (row(),), target_commits or {}, **({"target_state": ABSENT} | values))
 
 
 NOTHING = Followed()
@@ -44,35 +44,35 @@ def wrote(offset: int, prior: Commit | None = None, left: str = "") -> Followed:
     return known((offset, SET), prior=prior, left=left)
 
 
-def refused(seen: GroupSight, of: Followed = NOTHING, now_ms: int = 0) -> Refusal:
+def refused(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> Refusal:
     verdict = judge(seen, of, ALLOWED, now_ms)
     assert isinstance(verdict, Refusal)
     return verdict
 
 
-def to_set(seen: GroupSight, of: Followed = NOTHING, now_ms: int = 0) -> tuple[Row, ...]:
+def to_set(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> tuple[Row, ...]:
     verdict = judge(seen, of, ALLOWED, now_ms)
     assert not isinstance(verdict, Refusal), verdict
     return verdict
 
 
-def why(seen: GroupSight, of: Followed = NOTHING, now_ms: int = 0) -> str:
+def why(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> str:
     return refused(seen, of, now_ms).reason
 
 
 def test_a_group_that_is_nowhere_is_set_and_once_it_stands_there_left_as_it_is() -> None:
-    assert [r.target_offset for r in to_set(sight())] == [650]
-    assert to_set(sight(standing={PLACE: Commit(650)}, written_ms={PLACE: 1}), wrote(650)) == ()
+    assert [r.target_offset for r in to_set(a_group())] == [650]
+    assert to_set(a_group(target_commits={PLACE: Commit(650)}, written_ms={PLACE: 1}), wrote(650)) == ()
 
 
 def test_an_offset_that_stands_right_and_is_not_ours_is_taken_over_so_that_its_retention_is_ours_to_watch() -> None:
     kept = row(decision=Decision.KEEP, target_prior=650)
-    rows = to_set(sight(kept, standing={PLACE: Commit(650)}))
+    rows = to_set(a_group(kept, target_commits={PLACE: Commit(650)}))
     assert [(r.decision, r.target_offset) for r in rows] == [(Decision.SET, 650)]
 
 
 def test_a_group_that_is_alive_on_the_target_is_refused_for_good_and_is_not_called_unsafe() -> None:
-    left = refused(sight(standing={PLACE: Commit(900)}, target_state=ALIVE), wrote(650))
+    left = refused(a_group(target_commits={PLACE: Commit(900)}, target_state=ALIVE), wrote(650))
     assert (left.reason, left.is_final, left.is_unsafe) == (WhyNot.ALIVE, True, False)
 
 
@@ -81,7 +81,9 @@ def test_a_group_that_was_handed_over_and_has_stopped_is_unsafe_where_it_stands_
     state: GroupState | Failure | None,
 ) -> None:
     for stands, is_unsafe in (900, True), (650, False):
-        left = refused(sight(standing={PLACE: Commit(stands)}, target_state=state), wrote(650, left=WhyNot.ALIVE))
+        left = refused(
+            a_group(target_commits={PLACE: Commit(stands)}, target_state=state), wrote(650, left=WhyNot.ALIVE)
+        )
         assert (left.reason, left.is_unsafe) == (WhyNot.ALIVE, is_unsafe)
 
 
@@ -89,28 +91,28 @@ def test_a_group_that_was_handed_over_and_has_stopped_is_unsafe_where_it_stands_
     "refused_row", [row(grade=Grade.ESTIMATED), make_untranslated(Decision.BLOCK, "commit-beyond-log-end")]
 )
 def test_a_group_is_unsafe_where_nothing_stands_or_nobody_knows_what_it_is_owed(refused_row: Row) -> None:
-    assert refused(sight(refused_row)).is_unsafe
-    stands = sight(refused_row, standing={refused_row.target_partition: Commit(600)})
+    assert refused(a_group(refused_row)).is_unsafe
+    stands = a_group(refused_row, target_commits={refused_row.target_partition: Commit(600)})
     assert refused(stands).is_unsafe == (refused_row.target_offset is None)
 
 
 def test_a_skipped_row_makes_no_group_unsafe() -> None:
     skipped = make_untranslated(Decision.SKIP, "no-checkpoint", partition=1)
-    assert not refused(sight(row(grade=Grade.ESTIMATED), skipped, standing={PLACE: Commit(650)})).is_unsafe
+    assert not refused(a_group(row(grade=Grade.ESTIMATED), skipped, target_commits={PLACE: Commit(650)})).is_unsafe
 
 
 @pytest.mark.parametrize("state", [None, Failure("_TIMED_OUT", "no answer")])
 def test_a_group_whose_state_nobody_tells_is_not_written(state: Failure | None) -> None:
-    assert why(sight(target_state=state)) == WhyNot.STATE
+    assert why(a_group(target_state=state)) == WhyNot.STATE
 
 
 def test_a_group_that_was_left_alone_stays_so_when_its_consumers_have_gone() -> None:
-    assert why(sight(target_state=EMPTY), Followed(left=WhyNot.ALIVE)) == WhyNot.ALIVE
+    assert why(a_group(target_state=EMPTY), Followed(left=WhyNot.ALIVE)) == WhyNot.ALIVE
 
 
 @pytest.mark.parametrize("stands", [None, Commit(600), Commit(700), Commit(650, "theirs")])
 def test_a_group_in_which_somebody_else_wrote_is_left_alone_whichever_way_it_was_moved(stands: Commit | None) -> None:
-    seen = sight(standing={} if stands is None else {PLACE: stands}, written_ms={PLACE: 0})
+    seen = a_group(target_commits={} if stands is None else {PLACE: stands}, written_ms={PLACE: 0})
     left = refused(seen, wrote(650))
     assert left.reason == WhyNot.WRITTEN and left.is_final
     assert left.is_unsafe == (stands is None or stands == Commit(700))
@@ -118,120 +120,123 @@ def test_a_group_in_which_somebody_else_wrote_is_left_alone_whichever_way_it_was
 
 def test_a_place_that_was_empty_when_we_began_and_is_not_now_is_somebody_elses_too() -> None:
     other = TopicPartition("A.orders", 1)
-    seen = sight(row(), row(partition=1), standing={PLACE: Commit(650), other: Commit(5)})
+    seen = a_group(row(), row(partition=1), target_commits={PLACE: Commit(650), other: Commit(5)})
     assert why(seen, wrote(650)) == WhyNot.WRITTEN
 
 
 @pytest.mark.parametrize(
     ("values", "until_then"),
-    [({"written_ms": {PLACE: 0}}, WhyNot.WRITTEN), ({"written_ms": {PLACE: 0}, "watched_since_ms": 1}, WhyNot.LOST)],
+    [
+        ({"written_ms": {PLACE: 0}}, WhyNot.WRITTEN),
+        ({"written_ms": {PLACE: 0}, "watched_since_ms": 1}, WhyNot.GONE_FROM_TARGET),
+    ],
     ids=["written by this process", "written by one before"],
 )
 def test_a_write_of_ours_that_is_gone_is_made_again_only_when_retention_may_have_taken_it(
     values: object, until_then: WhyNot
 ) -> None:
-    assert why(sight(**values), wrote(650), 7 * DAY_MS - 1) == until_then  # type: ignore[arg-type]
-    assert WhyNot.LOST not in FINAL, "a long stop must not cost a group its mandate"
-    assert to_set(sight(**values), wrote(650), 7 * DAY_MS)  # type: ignore[arg-type]
+    assert why(a_group(**values), wrote(650), 7 * DAY_MS - 1) == until_then  # type: ignore[arg-type]
+    assert WhyNot.GONE_FROM_TARGET not in FINAL, "a long stop must not cost a group its mandate"
+    assert to_set(a_group(**values), wrote(650), 7 * DAY_MS)  # type: ignore[arg-type]
 
 
 def test_a_row_never_goes_back_behind_what_somebody_else_left_there_and_the_group_is_unsafe() -> None:
-    left = refused(sight(standing={PLACE: Commit(651)}))
+    left = refused(a_group(target_commits={PLACE: Commit(651)}))
     assert (left.reason, left.is_unsafe, left.is_final) == (WhyNot.MOVES_BACK, True, False)
 
 
 def test_a_reset_on_the_source_takes_our_own_write_back() -> None:
-    assert [r.target_offset for r in to_set(sight(row(10), standing={PLACE: Commit(650)}), wrote(650))] == [10]
+    assert [r.target_offset for r in to_set(a_group(row(10), target_commits={PLACE: Commit(650)}), wrote(650))] == [10]
 
 
 def test_a_write_in_doubt_counts_as_ours_whether_it_was_made_or_not() -> None:
     doubt = known((600, SET), (650, UNKNOWN))
     for stands in (600, 650):
-        assert to_set(sight(row(10), standing={PLACE: Commit(stands)}), doubt)
-    assert why(sight(row(10), standing={PLACE: Commit(620)}), doubt) == WhyNot.WRITTEN
+        assert to_set(a_group(row(10), target_commits={PLACE: Commit(stands)}), doubt)
+    assert why(a_group(row(10), target_commits={PLACE: Commit(620)}), doubt) == WhyNot.WRITTEN
 
 
 def test_while_a_later_write_is_in_doubt_the_older_one_is_written_again_and_so_made_the_last() -> None:
-    seen = sight(row(600), standing={PLACE: Commit(600)}, written_ms={PLACE: 1})
+    seen = a_group(row(600), target_commits={PLACE: Commit(600)}, written_ms={PLACE: 1})
     assert [r.target_offset for r in to_set(seen, known((600, SET), (650, UNKNOWN)))] == [600]
 
 
 @pytest.mark.parametrize("of", [known((650, SET), (650, "")), known((650, ""), prior=Commit(650))])
 def test_a_write_in_doubt_is_not_proven_by_what_stands_there_and_is_made_again(of: Followed) -> None:
-    rows = to_set(sight(standing={PLACE: Commit(650)}, written_ms={PLACE: DAY_MS}), of, DAY_MS)
+    rows = to_set(a_group(target_commits={PLACE: Commit(650)}, written_ms={PLACE: DAY_MS}), of, DAY_MS)
     assert [(r.target_offset, r.needs_acknowledgement) for r in rows] == [(650, True)]
 
 
 def test_only_where_it_stands_already_does_a_row_need_the_clusters_own_answer() -> None:
-    (moved,) = to_set(sight(row(700), standing={PLACE: Commit(650)}), wrote(650))
+    (moved,) = to_set(a_group(row(700), target_commits={PLACE: Commit(650)}), wrote(650))
     assert not moved.needs_acknowledgement
 
 
 def test_a_refresh_that_was_not_made_is_no_reason_to_take_retention_for_somebody_else() -> None:
     for answer in ("", UNKNOWN, FAILED):
-        assert to_set(sight(written_ms={PLACE: 0}), known((650, SET), (650, answer)), 7 * DAY_MS)
+        assert to_set(a_group(written_ms={PLACE: 0}), known((650, SET), (650, answer)), 7 * DAY_MS)
 
 
 def test_metadata_that_could_not_be_read_accuses_nobody() -> None:
     unread = Commit(500, UNREAD_METADATA)
-    left = refused(sight(row(500), standing={PLACE: unread}), known((500, SET), metadata="m"))
+    left = refused(a_group(row(500), target_commits={PLACE: unread}), known((500, SET), metadata="m"))
     assert left.reason == WhyNot.JAVA and not left.is_final
 
 
 def test_a_first_write_that_was_never_made_leaves_what_stood_there_before() -> None:
-    assert to_set(sight(standing={PLACE: Commit(5)}), known((650, ""), prior=Commit(5)))
+    assert to_set(a_group(target_commits={PLACE: Commit(5)}), known((650, ""), prior=Commit(5)))
 
 
 @pytest.mark.parametrize("grade", [Grade.ESTIMATED, None])
 def test_a_row_of_a_grade_that_the_mandate_does_not_name_refuses_its_whole_group(grade: Grade | None) -> None:
-    assert why(sight(row(), row(partition=1, grade=grade))) == WhyNot.GRADE
+    assert why(a_group(row(), row(partition=1, grade=grade))) == WhyNot.GRADE
 
 
 def test_a_blocked_row_refuses_its_group_with_its_own_reason() -> None:
     others = row(decision=Decision.BLOCK, reason="group-blocked")
-    assert why(sight(others, make_untranslated(Decision.BLOCK, "target-topic-missing"))) == "target-topic-missing"
+    assert why(a_group(others, make_untranslated(Decision.BLOCK, "target-topic-missing"))) == "target-topic-missing"
 
 
 def test_a_skipped_row_is_no_row_of_a_pass() -> None:
     skipped = make_untranslated(Decision.SKIP, "topic-not-replicated", partition=1)
-    assert len(to_set(sight(row(), skipped))) == 1
+    assert len(to_set(a_group(row(), skipped))) == 1
 
 
 def test_commits_that_move_without_a_member_are_not_raced_with() -> None:
-    assert why(sight(moving="orders-0: 5 to 9")) == WhyNot.MOVING
+    assert why(a_group(moving="orders-0: 5 to 9")) == WhyNot.MOVING
 
 
 def test_metadata_that_nobody_could_read_is_not_written() -> None:
-    assert why(sight(row(target_metadata=UNREAD_METADATA))) == WhyNot.JAVA
+    assert why(a_group(row(target_metadata=UNREAD_METADATA))) == WhyNot.JAVA
 
 
 def test_what_does_not_change_is_written_again_before_retention_takes_it() -> None:
-    seen = sight(standing={PLACE: Commit(650)}, written_ms={PLACE: 1})
+    seen = a_group(target_commits={PLACE: Commit(650)}, written_ms={PLACE: 1})
     assert not to_set(seen, wrote(650), 2 * DAY_MS)
     assert to_set(seen, wrote(650), 2 * DAY_MS + 1)
 
 
 def test_what_expires_by_the_targets_own_clock_is_written_again_also_where_we_remember_a_later_write() -> None:
-    seen = sight(standing={PLACE: Commit(650)}, is_expiring=True, written_ms={PLACE: DAY_MS})
+    seen = a_group(target_commits={PLACE: Commit(650)}, is_expiring=True, written_ms={PLACE: DAY_MS})
     assert [r.target_offset for r in to_set(seen, wrote(650), DAY_MS)] == [650]
 
 
 def test_what_we_wrote_and_has_no_row_any_more_refuses_its_group_and_what_we_never_wrote_does_not() -> None:
     other = TopicPartition("A.orders", 1)
-    seen = sight(standing={PLACE: Commit(650), other: Commit(5)}, written_ms={PLACE: 1})
+    seen = a_group(target_commits={PLACE: Commit(650), other: Commit(5)}, written_ms={PLACE: 1})
     of = wrote(650)
     assert (
         to_set(seen, Followed({other: Commit(5)}, of.trace.begun({other: 5}).answered([(other, FAILED, "", "")]))) == ()
     )
     both = of.trace.begun({other: 5}).answered([(other, SET, "", "")])
     left = refused(seen, Followed({other: Commit(5)}, both, "", True))
-    assert (left.reason, left.is_unsafe, left.is_final) == (WhyNot.GONE, True, False)
+    assert (left.reason, left.is_unsafe, left.is_final) == (WhyNot.GONE_FROM_SOURCE, True, False)
 
 
 def test_a_skipped_row_of_what_we_wrote_refuses_its_group_as_unsafe() -> None:
     skipped = make_untranslated(Decision.SKIP, "topic-not-replicated")
     assert skipped.target_partition == PLACE
-    left = refused(sight(skipped, standing={PLACE: Commit(650)}), wrote(650))
+    left = refused(a_group(skipped, target_commits={PLACE: Commit(650)}), wrote(650))
     assert (left.reason, left.is_unsafe) == ("topic-not-replicated", True)
 
 
@@ -320,7 +325,7 @@ class LifeOfAFollow(RuleBasedStateMachine):
         rows = tuple(row(self.source[p], p, decision=Decision.SET) for p in (0, 1))
         standing = {TopicPartition("A.orders", p): commit for p, commit in self.target.items()}
         state, written_ms = ALIVE if self.alive else EMPTY, self.times.of("billing")
-        seen = GroupSight(
+        seen = SeenGroup(
             "billing", rows, standing, state, written_ms=written_ms, watched_since_ms=self.died_ms
         )  # fmt: skip
         verdict = judge(seen, self.known, ALLOWED, self.now_ms)

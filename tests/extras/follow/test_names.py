@@ -7,7 +7,7 @@ import pytest
 
 from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.judge import WhyNot
-from migrate.extras.follow.sights import survey_of_the_others
+from migrate.extras.follow.seen_groups import survey_of_the_others
 from migrate.extras.follow.undo import renamed
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commit, Decision, Failure
@@ -135,7 +135,7 @@ def test_a_group_that_turns_up_with_the_name_that_another_was_written_under_is_n
     scene.source.offsets.pop("g")
     scene.source.commit("g-eu", "u", 0, 30)
     result = scene.look()
-    assert reasons(result) == {"g": WhyNot.GONE, "g-eu": WhyNot.NAME} and result.unsafe == ("g", "g-eu")
+    assert reasons(result) == {"g": WhyNot.GONE_FROM_SOURCE, "g-eu": WhyNot.NAME} and result.unsafe == ("g", "g-eu")
     assert "so was g, which was written" in result.refused["g-eu"].sentence
     assert scene.on_b("g-eu") == G
     scene.rollback()

@@ -1,4 +1,4 @@
-"""What one pass of `follow` saw of each group: its translated rows, what stands on the target, and what is doubtful.
+"""What one pass of `follow` saw of each group: its translated rows, its commits on the target, and what is doubtful.
 
 Groups for which a plan would be refused as a whole are left out, and a pass goes on without them: those that would
 share a name on the target under the mandate's group map, and those whose commits a cluster does not show. The next pass
@@ -15,8 +15,8 @@ from migrate.apply.history import JournalState
 from migrate.checks import checklist
 from migrate.checks.groups import offsets_expiry, partitions_never_committed
 from migrate.extras.follow.judge import (
-    GroupSight,
     Refusal,
+    SeenGroup,
     WhyNot,
     gone_from_source,
     kept_by_a_write,
@@ -67,7 +67,7 @@ def _refusals(error: NoNameOfItsOwn | CommitsNotVisible) -> dict[str, Refusal]:
 def sharing_with_written(group_map: NameMap, groups: Collection[str], state: JournalState) -> dict[str, Refusal]:
     """Return the refusals of groups whose name on the target is that of one which was written and is gone since.
 
-    What stands there is the other's, and a rollback takes it back: two groups' prior states cannot both be.
+    What is committed there is the other's, and a rollback takes it back: two groups' prior states cannot both be.
     """
     if not group_map:
         return {}
@@ -85,10 +85,10 @@ def sharing_with_written(group_map: NameMap, groups: Collection[str], state: Jou
     }
 
 
-def sights_of(
+def seen_groups(
     survey: Survey, state: JournalState, clocks: Mapping[str, int],
     moving_groups: Collection[re.Pattern[str]], source_ids: AskIds,
-) -> tuple[list[GroupSight], dict[str, Refusal]]:  # fmt: skip
+) -> tuple[list[SeenGroup], dict[str, Refusal]]:  # fmt: skip
     """Return what was seen of each group, and the refusals of those that have no row, or no name of their own.
 
     `moving_groups` are those whose commits may move without a member; `source_ids` asks the source for topic ids again.
@@ -99,27 +99,26 @@ def sights_of(
     results = [r for r in found if r.check != offsets_expiry.name or r.subject not in expiring]
     laid = with_blocks(rows, checklist.blocked_groups(results, rows), checklist.blocked_rows(results))
     sharing = sharing_with_written(survey.request.group_map, laid.groups().keys(), state)
-    told = {topic: survey.source.topic_ids.get(topic, "") for topic in laid.tally("source_topic")}
-    others = other_topics(told, source_ids)
+    ids = {topic: survey.source.topic_ids.get(topic, "") for topic in laid.tally("source_topic")}
+    others = other_topics(ids, source_ids)
     uncovered = without_row(survey, results)
-    sights = []
+    groups_seen = []
     for group, table in laid.groups().items():
         if group in sharing:
             continue
         moving = (*facts.moving_on_source.get(group, ()), *facts.moving_on_target.get(group, ()))
         accepted = any(pattern.fullmatch(group) for pattern in moving_groups)
-        sights.append(
-            GroupSight(
+        groups_seen.append(
+            SeenGroup(
                 group, tuple(table), survey.priors.get(group, {}), survey.target.states.get(group),
-                "" if accepted else ", ".join(moving[:3]), group in expiring, survey.target.topic_ids,
-                clocks.get(group),
-                of_another_log((row.source_topic for row in table), others, " on the source")
+                "" if accepted else ", ".join(moving[:3]), group in expiring, clocks.get(group),
+                of_another_log((row.source_topic for row in table), others)
                 or (None if accepted else _unread_again(group, facts)),
                 uncovered.get(group, ""),
             )
         )  # fmt: skip
     # One that was written and is gone is unsafe, whatever a check says of its name.
-    return sights, without_rows(results, laid) | gone_from_source(state, laid.groups().keys()) | sharing
+    return groups_seen, without_rows(results, laid) | gone_from_source(state, laid.groups().keys()) | sharing
 
 
 def without_row(survey: Survey, results: Iterable[CheckResult]) -> dict[str, str]:
@@ -134,25 +133,24 @@ def without_row(survey: Survey, results: Iterable[CheckResult]) -> dict[str, str
     return found
 
 
-def other_topics(told: Mapping[str, str], ask: AskIds) -> frozenset[str]:
-    """Ask for the ids of topics again, and return those that have another one now, or none; "" was never told.
+def other_topics(ids: Mapping[str, str], ask: AskIds) -> frozenset[str]:
+    """Ask for the ids of topics again, and return those that have another one now, or none; "" is not known.
 
     An offset that is right in one log skips records, or reads them twice, in another of the same name.
     """
-    known = {topic: topic_id for topic, topic_id in told.items() if topic_id}
+    known = {topic: topic_id for topic, topic_id in ids.items() if topic_id}
     now = ask(sorted(known)) if known else {}
     return frozenset(topic for topic, topic_id in known.items() if now.get(topic) != topic_id)
 
 
-def of_another_log(topics: Iterable[str], others: frozenset[str], where: str = "") -> Refusal | None:
-    """Return the refusal of a group that has one of these topics, None where it has not.
+def of_another_log(topics: Iterable[str], others: frozenset[str]) -> Refusal | None:
+    """Return the refusal of a group that has one of these topics of the source, None where it has not.
 
-    Its commits may be of the source's old log, and measured in the new one; or what stands there is of the target's old
-    log.
+    Its commits may be of the topic's old log, and measured in the new one.
     """
     if not others or not (there := sorted(others.intersection(topics))):
         return None
-    sentence = f"{there[0]} was deleted, or created anew,{where} while the pass was made."
+    sentence = f"{there[0]} was deleted, or created anew, on the source while the pass was made."
     return Refusal(WhyNot.CHANGED, sentence, is_unsafe=True)
 
 

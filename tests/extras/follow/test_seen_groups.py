@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.extras.follow.judge import WhyNot
-from migrate.extras.follow.sights import other_topics
+from migrate.extras.follow.seen_groups import other_topics
 from migrate.model import Failure
 from tests.extras.follow.followscene import FollowScene
 from tests.fakes import Script
