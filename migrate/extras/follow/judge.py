@@ -95,8 +95,8 @@ class SeenGroup:
     is when retention takes all offsets of a classic group, by what was seen of it before; None where that was not seen.
     `doubt` refuses the group for what was not seen, whatever its rows say. `uncovered` says for which of its partitions
     it has no row, so that its consumers' `auto.offset.reset` decides there; "" for none. `written_ms` is when a place
-    was written last, as far as the cluster has said so, or tried to first; `watched_since_ms` is when this process began
-    to look. Both are in ms since 1970.
+    was written last, as far as the cluster has said so, or tried to first; `watched_since_ms` is when this process
+    began to look. Both are in ms since 1970.
     """
 
     group: str
