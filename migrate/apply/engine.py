@@ -7,6 +7,19 @@ Invariants:
 - A row is reported as set only if a fresh client read it back at its planned offset, as kept only if it has not moved.
 - What was done is reported whatever becomes of the journal after the first write.
 - The same command again writes what is missing, or nothing.
+
+From `apply PLAN --execute` to the first byte that changes a broker; each step may refuse:
+
+1. `cli.apply`: where the clusters are; the plan's file, fingerprint and kind; a failback's sides change places;
+   `--approve`; signatures; a journal that lies beside the plan under another name.
+2. `session.clusters.apply_session`: the clients, and a JVM where a row carries metadata.
+3. `apply_plan`: the journal (a spent plan, an undo made from another state of it); `assess` looks at both clusters and
+   compares (`drift`); `_may_write` decides. Until here nothing is written anywhere.
+4. `Journal.open`: the file, its lock, `begin`. `_begun`: is the file still this plan? An undo marks its plan as spent.
+5. `_before_writing`: what an earlier run did not live to confirm. `holding`: a client process that inherits the lock.
+6. `_execute`: every prior commit is on disk (`backup`).
+7. `GroupWriter`, by chunks: its intents are on disk (`intend`); groups whose look is old are looked at again (`moved`);
+   and `alter` commits: `kafka.admin.ConfluentAdmin`, or `spark.java_admin` for groups with metadata.
 """
 
 from collections import Counter
@@ -133,7 +146,7 @@ def _before_writing(
 
 def _nothing_written(error: JournalLost) -> MigrateError:
     return MigrateError(
-        f"The prior offsets could not be saved: {error}. Nothing was written.",
+        f"The journal could not be written: {error}. Nothing was written to the target.",
         "Make room for the journal beside the plan, then run the same command again.",
     )
 
@@ -245,10 +258,9 @@ def _exit_code(assessment: Assessment, rows: Sequence[RowOutcome], options: RunO
     if assessment.refused and not fates & {Fate.WRITE, Fate.DONE}:
         return EXIT_REFUSED
     statuses = {row.status for row in rows}
-    if options.execute and RowStatus.PLANNED in statuses:
-        # A run that ended early: what it did not reach is still to be done.
-        return EXIT_PARTLY
-    if statuses & {RowStatus.FAILED, RowStatus.UNKNOWN}:
+    # A run that ended early leaves rows as planned: they are still to be written.
+    ended_early = options.execute and RowStatus.PLANNED in statuses
+    if ended_early or statuses & {RowStatus.FAILED, RowStatus.UNKNOWN}:
         # Unknown counts as written here: "nothing was written" must not be said of what may have been.
         partly = statuses & {RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY, RowStatus.MOVED_ON, RowStatus.UNKNOWN}
         return EXIT_PARTLY if partly or any(row.acknowledged for row in rows) else EXIT_FAILED

@@ -84,7 +84,7 @@ def test_a_disk_that_is_full_when_apply_begins_is_refused_before_the_first_write
         filler.unlink()
         filler = fill(tmp_path, pages_left=2)
         said = commands.execute("cutover.plan").expect(1).complaint()
-        assert "The prior offsets could not be saved" in said and "Nothing was written. Make room" in said
+        assert "The journal could not be written" in said and "Nothing was written to the target. Make room" in said
         assert ground.judge.held() == before()
 
         filler.unlink()

@@ -175,8 +175,8 @@ WRITING = (
         "unknown-ends-in-0",
         "A run with rows that nobody can vouch for ends in 4.",
         "migrate/apply/engine.py",
-        "    if statuses & {RowStatus.FAILED, RowStatus.UNKNOWN}:\n",
-        "    if statuses & {RowStatus.FAILED}:\n",
+        "    if ended_early or statuses & {RowStatus.FAILED, RowStatus.UNKNOWN}:\n",
+        "    if ended_early or statuses & {RowStatus.FAILED}:\n",
         (
             "tests/unit/apply/test_engine.py::test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout",
         ),

@@ -80,6 +80,19 @@ def test_a_disk_that_is_full_before_the_first_write_stops_there(
     assert scene.target.writes == 0 and scene.apply().exit_code == 0
 
 
+@pytest.mark.parametrize("event", ["intent", "intent-sync"])
+def test_a_disk_that_is_full_at_the_first_intent_is_a_failure_and_not_a_part_of_it_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    scene = three_groups(tmp_path)
+    with monkeypatch.context() as patch:
+        full_disk(patch, event)
+        result = scene.apply()
+    assert result.exit_code == 1 and scene.target.writes == 0 and set(statuses(result).values()) == {RowStatus.PLANNED}
+    assert text(result).startswith("FAILED: no offset was set") and "No space left on device" in text(result)
+    assert scene.apply().exit_code == 0, "with room again the same command finishes"
+
+
 def test_a_client_that_can_not_be_started_again_does_not_hide_what_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -265,7 +265,7 @@ def test_prior_offsets_that_the_disk_has_no_room_for_are_no_ground_to_write_on(t
     with small_disk(tmp_path, 64):
         scene = Scene(plan(*(row(f"g{n:03}", offset=70, target_prior=10) for n in range(100))), tmp_path)
         filler = fill(tmp_path, pages_left=1)
-        with pytest.raises(MigrateError, match=r"prior offsets could not be saved.*No space left.*Nothing was written"):
+        with pytest.raises(MigrateError, match=r"journal could not be written.*No space left.*Nothing was written"):
             scene.apply()
         assert scene.target.writes == 0
         filler.unlink()
