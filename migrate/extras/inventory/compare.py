@@ -13,18 +13,18 @@ wrote that: MM2's group sync, a tool, consumers.
 """
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from migrate.checks import clusters, group_kinds, group_names, groups, mm2, topics
 from migrate.checks import rows as row_checks
 from migrate.match.equality import Equality
 from migrate.match.log_reader import LogReader, Wanted
 from migrate.match.partial_log import merged
-from migrate.match.protocol import Limits, LogSlice, OffsetRange, Why
+from migrate.match.protocol import Limits, OffsetRange, Why
 from migrate.model import (
     CheckResult,
     Commit,
@@ -40,6 +40,7 @@ from migrate.model import (
 )
 from migrate.plan.build import checked
 from migrate.row_table import PlanRows
+from migrate.show.table import fields_of
 from migrate.survey.groups import NO_ANSWER
 from migrate.survey.other_log import proofs_on_source, proofs_on_target
 from migrate.survey.policies import Policies, Rewind
@@ -84,14 +85,30 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedRow:
-    """One commit of a group on either side, or on both.
+class Finding:
+    """What is decided of a row.
 
     `difference` is the target commit less the translated offset: in records where `difference_is_records`, else in
     offsets, of which some may hold no record (markers, aborted, compacted); None where there is nothing to subtract.
     `rereads_at_most` is a proven bound on what the group reads twice from its target commit on; None where none is.
+    `reason` is a code, "" where the verdict says all; `sentence` is never empty.
+    """
+
+    verdict: CompareVerdict
+    loss: Loss
+    sentence: str
+    reason: str = ""
+    difference: int | None = None
+    difference_is_records: bool = False
+    rereads_at_most: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRow(Finding):
+    """One commit of a group on either side, or on both.
+
     `source_moved_to` is what the source had committed at the second look, None where nothing moved, or nothing is left.
-    `reason` is a code, "" where the verdict says all; `sentence` is never empty. `target_group` is as in a plan's row.
+    `target_group` is as in a plan's row.
     """
 
     group: str
@@ -100,17 +117,15 @@ class ComparedRow:
     partition: int
     source_committed: int | None
     target_committed: int | None
-    translated: int | None
-    difference: int | None
-    difference_is_records: bool
-    verdict: CompareVerdict
-    grade: Grade | None
-    loss: Loss
-    rereads_at_most: int | None
-    source_moved_to: int | None
-    reason: str
-    sentence: str
+    translated: int | None = None
+    grade: Grade | None = None
+    source_moved_to: int | None = None
     target_group: str = ""
+
+    @classmethod
+    def of(cls, found: Finding, **place: Any) -> "ComparedRow":
+        """Return the row of a place, with what was found there."""
+        return cls(**fields_of(found, *(each.name for each in fields(Finding))), **place)
 
     @property
     def group_on_target(self) -> str:
@@ -235,18 +250,6 @@ def comparison_of(
     return GroupComparison(now_ms, flow.source.alias, flow.target.alias, tuple(rows), premises, survey.unstable)
 
 
-class _Finding(NamedTuple):
-    """What is decided of a row; `difference` and `rereads` as in `ComparedRow`."""
-
-    verdict: CompareVerdict
-    loss: Loss
-    sentence: str
-    reason: str = ""
-    difference: int | None = None
-    is_records: bool = False
-    rereads_at_most: int | None = None
-
-
 @dataclass(frozen=True)
 class _Judge:
     """Decides about commits of the source, one by one. `refuted` is by a row's subject."""
@@ -264,15 +267,15 @@ class _Judge:
         if found is None:
             found = self._compared(row, isinstance(moved_to, int) and moved_to != row.source_committed)
         is_translated = found.verdict is not CompareVerdict.UNTRANSLATED
-        return ComparedRow(
-            row.group, row.source_topic, row.target_topic, row.partition, row.source_committed, row.target_prior,
-            row.target_offset if is_translated else None, found.difference, found.is_records, found.verdict,
-            row.grade if is_translated else None, found.loss, found.rereads_at_most,
-            moved_to if isinstance(moved_to, int) and moved_to != row.source_committed else None,
-            found.reason, found.sentence, row.target_group,
+        return ComparedRow.of(
+            found, group=row.group, source_topic=row.source_topic, target_topic=row.target_topic,
+            partition=row.partition, source_committed=row.source_committed, target_committed=row.target_prior,
+            translated=row.target_offset if is_translated else None, grade=row.grade if is_translated else None,
+            source_moved_to=moved_to if isinstance(moved_to, int) and moved_to != row.source_committed else None,
+            target_group=row.target_group,
         )  # fmt: skip
 
-    def _untranslated(self, row: Row) -> _Finding | None:
+    def _untranslated(self, row: Row) -> Finding | None:
         key = GroupPartition(row.group, row.source_topic, row.partition)
         for side, proofs in (("source", self.source_other_logs), ("target", self.target_other_logs)):
             if key in proofs:
@@ -288,17 +291,17 @@ class _Judge:
             return _untranslatable(row.reason, row.sentence)
         return None
 
-    def _without_commit(self, row: Row) -> _Finding | None:
+    def _without_commit(self, row: Row) -> Finding | None:
         if row.target_prior is not None:
             return None
-        return _Finding(
+        return Finding(
             CompareVerdict.MISSING,
             Loss.POSSIBLE,
             f"The target has no commit, so that auto.offset.reset decides where the group starts: its place is "
             f"{row.target_offset}.",
         )
 
-    def _moved(self, row: Row, moved_to: int | None | Failure) -> _Finding | None:
+    def _moved(self, row: Row, moved_to: int | None | Failure) -> Finding | None:
         """Return the verdict where the second look at the source leaves nothing to compare with."""
         if isinstance(moved_to, Failure):
             return _undecided("not-visible", f"What the source has committed could not be read again: {moved_to}.")
@@ -312,10 +315,10 @@ class _Judge:
             )
         return None
 
-    def _compared(self, row: Row, has_moved: bool) -> _Finding:
+    def _compared(self, row: Row, has_moved: bool) -> Finding:
         committed, translated, start, end = _offsets(row)
         if committed < start:
-            return _Finding(
+            return Finding(
                 CompareVerdict.BEHIND,
                 Loss.POSSIBLE,
                 f"The commit lies below the target's log start {start}: auto.offset.reset decides where the group "
@@ -333,9 +336,9 @@ class _Judge:
             return _equal(row, committed == translated)
         if committed <= translated or difference == 0:
             return _behind(row, difference, is_records, has_moved)
-        return self._above(row, has_moved)._replace(difference=difference, is_records=is_records)
+        return replace(self._above(row, has_moved), difference=difference, difference_is_records=is_records)
 
-    def _beyond_end(self, row: Row) -> _Finding | None:
+    def _beyond_end(self, row: Row) -> Finding | None:
         """Return the verdict on a commit beyond the last stable offset; None where the records below it decide."""
         committed, translated, _, end = _offsets(row)
         high_watermark = self.survey.watermarks.target.get(row.target_partition)
@@ -345,7 +348,7 @@ class _Judge:
         if committed <= high_watermark:
             sentence = f"A transaction is open on the target from {end} on, and the commit lies within it."
             return None if translated < end else _undecided("open-transaction", sentence, committed - translated)
-        return _Finding(
+        return Finding(
             CompareVerdict.AHEAD,
             Loss.POSSIBLE,
             f"The commit lies beyond the target's log end {high_watermark}: it is of another log, and "
@@ -354,7 +357,7 @@ class _Judge:
             committed - translated,
         )
 
-    def _above(self, row: Row, has_moved: bool) -> _Finding:
+    def _above(self, row: Row, has_moved: bool) -> Finding:
         """Return what is known of a commit above its translation."""
         committed, translated, _, _ = _offsets(row)
         if has_moved:
@@ -381,7 +384,7 @@ class _Judge:
             rereads_at_most=row.rereads_at_most,
         )
 
-    def _lost(self, row: Row) -> _Finding:
+    def _lost(self, row: Row) -> Finding:
         state = self.survey.target.states.get(row.group)
         lost = "The record at the translated offset is owed, and has no later copy: the commit is past it"
         if isinstance(state, GroupState) and state.is_stopped:
@@ -389,13 +392,13 @@ class _Judge:
                 f"{lost}. Unless its consumers have run on the target already, and read it there, the group loses it "
                 "and what it is owed up to the commit."
             )
-            return _Finding(CompareVerdict.AHEAD, Loss.LIKELY, sentence)
+            return Finding(CompareVerdict.AHEAD, Loss.LIKELY, sentence)
         if isinstance(state, GroupState):
             members = f"is {state.state} on the target, with {many(state.member_count, 'member')}"
             who, reason = f"The group {members}, and may have read on there", "alive-on-target"
         else:
             who, reason = f"Whether the group has members on the target is not visible ({state})", "not-visible"
-        return _Finding(CompareVerdict.AHEAD, Loss.POSSIBLE, f"{lost}. {who}: else it is lost.", reason)
+        return Finding(CompareVerdict.AHEAD, Loss.POSSIBLE, f"{lost}. {who}: else it is lost.", reason)
 
 
 def _offsets(row: Row) -> tuple[int, int, int, int]:
@@ -405,18 +408,18 @@ def _offsets(row: Row) -> tuple[int, int, int, int]:
     return committed, translated, start, end
 
 
-def _equal(row: Row, same: bool) -> _Finding:
+def _equal(row: Row, same: bool) -> Finding:
     sentence = "The commit is at the translated offset."
     if not same:
         sentence = "No record lies between the commit and the translated offset: the group reads the same from both."
     loss, reason, why = _remaining_loss(row)
-    return _Finding(
+    return Finding(
         CompareVerdict.EQUAL, loss, sentence + why, reason or ("" if same else "no-record-between"), 0, True,
         row.rereads_at_most,
     )  # fmt: skip
 
 
-def _behind(row: Row, difference: int, is_records: bool, has_moved: bool) -> _Finding:
+def _behind(row: Row, difference: int, is_records: bool, has_moved: bool) -> Finding:
     what = many(-difference, "record") if is_records else f"at most {many(-difference, 'record')}"
     loss, reason, why = _remaining_loss(row)
     none_lost = "" if why else "; none is lost"
@@ -427,7 +430,7 @@ def _behind(row: Row, difference: int, is_records: bool, has_moved: bool) -> _Fi
         sentence += " The group has moved on on the source during the look, and so is further behind."
     # What was read on the source meanwhile may have more than one copy.
     is_bounded = row.rereads_at_most is not None and not has_moved
-    return _Finding(
+    return Finding(
         CompareVerdict.BEHIND, loss, sentence + why, "source-moved" if has_moved else reason, difference,
         is_records, (row.rereads_at_most or 0) - difference if is_bounded else None,
     )  # fmt: skip
@@ -460,14 +463,14 @@ def _upper_bound(row: Row) -> int | None:
     return row.upper_target_offset
 
 
-def _untranslatable(reason: str, sentence: str) -> _Finding:
-    return _Finding(CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, sentence, reason)
+def _untranslatable(reason: str, sentence: str) -> Finding:
+    return Finding(CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, sentence, reason)
 
 
 def _undecided(
     reason: str, sentence: str, difference: int | None = None, rereads_at_most: int | None = None
-) -> _Finding:
-    return _Finding(
+) -> Finding:
+    return Finding(
         CompareVerdict.UNDECIDED, Loss.POSSIBLE, sentence, reason, difference, rereads_at_most=rereads_at_most
     )
 
@@ -530,10 +533,11 @@ def _on_target_only(
     else:
         verdict, reason = CompareVerdict.ONLY_ON_TARGET, ""
         sentence = "The source has no such commit: the group never made it, or it has expired or was deleted there."
-    return ComparedRow(
-        group, source.topic, target.topic, source.partition, None, commit.offset, None, None, False, verdict, None,
-        Loss.POSSIBLE, None, after if isinstance(after, int) else None, reason, sentence,
-        survey.target_names.renamed.get(group, ""),
+    return ComparedRow.of(
+        Finding(verdict, Loss.POSSIBLE, sentence, reason), group=group, source_topic=source.topic,
+        target_topic=target.topic, partition=source.partition, source_committed=None, target_committed=commit.offset,
+        source_moved_to=after if isinstance(after, int) else None,
+        target_group=survey.target_names.renamed.get(group, ""),
     )  # fmt: skip
 
 
@@ -545,15 +549,11 @@ UNKNOWN_SIZE = 1000.0
 
 @dataclass(frozen=True)
 class CountPlan:
-    """What is to be read to count stretches: disjoint ranges by partition, and about how many bytes they are."""
+    """What is to be read to count stretches: disjoint ranges by partition, so many offsets, and about so many bytes."""
 
     ranges: Mapping[TopicPartition, tuple[OffsetRange, ...]]
+    offsets: int
     bytes: int
-
-    @property
-    def offsets(self) -> int:
-        """How many offsets are read."""
-        return sum(piece.end - piece.start for pieces in self.ranges.values() for piece in pieces)
 
 
 def count_plan(stretches: Collection[Stretch], limits: Limits, bytes_read: int, records_read: int) -> CountPlan:
@@ -563,15 +563,18 @@ def count_plan(stretches: Collection[Stretch], limits: Limits, bytes_read: int, 
     """
     budget, spent = MOST_OFFSETS, 0.0
     bytes_per_record = bytes_read / records_read if records_read else UNKNOWN_SIZE
+    pieces = defaultdict[TopicPartition, list[OffsetRange]](list)
+    for partition, start, end in sorted(set(stretches)):
+        pieces[partition].append(OffsetRange(start, end))
+    joined = {partition: tuple(merged(each)) for partition, each in pieces.items()}
+    widths = {partition: sum(piece.end - piece.start for piece in each) for partition, each in joined.items()}
     ranges: dict[TopicPartition, tuple[OffsetRange, ...]] = {}
-    joined = {p: tuple(merged(pieces)) for p, pieces in _by_partition(stretches).items()}
-    for partition, pieces in sorted(joined.items(), key=lambda item: (_width(item[1]), item[0])):
-        width = _width(pieces)
+    for partition, width in sorted(widths.items(), key=lambda item: (item[1], item[0])):
         cost = width * bytes_per_record
         affordable = limits.fetch_bytes is None or bytes_read + spent + cost <= limits.fetch_bytes
         if width <= min(budget, limits.match_records) and affordable:
-            ranges[partition], budget, spent = pieces, budget - width, spent + cost
-    return CountPlan(ranges, round(spent))
+            ranges[partition], budget, spent = joined[partition], budget - width, spent + cost
+    return CountPlan(ranges, MOST_OFFSETS - budget, round(spent))
 
 
 def count_records(reader: LogReader, plan: CountPlan, stretches: Collection[Stretch]) -> dict[Stretch, int]:
@@ -585,22 +588,7 @@ def count_records(reader: LogReader, plan: CountPlan, stretches: Collection[Stre
     counts = {}
     for stretch in set(stretches):
         for piece in read.get(stretch.partition, ()):
-            if _holds(piece, stretch):
+            # What retention has removed meanwhile was there when the commit was looked at: it would count as nothing.
+            if max(piece.start, piece.readable_from) <= stretch.start and stretch.end <= piece.end:
                 counts[stretch] = bisect_left(piece.offsets, stretch.end) - bisect_left(piece.offsets, stretch.start)
     return counts
-
-
-def _holds(piece: LogSlice, stretch: Stretch) -> bool:
-    # What retention has removed meanwhile was there when the commit was looked at, and would be counted as nothing.
-    return max(piece.start, piece.readable_from) <= stretch.start and stretch.end <= piece.end
-
-
-def _by_partition(stretches: Collection[Stretch]) -> dict[TopicPartition, list[OffsetRange]]:
-    by_partition: dict[TopicPartition, list[OffsetRange]] = {}
-    for partition, start, end in sorted(set(stretches)):
-        by_partition.setdefault(partition, []).append(OffsetRange(start, end))
-    return by_partition
-
-
-def _width(pieces: Collection[OffsetRange]) -> int:
-    return sum(piece.end - piece.start for piece in pieces)

@@ -178,8 +178,8 @@ MUTANTS = (
         "removed-records-counted-as-none",
         "Records that retention removes while they are counted are not none.",
         f"{HERE}compare.py",
-        "    return max(piece.start, piece.readable_from) <= stretch.start and stretch.end <= piece.end\n",
-        "    return piece.start <= stretch.start and stretch.end <= piece.end\n",
+        "            if max(piece.start, piece.readable_from) <= stretch.start and",
+        "            if piece.start <= stretch.start and",
         (f"{TESTS}test_count_records.py",),
     ),
     Mutant(
