@@ -24,7 +24,7 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.model import Failure, LogRange, Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress
-from migrate.session.clusters import Endpoint, endpoint_of, endpoints, parse_spark_conf
+from migrate.session.clusters import Endpoint, endpoints, parse_spark_conf
 from migrate.session.options import SparkOptions
 from migrate.show.offsets_export import announcement, missing_lines, short_topic_lines, summary_lines, topic_lines
 from migrate.spark.background import BackgroundSpark, background_spark
@@ -91,7 +91,7 @@ def export(options: ExportOptions) -> int:
         refuse_place(out, options.form)
     else:
         refuse_internal(topic.topic)
-    of = endpoint_of(flow, options.session())
+    of = options.endpoint(flow)
     with (
         background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark,
         closing(of.admin()) as admin,
@@ -250,7 +250,7 @@ def topic_of(options: ExportOptions, flow: Flow) -> "TopicSink | None":
     properties = resolved(read_properties(config), str(config))
     cluster = Cluster(Side.TARGET, "of --to-config", properties, str(config))
     deadline = options.clusters.request_timeout
-    source, side = endpoints(flow, deadline)[0], endpoint_of(flow, options.session())
+    source, side = endpoints(flow, deadline)[0], options.endpoint(flow)
     source_too = [] if side.cluster.side is Side.SOURCE else [source]
     return TopicSink(Endpoint(cluster, deadline), topic, tuple(source_too), side.java.secrets)
 

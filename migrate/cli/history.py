@@ -19,7 +19,7 @@ from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
-from migrate.session.clusters import Endpoint, endpoint_of, parse_spark_conf
+from migrate.session.clusters import Endpoint, parse_spark_conf
 from migrate.session.options import SparkOptions
 from migrate.show.lines import wrapped
 from migrate.show.offsets_export import announcement, history_summary, history_table
@@ -86,7 +86,7 @@ def history(options: HistoryOptions) -> int:
 
     asked, out, form = request_of(options, SystemClock().now_ms()), options.out or "", options.form
     _refuse_out(out, form)
-    of = endpoint_of(flow, options.session())
+    of = options.endpoint(flow)
     with background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark:
         pin, request = _pinned(of, asked, options.max_fetch, progress)
         session = offsets_session(spark, pin.offsets <= MOST_HELD)

@@ -22,11 +22,11 @@ from migrate.errors import UsageError
 from migrate.mm2.flow import Cluster, Flow, Replicator, called
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
 from migrate.model import Side
-from migrate.session.options import SessionOptions
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
     from migrate.progress import LineProgress
+    from migrate.session.clusters import Endpoint
 
 T = TypeVar("T")
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
@@ -283,9 +283,12 @@ class OnOneCluster(OnClusters):
 
     side: Side = option("The cluster to ask.", default=Side.SOURCE, envvar=None)
 
-    def session(self) -> SessionOptions:
-        """Return what the cluster is reached with."""
-        return SessionOptions(self.clusters.request_timeout, side=self.side)
+    def endpoint(self, flow: Flow) -> "Endpoint":
+        """Return the cluster to ask."""
+        from migrate.session.clusters import endpoints
+
+        source, target = endpoints(flow, self.clusters.request_timeout)
+        return source if self.side is Side.SOURCE else target
 
 
 @dataclass(frozen=True, kw_only=True)

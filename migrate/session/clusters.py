@@ -117,12 +117,6 @@ def parse_spark_conf(pairs: Collection[str]) -> dict[str, str]:
     return conf
 
 
-def endpoint_of(flow: Flow, options: SessionOptions) -> Endpoint:
-    """Return the cluster on the `side` of `options`."""
-    source, target = endpoints(flow, options.request_timeout)
-    return source if options.side is Side.SOURCE else target
-
-
 @dataclass(frozen=True)
 class StatusSession:
     """What `status` looks through, from one look to the next; `in_use` is locked during a look.

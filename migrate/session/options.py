@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from migrate.model import Side
-
 
 @dataclass(frozen=True, kw_only=True)
 class SparkOptions:
@@ -27,15 +25,14 @@ class SparkOptions:
 class SessionOptions:
     """What clusters are reached and read with; none of it decides what becomes of an offset.
 
-    `side` is the cluster that is asked where only one is. Where `no_match` holds no records are compared, and where
-    `by_timestamp` does timestamps alone place commits. `reads_offsets_topic` says that a plan reads it through Spark;
-    with `keeps_spark` its session is there until all is left, for what reads by it itself.
+    Where `no_match` holds no records are compared, and where `by_timestamp` does timestamps alone place commits.
+    `reads_offsets_topic` says that a plan reads it through Spark; with `keeps_spark` its session is there until all is
+    left, for what reads by it itself.
     """
 
     request_timeout: float
     spark: SparkOptions = SparkOptions()
     concurrency: int = 100
-    side: Side = Side.SOURCE
     no_match: bool = False
     by_timestamp: bool = False
     reads_offsets_topic: bool = False

@@ -60,7 +60,7 @@ from migrate.extras.inventory.waves import (
 from migrate.mm2.flow import Flow
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
-from migrate.session.clusters import Endpoint, endpoint_of
+from migrate.session.clusters import Endpoint
 from migrate.session.options import SparkOptions
 from migrate.show.lines import wrapped
 from migrate.show.screen import Draw, screen_if
@@ -190,7 +190,7 @@ def run_list(options: ListOptions, flow: Flow, progress: LineProgress, terminal:
     if options.stalled is not None and options.look.watch:
         raise UsageError("--watch and --stalled exclude each other.", "--stalled looks twice by itself: omit one.")
 
-    of = endpoint_of(flow, options.session())
+    of = options.endpoint(flow)
     long = partial(spark_records, of, options.spark)
 
     def look(admin: ClusterAdmin, timer: Timer) -> Inventory:
@@ -232,7 +232,7 @@ def run_describe(options: DescribeOptions, flow: Flow, progress: LineProgress, t
         "json": lambda seen: description_document(*seen),
     }
     teller = Teller(forms[options.look.form], options.look, progress, terminal)
-    read, described = _look(endpoint_of(flow, options.session()), teller, look)
+    read, described = _look(options.endpoint(flow), teller, look)
     if options.look.form == "csv":
         for line in lines_beside_csv(described):
             progress.say(line)
@@ -258,7 +258,7 @@ def run_waves(options: WavesOptions, flow: Flow, progress: Progress, terminal: T
     filters, folder = options.groups.filters(), options.out_dir
     pack = packing(options.by, options.max_groups)
     refuse_waves_in(folder)
-    with closing(endpoint_of(flow, options.session()).admin()) as admin:
+    with closing(options.endpoint(flow).admin()) as admin:
         read = read_groups(admin, filters, Timer(SystemClock(), progress), with_ends=False)
     moved = groups_to_move(read)
     packed = pack(moved)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from migrate.cli.console import Ended, Terminal
-from migrate.cli.options import ReachedClusters
+from migrate.cli.options import OnOneCluster, ReachedClusters
 from migrate.errors import UsageError
 from migrate.extras.inventory import commands as inventory
 from migrate.watch import Freshness, Glance, Waiting
@@ -32,7 +32,7 @@ def cluster(monkeypatch):
         partitions={"pay": 1},
     )
 
-    monkeypatch.setattr(inventory, "endpoint_of", lambda flow, options: SimpleNamespace(admin=lambda: made))
+    monkeypatch.setattr(OnOneCluster, "endpoint", lambda self, flow: SimpleNamespace(admin=lambda: made))
     return made
 
 
