@@ -18,9 +18,10 @@ from migrate.apply.assess import ApplyClusters, Fate, GroupAssessment, RunOption
 from migrate.apply.drift import TARGET_STATE, TARGET_TOPIC, is_other_cluster
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import JournalState
+from migrate.apply.journal import JournalLost
 from migrate.apply.outcome import RowOutcome, RowStatus
 from migrate.clock import Clock
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, MigrateError
 from migrate.extras.follow.delay import Delay, DelayWatch, Waiting, waits_for_copy
 from migrate.extras.follow.journal import Followed, FollowJournal, FollowWriter, PassJournal, carries_metadata
 from migrate.extras.follow.judge import (
@@ -254,11 +255,20 @@ class Follower:
             return _Writing()
         going = {seen.group: seen for seen in groups_seen if seen.group in rows}
         plan = plan_of_pass(self._mandate, going.values(), rows, survey.target.topic_ids)
+        choices = self._choices
+        seconds = max(0.0, min(choices.group_timeout_seconds, self._seconds_left()))
+        options = RunOptions(True, allow_partial=True, concurrency=choices.concurrency, group_timeout_seconds=seconds)
         with closing(self._edges.writing(_needs_java(plan, going.values()), survey.target_names)) as target:
-            result = apply_plan(
-                plan, ApplyClusters(target), PassJournal(self._journal, journal), self._clock,
-                self._progress, self._options(),
-            )  # fmt: skip
+            try:
+                result = apply_plan(
+                    plan, ApplyClusters(target), PassJournal(self._journal, journal), self._clock,
+                    self._progress, options,
+                )  # fmt: skip
+            except MigrateError as error:
+                if isinstance(error.__cause__, JournalLost):
+                    # It ends the passes: a line may be torn, and behind it nothing can be read.
+                    raise error.__cause__ from None
+                raise
         if result.assessment.refusals:
             raise ClusterError(f"Nothing was written: {result.assessment.refusals[0]}.", "Check bootstrap.servers.")
         by_group = {group: list(of_group) for group, of_group in groupby(result.rows, lambda row: row.key[0])}
@@ -267,17 +277,11 @@ class Follower:
             for each in result.assessment.groups
             if (refusal := refused_by_apply(going[each.group], each, by_group[each.group])) is not None
         }
-        _note(journal, left)
         if result.journal_gap:
-            return _Writing(left, f"{result.trouble}; missing in the journal: {result.journal_gap}", True)
+            gap = f"missing in the journal: {result.journal_gap}"
+            return _Writing(left, "; ".join(filter(None, (result.trouble, gap))), True)
+        _note(journal, left)
         return _Writing(left, result.trouble if self._seconds_left() > 0 else "")
-
-    def _options(self) -> RunOptions:
-        choices = self._choices
-        seconds = max(0.0, min(choices.group_timeout_seconds, self._seconds_left()))
-        return RunOptions(
-            execute=True, allow_partial=True, concurrency=choices.concurrency, group_timeout_seconds=seconds
-        )
 
     def _seconds_left(self) -> float:
         return (self._choices.until_ms - self._clock.now_ms()) / 1000

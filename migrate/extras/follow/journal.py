@@ -34,17 +34,13 @@ from migrate.apply.history import (
 )
 from migrate.apply.journal import Journal, JournalLost, JournalWriter, NameOnTarget, journal_content, write_all
 from migrate.clock import iso, ms_of
-from migrate.errors import MigrateError
+from migrate.errors import Refused
 from migrate.model import UNREAD_METADATA, Commit, Commits, Failure, TopicPartition
 from migrate.whole_file import sync_folder, temporary_beside
 
 Event = dict[str, Any]
 # A journal is rewritten when it has grown to twice what was left of it then, and by this much.
 LEAST_GROWTH_BYTES = 256 * 1024
-
-
-class MandateEnded(MigrateError):
-    """Raised where a write would be begun after its mandate has ended."""
 
 
 def carries_metadata(commit: Commit) -> bool:
@@ -217,16 +213,15 @@ class FollowWriter(JournalWriter):
         planned: Mapping[str, Offsets],
         metadata: Mapping[str, Mapping[TopicPartition, str]] = MappingProxyType({}),
     ) -> None:
-        """Say what is about to be written; raises `MandateEnded` where it must not be any more."""
+        """Say what is about to be written; raises `Refused` where it must not be any more."""
         super().intend(planned, metadata)
         # Only now: to bring it to disk may take long.
         if self._now_ms() >= self._until_ms:
-            ended = MandateEnded("The mandate has ended")
             # An intent without an outcome counts as perhaps written.
             for group, offsets in planned.items():
-                self.outcome(group, dict.fromkeys(offsets, Failure("NOT_SENT", ended.problem)))
+                self.outcome(group, dict.fromkeys(offsets, Failure("NOT_SENT", "the mandate has ended")))
             self.sync()
-            raise ended
+            raise Refused("The mandate has ended")
 
     def shorten(self, state: JournalState) -> None:
         """Rewrite the journal from what it says if it has grown enough; raises `JournalLost` where that fails.

@@ -454,4 +454,12 @@ MUTANTS = (
         ":\n",
         ("tests/unit/kafka/test_group_records.py",),
     ),
+    Mutant(
+        "passes-go-on-behind-a-torn-line",
+        "Where its journal takes no backup, follow makes no more passes: behind a torn line nothing can be read.",
+        "migrate/extras/follow/engine.py",
+        "                if isinstance(error.__cause__, JournalLost):\n",
+        "                if False:\n",
+        _ENGINE,
+    ),
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.journal import JournalWriter
+from migrate.apply.journal import JournalLost, JournalWriter, write_all
 from migrate.errors import ClusterError, Refused
 from migrate.extras.follow.judge import WhyNot
 from migrate.extras.follow.text import pass_document
@@ -360,6 +360,25 @@ def test_records_that_are_copied_and_retention_between_the_look_and_the_write_ke
 
     scene.target.on_call = go_on
     assert scene.look().refused == {} and scene.on_b("g") == G
+
+
+@pytest.mark.parametrize("event", ["backup", "intent", "outcome", "readback", "end"])
+def test_a_journal_that_takes_no_more_ends_the_passes_for_what_follows_a_torn_line_cannot_be_read(
+    scene, monkeypatch, event
+):
+    def fill(descriptor: int, line: bytes) -> None:
+        if b'"event":"%s"' % event.encode() in line:
+            raise OSError(28, "No space left on device")
+        write_all(descriptor, line)
+
+    monkeypatch.setattr("migrate.apply.journal.write_all", fill)
+    try:
+        result = scene.look()
+    except JournalLost:
+        assert event == "backup"
+    else:
+        assert result.has_lost_journal and "No space left" in result.trouble
+    assert (scene.target.writes > 0) == (event not in ("backup", "intent"))
 
 
 def test_a_write_without_an_answer_is_settled_by_reading_back(scene):
