@@ -439,22 +439,6 @@ MUTANTS = (
         _ENGINE,
     ),
     Mutant(
-        "commits-read-from-the-beginning-each-time",
-        "Whoever looks again and again reads the offsets topic on from where it was.",
-        "migrate/survey/offsets_topic.py",
-        "                logs[partition] = known\n",
-        "                pass\n",
-        ("tests/unit/kafka/test_group_records.py",),
-    ),
-    Mutant(
-        "phantoms-of-a-log-that-was-cut",
-        "A log that has lost records is read anew, and not from beyond its end.",
-        "migrate/survey/offsets_topic.py",
-        " and known.next_offset <= ends[partition]:\n",
-        ":\n",
-        ("tests/unit/kafka/test_group_records.py",),
-    ),
-    Mutant(
         "passes-go-on-behind-a-torn-line",
         "Where its journal takes no backup, follow makes no more passes: behind a torn line nothing can be read.",
         "migrate/extras/follow/engine.py",
