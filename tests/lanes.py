@@ -26,7 +26,6 @@ LANES = {
         "integration/test_any_replicator.py",
         "integration/test_connect_worker.py",
         "integration/test_refusals.py",
-        "integration/test_models.py",
         "integration/test_failback.py",
         "integration/test_other_clocks.py",
         "integration/test_record_reader.py",

@@ -1,4 +1,4 @@
-"""Where the clusters are: as it was typed, or as a flow of a YAML file says. The file may say more: docs/models.md."""
+"""Where the clusters are: as it was typed, or as a flow of a YAML file says. The file may say more: docs/flows.md."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -12,34 +12,47 @@ from migrate.cli.console import print_lines, say_beside
 from migrate.cli.options import ClusterOptions, options_of, parameters_of, resolve_flow
 from migrate.errors import ConfigError, UsageError
 from migrate.mm2.flow import Flow
-from migrate.mm2.yaml_file import yaml_documents
+from migrate.mm2.yaml_file import LinedDict, yaml_documents
 from migrate.text import some
 
 C = TypeVar("C", bound=ClusterOptions)
 # The one that commands look for in the folder that they run in.
 FLOWS_FILE = Path("flows.yaml")
-# As people write lists; the options themselves are repeated.
-_PLURALS = {"groups": "group", "exclude_groups": "exclude_group", "topics": "topic", "exclude_topics": "exclude_topic"}
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_SHAPE = "Lay it out as docs/models.md shows: flows, a list, each with a name and the options of plan."
+_SHAPE = "Lay it out as docs/flows.md shows: flows, a list, each with a name and the options of plan."
 # How MM2 is set up is said once.
 _SETTINGS = ("mm2_config", "connect_url", "strimzi")
 
 
 @dataclass(frozen=True)
+class Said:
+    """What a file says of one option: its value, in which line, and `of` what: a flow, or the defaults of all."""
+
+    value: Any
+    line: int
+    of: str
+
+
+@dataclass(frozen=True)
 class KeptFlow:
-    """One flow of a file: its name, and its options by their names with underscores."""
+    """One flow of a file: its name, and what is said of its options by their names with underscores."""
 
     file: Path
     name: str
-    options: Mapping[str, Any]
+    defaults: Mapping[str, Said]
+    own: Mapping[str, Said]
+
+    @property
+    def options(self) -> Mapping[str, Said]:
+        """What holds for it: its own options, and for the rest those of all flows."""
+        return {**self.defaults, **self.own}
 
     def words(self, known: Collection[click.Parameter]) -> tuple[str, ...]:
         """Return the options as they would be typed, files relative to the file's folder.
 
         Raises `ConfigError` for one that is not `known`, and for a value that it does not take.
         """
-        return tuple(word for key, value in self.options.items() for word in self._typed(key, value, known))
+        return tuple(word for key, said in self.options.items() for word in self._typed(key, said, known))
 
     def parsed(self, command: click.Command, known: Collection[click.Parameter]) -> dict[str, Any]:
         """Return the values of a command's parameters that the flow gives; raises `UsageError` for a wrong one."""
@@ -49,8 +62,8 @@ class KeptFlow:
         except click.UsageError as error:
             raise UsageError(f"{self.file}: flow {self.name}: {error.format_message()}", "Correct it there.") from error
 
-    def _typed(self, key: str, value: Any, known: Collection[click.Parameter]) -> Iterator[str]:
-        where, word = f"{self.file}: flow {self.name}", "--" + key.replace("_", "-")
+    def _typed(self, key: str, said: Said, known: Collection[click.Parameter]) -> Iterator[str]:
+        where, word, value = f"{self.file}, line {said.line}: {said.of}", "--" + key.replace("_", "-"), said.value
         option = next((each for each in known if word in each.opts), None)
         if not isinstance(option, click.Option):
             names = sorted(each.opts[-1][2:] for each in known)
@@ -87,7 +100,7 @@ def read_flows(path: Path) -> tuple[KeptFlow, ...]:
     kept: dict[str, Any] = documents[0]
     if unknown := sorted(map(str, kept.keys() - {"flows", "defaults"})):
         raise ConfigError(f"{path}: {unknown[0]!r} is neither flows nor defaults.", _SHAPE)
-    defaults = _flattened(kept.get("defaults") or {}, f"{path}: defaults")
+    defaults = said_in(kept["defaults"], "defaults", path) if kept.get("defaults") else {}
     if not kept["flows"]:
         raise ConfigError(f"{path} has no flow.", _SHAPE)
     flows = [_flow(entry, f"{path}: flow {number}", defaults, path) for number, entry in enumerate(kept["flows"], 1)]
@@ -98,28 +111,29 @@ def read_flows(path: Path) -> tuple[KeptFlow, ...]:
     return tuple(flows)
 
 
-def _flow(entry: Any, where: str, defaults: Mapping[str, Any], path: Path) -> KeptFlow:
+def _flow(entry: Any, where: str, defaults: Mapping[str, Said], path: Path) -> KeptFlow:
     name = entry.get("name") if isinstance(entry, dict) else None
     if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
         raise ConfigError(
             f"{where} has no name that a file can have.", "Give it a name of letters, digits, dots, _ and -."
         )
-    own = _flattened({key: value for key, value in entry.items() if key != "name"}, f"{path}: flow {name}")
-    return KeptFlow(path, name, {**defaults, **own})
+    own = said_in(entry, f"flow {name}", path)
+    return KeptFlow(path, name, defaults, {key: said for key, said in own.items() if key != "name"})
 
 
-def _flattened(tree: Any, where: str) -> dict[str, Any]:
-    """The options of a flow by their names with underscores, those under `policies` among the others."""
-    if not isinstance(tree, dict):
-        raise ConfigError(f"{where} is not a mapping of options to values.", _SHAPE)
-    flat: dict[str, Any] = {}
+def said_in(tree: Any, of: str, path: Path) -> dict[str, Said]:
+    """Return what a mapping in a file says, by the names of options with underscores.
+
+    Raises `ConfigError` for what is not a mapping, and for an option that is written in two ways.
+    """
+    if not isinstance(tree, LinedDict):
+        raise ConfigError(f"{path}: {of} is not a mapping of options to values.", _SHAPE)
+    found: dict[str, Said] = {}
     for key, value in tree.items():
-        named = str(key).replace("-", "_")
-        more = _flattened(value, f"{where}, policies") if named == "policies" else {_PLURALS.get(named, named): value}
-        if twice := sorted(flat.keys() & more.keys()):
-            raise ConfigError(f"{where} has {twice[0]} twice.", "Say it once.")
-        flat |= more
-    return flat
+        if (named := str(key).replace("-", "_")) in found:
+            raise ConfigError(f"{path}, line {tree.lines[key]}: {of} has {named} twice.", "Say it once.")
+        found[named] = Said(value, tree.lines[key], of)
+    return found
 
 
 def reached_flow(given: ClusterOptions, is_data: bool = False) -> Flow:
@@ -144,7 +158,7 @@ def clusters_of(given: C, is_data: bool = False) -> C:
     for parameter in command.params:
         parameter.envvar = None
     where = {parameter.name for parameter in command.params}
-    read = replace(kept, options={key: value for key, value in kept.options.items() if key in where})
+    read = replace(kept, defaults={}, own={key: said for key, said in kept.options.items() if key in where})
     said = options_of(ClusterOptions, {"flow": None, **read.parsed(command, command.params)})
     typed = {each.name: value for each in fields(ClusterOptions) if (value := getattr(given, each.name)) is not None}
     if any(name in typed for name in _SETTINGS):

@@ -36,7 +36,7 @@ Known = tuple[str, str, str]
 COMMANDS = {
     "doctor": ("doctor", "doctor", "Check Java, jars, clusters, rights and MM2 before the night."),
     "status": ("status", "status", "Show what is ready and what is still missing; changes nothing."),
-    "plan": ("model", "plan", "Translate every commit and write a plan; changes nothing."),
+    "plan": ("plan", "plan", "Translate every commit and write a plan; changes nothing."),
     "show": ("show", "show", "Show a plan, what changed since another, or the sum of waves."),
     "explain": ("explain", "explain", "Say why a row of a plan is what it is."),
     "report": ("report", "report", "Write a plan as one self-contained HTML page."),
@@ -48,7 +48,7 @@ COMMANDS = {
 MM2_COMMANDS = {"offsets": ("mm2_offsets", "offsets", "Show MM2's own positions next to its syncs and checkpoints.")}
 # Clients of all else, each a folder of `migrate.extras` that says what it has: a group of commands of its own name, or
 # of its `GROUP`, which several can fill.
-EXTRAS = ("inventory", "offsets_topic", "follow", "positions")
+EXTRAS = ("inventory", "offsets_topic", "follow", "positions", "flows")
 
 
 class Commands(Mapping[str, click.Command]):

@@ -213,7 +213,7 @@ class ClusterOptions:
 
     TITLE: ClassVar = "Where the clusters are"
     flow: str | None = option(
-        "A flow of flows.yaml in this folder (docs/models.md), which says the rest of this section; what is typed "
+        "A flow of flows.yaml in this folder (docs/flows.md), which says the rest of this section; what is typed "
         "beside it wins.  [default: the only flow there, if nothing here is given]", metavar="NAME")  # fmt: skip
     mm2_config: Path | None = option(
         "The mm2.properties that runs MirrorMaker 2: brokers, security, policy, topics.", metavar="FILE")  # fmt: skip

@@ -69,7 +69,11 @@ class PlanOptions(OnClusters):
 
 
 def plan(options: PlanOptions) -> int:
-    """Make a plan, write it and print it; return 3 if it has blocks, or no row."""
+    """Read both clusters and MM2's topics, translate every commit, check, and write a plan.
+
+    Changes nothing on any cluster. Exits 3 if the plan has blocks, or if no commit is inside the filters; it is still
+    written, for review.
+    """
     flow = reached_flow(options.clusters)
     options.policies.policies()  # a misspelt decision is refused before anything else
     made = make_plan(options, flow, options.log.progress())

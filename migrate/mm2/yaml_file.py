@@ -1,5 +1,6 @@
 """Files in YAML: what they hold, or where they are none."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,12 @@ import yaml
 
 from migrate.errors import ConfigError
 from migrate.mm2.java_properties import content_of
+
+
+class LinedDict(dict[Any, Any]):
+    """A mapping of a file that was read strictly, with the line of each key."""
+
+    lines: Mapping[Any, int] = {}
 
 
 class _Strict(yaml.SafeLoader):  # type: ignore[misc]
@@ -26,6 +33,14 @@ class _Strict(yaml.SafeLoader):  # type: ignore[misc]
         return held
 
 
+def _lined(loader: _Strict, node: yaml.MappingNode) -> Iterator[LinedDict]:
+    made = LinedDict()
+    yield made  # an anchor may name it before it is complete
+    made.update(loader.construct_mapping(node))
+    made.lines = {loader.construct_object(key): key.start_mark.line + 1 for key, _ in node.value}
+
+
+_Strict.add_constructor("tag:yaml.org,2002:map", _lined)
 for _kind in ("int", "float", "timestamp"):
     _Strict.add_constructor(f"tag:yaml.org,2002:{_kind}", yaml.SafeLoader.construct_scalar)
 
@@ -39,8 +54,8 @@ class _DoubledKeyError(Exception):
 def yaml_documents(path: Path, expected: str, is_strict: bool = False) -> list[Any]:
     """Return the documents in a file; `expected` is what to do where they are none.
 
-    With `is_strict` numbers and times are texts as they stand there. Raises `ConfigError` if it cannot be read, or is
-    no YAML; with `is_strict` also for a key that is there twice.
+    With `is_strict` numbers and times are texts as they are written, and mappings are `LinedDict`. Raises
+    `ConfigError` if it cannot be read, or is no YAML; with `is_strict` also for a key that is there twice.
     """
     try:
         return list(yaml.load_all(content_of(path).decode(), _Strict if is_strict else yaml.SafeLoader))

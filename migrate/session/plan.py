@@ -1,8 +1,7 @@
 """What plans read through: both clusters of a flow, and a Spark that starts meanwhile."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from migrate.kafka.cluster import ByJava
@@ -15,10 +14,9 @@ from migrate.session.clusters import (
     parse_spark_conf,
     readers_of,
 )
-from migrate.session.options import SessionOptions, SparkOptions
+from migrate.session.options import SessionOptions
 from migrate.spark.background import BackgroundSpark, background_spark
 from migrate.spark.java_admin import KafkaJava
-from migrate.survey.source_memory import SourceMemory
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
@@ -37,8 +35,6 @@ class PlanSession(Clusters):
         source_down: bool,
         spark: BackgroundSpark,
         options: SessionOptions,
-        memory: SourceMemory | None = None,
-        ends_spark: bool = True,
     ) -> None:
         from migrate.match.compare import Comparer
         from migrate.spark.mm2_topics import SparkMirrorReader
@@ -47,7 +43,7 @@ class PlanSession(Clusters):
         deadline = options.request_timeout
         source, target = sides = endpoints(flow, deadline)
         asked = sides[source_down:]
-        self._spark, self._ends_spark = spark, ends_spark
+        self._spark = spark
         self._java = [KafkaJava(spark.machine, of.java, deadline) for of in asked]
         self._asked = [of.admin(java=java, exact=ByJava.EVERY) for of, java in zip(asked, self._java, strict=True)]
         self._readers = [of.records() for of in asked]
@@ -70,9 +66,8 @@ class PlanSession(Clusters):
             starts_late=True,
             looks_for_hidden=True,
             offsets_topic=offsets_topic,
-            memory=memory,
         )
-        self._keeps_session = options.keeps_spark or not ends_spark
+        self._keeps_session = options.keeps_spark
 
     def spark_session(self) -> "SparkSession":
         """Return the Spark session, once it has started."""
@@ -91,14 +86,17 @@ class PlanSession(Clusters):
         if not self._keeps_session:
             self._spark.end_session()
 
-    def end(self) -> None:
-        """End the JVM, while the plan is decided."""
+    def end_readers(self) -> None:
+        """Close what no more is read through, but for Spark."""
         for java in self._java:
             java.close()
         for reader in self._readers:
             reader.close()
-        if self._ends_spark:
-            self._spark.end()
+
+    def end(self) -> None:
+        """End the JVM, while the plan is decided."""
+        self.end_readers()
+        self._spark.end()
 
     def close(self) -> None:
         """End both clusters' clients."""
@@ -116,26 +114,3 @@ def plan_session(flow: Flow, source_down: bool, options: SessionOptions) -> Iter
         closing(PlanSession(flow, source_down, spark, options)) as session,
     ):
         yield session
-
-
-SessionOf = Callable[[Flow, bool, SessionOptions], AbstractContextManager[Clusters]]
-"""Gives what one of several plans reads through: of its flow, whether the source is down, and its options."""
-
-
-@contextmanager
-def session_of_several_plans(options: SparkOptions, small: bool, compares: bool) -> Iterator[SessionOf]:
-    """Yield what gives each of several plans what it reads through, one after another.
-
-    `small` and `compares` are what Spark has to be fit for: no topic is long, and records are compared.
-
-    They share one Spark, and what they read of a source: one is the same where its properties are, since with others
-    brokers may show other groups.
-    """
-    memories = defaultdict[frozenset[tuple[str, str]], SourceMemory](SourceMemory)
-    with background_spark(options.master, parse_spark_conf(options.spark_conf), small, compares) as spark:
-
-        def session_of(flow: Flow, source_down: bool, of_plan: SessionOptions) -> AbstractContextManager[Clusters]:
-            memory = memories[frozenset(flow.source.properties.items())]
-            return closing(PlanSession(flow, source_down, spark, of_plan, memory, ends_spark=False))
-
-        yield session_of

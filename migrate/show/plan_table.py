@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 from migrate.apply.signatures import signatures_required, standing
 from migrate.checks.groups import offsets_expiry
-from migrate.errors import EXIT_DONE, EXIT_REFUSED
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
 from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
@@ -17,7 +16,6 @@ from migrate.plan.totals import Mm2Comparison, Totals, forecast, totals
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
 from migrate.show.report_outcome import Beside, Headline
-from migrate.show.table import INDENT, Column, Table
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
@@ -349,46 +347,3 @@ def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:
     for purpose, command in commands:
         yield f"  {command}"
         yield from wrapped(purpose, page.width, "      ")
-
-
-@dataclass(frozen=True)
-class MadePlan:
-    """What became of a flow: the verdict on its plan, or why there is none; the exit code of that alone.
-
-    `path` and `fingerprint` (as it is abbreviated) are empty where no plan was made.
-    """
-
-    flow: str
-    verdict: str
-    exit_code: int
-    path: str = ""
-    fingerprint: str = ""
-
-
-MADE: tuple[Column[MadePlan], ...] = (
-    Column("FLOW", lambda made: made.flow),
-    Column("FINGERPRINT", lambda made: made.fingerprint),
-    Column("PLAN", lambda made: made.path, lambda path: name(path) if path else "-"),
-)
-
-
-def made_lines(made: Sequence[MadePlan], width: int, colour: bool) -> Iterator[str]:
-    """Yield a line for each flow, and how to go on."""
-    yield from Table(MADE, made, width).lines(
-        colour, below=lambda m: wrapped(safe(m.verdict), width, INDENT, colour=_colour_of(m) if colour else None)
-    )
-    yield ""
-    written = [each for each in made if each.path]
-    failed = len(made) - len(written)
-    told = f"{many(len(written), 'plan')} written" + (f", {many(failed, 'flow')} failed: no plan" if failed else "")
-    each_alone = " Each is reviewed, approved and applied by itself." if written else ""
-    yield from wrapped(f"{told}.{each_alone}", width)
-    if written:
-        paths = " ".join(shell_word(each.path) for each in written)
-        yield f"mm2-migrate show {paths}"
-
-
-def _colour_of(made: MadePlan) -> Colour:
-    return (
-        Colour.GREEN if made.exit_code == EXIT_DONE else Colour.RED if made.exit_code != EXIT_REFUSED else Colour.YELLOW
-    )

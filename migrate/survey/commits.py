@@ -1,8 +1,8 @@
 """Which commits a plan is about: read from the source, or from MM2's checkpoints while the source is down."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from functools import cache, partial
+from collections.abc import Collection, Mapping
+from functools import cache
 from types import MappingProxyType
 
 from migrate.commit_table import GroupCommits, without_offset
@@ -35,11 +35,10 @@ def from_source(clusters: Clusters, listed: frozenset[str], request: PlanRequest
     Commits of groups that the filters take are read too: they are counted, so that rows + filtered = read.
     Raises `CommitsNotVisible` if the commits of a group inside the filters could not be read.
     """
-    source, memory, alias = clusters.source, clusters.memory, request.flow.source.alias
+    source, alias = clusters.source, request.flow.source.alias
     assert source is not None
     text = f"reading commits of {many(len(listed), 'group')} on {alias}"
-    first = source.commits if memory is None else partial(memory.commits, source)
-    answers, unstable = _read(source, first, sorted(listed), text, timer)
+    answers, unstable = _read(source, sorted(listed), text, timer)
     _refuse_failures(answers, listed, alias, request.filters)
     commits = {group: answer for group, answer in answers.items() if not isinstance(answer, Failure)}
     unstable = frozenset(group for group in unstable if request.filters.group_verdict(group) is None)
@@ -119,7 +118,7 @@ def read_priors(
     """
     target = clusters.target
     text = f"reading commits of {many(len(groups), 'group')} on {target.alias}"
-    answers, unstable = _read(target, target.commits, groups, text, timer)
+    answers, unstable = _read(target, groups, text, timer)
     read = answer_of_each(groups, answers)
     if failures := {group: answer for group, answer in read.items() if isinstance(answer, Failure)}:
         group, failure = next(iter(failures.items()))
@@ -166,15 +165,10 @@ def with_uncommitted(
 
 
 def _read(
-    cluster: ClusterAdmin,
-    first: Callable[[Collection[str]], Mapping[str, Commits | Failure]],
-    groups: Collection[str],
-    text: str,
-    timer: Timer,
+    cluster: ClusterAdmin, groups: Collection[str], text: str, timer: Timer
 ) -> tuple[dict[str, Commits | Failure], frozenset[str]]:
-    """Return each group's commits, by `first`, and which groups have transactions pending: of those what is committed
-    so far."""
-    answers = timer.ask("commits", text, groups, first)
+    """Return each group's commits, and which groups have transactions pending: of those what is committed so far."""
+    answers = timer.ask("commits", text, groups, cluster.commits)
     unstable = frozenset(g for g, a in answers.items() if isinstance(a, Failure) and a.code == UNSTABLE)
     if unstable:
         answers.update(cluster.commits(sorted(unstable), require_stable=False))

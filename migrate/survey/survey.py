@@ -1,6 +1,6 @@
 """What `plan` asks for and what it read: the values between the clusters and the plan."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -34,7 +34,6 @@ from migrate.survey.offsets_topic import CommitTopic
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
 from migrate.survey.renamed import TargetNames
-from migrate.survey.source_memory import SourceMemory
 
 States = Mapping[str, GroupState | Failure]
 T = TypeVar("T")
@@ -80,8 +79,7 @@ class Clusters:
     worker is known. `starts_late` is True where clients are still starting: they are waited for by themselves, or their
     start would be taken for the time that reading takes. `looks_for_hidden` is True where clusters are asked which
     topics they do not show us. `offsets_topic` reads the source's commits from its offsets topic; None where
-    coordinators are asked for them. `memory` has what an earlier plan of the same run has read of the source; None
-    where the run makes one plan. `target_names` are those that the target is asked by in place of the source's
+    coordinators are asked for them. `target_names` are those that the target is asked by in place of the source's
     (`named`).
     """
 
@@ -93,7 +91,6 @@ class Clusters:
     starts_late: bool = False
     looks_for_hidden: bool = False
     offsets_topic: OffsetsTopicReader | None = None
-    memory: SourceMemory | None = None
     target_names: TargetNames = TargetNames()
 
     def wait_for_commits(self) -> None:
@@ -113,13 +110,6 @@ class Clusters:
         other = copy(self)
         other.target, other.target_names = self.target.named(names), names
         return other
-
-    def source_topic_ids(self, topics: Iterable[str], wanted: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of those `wanted` of all the source's `topics`, as old as the commits that are remembered."""
-        assert self.source is not None
-        return (
-            self.source.topic_ids(wanted) if self.memory is None else self.memory.topic_ids(self.source, topics, wanted)
-        )
 
 
 @dataclass(frozen=True)

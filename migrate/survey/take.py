@@ -201,8 +201,7 @@ def _first_look(context: _Context) -> tuple[_Context, _FirstLook]:
         source_listed_at = context.now()
         # Before commits are read, and so of every topic that may have some: a commit read later is of that id or none.
         ids_of = sorted(topic for topic in on_source.topics if not flow.why_not_replicated(topic))
-        ask = partial(context.clusters.source_topic_ids, on_source.topics, ids_of)
-        ids = timer.run("topics", f"asking {source.alias} for topic ids", ask)
+        ids = timer.run("topics", f"asking {source.alias} for topic ids", partial(source.topic_ids, ids_of))
         on_source = replace(on_source, listed=listed, topic_ids=ids)
         if context.request.places:
             selected = SelectedCommits(GroupCommits({}), 0, {}, frozenset(), frozenset())

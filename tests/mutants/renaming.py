@@ -131,20 +131,4 @@ RENAMING = (
         "    for group in ():\n",
         ("tests/unit/plan/test_group_map.py",),
     ),
-    Mutant(
-        "names-of-digits-become-numbers",
-        "A group that is called 0042 in a model is not group 34.",
-        "migrate/mm2/yaml_file.py",
-        'for _kind in ("int", "float", "timestamp"):',
-        'for _kind in ("float", "timestamp"):',
-        ("tests/unit/cli/test_model.py",),
-    ),
-    Mutant(
-        "environment-reaches-into-a-model",
-        "A flow of a model takes nothing from the environment.",
-        "migrate/cli/model.py",
-        "        parameter.envvar = None\n",
-        "        pass\n",
-        ("tests/unit/cli/test_model.py",),
-    ),
 )

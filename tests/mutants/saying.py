@@ -60,22 +60,6 @@ SAYING = (
         ("tests/unit/spark/test_topic_writer.py",),
     ),
     Mutant(
-        "moved-commits-denied-from-memory",
-        "A plan of several that asks a second time whether commits have moved is told what is committed by then.",
-        "migrate/survey/groups.py",
-        "lambda: cluster.commits(stopped, require_stable=False)",
-        "lambda: {group: before.get(group, {}) for group in stopped}",
-        ("tests/unit/survey/test_source_memory.py",),
-    ),
-    Mutant(
-        "ids-newer-than-commits",
-        "A commit that an earlier plan has read is never given the id of a topic that was created after it.",
-        "migrate/survey/source_memory.py",
-        "        if self._ids is None:\n",
-        "        if True:\n",
-        ("tests/unit/survey/test_source_memory.py",),
-    ),
-    Mutant(
         "status-silent-over-too-many-records",
         "Where groups' records were not read because there are too many, the text of status says so.",
         "migrate/show/status.py",

@@ -92,7 +92,6 @@ def planned(
     group_map=None,
     flow=None,
     limits=None,
-    memory=None,
 ) -> Plan:
     request = PlanRequest(
         flow=flow or planned_flow(),
@@ -106,7 +105,7 @@ def planned(
     )
     reader = None if down else source
     source.told, target.told = source_groups or source.told, target_groups or target.told
-    clusters = Clusters(reader, target, mirror, comparer, worker=worker, memory=memory)
+    clusters = Clusters(reader, target, mirror, comparer, worker=worker)
     clock = clock or FakeClock()
     survey = take_survey(request, clusters, clock, progress or NoProgress())
     return plan_of(survey)

@@ -71,7 +71,7 @@ def test_doctor_takes_them_too_and_so_do_the_commands_that_a_report_offers(asked
 
 def test_only_where_the_clusters_are_is_read_and_the_rest_is_named(asked):
     ran = run("plan", "--flow", "eu")
-    assert "Not read here: group, rewind, settle." in ran.stdout
+    assert "Not read here: groups, policies, settle." in ran.stdout
     (given,) = asked
     assert given.words() == ("--mm2-config", "mm2.properties", "--source", "onprem", "--target", "cloud-eu")
 
@@ -134,16 +134,6 @@ def test_a_file_that_is_wrong_is_refused_with_its_place(asked, tmp_path, text, w
     kept(tmp_path, text)
     ran = run("status", "--flow", "eu")
     assert ran.exit_code == 2 and words in ran.stderr and "flows.yaml" in ran.stderr and not asked
-
-
-def test_the_flow_of_a_model_takes_nothing_from_a_flows_yaml(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "flows.yaml").write_text(ONE)
-    (tmp_path / "model.yaml").write_text("flows: [{name: o}]")
-    ran = run("plan", "--model", "model.yaml")
-    assert ran.exit_code == 2 and "flow o: Where are the clusters?" in ran.stderr
-    beside = run("plan", "--model", "model.yaml", "--flow", "eu")
-    assert beside.exit_code == 2 and "--model and --flow exclude each other" in beside.stderr
 
 
 def test_python_calls_a_command_with_what_is_typed_elsewhere_and_gets_its_error(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`plan --model`: which flows a file has, what is refused of it, and what a run makes of them."""
+"""`flows plan`: which flows a file has, what is refused of it, and what a run makes of them."""
 
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli import model as command
 from migrate.cli.flows import read_flows
 from migrate.cli.main import cli
-from migrate.cli.model import flow_parameters, plan_command
 from migrate.errors import ClusterError, ConfigError, Refused
+from migrate.extras.flows import plan as command
+from migrate.extras.flows.plan import flow_parameters, plan_command, planned_options
 from migrate.plan.file import read_plan
 from migrate.survey.survey import Clusters
 from tests.unit.planscene import world
@@ -18,7 +18,7 @@ from tests.unit.planscene import world
 FLOW = "source: A, target: B, source_config: a.properties, target_config: b.properties, settle: 0"
 
 
-def model(tmp_path: Path, text: str) -> Path:
+def flows_file(tmp_path: Path, text: str) -> Path:
     for side in "ab":
         (tmp_path / f"{side}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
     path = tmp_path / "flows.yaml"
@@ -29,11 +29,11 @@ def model(tmp_path: Path, text: str) -> Path:
 def flows(tmp_path: Path, text: str) -> list[tuple[str, ...]]:
     """The options of each flow, as they would be typed."""
     known = flow_parameters(plan_command())
-    return [flow.words(known) for flow in read_flows(model(tmp_path, text))]
+    return [planned_options(flow).words(known) for flow in read_flows(flows_file(tmp_path, text))]
 
 
 def run(tmp_path: Path, text: str, *more: str):
-    words = ["plan", "--model", str(model(tmp_path, text)), "--out-dir", str(tmp_path / "plans"), *more]
+    words = ["flows", "plan", str(flows_file(tmp_path, text)), "--out-dir", str(tmp_path / "plans"), *more]
     return CliRunner().invoke(cli, words)
 
 
@@ -69,7 +69,7 @@ def test_defaults_hold_for_every_flow_that_does_not_say_otherwise(tmp_path):
     ]  # fmt: skip
 
 
-def test_files_lie_beside_the_model_unless_their_paths_say_otherwise(tmp_path):
+def test_files_lie_beside_the_file_unless_their_paths_say_otherwise(tmp_path):
     (words,) = flows(tmp_path, "flows: [{name: o, mm2_config: mm2.properties, groups_file: /etc/wave.txt}]")
     assert words == (f"--mm2-config={tmp_path}/mm2.properties", "--groups-file=/etc/wave.txt")
 
@@ -117,7 +117,7 @@ def test_a_flow_takes_nothing_from_the_environment(tmp_path, clusters, monkeypat
         ("flows:\n- name: o\n  name: p\n", "line 3: 'name' is there twice"),
     ],
 )
-def test_what_is_no_model_is_refused_with_its_place(tmp_path, text, words):
+def test_a_file_that_is_wrong_is_refused_with_its_place(tmp_path, text, words):
     with pytest.raises(ConfigError) as refused:
         flows(tmp_path, text)
     assert words in str(refused.value) and "flows.yaml" in str(refused.value) and refused.value.todo
@@ -181,11 +181,37 @@ def test_a_connect_worker_that_does_not_answer_fails_its_flow_alone(tmp_path, cl
     assert read_plan(tmp_path / "plans" / "good.plan").rows
 
 
-def test_an_option_that_belongs_into_the_model_is_refused_beside_it(tmp_path, clusters):
-    ran = run(tmp_path, f"flows: [{{name: one, {FLOW}}}]", "--group", "g")
-    assert ran.exit_code == 2 and "--model and --group exclude each other" in ran.stderr and not clusters
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("flows:\n- name: o\n  groups: []\n", "flows.yaml, line 3: flow o: groups is an empty list"),
+        ("flows:\n- name: o\n  topic: []\n", "flows.yaml, line 3: flow o: topics is an empty list"),
+        (
+            "defaults:\n  policies:\n    groups: []\nflows: [{name: o}]",
+            "line 3: defaults, policies: groups is an empty",
+        ),
+    ],
+)
+def test_a_list_of_no_groups_is_refused_since_it_would_plan_every_group(tmp_path, clusters, text, words):
+    ran = run(tmp_path, text)
+    assert ran.exit_code == 2 and words in ran.stderr and "s: ['.*'] for every one." in ran.stderr and not clusters
 
 
-def test_a_folder_for_plans_without_a_model_is_refused():
-    ran = CliRunner().invoke(cli, ["plan", "--out-dir", "plans"])
-    assert ran.exit_code == 2 and "--out-dir" in ran.stderr
+def test_a_list_that_excludes_nothing_takes_back_what_the_defaults_exclude(tmp_path):
+    text = "defaults: {exclude_groups: [a], group: x}\nflows: [{name: o, exclude_groups: [], groups: [b]}]"
+    assert flows(tmp_path, text) == [("--group=b",)]
+
+
+def test_the_file_is_the_one_that_commands_take_a_flow_of_and_it_takes_nothing_from_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flows.yaml").write_text("flows: [{name: here}]")
+    (tmp_path / "other.yaml").write_text("flows: [{name: o}]")
+    for words, flow in ((), "here"), (("other.yaml",), "o"):
+        ran = CliRunner().invoke(cli, ["flows", "plan", *words])
+        assert ran.exit_code == 2 and f"flow {flow}: Where are the clusters?" in ran.stderr
+
+
+def test_without_a_file_the_one_that_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(cli, ["flows", "plan"])
+    assert ran.exit_code == 2 and "flows.yaml" in ran.stderr

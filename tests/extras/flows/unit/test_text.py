@@ -1,8 +1,8 @@
-"""What became of a model's flows, at any width."""
+"""What became of a file's flows, at any width."""
 
 import pytest
 
-from migrate.show.plan_table import MadePlan, made_lines
+from migrate.extras.flows.text import MadePlan, made_lines
 
 MADE = (
     MadePlan("orders", "READY TO APPLY: 40 offsets of 4 groups", 0, "plans/orders.plan", "a" * 12),

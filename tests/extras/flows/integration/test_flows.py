@@ -1,4 +1,4 @@
-"""`plan --model`: one source, three targets, each behind a MirrorMaker 2 of its own."""
+"""`flows plan`: one source, three targets, each behind a MirrorMaker 2 of its own."""
 
 import json
 import re
@@ -38,7 +38,7 @@ class Flows:
         return cast(ProxiedCluster, cast(Lab, self.scene.lab).source)
 
     def to(self, *targets: str) -> Ran:
-        """Plan the flows to these targets by one model."""
+        """Plan the flows to these targets by one file."""
         flows = [{"name": f"to-{t}", "target": t, "target_config": f"{t}.properties"} for t in targets]
         defaults = {
             "source": "A", "source_config": "A.properties", "groups": [f".*{self.scene.suffix}"], "settle": 1,
@@ -46,7 +46,7 @@ class Flows:
         }  # fmt: skip
         # JSON is YAML.
         (self.command.folder / "flows.yaml").write_text(json.dumps({"defaults": defaults, "flows": flows}))
-        return self.command.run("plan", "--model", "flows.yaml", "--out-dir", "plans")
+        return self.command.run("flows", "plan", "--out-dir", "plans")
 
     def rows_to(self, target: str) -> list[dict[str, Any]]:
         return list(self.command.document(f"plans/to-{target}.plan")["rows"])
@@ -59,10 +59,10 @@ class Flows:
 
 @pytest.fixture(scope="module")
 def flows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flows]:
-    folder = tmp_path_factory.mktemp("models")
+    folder = tmp_path_factory.mktemp("flows")
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(folder / "lab", kind=ProxiedCluster))
-        scene = Scene(lab, "models", new_seed())
+        scene = Scene(lab, "flows", new_seed())
         topic = scene.create("plain", PARTITIONS)
         scene.write(scene.partitions, 600)
         targets, mirrors = {"B": lab.target}, [lab.mirror]

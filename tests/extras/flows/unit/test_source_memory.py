@@ -1,8 +1,8 @@
 """What plans of one run remember of a source: the first question of each, and never the second."""
 
-from migrate.model import Commit, Level, Side, TopicPartition
+from migrate.extras.flows.source_memory import SourceMemory
+from migrate.model import Commit, Level, LogRange, Side, TopicPartition
 from migrate.plan.plan import Plan
-from migrate.survey.source_memory import SourceMemory
 from tests.fakes import FakeCluster
 from tests.unit.planscene import planned, rows_of, world
 
@@ -23,37 +23,38 @@ def source() -> FakeCluster:
 
 def test_the_first_question_of_a_later_plan_costs_the_cluster_nothing():
     cluster, memory = source(), SourceMemory()
-    first = memory.commits(cluster, ["g", "h"])
+    first = memory.source(cluster).commits(["g", "h"])
     assert cluster.calls["commits"] == 1
-    assert memory.commits(cluster, ["g", "h"]) == first and cluster.calls["commits"] == 1
+    assert memory.source(cluster).commits(["g", "h"]) == first and cluster.calls["commits"] == 1
 
 
 def test_a_plan_that_asks_again_sees_what_is_committed_by_then():
-    source, target, mirror = world()
+    cluster, target, mirror = world()
     memory = SourceMemory()
-    assert not moving(planned(source, target, mirror, memory=memory))
-    source.commit("g", "t", 0, 99)
-    plan = planned(source, target, mirror, memory=memory)
+    assert not moving(planned(memory.source(cluster), target, mirror))
+    cluster.commit("g", "t", 0, 99)
+    plan = planned(memory.source(cluster), target, mirror)
     assert rows_of(plan)["g", "t", 0][1] == 51 and moving(plan) == ["g"]
 
 
 def test_a_group_that_nobody_has_asked_about_is_asked_about():
     cluster, memory = source(), SourceMemory()
-    memory.commits(cluster, ["g"])
-    assert memory.commits(cluster, ["g", "h"])["h"][T0] == Commit(2)
+    memory.source(cluster).commits(["g"])
+    assert memory.source(cluster).commits(["g", "h"])["h"][T0] == Commit(2)
 
 
 def test_a_group_that_gave_no_answer_is_asked_again_by_the_next_plan():
     cluster, memory = source(), SourceMemory()
     cluster.unstable.add("g")
-    assert not isinstance(memory.commits(cluster, ["g"])["g"], dict)
+    assert not isinstance(memory.source(cluster).commits(["g"])["g"], dict)
     cluster.unstable.clear()
-    assert memory.commits(cluster, ["g"])["g"][T0] == Commit(1)
+    assert memory.source(cluster).commits(["g"])["g"][T0] == Commit(1)
 
 
 def test_ids_are_as_old_as_the_first_plan_so_that_no_commit_is_given_the_id_of_a_topic_made_after_it():
     cluster, memory = source(), SourceMemory()
-    memory.topic_ids(cluster, ["t"], [])
-    memory.commits(cluster, ["g"])
+    cluster.ranges[T0] = LogRange(0, 9)
+    memory.source(cluster).topic_ids([])
+    memory.source(cluster).commits(["g"])
     cluster.ids["t"] = "made anew"
-    assert memory.topic_ids(cluster, ["t", "newer"], ["t", "newer"]) == {"t": "first"}
+    assert memory.source(cluster).topic_ids(["t", "newer"]) == {"t": "first"}
