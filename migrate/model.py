@@ -25,6 +25,11 @@ class Side(StrEnum):
     SOURCE = "source"
     TARGET = "target"
 
+    @property
+    def other(self) -> "Side":
+        """The other of the two."""
+        return Side.TARGET if self is Side.SOURCE else Side.SOURCE
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic, on a cluster that the context names.

@@ -400,14 +400,10 @@ class FakeComparer:
     asked: list[Work] = field(default_factory=list)
     limits: list[Limits] = field(default_factory=list)
     failure: ClusterError | None = None
-    failback: list[bool] = field(default_factory=list)
 
-    def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
-    ) -> Comparison:
+    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
         self.asked += works
         self.limits.append(limits)
-        self.failback.append(failback)
         estimate = FetchEstimate(len(works), 100, 90, 1_200_000_000, 1_300_000, 0)
         listener.expects(estimate)
         if self.failure:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from migrate.model import CheckResult, Failure, GroupState, Level, Scope
 from migrate.row_table import PlanRows
-from migrate.survey.survey import Survey
+from migrate.survey.survey import Case, Survey
 
 Judge = Callable[[Survey, PlanRows], Iterable[CheckResult]]
 
@@ -26,8 +26,8 @@ class Check:
 
     `scope` is what its subjects are. `can_be_accepted` is True where a waiver turns its blocks into warnings, False
     where none ever does, None where it blocks nothing or another option decides. `needs_records` says that only
-    comparing records around every commit answers it: `status` leaves it to `plan`. `of_mm2` says that it is about
-    MirrorMaker 2 itself: behind another replicator nobody asks.
+    comparing records around every commit answers it: `status` leaves it to `plan`. `case` is what a survey has to be of
+    for it to be asked at all: one that is about MirrorMaker 2 itself says so where another replicator copies.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Check:
     judge: Judge
     can_be_accepted: bool | None
     needs_records: bool
-    of_mm2: bool
+    case: Case
 
     def __str__(self) -> str:
         return self.name
@@ -76,10 +76,10 @@ def check(
     *,
     can_be_accepted: bool | None = None,
     needs_records: bool = False,
-    of_mm2: bool = False,
+    case: Case = Case.ANY,
 ) -> Callable[[Judge], Check]:
     """Make a check of the function below; what each argument means, `Check` says."""
-    return lambda judge: Check(name, scope, judge, can_be_accepted, needs_records, of_mm2)
+    return lambda judge: Check(name, scope, judge, can_be_accepted, needs_records, case)
 
 
 def is_without_members(state: GroupState | Failure | None) -> bool:

@@ -10,7 +10,7 @@ from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Scope
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies, Waiver
-from migrate.survey.survey import Survey
+from migrate.survey.survey import Case, Survey
 from migrate.text import capital
 
 CHECKS: tuple[Check, ...] = (
@@ -107,9 +107,11 @@ def run(survey: Survey, rows: PlanRows, checks: Sequence[Check] = CHECKS) -> tup
 
 
 def _judged(check: Check, survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
-    """Return what a check says; of one that is about MM2 itself, where MM2 does not copy, that nobody asked."""
-    is_asked = survey.flow.by_mm2 or not check.of_mm2
-    return check.judge(survey, rows) if is_asked else (mm2.not_asked(check, survey),)
+    """Return what a check says of a survey that it is about; of one on MM2, where another copies, that nobody asked."""
+    other = check.case & ~survey.case
+    if Case.BY_MM2 in other:
+        return (mm2.not_asked(check, survey),)
+    return () if other else check.judge(survey, rows)
 
 
 def blocked_groups(results: Iterable[CheckResult], rows: PlanRows) -> dict[str, tuple[str, str]]:

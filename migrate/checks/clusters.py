@@ -9,7 +9,7 @@ from migrate.model import CheckResult, Failure, Level, Scope, Side
 from migrate.row_table import PlanRows
 from migrate.survey.groups import other_kinds
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from migrate.survey.survey import PlanRequest, Survey
+from migrate.survey.survey import Case, PlanRequest, Survey
 from migrate.text import many, some
 
 
@@ -48,11 +48,9 @@ def listing_complete(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             )
 
 
-@check("checkpointed-groups-listed", Scope.CLUSTER)
+@check("checkpointed-groups-listed", Scope.CLUSTER, case=Case.SOURCE_READ)
 def checkpointed_groups_listed(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name groups that only MM2 remembers."""
-    if survey.request.source_down:
-        return
     checkpointed = {group for group, _ in topics_with_checkpoints(survey.mm2.checkpoints.latest)}
     missing = sorted(checkpointed - survey.source.listed - set(survey.target_names.renamed.values()))
     if missing:

@@ -12,7 +12,7 @@ from migrate.survey.connect_topics import SINK_PREFIX, ConnectTopic, without_cop
 from migrate.survey.groups import other_kinds
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from migrate.survey.streams import applications_of, signs_of
-from migrate.survey.survey import Survey
+from migrate.survey.survey import Case, Survey
 from migrate.text import many, name, some
 
 # One underscore and not two, which are left out by default; written so that --exclude-group reads it in the same way,
@@ -28,7 +28,7 @@ HIDDEN_TODO = (
 )
 
 
-@check("share-group", Scope.GROUP, can_be_accepted=True)
+@check("share-group", Scope.GROUP, can_be_accepted=True, case=Case.SOURCE_READ)
 def share_group(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block share groups (KIP-932): no listing of consumer groups shows them."""
     return _of_kind(
@@ -39,7 +39,7 @@ def share_group(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     )  # fmt: skip
 
 
-@check("streams-group", Scope.GROUP, can_be_accepted=True)
+@check("streams-group", Scope.GROUP, can_be_accepted=True, case=Case.SOURCE_READ)
 def streams_group(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block streams groups (KIP-1071): no listing of consumer groups shows them."""
     return _of_kind(
@@ -55,8 +55,6 @@ def _of_kind(check: Check, survey: Survey, kind: str, what: str, todo: str) -> I
     A group of unknown kind may be either, and blocks as both. Where no client at hand can see such groups, that is
     said: it is never a pass.
     """
-    if survey.request.source_down:
-        return
     alias, kinds = survey.flow.source.alias, other_kinds(survey.group_facts.source_kinds, survey.request.filters)
     expected = f"no {kind} group among those to be moved"
     if isinstance(kinds, Failure):
@@ -208,8 +206,8 @@ def _connect_topics_not_copied(survey: Survey) -> list[ConnectTopic]:
     flow, hidden = survey.flow, survey.target.hidden
     on_target = survey.target.topics.keys() | (hidden if isinstance(hidden, frozenset) else frozenset())
     missing = without_copy(survey.connect_topics, on_target)
-    # What a failback leaves may hold copies of what is where it goes.
-    return [m for m in missing if not (flow.failback and flow.policy.target_topic(m.topic) in on_target)]
+    # What a failback leaves may hold copies of what is where it goes: their originals are there.
+    return [m for m in missing if flow.mm2_topic(m.topic) not in on_target]
 
 
 @check("vendor-groups", Scope.CLUSTER)

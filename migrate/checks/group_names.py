@@ -9,7 +9,7 @@ from migrate.mm2.checkpoint_table import topics_with_checkpoints
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.row_table import GroupRows, PlanRows
 from migrate.survey.filters import EXCLUDED
-from migrate.survey.survey import Survey
+from migrate.survey.survey import Case, Survey
 from migrate.text import both_names, many, name, some
 
 
@@ -117,14 +117,12 @@ def group_under_old_name(survey: Survey, rows: PlanRows) -> Iterable[CheckResult
         yield group_under_old_name.passes(many(fine, "renamed group"), expected, "none")
 
 
-@check("group-name-taken", Scope.GROUP)
+@check("group-name-taken", Scope.GROUP, case=Case.WAY_THERE)
 def group_name_taken(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name renamed groups whose new name a group on the target has: on other topics, or elsewhere on its own ones.
 
     After an apply, or under `follow`, that is this group itself; else it is another application's, and would be moved.
     """
-    if survey.flow.failback:
-        return
     alias, tables = survey.flow.target.alias, rows.groups()
     others = _commits_on_others_topics(survey)
     for group, called in sorted(survey.target_names.renamed.items()):

@@ -34,18 +34,17 @@ from migrate.survey.expiry import (
 from migrate.survey.group_facts import cadence_text
 from migrate.survey.offsets_topic import newest_ms
 from migrate.survey.producers import LEAST_SECONDS
-from migrate.survey.survey import ClusterSurvey, Survey
+from migrate.survey.survey import Case, ClusterSurvey, Survey
 from migrate.text import many, name, some
 
 
-@check("checkpointed-topics-listed", Scope.GROUP, can_be_accepted=True)
+@check("checkpointed-topics-listed", Scope.GROUP, can_be_accepted=True, case=Case.SOURCE_READ)
 def checkpointed_topics_listed(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block groups that MM2 checkpointed on topics the source does not show: brokers hide such commits in silence.
 
     Without DESCRIBE on a topic, OffsetFetch leaves its commits out and says nothing; a deleted topic looks alike.
     """
-    unlisted = {} if survey.request.source_down else _unlisted_topics_with_checkpoints(survey)
-    for group, topics in sorted(unlisted.items()):
+    for group, topics in sorted(_unlisted_topics_with_checkpoints(survey).items()):
         yield checkpointed_topics_listed.blocks(
             group, "every topic that MM2 checkpointed this group on, listed on the source",
             f"not listed: {some(sorted(topics))}",
@@ -78,7 +77,7 @@ def target_group_empty(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     return _stopped(target_group_empty, survey, on_target, rows, todo, lambda group: "")
 
 
-@check("source-group-stopped", Scope.GROUP, can_be_accepted=True)
+@check("source-group-stopped", Scope.GROUP, can_be_accepted=True, case=Case.SOURCE_READ)
 def source_group_stopped(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block groups that still have members on the source."""
     todo = "Stop these consumers, then plan again: what they commit from now on is not in the plan."
@@ -88,8 +87,7 @@ def source_group_stopped(survey: Survey, rows: PlanRows) -> Iterable[CheckResult
         return f"; it {text}" if text else ""
 
     on_source = survey.flow.source, survey.source
-    down = survey.request.source_down
-    return () if down else _stopped(source_group_stopped, survey, on_source, rows, todo, cadence)
+    return _stopped(source_group_stopped, survey, on_source, rows, todo, cadence)
 
 
 def _stopped(
@@ -273,10 +271,10 @@ def reread_limit(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         yield reread_limit.passes(many(len(totals), "group"), expected, seen)
 
 
-@check("source-down", Scope.GROUP, can_be_accepted=True)
+@check("source-down", Scope.GROUP, can_be_accepted=True, case=Case.SOURCE_DOWN)
 def source_down(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block every group planned without the source until a reviewer accepts it by name."""
-    for group in groups_of(rows) if survey.request.source_down else ():
+    for group in groups_of(rows):
         yield source_down.blocks(
             group, "the group's live commits, read on the source",
             "planned from MM2's checkpoints on the target alone, which nothing here can refute; a commit after them, "
@@ -285,12 +283,12 @@ def source_down(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         )  # fmt: skip
 
 
-@check("groups-unknown", Scope.GROUP)
+@check("groups-unknown", Scope.GROUP, case=Case.SOURCE_DOWN)
 def groups_unknown(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name groups that nobody can know of while the source is down: MM2 keeps no checkpoints of them."""
     group_filter = survey.flow.group_filter
     excluded = (group_filter.exclude if group_filter else ()) or ("groups.exclude",)
-    for pattern in excluded if survey.request.source_down else ():
+    for pattern in excluded:
         yield groups_unknown.unseen(
             Level.WARN, pattern, "every group of the source",
             "MM2 leaves these groups out and writes no checkpoints of them: whether there are any is unknown",

@@ -12,7 +12,7 @@ from migrate.mm2.wire import RecordKind
 from migrate.model import CheckResult, Failure, Level, Scope, Side
 from migrate.row_table import PlanRows
 from migrate.survey.expiry import MINUTE_MS, span
-from migrate.survey.survey import Mm2Topic, Survey
+from migrate.survey.survey import Case, Mm2Topic, Survey
 from migrate.text import many
 
 OLD_AFTER_MS = 60 * MINUTE_MS
@@ -22,16 +22,14 @@ NOT_RUNNING_TODO = (
 )
 
 
-@check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
+@check("mm2-checkpoints-topic", Scope.CLUSTER, can_be_accepted=True, case=Case.BY_MM2 | Case.WAY_THERE)
 def mm2_checkpoints_topic(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Judge MM2's checkpoints topic by the records found there; they say nothing of the way back."""
-    if survey.flow.failback:
-        return ()
     read, option = survey.mm2.checkpoints_topic, "--checkpoints-topic"
     return _of_topic(mm2_checkpoints_topic, survey, read, "checkpoint", survey.mm2.checkpoints.counts, option)
 
 
-@check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
+@check("mm2-offset-syncs-topic", Scope.CLUSTER, can_be_accepted=True, case=Case.BY_MM2)
 def mm2_offset_syncs_topic(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Judge MM2's offset-syncs topic by the records found there."""
     read, option = survey.mm2.syncs_topic, "--offset-syncs-topic"
@@ -83,7 +81,7 @@ def _of_topic(
         yield check.passes(topic, expected, f"{many(right, 'record')} read")
 
 
-@check("mm2-tasks", Scope.CLUSTER, can_be_accepted=True, of_mm2=True)
+@check("mm2-tasks", Scope.CLUSTER, can_be_accepted=True, case=Case.BY_MM2)
 def mm2_tasks(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block on a failed task of MM2's source connector: MM2 silently stops copying its partitions.
 
@@ -103,7 +101,7 @@ def mm2_tasks(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         others = [part for part in tasks.parts if part.state not in (RUNNING, FAILED)]
         seen = "; ".join(str(part) for part in (*failed, *others))
         if failed:
-            is_block = tasks.role is Role.SOURCE and not survey.request.source_down
+            is_block = tasks.role is Role.SOURCE and Case.SOURCE_READ in survey.case
             todo = "Remove its cause, and restart it: POST /connectors/NAME/restart?includeTasks=true&onlyFailed=true."
             if is_block:
                 todo += " Or, where all is copied (not-drained passes), waive with --accept mm2-tasks:NAME."
@@ -121,7 +119,7 @@ def mm2_tasks(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         yield mm2_tasks.passes(", ".join(fine), expected, "all of them are")
 
 
-@check("group-sync", Scope.GROUP, can_be_accepted=True, of_mm2=True)
+@check("group-sync", Scope.GROUP, can_be_accepted=True, case=Case.BY_MM2)
 def group_sync(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block groups whose offsets MM2 writes on the target as well: it may overwrite what `apply` sets.
 
@@ -173,7 +171,7 @@ def _synced_names(survey: Survey) -> dict[str, str]:
     return {group: name for group, name in renamed.items() if name in there & synced}
 
 
-@check("mm2-group-filter", Scope.GROUP, of_mm2=True)
+@check("mm2-group-filter", Scope.GROUP, case=Case.BY_MM2)
 def mm2_group_filter(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name groups of the plan that MM2's own filter leaves out."""
     for group in survey.flow.left_out(survey.groups):
@@ -183,14 +181,14 @@ def mm2_group_filter(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         )  # fmt: skip
 
 
-@check("old-offset-syncs", Scope.CLUSTER, of_mm2=True)
+@check("old-offset-syncs", Scope.CLUSTER, case=Case.BY_MM2 | Case.WAY_THERE)
 def old_offset_syncs(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Warn where MM2's newest offset sync is old: a task of its source connector may have stopped."""
     task = "source connector (MirrorSourceConnector)"
     return _still_emits(old_offset_syncs, survey, "an offset sync", survey.group_facts.newest_sync_ms, task)
 
 
-@check("old-checkpoints", Scope.CLUSTER, of_mm2=True)
+@check("old-checkpoints", Scope.CLUSTER, case=Case.BY_MM2 | Case.WAY_THERE)
 def old_checkpoints(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Warn where MM2's newest checkpoint is old: its checkpoint connector may have stopped."""
     newest = newest_ms(survey.mm2.checkpoints.latest)
@@ -204,12 +202,12 @@ def _still_emits(
 
     MM2 writes none while nothing is copied or committed, so that it is no proof.
     """
-    if survey.flow.failback or when is None:
+    if when is None:
         return
     target, now_ms = survey.flow.target.alias, survey.taken_at_ms
     expected = f"{what} not older than {span(OLD_AFTER_MS)}"
     if isinstance(when, Failure):
-        if not survey.request.source_down:
+        if Case.SOURCE_READ in survey.case:
             yield check.unseen(
                 Level.WARN, target, expected, f"the time of the newest one could not be read ({when.code})",
                 "Look at MM2's log or its REST status.",

@@ -138,15 +138,13 @@ def resources_of(
         Resources.GROUPS: sorted(set(groups)),
         Resources.TOPICS: names if side is Side.SOURCE else [flow.policy.target_topic(name) for name in names],
     }
-    # What MM2 keeps on its target lies, on a failback, on the side that the groups leave.
-    mm2_target = Side.SOURCE if flow.failback else Side.TARGET
     if reads_offsets and side is Side.SOURCE:
         named |= {Resources.OFFSETS: [OFFSETS_TOPIC], Resources.READER: [READER_GROUP]}
     if not flow.by_mm2:
         return named
     if flow.syncs_side is side:
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
-    if mm2_target is side and not flow.failback:
+    if side is Side.TARGET and flow.mm2_delivers:
         named[Resources.CHECKPOINTS] = [flow.checkpoints_topic]
         # None is known where the worker's REST reports the positions.
         named[Resources.POSITIONS] = list(flow.connect_offsets_topics)

@@ -25,7 +25,7 @@ from migrate.model import (
 from migrate.row_table import PlanRows
 from migrate.survey.drain import Drained, drains
 from migrate.survey.producers import LEAST_SECONDS, Growth, rate_text
-from migrate.survey.survey import CopyEnd, Survey, copy_of
+from migrate.survey.survey import Case, CopyEnd, Survey, copy_of
 from migrate.text import many, safe, some
 
 NOT_JUDGED = Drained(None, "the ranges of its logs are unknown")
@@ -58,7 +58,7 @@ def target_topic_exists(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]
         if not copy or copy in survey.target.topics:  # without a copy of anything there, its rows say so
             continue
         # What is missing on the way back is the original, which MM2 does not make.
-        why = flow.why_perhaps_not_replicated(topic) if flow.by_mm2 and not flow.failback else ""
+        why = flow.why_perhaps_not_replicated(topic) if flow.mm2_delivers else ""
         todo = (
             f"Check MM2's topics filter and the replication policy. Or {survey.request.way_to_leave_out}, or choose "
             "--untranslatable target-topic-missing=skip to set what there is elsewhere."
@@ -101,14 +101,12 @@ def target_partitions(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         yield target_partitions.passes(many(fine, "topic"), "as many partitions", "they have")
 
 
-@check("not-drained", Scope.TOPIC, can_be_accepted=True)
+@check("not-drained", Scope.TOPIC, can_be_accepted=True, case=Case.SOURCE_READ | Case.WAY_THERE)
 def not_drained(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block topics that MM2 has not copied in full: their rows hold only if MM2 goes on.
 
     Nothing is copied the way that a failback goes; there `unread_on_target_only` is what matters.
     """
-    if survey.request.source_down or survey.flow.failback:
-        return
     judged, by_mm2, positions_unknown = drains(survey), survey.flow.by_mm2, survey.mm2.positions.unknown
     expected = "every record up to the source's end copied"
     who = "MM2" if by_mm2 else "the replicator"
@@ -132,7 +130,7 @@ def not_drained(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         yield not_drained.passes(many(fine, "topic"), expected, "they are")
 
 
-@check("target-recreated", Scope.TOPIC, can_be_accepted=True, of_mm2=True)
+@check("target-recreated", Scope.TOPIC, can_be_accepted=True, case=Case.BY_MM2)
 def target_recreated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block topics that lack on the target what MM2 says of them, or a group is owed: created anew since, or cut.
 
@@ -220,11 +218,9 @@ def _begins_beyond(row: Row) -> str:
     return f"begins with the source's record at {first}, beyond the commit of {safe(row.group)} at {committed}"
 
 
-@check("producers-stopped", Scope.TOPIC, can_be_accepted=True)
+@check("producers-stopped", Scope.TOPIC, can_be_accepted=True, case=Case.SOURCE_READ)
 def producers_stopped(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block topics whose log ends move: what is written from now on is not in the plan, and MM2 is never done."""
-    if survey.request.source_down:
-        return
     topics, source = _by_topic(rows), survey.flow.source.alias
     read = {p: survey.growth.get(p, NOT_READ_AGAIN) for _, partitions in topics for p in partitions}
     apart = min((growth.seconds for growth in read.values() if isinstance(growth, Growth)), default=0.0)
@@ -261,11 +257,9 @@ def producers_stopped(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
 UNREAD = frozenset({str(Why.NOT_ALL_READ), str(Why.LEAST_TIMESTAMP)})
 
 
-@check("missing-on-target", Scope.ROW, can_be_accepted=True, needs_records=True)
+@check("missing-on-target", Scope.ROW, can_be_accepted=True, needs_records=True, case=Case.WAY_THERE)
 def missing_on_target(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows that are owed records of which the target has no copy: no offset can bring them."""
-    if survey.flow.failback:
-        return
     expected = "a copy on the target of every record that the group is owed"
     compared = len(rows) - rows.tally("missing_on_target")[None]
     loses = "MM2 loses records when a source topic is re-created, and its transforms may drop some."
@@ -300,14 +294,12 @@ def missing_on_target(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         )  # fmt: skip
 
 
-@check("unread-on-target-only", Scope.ROW, can_be_accepted=True, needs_records=True)
+@check("unread-on-target-only", Scope.ROW, can_be_accepted=True, needs_records=True, case=Case.WAY_BACK)
 def unread_on_target_only(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows of a failback whose group would leave records unread that are on MM2's target only.
 
     Where records were not compared nobody knows whether there are any, unless the group has read all.
     """
-    if not survey.flow.failback:
-        return
     left, kept = survey.flow.source.alias, survey.flow.target.alias
     expected = f"every record that the group has not read on {left} also on {kept}"
     todo = (
@@ -344,14 +336,12 @@ def _only_looks_alike(row: Row) -> bool:
     return row.why == Why.LOOK_ALIKES and bool(row.equality) and not Equality(row.equality).keeps_time
 
 
-@check("target-topic-dedicated", Scope.TOPIC)
+@check("target-topic-dedicated", Scope.TOPIC, case=Case.WAY_THERE)
 def target_topic_dedicated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name target topics that hold records of somebody else: producers write there already, or MM2 alters records.
 
     An MM2 that reads uncommitted copies aborted records as well: what these explain is listed, and no warning.
     """
-    if survey.flow.failback:
-        return
     source, target, topics = survey.flow.source.alias, survey.flow.target.alias, rows.tally("source_topic")
     unread = sorted(_unread_tails(survey) & topics.keys())
     if unread:

@@ -33,7 +33,7 @@ class Anchors:
     def __init__(self, question: PartitionQuestion, logs: LogPair) -> None:
         self.pairs = list(question.sync_pairs)
         self._logs = logs
-        self._is_failback = question.failback
+        self._source_has_copies = question.source_has_copies
         self._source, self._target = logs.source, logs.target
         self._proven: dict[OffsetPair, bool] = {}
         self._refuted: set[OffsetPair] = set()
@@ -115,7 +115,7 @@ class Anchors:
         """
         if self._logs.keeps_time:
             return True
-        copy_ms, original_ms = (source_ms, target_ms) if self._is_failback else (target_ms, source_ms)
+        copy_ms, original_ms = (source_ms, target_ms) if self._source_has_copies else (target_ms, source_ms)
         return copy_ms + SKEW_MS >= original_ms
 
     def _insert(self, pair: OffsetPair) -> None:

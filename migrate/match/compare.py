@@ -129,7 +129,7 @@ class TaskRunner(Protocol):
     def cores(self) -> int:
         """How many tasks run at the same time."""
 
-    def questions(self, works: Collection[Work], limits: Limits, failback: bool) -> AbstractContextManager[Questions]:
+    def questions(self, works: Collection[Work], limits: Limits) -> AbstractContextManager[Questions]:
         """Return the questions about these works, with the chain of each, as long as they are wanted."""
 
     def run(
@@ -141,16 +141,11 @@ class TaskRunner(Protocol):
 class HeldQuestions:
     """Questions whose chains are held in this process: of all that few enough syncs were written for."""
 
-    def __init__(
-        self, runner: TaskRunner, works: Collection[Work], chain_of: ChainOf, limits: Limits, failback: bool
-    ) -> None:
+    def __init__(self, runner: TaskRunner, works: Collection[Work], chain_of: ChainOf, limits: Limits) -> None:
         self._runner = runner
         self._questions = {
             work.source: PartitionQuestion.of(
-                work,
-                chain_of(work.target if failback else work.source, work.source_log.end, work.target_log.end),
-                limits,
-                failback,
+                work, chain_of(work.original, work.source_log.end, work.target_log.end), limits
             )
             for work in works
         }
@@ -178,9 +173,9 @@ class TasksHere:
         self._open_readers = open_readers
         self._chain_of = chain_of
 
-    def questions(self, works: Collection[Work], limits: Limits, failback: bool) -> AbstractContextManager[Questions]:
+    def questions(self, works: Collection[Work], limits: Limits) -> AbstractContextManager[Questions]:
         """Return the questions about these works."""
-        return nullcontext(HeldQuestions(self, works, self._chain_of, limits, failback))
+        return nullcontext(HeldQuestions(self, works, self._chain_of, limits))
 
     def run(
         self, task: Task[Asked, Answer], lists: Sequence[Sequence[Asked]], share: Share | None = None
@@ -240,9 +235,7 @@ class Comparer:
     runner: TaskRunner
     memory: Memory | None = None
 
-    def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
-    ) -> Comparison:
+    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
         """Place the commits of every work that the memory does not know, and remember there what holds.
 
         Raises `ClusterError` if a cluster, or Spark, does not answer.
@@ -256,7 +249,7 @@ class Comparer:
             estimate, _ = fetch_estimate([], {}, limits, (), Fetched())
             listener.expects(estimate)
             return Comparison(answers, equalities, estimate, 0, 0)
-        with self.runner.questions(list(asked.values()), limits, failback) as questions:
+        with self.runner.questions(list(asked.values()), limits) as questions:
             costs = questions.costs()
             calibrations, spent = _calibrations(self.runner, asked, costs, remembered, limits)
             topics = {place.topic for place in asked}
@@ -312,15 +305,13 @@ class TailComparer:
     runner: TaskRunner
     memory: Memory
 
-    def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
-    ) -> Comparison:
+    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
         """Compare the tails; raises `ClusterError` if a cluster does not answer."""
         tails = [replace(work, source_committed=(), last_copied_offset=None, compacted=False) for work in works]
         moved = len(tails) - len(self.memory.of(tails))
         most = min(limits.match_records, tail_limit(moved))
         unheard = Listener(lambda estimate: None, lambda done, total: None)
-        return Comparer(self.runner, self.memory).compare(tails, replace(limits, match_records=most), unheard, failback)
+        return Comparer(self.runner, self.memory).compare(tails, replace(limits, match_records=most), unheard)
 
 
 def tail_limit(partitions: int) -> int:

@@ -142,7 +142,7 @@ class PartitionMatcher:
 
     def _upper(self, committed: int, tail: TailFacts) -> OffsetPair | None:
         """Return the nearest proven pair above a commit behind which all is plain; None: the ends of the logs."""
-        if self.question.failback:
+        if self.question.source_has_copies:
             return None  # what is on the source alone is looked for up to its end
         return self.anchors.above(committed) if tail.is_plain else None
 

@@ -39,7 +39,7 @@ class Placement:
         aligned, question = self._aligned, self._question
         first = aligned.first_owed(committed)
         index = best = aligned.lowest_copy(first)
-        missing = aligned.absent(first) if question.failback else aligned.without_copy(first)
+        missing = aligned.absent(first) if question.source_has_copies else aligned.without_copy(first)
         is_below_start = committed < self._source.start
         if is_below_start:
             counted = self._below_log_start(committed)
@@ -66,7 +66,7 @@ class Placement:
         rereads = max(0, aligned.target.top - index - self._owed_with_copy(first))
         if why in (Why.PROVEN, Why.NOT_COPIED_YET) and self._upper is None and first < aligned.source.top:
             rereads = max(0, rereads - self._never_consumed(first, index))
-        if not question.failback:
+        if not question.source_has_copies:
             coming = self._still_to_come(first)
             superseded = aligned.superseded(first, coming) if question.compacted else 0
             missing = max(0, missing - superseded - aligned.without_copy(coming))
@@ -101,7 +101,7 @@ class Placement:
     def _uncopied_before(self, committed: int) -> int:
         """Count the source records below a commit that MM2 has not copied yet: they arrive behind the row."""
         start = self._tail.source_uncopied_from
-        if start is None or start >= committed or self._question.failback:
+        if start is None or start >= committed or self._question.source_has_copies:
             return 0
         return self._source.index(committed) - self._source.index(start)
 

@@ -53,7 +53,8 @@ ChainOf = Callable[[TopicPartition, int, int], tuple[OffsetPair, ...]]
 class Work:
     """A partition to compare with its copy, and the distinct committed offsets to place.
 
-    `source` and `target` are the plan's: with --failback the groups leave MM2's target, which is the source here.
+    `source` and `target` are the plan's. `source_has_copies` is True where the copying went the other way: the source
+    holds the copies, perhaps twice, and what the target lacks never comes.
     `source_committed` are sorted, each within [0, source_log.end]. `has_open_transaction` is True where the source's
     log reaches beyond its last stable offset. `last_copied_offset` is MM2's own committed source offset (the last
     record it has copied for sure), None if unknown. `compacted` is True where a cleaner may take superseded records
@@ -68,7 +69,13 @@ class Work:
     has_open_transaction: bool = False
     last_copied_offset: int | None = None
     compacted: bool = False
+    source_has_copies: bool = False
     may_keep_timestamps: bool = False
+
+    @property
+    def original(self) -> TopicPartition:
+        """The partition that was copied, by which offset syncs know it."""
+        return self.target if self.source_has_copies else self.source
 
 
 def no_chain(place: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
@@ -104,36 +111,32 @@ class PartitionQuestion(Work):
     """A work with the chain between both logs, and how to compare them.
 
     `sync_pairs` is the chain of Law 1 in log order. `match_limit` is how many offsets of either log may be read for
-    this partition. `failback` is True where the copying goes the other way: the source holds the copies, perhaps
-    twice, and what the target lacks never comes. `by_timestamp` asks for Law 2b; `unread` asks for Law 2, and says why
-    no window of this partition is read.
+    this partition. `by_timestamp` asks for Law 2b; `unread` asks for Law 2, and says why no window of this partition is
+    read.
     """
 
     sync_pairs: Sequence[OffsetPair]
     equality: Equality
     match_limit: int = 1_000_000
-    failback: bool = False
     by_timestamp: bool = False
     unread: WhyUnmatched | None = None
 
     @classmethod
-    def of(
-        cls, work: Work, sync_pairs: Sequence[OffsetPair], limits: Limits, failback: bool = False
-    ) -> "PartitionQuestion":
+    def of(cls, work: Work, sync_pairs: Sequence[OffsetPair], limits: Limits) -> "PartitionQuestion":
         """Return the question about a work before it is known how its records compare."""
         return cls(
             work.source, work.target, work.source_log, work.target_log, work.source_committed,
-            work.has_open_transaction, work.last_copied_offset, work.compacted,
-            sync_pairs=sync_pairs, equality=Equality.ALL, match_limit=limits.match_records, failback=failback,
+            work.has_open_transaction, work.last_copied_offset, work.compacted, work.source_has_copies,
+            sync_pairs=sync_pairs, equality=Equality.ALL, match_limit=limits.match_records,
             by_timestamp=limits.by_timestamp,
         )  # fmt: skip
 
     def still_to_copy_below(self, committed: int) -> int:
         """Return how many source offsets below a commit MM2's own position has not passed: it copies them yet.
 
-        0 where that position is unknown, and on a failback, where nothing more is copied.
+        0 where that position is unknown, and where the source has the copies: nothing more is copied then.
         """
-        if self.failback or self.last_copied_offset is None:
+        if self.source_has_copies or self.last_copied_offset is None:
             return 0
         return max(0, committed - max(self.last_copied_offset + 1, self.source_log.start))
 
@@ -300,12 +303,9 @@ class Listener:
 class RecordComparer(Protocol):
     """Compares the records of both clusters. Reads only; payloads stay where they are read."""
 
-    def compare(
-        self, works: Collection[Work], limits: Limits, listener: Listener, failback: bool = False
-    ) -> Comparison:
+    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
         """Place the commits of every work.
 
-        The chain comes from the offset syncs that `MirrorReader.windows` has read. `failback` is True for a
-        failback: the syncs' two offsets swap their roles. Raises `ClusterError` if a cluster does not answer;
-        a topic that may not be read makes its works `Unmatched`.
+        The chain comes from the offset syncs that `MirrorReader.windows` has read. Raises
+        `ClusterError` if a cluster does not answer; a topic that may not be read makes its works `Unmatched`.
         """

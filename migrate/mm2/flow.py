@@ -7,10 +7,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy, TopicNames
 from migrate.model import Side
+
+T = TypeVar("T")
 
 CLIENT_ID = "mm2-migrate"
 NEVER_CREATE = {"allow.auto.create.topics": "false"}
@@ -172,8 +175,8 @@ class Flow:
     `syncs_side` is where the offset-syncs topic is. `named` lists the MM2 topics that the user named by option: a
     missing one is an error then, not a warning. `group_sync` is whether MM2 sets offsets of groups, `sync_filter` of
     which (None: of any), `emits_offset_syncs` and `emits_checkpoints` whether it writes to its two topics; None where
-    unknown. `failback` is True for the way back (`reversed`): `source` is MM2's target and `target` MM2's source; MM2's
-    own settings stay its own. Where the `replicator` is not MM2, MM2's topics have no names (""), and are not looked
+    unknown. On the way back (`reversed`) `source` is MM2's target and `target` MM2's source; MM2's own settings stay
+    its own. Where the `replicator` is not MM2, MM2's topics have no names (""), and are not looked
     for.
     """
 
@@ -191,7 +194,6 @@ class Flow:
     mm2_isolation_level: str | None = None
     emits_offset_syncs: bool | None = None
     emits_checkpoints: bool | None = None
-    failback: bool = False
     runtime: Mm2Runtime = Mm2Runtime()
     replicator: Replicator = Replicator.MM2
 
@@ -199,6 +201,23 @@ class Flow:
     def by_mm2(self) -> bool:
         """True if MM2 copies, and what it keeps is to be read."""
         return self.replicator is Replicator.MM2
+
+    @property
+    def failback(self) -> bool:
+        """True for the way back: the groups go where the records came from, and nothing is copied their way."""
+        return isinstance(self.policy, ReversedPolicy)
+
+    @property
+    def mm2_delivers(self) -> bool:
+        """True if MM2 copies the way that the groups go: its checkpoints, its positions and its tasks matter then."""
+        return self.by_mm2 and not self.failback
+
+    def turned(self, of_source: T, of_target: T) -> tuple[T, T]:
+        """Return what belongs to the plan's clusters in the replicator's order, where it copies from first.
+
+        And what is in the replicator's order in the plan's: only on the way back the two swap.
+        """
+        return (of_target, of_source) if self.failback else (of_source, of_target)
 
     @property
     def mm2_source_alias(self) -> str:
@@ -224,11 +243,10 @@ class Flow:
             source=replace(self.target, side=Side.SOURCE),
             target=replace(self.source, side=Side.TARGET),
             policy=ReversedPolicy(self.policy),
-            syncs_side=Side.TARGET if self.syncs_side is Side.SOURCE else Side.SOURCE,
+            syncs_side=self.syncs_side.other,
             group_filter=None,
             group_sync=None,
             sync_filter=None,
-            failback=True,
         )
 
     def left_out(self, groups: Iterable[str]) -> tuple[str, ...]:
@@ -249,6 +267,10 @@ class Flow:
     def mm2_topic(self, source_topic: str) -> str:
         """Return the name by which MM2's offset syncs know a topic: that on MM2's own source."""
         return self.policy.target_topic(source_topic) if self.failback else source_topic
+
+    def source_topic(self, mm2_topic: str) -> str | None:
+        """Return the name on the plan's source of a topic that MM2's source has; None where it has none there."""
+        return self.policy.source_topic(mm2_topic) if self.failback else mm2_topic
 
     @property
     def target_isolation_level(self) -> str:
@@ -290,9 +312,8 @@ class Flow:
         }
         known = {str(word): text for word, text in words.items() if text}
         # It may be empty, and says something all the same.
-        of_clusters = self.target.alias if self.failback else self.source.alias
-        alias = self.mm2_source_alias
-        return known if alias == of_clusters else known | {str(RuntimeWord.SOURCE_ALIAS): alias}
+        alias, copied_from = self.mm2_source_alias, self.turned(self.source, self.target)[0]
+        return known if alias == copied_from.alias else known | {str(RuntimeWord.SOURCE_ALIAS): alias}
 
     def why_not_replicated(self, source_topic: str) -> str:
         """Return why MM2 does not copy this topic, by its names and its topic filter; "" where it does."""

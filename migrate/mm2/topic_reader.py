@@ -105,9 +105,7 @@ class ConsumedMm2Topics:
 
         def take(offset: int, content: Content, decoded: Decoded) -> None:
             if isinstance(decoded, SyncRecord):
-                upstream, downstream = decoded.source_offset, decoded.target_offset
-                # On the way back MM2's target is the source of the plan.
-                pair = (downstream, upstream) if self._flow.failback else (upstream, downstream)
+                pair = self._flow.turned(decoded.source_offset, decoded.target_offset)
                 self._syncs[decoded.source_topic, decoded.partition].append(OffsetSync(offset, *pair))
 
         place = TopicPartition(topic, 0)

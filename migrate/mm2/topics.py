@@ -76,7 +76,7 @@ class MirrorReader(Protocol):
     def windows(self, side: Side, topic: str, pinned: LogRange, questions: Collection[WindowQuestion]) -> SyncReading:
         """Read the offset-syncs topic on `side`, and find each question's window.
 
-        For a failback the two offsets of every sync swap their roles (`Flow.failback`).
+        For a failback the two offsets of every sync swap their roles (`Flow.turned`).
         """
 
     def positions(self, topic: str, pinned: Mapping[int, LogRange]) -> Mapping[TopicPartition, int]:

@@ -67,12 +67,10 @@ def checked(survey: Survey) -> tuple[PlanRows, tuple[CheckResult, ...]]:
 
 def flow_names(flow: Flow) -> dict[str, str]:
     """Return the names that were used: policy, MM2's topics, brokers, MM2's own filter."""
-    # In MM2's own words, whose source is the plan's target on a failback.
-    on_mm2_source = flow.syncs_side is (Side.TARGET if flow.failback else Side.SOURCE)
     return {
         "replication_policy": str(flow.policy.kind),
         "separator": flow.policy.separator,
-        "offset_syncs_location": str(Side.SOURCE if on_mm2_source else Side.TARGET) if flow.by_mm2 else "",
+        "offset_syncs_location": str(flow.turned(flow.syncs_side, flow.syncs_side.other)[0]) if flow.by_mm2 else "",
         "checkpoints_topic": flow.checkpoints_topic,
         "offset_syncs_topic": flow.offset_syncs_topic,
         "source_bootstrap": flow.source.bootstrap,

@@ -68,7 +68,7 @@ class SparkMirrorReader:
         spark, settings = self._session(), self._settings[side]
         if self._syncs is None or self._syncs_of != (side, topic, pinned):
             self._forget()
-            self._syncs = Syncs(read_topic(spark, settings.source, topic, pinned), self._flow.failback)
+            self._syncs = Syncs(read_topic(spark, settings.source, topic, pinned), self._flow)
             self.chains, self._syncs_of = self._syncs, (side, topic, pinned)
         with reading_topic(settings, topic):
             return self._syncs.reading(questions)

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from migrate.mm2.chain import NO_WINDOW, Window
+from migrate.mm2.flow import Flow
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.mm2.wire import RecordKind, encode_sync_key
 from migrate.model import OffsetSync
@@ -84,14 +85,14 @@ _PARTS = ("position", "source_offset", "target_offset")
 class Syncs:
     """An offset-syncs topic, read and decoded once, and kept in Spark until it is closed.
 
-    `records` has the columns of Spark's Kafka source (one partition, as MM2 makes it); `failback` is True for a
-    failback: what MM2 calls downstream is the source of the plan then.
+    `records` has the columns of Spark's Kafka source (one partition, as MM2 makes it); `flow` says which of a
+    sync's two offsets is the source's.
     """
 
-    def __init__(self, records: "DataFrame", failback: bool = False) -> None:
+    def __init__(self, records: "DataFrame", flow: Flow) -> None:
         from pyspark.storagelevel import StorageLevel
 
-        self._decoded = _decoded(records, failback).persist(StorageLevel.MEMORY_AND_DISK)
+        self._decoded = _decoded(records, flow).persist(StorageLevel.MEMORY_AND_DISK)
 
     def reading(self, questions: Collection[WindowQuestion]) -> SyncReading:
         """Return the window of each question, and the count of records by label."""
@@ -126,9 +127,8 @@ class Syncs:
         self._decoded.unpersist()
 
 
-def _decoded(records: "DataFrame", failback: bool) -> "DataFrame":
-    upstream, downstream = columns.sync_offsets()
-    source_offset, target_offset = (downstream, upstream) if failback else (upstream, downstream)
+def _decoded(records: "DataFrame", flow: Flow) -> "DataFrame":
+    source_offset, target_offset = flow.turned(*columns.sync_offsets())
     return records.selectExpr(
         "key",
         "offset as position",

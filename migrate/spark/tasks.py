@@ -62,14 +62,14 @@ class SparkTasks:
         return cores
 
     @contextmanager
-    def questions(self, works: Collection[Work], limits: Limits, failback: bool) -> Iterator[Questions]:
+    def questions(self, works: Collection[Work], limits: Limits) -> Iterator[Questions]:
         """Yield the questions about these works."""
         spark, chains = self._session(), self._chains()
         ship_package(spark)
         if not isinstance(chains, Syncs):
-            yield HeldQuestions(self, works, chains, limits, failback)
+            yield HeldQuestions(self, works, chains, limits)
             return
-        spread = SpreadQuestions(self, spark, works, chains, limits, failback)
+        spread = SpreadQuestions(self, spark, works, chains, limits)
         try:
             yield spread
         finally:
@@ -103,14 +103,13 @@ class SpreadQuestions:
         works: Collection[Work],
         syncs: Syncs,
         limits: Limits,
-        failback: bool,
     ) -> None:
         from pyspark.storagelevel import StorageLevel
 
         self._runner = runner
         self._context = spark.sparkContext
-        self._question_of = partial(question_of, limits=limits, failback=failback)
-        self._joined = _joined(spark, list(works), syncs, failback).persist(StorageLevel.MEMORY_AND_DISK)
+        self._question_of = partial(question_of, limits=limits)
+        self._joined = _joined(spark, list(works), syncs).persist(StorageLevel.MEMORY_AND_DISK)
 
     def costs(self) -> list[Cost]:
         """Return what each will read: a job."""
@@ -145,17 +144,17 @@ class SpreadQuestions:
         self._joined.unpersist()
 
 
-def question_of(row: Any, limits: Limits, failback: bool) -> PartitionQuestion:
+def question_of(row: Any, limits: Limits) -> PartitionQuestion:
     """Return the question of a row of works and chains."""
     source, target, source_log, target_log, committed, *rest = json.loads(row[0])
     places = TopicPartition(*source), TopicPartition(*target)
     work = Work(*places, LogRange(*source_log), LogRange(*target_log), tuple(committed), *rest)
-    return PartitionQuestion.of(work, tuple(zip(row[1] or (), row[2] or (), strict=True)), limits, failback)
+    return PartitionQuestion.of(work, tuple(zip(row[1] or (), row[2] or (), strict=True)), limits)
 
 
-def _joined(spark: "SparkSession", works: list[Work], syncs: Syncs, failback: bool) -> "DataFrame":
+def _joined(spark: "SparkSession", works: list[Work], syncs: Syncs) -> "DataFrame":
     """Return one row per work: `doc`, the work as JSON, and `sources` and `targets`, the offsets of its chain."""
-    keys = (encode_sync_key(*(work.target if failback else work.source)).hex() for work in works)
+    keys = (encode_sync_key(*work.original).hex() for work in works)
     rows = (
         (key, _document(work), work.source_log.end, work.target_log.end) for key, work in zip(keys, works, strict=True)
     )
@@ -173,7 +172,7 @@ def _document(work: Work) -> str:
     return json.dumps(
         (
             work.source, work.target, *logs, work.source_committed, work.has_open_transaction,
-            work.last_copied_offset, work.compacted,
+            work.last_copied_offset, work.compacted, work.source_has_copies,
         )
     )  # fmt: skip
 

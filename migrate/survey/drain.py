@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from migrate.match.protocol import OffsetPair, Tail
 from migrate.model import Failure, LogRange, TopicPartition
-from migrate.survey.survey import Survey, copy_of
+from migrate.survey.survey import Case, Survey, copy_of
 from migrate.text import many
 
 
@@ -84,7 +84,7 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
 def drains(survey: Survey) -> dict[TopicPartition, Drained]:
     """Judge every source partition of the plan of which both logs are pinned; none where nothing is copied its way."""
     flow, judged = survey.flow, dict[TopicPartition, Drained]()
-    if survey.request.source_down or flow.failback:
+    if (Case.SOURCE_READ | Case.WAY_THERE) not in survey.case:
         return judged
     for source, source_log in survey.logs.source.items():
         target = copy_of(flow, source)

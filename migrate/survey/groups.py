@@ -191,8 +191,8 @@ def facts_of_source(source: ClusterAdmin, flow: Flow) -> ClusterFacts:
     try:
         return source.facts()
     except ClusterError as error:
-        if flow.failback:
-            raise
+        if not flow.mm2_delivers:
+            raise  # only its checkpoints could stand in for the source
         hint = "If it is lost for good, --source-down plans from the target alone."
         raise ClusterError(error.problem, f"{error.todo} {hint}") from error
 

@@ -19,11 +19,10 @@ def read_checkpoints_topic(
 ) -> tuple[CheckpointReading, Mm2Topic]:
     """Read the checkpoints, where `topics`, those of the target, have them."""
     topic = flow.checkpoints_topic
-    if flow.failback:
-        # MM2 makes none for the way back; the topic holds those of the way there.
-        return CheckpointReading({}, {}), Mm2Topic(Side.SOURCE, topic, None, None)
-    if topic not in topics:
-        return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, _not_found(flow), None)
+    # MM2 makes none for the way back; the topic holds those of the way there.
+    if not flow.mm2_delivers or topic not in topics:
+        found = False if flow.mm2_delivers else None
+        return CheckpointReading({}, {}), Mm2Topic(Side.TARGET, topic, found, None)
 
     def read_once() -> tuple[CheckpointReading, Mm2Topic]:
         pinned = _pin(clusters.target, topic, timer)
@@ -46,16 +45,12 @@ def read_syncs_topic(
     topic, side = flow.offset_syncs_topic, flow.syncs_side
     admin = clusters.source if side is Side.SOURCE else clusters.target
     if admin is None or topic not in topics:
-        return SyncReading({}, {}), Mm2Topic(side, topic, None if admin is None else _not_found(flow), None)
+        found = False if admin is not None and flow.by_mm2 else None
+        return SyncReading({}, {}), Mm2Topic(side, topic, found, None)
     pinned = _pin(admin, topic, timer)
     text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"
     read = timer.run("syncs", text, lambda: clusters.mirror.windows(side, topic, pinned, set(questions)))
     return read, Mm2Topic(side, topic, True, pinned)
-
-
-def _not_found(flow: Flow) -> bool | None:
-    """Return what is to be said of a topic that is not there: behind another replicator nobody looked for it."""
-    return False if flow.by_mm2 else None
 
 
 def pinned_log(admin: ClusterAdmin, topic: str) -> LogRange | Failure:

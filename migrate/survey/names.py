@@ -19,12 +19,12 @@ def with_names(request: PlanRequest, clusters: Clusters) -> PlanRequest:
     Raises `ClusterError` where that cluster does not answer.
     """
     flow = request.flow
-    copied_from = clusters.target if flow.failback else clusters.source
+    copied_from = flow.turned(clusters.source, clusters.target)[0]
     if flow.policy.kind is not PolicyKind.MAP or copied_from is None:
         return request
 
     def is_asked_for(topic: str) -> bool:
-        source_topic = flow.policy.source_topic(topic) if flow.failback else topic
+        source_topic = flow.source_topic(topic)
         # Only what is excluded stays behind: what --topic does not name moves with another wave, to the same log.
         return source_topic is not None and request.filters.topic_verdict(source_topic) != "exclude-topic"
 

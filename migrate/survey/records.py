@@ -134,6 +134,7 @@ def works_of(
             has_open_transaction=watermarks.is_open(source, source_log),
             last_copied_offset=last_copied_offset.get(source),
             compacted=target.topic in compacted,
+            source_has_copies=flow.failback,
         )
         for source, target in places
         if isinstance(source_log := logs.source[source], LogRange)
@@ -152,7 +153,7 @@ def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Lim
         timer.progress.step(estimate_text(estimate, flow.source.alias, flow.target.alias, limits.by_timestamp))
 
     listener = Listener(announce, timer.progress.advance)
-    return timer.run("compare", text, lambda: comparer.compare(works, limits, listener, flow.failback))
+    return timer.run("compare", text, lambda: comparer.compare(works, limits, listener))
 
 
 def compacted_topics(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[str]:
@@ -188,7 +189,7 @@ def timed_topics(clusters: Clusters, flow: Flow, logs: Logs, timer: Timer) -> fr
         for topic, copy in copies.items()
         if isinstance(source_type := of_source.get(topic), str)
         and isinstance(target_type := of_target.get(copy), str)
-        and (source_type if flow.failback else target_type) == "CreateTime"
+        and flow.turned(source_type, target_type)[1] == "CreateTime"
     )
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache
+from enum import Flag, auto
+from functools import cache, cached_property
 from typing import TypeVar
 
 from migrate.commit_table import GroupCommits
@@ -264,6 +265,17 @@ class ClusterSurvey:
         return replace(self, listed=frozenset(names.to_source(dict.fromkeys(self.listed))))
 
 
+class Case(Flag):
+    """What a survey is of: who copies, which way, and whether the source was read."""
+
+    ANY = 0
+    BY_MM2 = auto()
+    WAY_THERE = auto()
+    WAY_BACK = auto()
+    SOURCE_READ = auto()
+    SOURCE_DOWN = auto()
+
+
 @dataclass(frozen=True)
 class Survey:
     """All facts of a plan. `keys` are its rows' places, sorted, with the commit or None where nothing is committed.
@@ -307,6 +319,13 @@ class Survey:
     def flow(self) -> Flow:
         """The flow that it was asked about."""
         return self.request.flow
+
+    @cached_property
+    def case(self) -> Case:
+        """What it is of, by which checks are chosen."""
+        way = Case.WAY_BACK if self.flow.failback else Case.WAY_THERE
+        source = Case.SOURCE_DOWN if self.request.source_down else Case.SOURCE_READ
+        return way | source | (Case.BY_MM2 if self.flow.by_mm2 else Case.ANY)
 
     @property
     def clusters_read(self) -> tuple[tuple[Cluster, ClusterSurvey], ...]:

@@ -250,8 +250,7 @@ def _positions_ahead(
     """
     if (
         context.clusters.source is None
-        or context.flow.failback
-        or not context.flow.by_mm2
+        or not context.flow.mm2_delivers
         or not (selected.commits or context.request.places)
     ):
         return None
@@ -418,7 +417,7 @@ def _connect_topics(context: _Context, source: ClusterSurvey) -> tuple[ConnectTo
 def _mm2_tasks(context: _Context) -> Mm2Tasks:
     """Ask for the state of MM2's connectors; on a failback they are none of the plan's business."""
     worker = context.clusters.worker
-    if worker is None or context.flow.failback or context.request.only_compares:
+    if worker is None or not context.flow.mm2_delivers or context.request.only_compares:
         return {}
     return context.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
 

@@ -122,9 +122,9 @@ WORLDS = (
         "missing-hidden-as-not-read",
         "Owed records without a copy are counted in the row, which does not call them not read.",
         "migrate/match/placement.py",
-        "        if not question.failback:\n            coming",
+        "        if not question.source_has_copies:\n            coming",
         "        if missing:\n            missing, why = 0, Why.NOT_ALL_READ\n"
-        "        if not question.failback:\n            coming",
+        "        if not question.source_has_copies:\n            coming",
         (BUDGET, LITTLE, TINY),
     ),
     Mutant(

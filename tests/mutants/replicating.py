@@ -50,7 +50,7 @@ REPLICATING = (
         "timestamps-of-a-target-that-stamps-records-trusted",
         "Where the target stamps records itself, or may do so, no timestamp places a row.",
         "migrate/survey/records.py",
-        '        and (source_type if flow.failback else target_type) == "CreateTime"\n',
+        '        and flow.turned(source_type, target_type)[1] == "CreateTime"\n',
         "",
         ("tests/unit/survey/test_records.py",),
     ),
@@ -85,7 +85,7 @@ REPLICATING = (
         "names-asked-of-the-wrong-cluster",
         "On the way back, too, the names are those of the topics that were copied.",
         "migrate/survey/names.py",
-        "    copied_from = clusters.target if flow.failback else clusters.source\n",
+        "    copied_from = flow.turned(clusters.source, clusters.target)[0]\n",
         "    copied_from = clusters.source\n",
         ("tests/unit/survey/test_names.py",),
     ),
@@ -93,8 +93,8 @@ REPLICATING = (
         "nobody-asked-and-yet-said",
         "Behind another replicator no check on MM2 passes.",
         "migrate/checks/checklist.py",
-        "    is_asked = survey.flow.by_mm2 or not check.of_mm2\n",
-        "    is_asked = True\n",
+        "    other = check.case & ~survey.case\n",
+        "    other = check.case & ~(survey.case | Case.BY_MM2)\n",
         (
             "tests/unit/checks/test_mm2.py"
             "::test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes",

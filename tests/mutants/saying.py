@@ -597,8 +597,8 @@ SAYING = (
         "syncs-not-swapped-on-the-way-back",
         "On a failback the two offsets of every sync swap their roles, in a short topic too.",
         "migrate/mm2/topic_reader.py",
-        "pair = (downstream, upstream) if self._flow.failback else (upstream, downstream)",
-        "pair = (upstream, downstream)",
+        "pair = self._flow.turned(decoded.source_offset, decoded.target_offset)",
+        "pair = decoded.source_offset, decoded.target_offset",
         ("tests/unit/mm2/test_topic_reader.py",),
     ),
     Mutant(

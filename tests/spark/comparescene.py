@@ -19,12 +19,13 @@ from migrate.match.protocol import (
 )
 from migrate.match.task import match_partitions
 from migrate.mm2.chain import chain
+from migrate.mm2.flow import Flow
 from migrate.mm2.wire import SyncRecord
 from migrate.model import OffsetSync, TopicPartition
 from migrate.spark.syncs import Syncs
 from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
-from tests.spark.records import frame
+from tests.spark.records import FLOW, frame
 from tests.wirebytes import encode_sync
 
 NO_LIMITS = Limits(1_000_000, None)
@@ -58,20 +59,16 @@ class Scene:
     def readers(self) -> MemoryReaders:
         return MemoryReaders(MemoryReader(self.source), MemoryReader(self.target))
 
-    def question(self, work: Work, equality: Equality | None, failback: bool = False) -> PartitionQuestion:
+    def question(self, work: Work, equality: Equality | None) -> PartitionQuestion:
         """What a task should be asked about a partition, made by the plain functions."""
-        of = work.target if failback else work.source
-        sync_pairs = self.chain_of(failback, of, work.source_log.end, work.target_log.end)
+        flow = FLOW.reversed() if work.source_has_copies else FLOW
+        sync_pairs = self.chain_of(flow, work.original, work.source_log.end, work.target_log.end)
         assert equality is not None
-        return replace(PartitionQuestion.of(work, sync_pairs, NO_LIMITS, failback), equality=equality)
+        return replace(PartitionQuestion.of(work, sync_pairs, NO_LIMITS), equality=equality)
 
-    def chain_of(self, failback: bool, of: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
+    def chain_of(self, flow: Flow, of: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """The chain of a partition, by its name on MM2's source, made by the plain function."""
-        mine = [
-            OffsetSync(n, d if failback else u, u if failback else d)
-            for n, (place, u, d) in enumerate(self.syncs)
-            if place == of
-        ]
+        mine = [OffsetSync(n, *flow.turned(u, d)) for n, (place, u, d) in enumerate(self.syncs) if place == of]
         return tuple((s.source_offset, s.target_offset) for s in chain(mine, source_end, target_end))
 
 
@@ -115,17 +112,17 @@ def compare(
     spark,
     scene: Scene,
     limits: Limits = NO_LIMITS,
-    failback: bool = False,
+    flow: Flow = FLOW,
     readers: MemoryReaders | None = None,
     heard: "Heard | None" = None,
     held: bool = False,
 ) -> Comparison:
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
-    syncs = Syncs(frame(spark, pairs), failback) if pairs and not held else None
-    chains = syncs or (partial(scene.chain_of, failback) if held else no_chain)
+    syncs = Syncs(frame(spark, pairs), flow) if pairs and not held else None
+    chains = syncs or (partial(scene.chain_of, flow) if held else no_chain)
     try:
         return Comparer(SparkTasks(lambda: spark, lambda: chains, readers or scene.readers())).compare(
-            scene.works, limits, (heard or Heard()).listener, failback
+            scene.works, limits, (heard or Heard()).listener
         )
     finally:
         if syncs:

@@ -20,7 +20,7 @@ from migrate.spark.session import spark_session, stop_session
 from migrate.spark.syncs import Syncs
 from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import MemoryReader
-from tests.spark.records import frame
+from tests.spark.records import FLOW, frame
 from tests.wirebytes import encode_sync
 
 TOPICS = 4_500
@@ -82,7 +82,7 @@ def main(folder: Path, secrets: list[str]) -> None:
     ]
     try:
         readers = SecretReaders(KafkaReaders(sides[0], sides[1], 10.0))
-        syncs = Syncs(frame(spark, [encode_sync(SyncRecord(names[0], 0, 0, 0))]))
+        syncs = Syncs(frame(spark, [encode_sync(SyncRecord(names[0], 0, 0, 0))]), FLOW)
         # The questions held in the driver, and in Spark.
         for chains in (no_chain, syncs):
             comparer = Comparer(SparkTasks(lambda: spark, lambda chains=chains: chains, readers))  # type: ignore[misc]

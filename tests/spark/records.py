@@ -3,6 +3,7 @@
 from contextlib import closing
 from datetime import UTC, datetime
 
+from migrate.mm2.config_file import client_flow
 from migrate.model import LogRange
 from migrate.spark.checkpoints import newest_checkpoints
 from migrate.spark.syncs import Syncs
@@ -39,6 +40,9 @@ def frame(spark, pairs):
     return in_jvm(spark, rows, (*BYTES, OFFSET, TIMESTAMP))
 
 
+FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
+
+
 def newest(spark, pairs):
     """The reading of a checkpoints topic that holds these pairs."""
     whole = frame(spark, pairs)
@@ -47,7 +51,7 @@ def newest(spark, pairs):
     )
 
 
-def windows_of(records, questions, failback=False):
+def windows_of(records, questions, flow=FLOW):
     """The windows from a DataFrame with the source's columns, and the count of records by label."""
-    with closing(Syncs(records, failback)) as syncs:
+    with closing(Syncs(records, flow)) as syncs:
         return syncs.reading(questions)

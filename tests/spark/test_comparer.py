@@ -15,6 +15,7 @@ from migrate.model import LogRange, TopicPartition
 from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import MemoryReader, MemoryReaders, record
 from tests.spark.comparescene import NO_LIMITS, Heard, Scene, alone, compare, plain, random_scene
+from tests.spark.records import FLOW
 
 
 @pytest.mark.parametrize("held", [False, True])
@@ -28,7 +29,7 @@ def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, see
         assert found.answers[work.source] == alone(scene.readers(), question)
         assert found.answers[work.source].places.keys() == set(work.source_committed)
     assert found.source_bytes >= 1000 and found.target_bytes >= 1000
-    here = Comparer(TasksHere(scene.readers(), partial(scene.chain_of, False)))
+    here = Comparer(TasksHere(scene.readers(), partial(scene.chain_of, FLOW)))
     without_spark = here.compare(scene.works, NO_LIMITS, Heard().listener)
     assert (without_spark.answers, without_spark.equalities) == (found.answers, found.equalities)
     assert without_spark.estimate == found.estimate
@@ -41,14 +42,21 @@ def test_a_failback_takes_the_syncs_the_other_way_round(spark, held):
     ends = {work.target: work.target_log.end for work in there}
     rnd = random.Random(3)
     scene.works = [
-        Work(w.target, w.source, w.target_log, w.source_log, tuple(rnd.sample(range(ends[w.target] + 1), 1)))
+        Work(
+            w.target,
+            w.source,
+            w.target_log,
+            w.source_log,
+            tuple(rnd.sample(range(ends[w.target] + 1), 1)),
+            source_has_copies=True,
+        )  # fmt: skip
         for w in there
     ]
     readers = MemoryReaders(MemoryReader(scene.target), MemoryReader(scene.source))
-    found = compare(spark, scene, failback=True, readers=readers, held=held)
+    found = compare(spark, scene, flow=FLOW.reversed(), readers=readers, held=held)
     some_chain = False
     for work in scene.works:
-        question = scene.question(work, found.equalities[work.source.topic], failback=True)
+        question = scene.question(work, found.equalities[work.source.topic])
         some_chain |= bool(question.sync_pairs)
         assert found.answers[work.source] == alone(readers, question)
     assert some_chain

@@ -9,7 +9,7 @@ from migrate.mm2.topics import WindowQuestion
 from migrate.mm2.wire import SyncRecord, WireCheckpoint
 from migrate.model import LogRange, OffsetSync
 from migrate.spark.dataframes import read_topic
-from tests.spark.records import frame, windows_of
+from tests.spark.records import FLOW, frame, windows_of
 from tests.wirebytes import encode_checkpoint, encode_sync
 
 # Topic names in Kafka are tamer than this; nothing here may depend on it.
@@ -64,7 +64,7 @@ def test_the_windows_are_those_of_the_plain_functions(spark, seed, wildness):
 @pytest.mark.parametrize("seed", [3, 4])
 def test_for_a_failback_every_sync_is_read_the_other_way_round(spark, seed):
     pairs, syncs, questions = scene(seed, 0.1)
-    reading = windows_of(frame(spark, pairs), questions, failback=True)
+    reading = windows_of(frame(spark, pairs), questions, flow=FLOW.reversed())
     for question in questions:
         source_end = UNBOUNDED if question.source_end is None else question.source_end
         mine = syncs.get((question.source_topic, question.partition), [])

@@ -8,6 +8,7 @@ from migrate.mm2.chain import Window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import Flow
+from migrate.mm2.naming import ReversedPolicy
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading
 from migrate.model import (
     ClusterFacts,
@@ -122,6 +123,8 @@ def with_change(value, path, name, changed):
 def surveyed(**changes) -> Survey:
     """The survey with these fields, whichever of its parts has them; those of a cluster as `source_topics`."""
     made = SURVEY
+    if changes.pop("failback", False):
+        changes["policy"] = ReversedPolicy(FLOW.policy)
     for name, value in changes.items():
         side, _, field = name.partition("_")
         if side in ("source", "target") and has(ClusterSurvey, field):

@@ -13,7 +13,7 @@ from migrate.mm2.topics import CheckpointReading
 from migrate.model import Failure, Level, Side
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.renamed import TargetNames
-from migrate.survey.survey import Mm2Topic
+from migrate.survey.survey import Case, Mm2Topic
 from tests.unit.checkscene import FLOW, HOUR, NOW, ROWS, blocked, checkpointed_at, found, levels, surveyed
 
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
@@ -127,7 +127,7 @@ def test_without_a_worker_nothing_is_said_of_tasks():
 
 def test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes():
     results = {r.check: r for r in checklist.run(surveyed(replicator=Replicator.ANY), ROWS)}
-    of_mm2 = [check.name for check in CHECKS if check.of_mm2]
+    of_mm2 = [check.name for check in CHECKS if Case.BY_MM2 in check.case]
     assert len(of_mm2) == 8
     for name in of_mm2:
         assert (results[name].level, results[name].seen) == (Level.NOT_VISIBLE, "not asked: another replicator"), name

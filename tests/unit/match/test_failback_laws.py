@@ -51,7 +51,7 @@ def turned(world: World, dice: Random) -> World:
 
 
 def back(world: World) -> Run:
-    return answer(world, lambda question: matching(replace(question, failback=True)))
+    return answer(world, lambda question: matching(replace(question, source_has_copies=True)))
 
 
 def violations(world: World, g: int, row: Matched) -> list[str]:

@@ -67,11 +67,11 @@ def test_behind_a_proven_sync_it_stands_where_the_first_owed_records_time_begins
 
 
 @pytest.mark.parametrize(
-    ("failback", "position", "more"), [(False, 49, 40), (False, 95, 0), (False, None, 0), (True, 49, 0)]
+    ("source_has_copies", "position", "more"), [(False, 49, 40), (False, 95, 0), (False, None, 0), (True, 49, 0)]
 )
-def test_what_mm2_still_has_to_copy_below_the_commit_is_read_again_too(failback, position, more):
+def test_what_mm2_still_has_to_copy_below_the_commit_is_read_again_too(source_has_copies, position, more):
     half = {n: LOG[n] for n in range(50)}
-    found = answer(half, [(40, 40)], 90, failback=failback, last_copied_offset=position).places[90]
+    found = answer(half, [(40, 40)], 90, source_has_copies=source_has_copies, last_copied_offset=position).places[90]
     assert (found.target_offset, found.rereads_at_most) == (41, 9 + more)
 
 

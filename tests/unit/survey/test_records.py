@@ -79,8 +79,8 @@ def test_a_row_at_the_targets_pinned_end_says_so():
 
 def test_an_offset_without_a_place_is_translated_as_if_nothing_was_compared():
     class Forgetful(FakeComparer):
-        def compare(self, works, limits, listener, failback=False):
-            whole = super().compare(works, limits, listener, failback)
+        def compare(self, works, limits, listener):
+            whole = super().compare(works, limits, listener)
             return type(whole)({}, {}, whole.estimate, 0, 0)
 
     assert rows_of(compared(Forgetful())) == rows_of(planned(*world()))
