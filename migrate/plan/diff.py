@@ -4,12 +4,14 @@ Rows are paired by group, source topic and partition. Offsets move all the time,
 is told apart from one that is decided, graded or reasoned otherwise.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from migrate.checks.groups import groups_unknown
 from migrate.errors import UsageError
 from migrate.model import CheckResult, Level, Row
 from migrate.plan.plan import Header, Plan
+from migrate.survey.filters import Filters
 
 KEY = ("group", "source_topic", "partition")
 MOVING = (
@@ -18,6 +20,7 @@ MOVING = (
     "missing_on_target", "live_source_offset", "lower_source_offset", "lower_target_offset", "upper_source_offset",
     "upper_target_offset",
 )  # fmt: skip
+FILTERS = ("group", "exclude-group", "topic", "exclude-topic")
 # What it says, the other fields say.
 TOLD = ("sentence",)
 JUDGED = tuple(name for name in Row._fields if name not in {*KEY, *MOVING, *TOLD})
@@ -46,6 +49,8 @@ class Setting:
 class PlanDiff:
     """All that differs. `new` and `gone` are rows of one plan only; `found` and `mended` are checks' results.
 
+    `outside` are rows of the earlier plan that the later one's filters leave out: what became of them is not known, and
+    checks on them are in neither list.
     `found`: warnings and blocks that the earlier plan did not have, or had as something milder; `mended`: those
     that are not in the later one. `same_rows` counts rows that are equal in every field but their sentences.
     """
@@ -60,6 +65,7 @@ class PlanDiff:
     found: tuple[CheckResult, ...]
     mended: tuple[CheckResult, ...]
     same_rows: int
+    outside: tuple[Row, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -77,6 +83,7 @@ class PlanDiff:
             moved=tuple(c for c in self.moved if c.now.key in keys),
             new=tuple(r for r in self.new if r.key in keys),
             gone=tuple(r for r in self.gone if r.key in keys),
+            outside=tuple(r for r in self.outside if r.key in keys),
             same_rows=sum(
                 key in before and not _differing((*JUDGED, *MOVING), before[key], row) for key, row in now.items()
             ),
@@ -95,7 +102,13 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
     ]
     judged = tuple(c for c in changes if c.judged)
     moved = tuple(c for c in changes if c.moved and not c.judged)
-    earlier, later = _troubles(before.header), _troubles(now.header)
+    gone = [row for key, row in old.items() if key not in fresh]
+    is_outside = _left_out(now)
+    outside = tuple(row for row in gone if is_outside(row))
+    inside = {name for row in (*now.rows, *(row for row in gone if not is_outside(row))) for name in _subjects(row)}
+    unseen = {name for row in outside for name in _subjects(row)} - inside
+    later = _troubles(now.header)
+    earlier = {key: check for key, check in _troubles(before.header).items() if check.subject not in unseen}
     return PlanDiff(
         before=before,
         now=now,
@@ -103,11 +116,28 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
         judged=judged,
         moved=moved,
         new=tuple(row for key, row in fresh.items() if key not in old),
-        gone=tuple(row for key, row in old.items() if key not in fresh),
+        gone=tuple(row for row in gone if not is_outside(row)),
         found=tuple(c for key, c in later.items() if key not in earlier or _worse(c, earlier[key])),
         mended=tuple(c for key, c in earlier.items() if key not in later or _worse(c, later[key])),
         same_rows=len(changes) - len(judged) - len(moved),
+        outside=outside,
     )
+
+
+def _left_out(now: Plan) -> Callable[[Row], bool]:
+    """Return whether a plan's own filters leave a row out; a groups file is known by what the plan has of it."""
+    settings = now.header.settings
+    patterns = [text.split(", ") if (text := settings.get(name)) else [] for name in FILTERS]
+    filters = Filters.from_options(*patterns)
+    known = {*now.groups(), *(c.subject for c in now.header.checks if c.check == groups_unknown.name)}
+    return lambda row: (
+        filters.verdict(row.group, row.source_topic) in FILTERS
+        or ("groups-file" in settings and row.group not in known)
+    )
+
+
+def _subjects(row: Row) -> tuple[str, ...]:
+    return row.group, row.source_topic, row.target_topic
 
 
 def moved_by(change: RowChange, name: str) -> int | None:

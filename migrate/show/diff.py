@@ -35,13 +35,14 @@ def diff_lines(diff: PlanDiff, paths: tuple[str, str], width: int = 80, colour: 
         width,
     )
     sections = (
-        ("CHOSEN OTHERWISE", _settings(diff)),
         ("NEW BLOCKS AND WARNINGS", _checks(diff.found)),
-        ("NO LONGER THERE", ((text, False) for text, _ in _checks(diff.mended))),
         ("DECIDED OTHERWISE", _judged(diff.judged)),
+        ("OFFSETS THAT MOVED, BY GROUP", _moved(diff.moved)),
         ("NEW ROWS", _rows(diff.new, diff.before)),
         ("ROWS THAT ARE GONE", ((text, False) for text, _ in _rows(diff.gone, diff.now))),
-        ("OFFSETS THAT MOVED, BY GROUP", _moved(diff.moved)),
+        ("NO LONGER THERE", ((text, False) for text, _ in _checks(diff.mended))),
+        ("CHOSEN OTHERWISE", _settings(diff)),
+        ("OUTSIDE THIS PLAN'S FILTERS, NOT COMPARED", _outside(diff.outside)),
     )
     for title, entries in sections:
         for i, (text, is_grave) in enumerate(entries):
@@ -63,6 +64,7 @@ def diff_document(diff: PlanDiff) -> Iterator[str]:
             "changed": [_change_document(c) for c in sorted((*diff.judged, *diff.moved), key=lambda c: c.now.key)],
             "new": [row_document(row) for row in diff.new],
             "gone": [row_document(row) for row in diff.gone],
+            "outside": {"rows": len(diff.outside), "groups": len({row.group for row in diff.outside})},
         },
         indent=1,
     )
@@ -116,6 +118,14 @@ def _judged(changes: Sequence[RowChange]) -> Iterator[Entry]:
             parts.append(f"committed {_value(before, 'source_committed')} -> {_value(now, 'source_committed')}")
         is_grave = now.decision is Decision.BLOCK and before.decision is not Decision.BLOCK
         yield f"{_place(now)}  {'; '.join(parts)}", is_grave
+
+
+def _outside(rows: Sequence[Row]) -> Iterator[Entry]:
+    if rows:
+        yield (
+            f"{many(len(rows), 'row')} of {many(len({row.group for row in rows}), 'group')} of the earlier plan",
+            False,
+        )
 
 
 def _rows(rows: Sequence[Row], other: Plan) -> Iterator[Entry]:

@@ -27,6 +27,31 @@ def document(before, now):
     return json.loads("\n".join(diff_document(diff(before, now))))
 
 
+@pytest.mark.parametrize("settings", [{"groups-file": "wave1.txt"}, {"group": "wave-.*"}, {"exclude-group": "other"}])
+def test_groups_outside_of_this_plans_filters_are_a_count_and_what_moved_stands_before_what_is_gone(settings):
+    stopped = [make_check("source-group-stopped", group) for group in ("wave-1", "other")]
+    rehearsal = make_plan([make_row("wave-1"), make_row("other")], checks=tuple(stopped))
+    tonight = make_plan([make_row("wave-1", source_committed=701)], settings=settings)
+    told = said(rehearsal, tonight)
+    moved, mended, outside = (told.index(w) for w in ("OFFSETS THAT MOVED", "NO LONGER THERE", "OUTSIDE THIS PLAN'S"))
+    assert moved < mended < outside and "1 row of 1 group of the earlier plan" in told
+    assert "other" not in told.replace("exclude-group: (none) -> other", "") and "GONE" not in told
+    assert (
+        document(rehearsal, tonight)["outside"] == {"rows": 1, "groups": 1} and not document(rehearsal, tonight)["gone"]
+    )
+
+
+def test_a_group_that_the_filters_ask_for_and_that_is_gone_is_named():
+    missing = make_check("groups-unknown", "other")
+    rehearsal = make_plan([make_row("wave-1"), make_row("other")])
+    for tonight in (
+        make_plan([make_row("wave-1")], settings={"group": "wave-.*, oth.*"}),
+        make_plan([make_row("wave-1")], settings={"groups-file": "wave1.txt"}, checks=(missing,)),
+        make_plan([make_row("wave-1")]),
+    ):
+        assert "ROWS THAT ARE GONE" in said(rehearsal, tonight) and "other" in said(rehearsal, tonight)
+
+
 def test_a_plan_and_itself_have_no_difference():
     found = diff(golden_plan(), golden_plan())
     assert found.is_empty and found.same_rows == len(golden_plan().rows)
