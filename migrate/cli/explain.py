@@ -20,6 +20,7 @@ class ExplainOptions:
     plan: Path = argument()
     group: str | None = argument(required=False)
     place: str | None = argument("[TOPIC:PARTITION]", required=False)
+    mm2_commands: bool = flag("Print the commands that stop MM2, and reset its positions, the way it runs here, too.")
     fence: bool = flag(
         "Print the kafka-acls lines that keep GROUP, or all groups of the plan, from starting again on the cluster "
         "that they leave, and those that remove them.")  # fmt: skip
@@ -33,8 +34,7 @@ def explain(options: ExplainOptions) -> int:
     """Say in a few sentences why the rows of a group, or one of them, are what they are.
 
     Reads the plan alone: where the group was, which of MM2's offset syncs surround that offset, what was compared,
-    what MM2's own checkpoint says, what applying does, and what else was considered. Also prints the commands that stop
-    or reset MM2 the way it runs here. Changes nothing.
+    what MM2's own checkpoint says, what applying does, and what else was considered. Changes nothing.
     """
     return printed(_explained(options, Terminal.here()))
 
@@ -55,4 +55,5 @@ def _explained(options: ExplainOptions, terminal: Terminal) -> Iterator[str]:
         raise UsageError("--principal says whom --fence keeps out.", "Give --fence too, or omit it.")
     if group is None:
         raise UsageError("explain needs a GROUP.", "`show` lists the groups of the plan; --fence takes all of them.")
-    return explanation(plan, group, place, width=terminal.width, colour=terminal.colour)
+    asked = options.mm2_commands
+    return explanation(plan, group, place, mm2_commands=asked, width=terminal.width, colour=terminal.colour)

@@ -79,9 +79,13 @@ def stopping(site: Mm2Site) -> Iterator[str]:
             for resource, namespace in _resources(site):
                 yield f"{COMMAND}kubectl{namespace} edit {KIND} {resource}"
         case Mm2Home.DEDICATED:
-            yield "A SIGTERM lets it write its last positions; the same start command takes up from there:"
-            yield f"{COMMAND}kill $(pgrep -f org.apache.kafka.connect.mirror.MirrorMaker)"
             flow = safe(f"{site.source_alias}->{site.target_alias}")
+            yield (
+                "A SIGTERM lets it write its last positions; the same start command takes up from there. List every MM2 of "
+                f"its host with its properties file, and end the one whose file has {flow}, by its process id:"
+            )
+            yield f"{COMMAND}pgrep -fa org.apache.kafka.connect.mirror.MirrorMaker"
+            yield f"{COMMAND}kill PID"
             yield f"Without its group sync only: {flow}.sync.group.offsets.enabled = false, and a restart."
         case _:
             yield (

@@ -128,7 +128,8 @@ def _left_out(now: Plan) -> Callable[[Row], bool]:
     """Return whether a plan's own filters leave a row out; a groups file is known by what the plan has of it."""
     settings = now.header.settings
     patterns = [text.split(", ") if (text := settings.get(name)) else [] for name in FILTERS]
-    filters = Filters.from_options(*patterns)
+    groups, exclude_groups, topics, exclude_topics = patterns
+    filters = Filters.from_options(groups, exclude_groups, topics, exclude_topics)
     known = {*now.groups(), *(c.subject for c in now.header.checks if c.check == groups_unknown.name)}
     return lambda row: (
         filters.verdict(row.group, row.source_topic) in FILTERS

@@ -45,10 +45,17 @@ _PROBLEM = {"Block": Colour.RED, "Blocked": Colour.RED, "Warning": Colour.YELLOW
 
 
 def explanation(
-    plan: Plan, group: str, place: str | None = None, *, width: int = 80, colour: bool = False
+    plan: Plan,
+    group: str,
+    place: str | None = None,
+    *,
+    mm2_commands: bool = False,
+    width: int = 80,
+    colour: bool = False,
 ) -> Iterator[str]:
     """Yield the lines that explain a group, or its one row at `place` ("topic:partition", either side's name).
 
+    `mm2_commands` adds those that stop and reset MM2: owners of groups read this, and are not to copy them.
     Raises `UsageError` before the first line where the plan has no such group or row; it names some.
     """
     rows, header = _chosen_rows(plan, group, place), plan.header
@@ -60,7 +67,7 @@ def explanation(
         shade = Colour.RED if row.decision is Decision.BLOCK or may_skip(row) else Colour.GREEN
         yield from wrapped(_row_title(row, header), width, colour=shade if colour else None)
         yield from _paragraph(_row_told(row, header), width, colour)
-    if not header.by_mm2:
+    if not (header.by_mm2 and mm2_commands):
         return
     yield ""
     yield paint("MM2 ITSELF, which this tool never touches", Colour.BOLD, colour)
@@ -255,7 +262,7 @@ def _applying(row: Row, header: Header) -> str:
             text = f"Commits {row.target_offset} on {target}, where the group {offset_now}"
             if row.target_log_start is not None and row.target_log_end is not None:
                 text += f" and the log was [{row.target_log_start}, {row.target_log_end})"
-            return f"{text}. {_rereads(row)}"
+            return f"{text}. {_rereads(row, 'MM2' if header.by_mm2 else 'the replicator')}"
         case Decision.REMOVE:
             return f"Deletes the offset on {target}: the group had none there before."
         case Decision.KEEP:
@@ -266,12 +273,18 @@ def _applying(row: Row, header: Header) -> str:
             return f"Writes nothing for any partition of this group: it {offset_now} on {target}, and stays so."
 
 
-def _rereads(row: Row) -> str:
+def _rereads(row: Row, replicator: str) -> str:
     if row.rereads_at_most == 0:
         return "Nothing is read twice."
     if row.rereads_at_most is not None:
-        how = "" if row.grade is Grade.EXACT else "At most "
-        return f"{how}{many(row.rereads_at_most, 'record')} {'is' if row.rereads_at_most == 1 else 'are'} read twice."
+        told = f"{many(row.rereads_at_most, 'record')} {'is' if row.rereads_at_most == 1 else 'are'} read twice"
+        if row.grade is not Grade.EXACT:
+            return f"At most {told}."
+        them = "it" if row.rereads_at_most == 1 else "them"
+        return (
+            f"{told}, most often because {replicator} was restarted and copied {them} twice: a second copy lies among what "
+            "the group is owed, and every later offset would skip some of that."
+        )
     if row.rereads_estimate is not None:
         return f"About {many(row.rereads_estimate, 'record')} are read twice: an estimate, and no bound."
     return "What is read twice is not known."

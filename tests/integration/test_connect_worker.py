@@ -231,7 +231,9 @@ def test_without_the_worker_naming_its_offsets_topic_is_enough(worker):
 
 
 def test_the_commands_that_explain_prints_stop_the_worker_and_reset_the_one_partition(worker, planned):
-    told = worker.commands.run("explain", PLAN, worker.scene.group("g"), f"{worker.topic}:1").expect(0)
+    told = worker.commands.run("explain", PLAN, worker.scene.group("g"), f"{worker.topic}:1", "--mm2-commands").expect(
+        0
+    )
     typed = [line.strip() for line in told.stdout.splitlines() if line.strip().startswith("curl ")]
     stops, patches = ([line for line in typed if word in line] for word in ("/stop", "-X PATCH"))
     assert (len(stops), len(patches)) == (2, 1), str(told)

@@ -118,7 +118,7 @@ def test_an_mm2_by_itself_gets_a_signal_and_the_very_bytes_of_its_key():
     at = site(
         "", "dedicated", mm2_offsets_topic="mm2-offsets.A.internal", mm2_source_connectors="MirrorSourceConnector"
     )
-    assert commands(stopping(at))[0][0] == "kill"
+    assert [words[0] for words in commands(stopping(at))] == ["pgrep", "kill"]
     (words,) = commands(resetting(at, TopicPartition("t1", 3)))
     assert words[2] == '["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t1"}]'
     assert words[words.index("--bootstrap-server") + 1] == "b:1"

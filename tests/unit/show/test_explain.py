@@ -14,7 +14,9 @@ from tests.unit.goldenplan import golden_plan
 
 def told(plan, group="billing", place=None, **how):
     """The explanation on one line, as words."""
-    return " ".join(" ".join(explanation(plan, group, place, **({"width": 10_000} | how))).split())
+    return " ".join(
+        " ".join(explanation(plan, group, place, **({"width": 10_000, "mm2_commands": True} | how))).split()
+    )
 
 
 def test_a_row_is_told_with_its_own_numbers_from_where_it_stood_to_what_applying_does():
@@ -161,12 +163,28 @@ def test_no_number_is_ever_negative_whatever_the_row(committed, offset, end, pri
 
 def test_names_cannot_touch_the_terminal_or_the_shell():
     row = make_row("b\x1b[2J", "or\nders", target_topic="A.or\nders")
-    text = "\n".join(explanation(make_plan([row], flow={"mm2_runs": "dedicated"}), row.group, "or\nders:0"))
+    text = "\n".join(
+        explanation(make_plan([row], flow={"mm2_runs": "dedicated"}), row.group, "or\nders:0", mm2_commands=True)
+    )
     assert "\x1b" not in text
     assert "or\nders" not in text
 
 
 # MM2's own commands
+
+
+def test_who_owns_a_group_is_not_handed_commands_that_end_mm2():
+    plan = make_plan([make_row()], flow={"mm2_runs": "dedicated"})
+    assert "kill" not in told(plan, "billing", mm2_commands=False)
+    asked = told(plan, "billing")
+    assert "kill PID" in asked and "$(pgrep" not in asked
+
+
+def test_an_exact_row_that_reads_records_twice_says_why():
+    row = make_row(grade=Grade.EXACT, rereads_at_most=2, rereads_estimate=None)
+    assert "2 records are read twice, most often because MM2 was restarted and copied them twice" in told(
+        make_plan([row]), "billing"
+    )
 
 
 def test_where_nobody_told_how_mm2_runs_the_unknown_stands_in_capitals():
