@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -214,13 +215,14 @@ def say_beside(text: str, end: str = "\n") -> None:
         click.echo(text + end, err=True, nl=False)
 
 
-def progress_on_stderr(log_format: str) -> Any:
-    """Return a command's progress, which ends by itself when results or an error are printed."""
+def progress_on_stderr(log_format: str, quiet: bool = False) -> Any:
+    """Return a command's progress, which ends by itself when results or an error are printed; `quiet` says nothing."""
     from migrate.clock import SystemClock
     from migrate.progress import Heart, LineProgress
 
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stderr.isatty() else 0
-    progress = LineProgress(partial(say_beside, end=""), SystemClock(), as_json=log_format == "json", columns=columns)
+    write = (lambda text: None) if quiet else partial(say_beside, end="")
+    progress = LineProgress(write, SystemClock(), as_json=log_format == "json", columns=columns)
     _telling.append((progress, Heart(progress)))
     return progress
 
@@ -249,9 +251,29 @@ def terminal_width() -> int:
     return int(columns) if columns.isdecimal() and int(columns) else 200
 
 
+class ColourChoice(StrEnum):
+    """When results are coloured: on a terminal, unless NO_COLOR says otherwise, or by the reader's word."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+_colour = ColourChoice.AUTO
+
+
+def choose_colour(context: click.Context, parameter: click.Parameter, word: str) -> str:
+    """Take what `--color` says for all that this command prints."""
+    global _colour
+    _colour = ColourChoice(word)
+    return word
+
+
 def coloured() -> bool:
-    """Return whether results may be coloured: on a terminal, unless NO_COLOR says otherwise."""
-    return wants_colour(sys.stdout.isatty(), os.environ)
+    """Return whether results may be coloured."""
+    if _colour is ColourChoice.AUTO:
+        return wants_colour(sys.stdout.isatty(), os.environ)
+    return _colour is ColourChoice.ALWAYS
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ mm2 = CommandGroup(
     MM2_COMMANDS,
     name="mm2",
     short_help="Look at what MirrorMaker 2 itself keeps.",
-    help="Look at what MirrorMaker 2 itself keeps. Changes nothing; `explain` prints the commands that do.",
+    help="Look at what MirrorMaker 2 itself keeps. Changes nothing; `explain --mm2-commands` prints what does.",
 )
 
 

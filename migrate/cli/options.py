@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
 
 import click
 
-from migrate.cli.console import one_paragraph, progress_on_stderr, say_beside, say_reading
+from migrate.cli.console import (
+    ColourChoice,
+    choose_colour,
+    one_paragraph,
+    progress_on_stderr,
+    say_beside,
+    say_reading,
+)
 from migrate.errors import UsageError
 from migrate.mm2.flow import Cluster, Flow, Replicator, called
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
@@ -198,11 +205,15 @@ class LogOptions:
     TITLE: ClassVar = "Of every command"
     log_format: str = option(
         "Format of progress and log lines on stderr.", default="text", type=click.Choice(["text", "json"]))  # fmt: skip
+    quiet: bool = flag("No progress on stderr: results and errors alone.")
+    color: ColourChoice = option(
+        "When results are coloured. auto: on a terminal, without NO_COLOR.",
+        default="auto", callback=choose_colour)  # fmt: skip
     debug: bool = flag("Show stack traces.")
 
     def progress(self, *plans: Path) -> "LineProgress":
         """Return the command's progress on stderr; that large `plans` are read is said at once."""
-        progress: LineProgress = progress_on_stderr(self.log_format)
+        progress: LineProgress = progress_on_stderr(self.log_format, self.quiet)
         say_reading(progress, *plans)
         return progress
 

@@ -81,8 +81,8 @@ def stopping(site: Mm2Site) -> Iterator[str]:
         case Mm2Home.DEDICATED:
             flow = safe(f"{site.source_alias}->{site.target_alias}")
             yield (
-                "A SIGTERM lets it write its last positions; the same start command takes up from there. List every MM2 of "
-                f"its host with its properties file, and end the one whose file has {flow}, by its process id:"
+                "A SIGTERM lets it write its last positions; the same start command takes up from there. List every "
+                f"MM2 of its host with its properties file, and end the one whose file has {flow}, by its process id:"
             )
             yield f"{COMMAND}pgrep -fa org.apache.kafka.connect.mirror.MirrorMaker"
             yield f"{COMMAND}kill PID"

@@ -58,6 +58,11 @@ class TopicStatus:
         return total(p.lag for p in self.partitions)
 
     @property
+    def source_start(self) -> int | None:
+        """The source's log starts, added up; None where one is not known."""
+        return _sum(p.source_log.start if p.source_log else None for p in self.partitions)
+
+    @property
     def source_end(self) -> int | None:
         """The source's log ends, added up; None where one is not known."""
         return _sum(p.source_log.end if p.source_log else None for p in self.partitions)

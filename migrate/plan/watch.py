@@ -78,7 +78,7 @@ GLANCE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    """How much of a topic MM2 has copied since the watch began: `done` of `total` records.
+    """How much of a topic MM2 has copied: `done` of the `total` records in the source's log.
 
     `done` never falls; it reaches `total` only when the topic is proven to be copied in full.
     """
@@ -106,7 +106,6 @@ class Watch:
 
     readings: list[Reading] = field(default_factory=list)
     bars: dict[str, CopyProgress] = field(default_factory=dict)
-    _begun: dict[str, int] = field(default_factory=dict)
     _is_known: bool = False
 
     def take(self, status: Status, seconds: float) -> None:
@@ -125,14 +124,13 @@ class Watch:
         return time_left(self.readings if self._is_known else ())
 
     def _bar(self, topic: TopicStatus) -> CopyProgress | None:
-        copied, end = topic.copied, topic.source_end
-        if copied is None or end is None:
+        copied, start, end = topic.copied, topic.source_start, topic.source_end
+        if copied is None or start is None or end is None:
             return None
-        begun = self._begun.setdefault(topic.source_topic, copied)
         before = self.bars.get(topic.source_topic)
         # An estimate may take back what an earlier one gave; a bar that goes back tells nobody anything.
-        done = max(copied - begun, before.done if before else 0)
-        return CopyProgress(done, max(end - begun, done), topic.drained is True)
+        done = max(copied - start, before.done if before else 0)
+        return CopyProgress(done, max(end - start, done), topic.drained is True)
 
 
 def watch_until_ready(

@@ -282,8 +282,8 @@ def _rereads(row: Row, replicator: str) -> str:
             return f"At most {told}."
         them = "it" if row.rereads_at_most == 1 else "them"
         return (
-            f"{told}, most often because {replicator} was restarted and copied {them} twice: a second copy lies among what "
-            "the group is owed, and every later offset would skip some of that."
+            f"{told}, most often because {replicator} was restarted and copied {them} twice: a second copy lies among "
+            "what the group is owed, and every later offset would skip some of that."
         )
     if row.rereads_estimate is not None:
         return f"About {many(row.rereads_estimate, 'record')} are read twice: an estimate, and no bound."

@@ -36,22 +36,33 @@ Draw = Callable[[Iterable[str]], None]
 def screen_if(wanted: bool) -> Iterator[Draw | None]:
     """Yield what draws lines on the terminal's alternate screen, None where it is not wanted.
 
-    What was there before comes back when it is left.
+    What was there before comes back when it is left, with the last drawing below it where that was by Ctrl-C or an
+    error: who has watched for an hour wants to know what stood there.
     """
     if not wanted:
         yield None
         return
+    last: list[str] = []
+
+    def draw(lines: Iterable[str]) -> None:
+        last[:] = lines
+        _draw(last)
+
     sys.stdout.write(_ENTER)
     try:
-        yield _draw
-    finally:
+        yield draw
+    except BaseException:
+        sys.stdout.write(_LEAVE + "".join(f"{line}\n" for line in last))
+        raise
+    else:
         sys.stdout.write(_LEAVE)
+    finally:
         sys.stdout.flush()
 
 
-def _draw(lines: Iterable[str]) -> None:
+def _draw(lines: Sequence[str]) -> None:
     """Draw lines from the top; what does not fit the height is counted on the last line."""
     size = get_terminal_size((80, 24))
-    listed = fitting(list(lines), size.columns, max(2, size.lines))
+    listed = fitting(lines, size.columns, max(2, size.lines))
     sys.stdout.write(_HOME + f"{_REST_OF_LINE}\n".join(listed) + _REST_OF_LINE + _REST_OF_SCREEN)
     sys.stdout.flush()

@@ -28,7 +28,7 @@ GROUPS_SHOWN = 20
 NAMES_SHOWN = 12
 _WHY_NO_ESTIMATE = {
     Pace.TOO_EARLY: "too early to tell how long",
-    Pace.STALLED: "nothing is being copied",
+    Pace.STALLED: "nothing is being copied: restart MM2, or your replicator",
     Pace.GROWING: "producers are faster than MM2",
 }
 TOPIC: Column[TopicStatus] = Column("TOPIC", lambda t: f"{name(t.source_topic)} -> {name(t.target_topic)}")
@@ -58,11 +58,14 @@ def status_lines(
     yield ""
     yield from aligned(_facts(status, forecast, left, freshness), page.width, LABELS)
     yield ""
+    # Before what may be long: a screen of 24 lines must show it.
+    yield from _missing(status, page, stale)
+    yield ""
     if status.topics:
         yield from _topics(status, page, progress or {})
         yield ""
     yield from _groups(status, page)
-    yield from _missing(status, page, stale)
+    yield from attention_lines((), status.checks, page, "--format json")
 
 
 def first_look_lines(freshness: Freshness, page: Page) -> Iterator[str]:
@@ -320,7 +323,7 @@ def _missing(status: Status, page: Page, stale: Freshness | None) -> Iterator[st
     if stale is not None:
         heading = f"{heading.replace(' IS ', ' WAS ')} {duration_text(stale.age_seconds)} AGO"
     yield paint(heading, Colour.BOLD, page.colour)
-    yield from attention_lines(findings_of(status.checks), status.checks, page, "--format json", NAMES_SHOWN)
+    yield from attention_lines(findings_of(status.checks), (), page, "--format json", NAMES_SHOWN)
 
 
 def status_document(

@@ -227,7 +227,7 @@ def test_where_nobody_tells_whether_a_transaction_is_open_that_counts_as_one_tha
 def test_behind_another_replicator_it_is_not_mm2_that_has_to_copy_or_has_lost_records():
     others = {"replicator": Replicator.ANY}
     waiting = found("not-drained", ROWS, comparison=compared(t0=WAITING), **others)[0]
-    assert "let the replicator copy the rest" in waiting.todo and "MM2" not in waiting.todo
+    assert "et the replicator copy the rest" in waiting.todo and "MM2" not in waiting.todo
     no_position = Positions(unknown="not asked")
     unknown = found("not-drained", ROWS, comparison=compared(t0=UNKNOWN), positions=no_position, **others)[0]
     assert "not asked" not in unknown.seen

@@ -59,6 +59,23 @@ def test_where_the_output_is_no_terminal_columns_says_how_wide_it_is(plan_file, 
     assert widest // 2 < max(map(len, told.stdout.splitlines())) <= widest
 
 
+def test_colour_goes_by_the_readers_word_and_is_none_in_a_pipe_by_itself(plan_file):
+    assert "\x1b[" not in run("show", str(plan_file)).stdout
+    assert "\x1b[" in run("show", str(plan_file), "--color", "always", NO_COLOR="1").stdout
+    assert "\x1b[" not in run("show", str(plan_file)).stdout
+    assert run("show", str(plan_file), "--color", "often").exit_code == 2
+
+
+def test_quiet_says_nothing_beside_results_but_errors(plan_file, tmp_path):
+    large = tmp_path / "large.plan"
+    write_plan(
+        make_plan([make_row(partition=number, source_metadata=str(number * 7919)) for number in range(20_000)]), large
+    )
+    assert "reading" in run("show", str(large), "--group", "billing").stderr
+    assert run("show", str(large), "--group", "billing", "--quiet").stderr == ""
+    assert "no.plan" in run("show", str(tmp_path / "no.plan"), "--quiet").stderr
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_nobody_who_reads_and_no_fault(plan_file, closed):
     told = subprocess.run(

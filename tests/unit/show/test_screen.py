@@ -1,6 +1,21 @@
 """A screen shows as many lines as it has room for, and says how many it leaves out."""
 
-from migrate.show.screen import fitting
+import pytest
+
+from migrate.show.screen import fitting, screen_if
+
+
+def test_ctrl_c_leaves_the_last_look_on_the_screen_and_an_end_clears_it_for_what_is_printed_then(capsys):
+    with pytest.raises(KeyboardInterrupt), screen_if(True) as draw:
+        assert draw is not None
+        draw(["first"])
+        draw(["NOT READY", "last"])
+        raise KeyboardInterrupt
+    assert capsys.readouterr().out.rpartition("\x1b[?1049l")[2] == "NOT READY\nlast\n"
+    with screen_if(True) as draw:
+        assert draw is not None
+        draw(["READY"])
+    assert capsys.readouterr().out.rpartition("\x1b[?1049l")[2] == ""
 
 
 def test_a_screen_counts_what_wide_lines_take_of_its_height():

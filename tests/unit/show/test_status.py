@@ -11,7 +11,7 @@ from migrate.watch import Freshness, Waiting
 @pytest.mark.parametrize(("lag", "left", "said"), [
     (Lag(0, True), TimeLeft(Pace.TOO_EARLY), "everything is copied"),
     (Lag(None, False), TimeLeft(Pace.TOO_EARLY), "an unknown number of records left"),
-    (Lag(1, True), TimeLeft(Pace.STALLED), "1 record left: nothing is being copied"),
+    (Lag(1, True), TimeLeft(Pace.STALLED), "1 record left: nothing is being copied: restart MM2, or your replicator"),
     (Lag(90, False), TimeLeft(Pace.GROWING), "about 90 records left: producers are faster than MM2"),
 ])  # fmt: skip
 def test_why_nobody_can_tell_how_long_is_said(lag, left, said):
