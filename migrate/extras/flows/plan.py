@@ -39,7 +39,7 @@ from migrate.survey.survey import Clusters, PlanRequest
 # As people write lists; the options themselves are repeated.
 _PLURALS = {"groups": "group", "exclude_groups": "exclude_group", "topics": "topic", "exclude_topics": "exclude_topic"}
 # What holds for a whole run, and so is said beside the file and not in it; and what it says of each flow by itself.
-_NOT_OF_A_FLOW = {"master", "spark_conf", "log_format", "debug", "out", "flow"}
+_NOT_OF_A_FLOW = {"master", "spark_conf", "log_format", "quiet", "color", "debug", "out", "flow"}
 _WORST_FIRST = (EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED, EXIT_PARTLY, EXIT_DONE)
 SessionOf = Callable[[Flow, bool, SessionOptions], AbstractContextManager[Clusters]]
 """Gives what one of several plans reads through: of its flow, whether the source is down, and its options."""
