@@ -156,7 +156,7 @@ def _given_up(plan: Plan) -> Iterator[Attention]:
         seen = tuple((group, f"back on {many(len(rows), 'partition')}") for group, rows in plan.groups().items())
         todo = "Chosen by --moved restore: what its consumers have read since is read again; apply's dry run counts it."
         what = many(len(seen), "group")
-        yield Attention(AttentionKind.REWIND, "moved restore", what, "progress since is given up", seen, todo, "group")
+        yield Attention(AttentionKind.REWIND, "progress since is given up", what, "", seen, todo, "group")
     removed = (row for row in plan.rows if row.decision is Decision.REMOVE)
     yield from _by_reason(AttentionKind.WARN, removed, "auto.offset.reset decides where these consumers start.")
 

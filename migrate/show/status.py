@@ -8,7 +8,7 @@ from typing import Any
 from migrate.clock import CLOCKS_APART_MS, minute
 from migrate.mm2.flow import NOT_MM2
 from migrate.model import Failure, GroupState, LogRange
-from migrate.plan.attention import findings_of
+from migrate.plan.attention import Attention, AttentionKind, findings_of
 from migrate.plan.status import GroupStatus, Mm2TopicStatus, PartitionStatus, Status, TopicStatus
 from migrate.plan.totals import Forecast
 from migrate.plan.watch import CopyProgress, Pace, TimeLeft
@@ -58,14 +58,18 @@ def status_lines(
     yield ""
     yield from aligned(_facts(status, forecast, left, freshness), page.width, LABELS)
     yield ""
+    found = findings_of(status.checks)
     # Before what may be long: a screen of 24 lines must show it.
-    yield from _missing(status, page, stale)
+    yield from _missing(status, page, stale, [each for each in found if each.kind is AttentionKind.BLOCK])
     yield ""
     if status.topics:
         yield from _topics(status, page, progress or {})
         yield ""
     yield from _groups(status, page)
-    yield from attention_lines((), status.checks, page, "--format json")
+    others = [each for each in found if each.kind is not AttentionKind.BLOCK]
+    if others:
+        yield paint("WARNINGS", Colour.BOLD, page.colour)
+    yield from attention_lines(others, status.checks, page, "--format json", NAMES_SHOWN)
 
 
 def first_look_lines(freshness: Freshness, page: Page) -> Iterator[str]:
@@ -317,13 +321,13 @@ def _living(group: GroupStatus, status: Status) -> Iterator[str]:
             yield f"{state.state} on {name(alias)}, {many(state.member_count, 'member')}{who}{pace}"
 
 
-def _missing(status: Status, page: Page, stale: Freshness | None) -> Iterator[str]:
+def _missing(status: Status, page: Page, stale: Freshness | None, blocks: Sequence[Attention]) -> Iterator[str]:
     heading = "NOTHING IS MISSING" if status.commits else "NOTHING WAS LOOKED AT"
     heading = "WHAT IS MISSING" if status.blocks else heading
     if stale is not None:
         heading = f"{heading.replace(' IS ', ' WAS ')} {duration_text(stale.age_seconds)} AGO"
     yield paint(heading, Colour.BOLD, page.colour)
-    yield from attention_lines(findings_of(status.checks), (), page, "--format json", NAMES_SHOWN)
+    yield from attention_lines(blocks, (), page, "--format json", NAMES_SHOWN)
 
 
 def status_document(

@@ -355,6 +355,7 @@ def test_what_is_missing_fits_a_screen_of_24_lines():
     lines = text(said.seen, 80, progress=bars, left=left_text(left, said.seen.lag)).splitlines()
     shown = fitting(lines, 80, 24)
     assert "WHAT IS MISSING" in shown and any(line.startswith("BLOCK  not-drained") for line in shown)
+    assert "[####......]  41% copying" in "\n".join(shown)
 
 
 def test_a_watch_shows_bars():
