@@ -45,14 +45,6 @@ class GroupMember:
             for partition in topic.partitions:
                 yield TopicPartition(topic.topic, partition)
 
-    @property
-    def partition_count(self) -> int:
-        """How many partitions the member is assigned."""
-        return sum(len(topic.partitions) for topic in self.assigned)
-
-
-REBALANCING = Failure("REBALANCE_IN_PROGRESS", "the group is rebalancing: what its members read is not visible")
-
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
@@ -71,16 +63,6 @@ class GroupDescription:
     def is_stopped(self) -> bool:
         """True if no member holds the group."""
         return self.state in STOPPED_STATES and not self.members
-
-    @property
-    def why_not_assigned(self) -> Failure | None:
-        """Return why nobody tells what the members read, None where it is told.
-
-        Of a classic group brokers tell it while it is Stable, and name members without any at other times
-        (`ClassicGroup.describe`).
-        """
-        is_told = self.state == "Stable" or not self.members or any(member.assigned for member in self.members)
-        return None if is_told else REBALANCING
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _idle_members(group: ListedGroup) -> tuple[GroupMember, ...] | None:
     # While it rebalances a member may be about to be assigned some; of a Connect worker brokers show no partitions.
     if described.members and (described.state != "Stable" or group.protocol_type != "consumer"):
         return None
-    return tuple(member for member in described.members if not member.partition_count)
+    return tuple(member for member in described.members if not member.assigned)
 
 
 def _lines(read: ClusterGroups, group: str) -> Iterator[PartitionLine]:
@@ -120,10 +120,10 @@ def _lines(read: ClusterGroups, group: str) -> Iterator[PartitionLine]:
 
     taken = set()
     members = () if isinstance(described, Failure) else described.members
-    for member in sorted(members, key=lambda m: (-m.partition_count, m.consumer_id)):
-        for place in sorted(member.partitions()):
-            taken.add(place)
-            yield line(place, member)
+    places = {member: sorted(member.partitions()) for member in members}
+    for member in sorted(members, key=lambda m: (-len(places[m]), m.consumer_id)):
+        taken.update(places[member])
+        yield from (line(place, member) for place in places[member])
     # A partition that a member has is shown there; without this, all commits of a stopped group would be missing.
     for place in sorted({*commits, *without_offset(commits)}):
         if place not in taken:

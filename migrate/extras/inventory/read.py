@@ -19,6 +19,7 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupRecord, newest_ms
 from migrate.text import many, some
 
 SHARE = "share"
+REBALANCING = Failure("REBALANCE_IN_PROGRESS", "the group is rebalancing: what its members read is not visible")
 HIDDEN = "groups that this principal may not DESCRIBE: brokers leave them out of the list in silence"
 
 
@@ -118,8 +119,16 @@ def assigned_to(group: ListedGroup) -> set[TopicPartition]:
 
 
 def why_not_assigned(group: ListedGroup) -> Failure | None:
-    """Return why it is not known what the members of a group are assigned; None where it is."""
-    return group.description if isinstance(group.description, Failure) else group.description.why_not_assigned
+    """Return why it is not known what the members of a group are assigned; None where it is.
+
+    Of a classic group brokers tell it while it is Stable, and name members without any at other times
+    (`ClassicGroup.describe`).
+    """
+    described = group.description
+    if isinstance(described, Failure):
+        return described
+    is_told = described.state == "Stable" or not described.members or bool(assigned_to(group))
+    return None if is_told else REBALANCING
 
 
 def _list_groups(

@@ -274,8 +274,8 @@ MUTANTS = (
         "uncommitted-assignments-left-out",
         "A partition that a member has is described, also where nothing is committed on it.",
         f"{HERE}describe.py",
-        "            taken.add(place)\n            yield line(place, member)\n",
-        "            taken.add(place)\n            if place in commits:\n                yield line(place, member)\n",
+        "for place in places[member])\n",
+        "for place in places[member] if place in commits)\n",
         (f"{TESTS}test_describe.py",),
     ),
     Mutant(
