@@ -122,7 +122,6 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
         judge.commit({noted: {(topic, 0): (300, metadata)}})
     commands = CommandLine.of(lab, tmp_path)
     before, mandate = commits_on(target, everybody), Mandated.made(commands, scene)
-    told: list[str] = []
 
     def minute_of(running: object, passes_: int) -> None:
         for _ in range(passes_):
@@ -148,7 +147,8 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
             assert commits_on(target, [back])[back][copy, 0] == 20
             lab.target.restart()
             minute_of(running, 4)
-            told.append(running.said)
+            status = commands.run("follow", "status", PLAN, "--format", "json").expect(0)
+            before_kill = json.loads(status.stdout)["run"]["delay_seconds"]
             running.kill()
         with started(commands, *mandate.words("10s")) as running:
             minute_of(running, 2)
@@ -174,7 +174,12 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
     left = {handed: {(copy, 0): 900, (copy, 1): 300}, begun: moved_on}
     assert after == {**before, **left}, undone
     with capsys.disabled():
+<<<<<<< HEAD
         print(f"\n{ended.stdout}\nlost by the oracle: {by_oracle}")
+=======
+        print(f"\n{ended.stdout}\n{compared.stdout.splitlines()[1]}\nlost by the oracle: {by_oracle}")
+        print(f"delays before the kill: {before_kill}")
+>>>>>>> 0899cc7b (Print the delays before the kill, which the page of follow quotes)
         print(f"{len(in_life)} passes of the second run, {max(p['seconds'] for p in in_life)} s at most")
 
 
