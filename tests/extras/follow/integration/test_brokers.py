@@ -174,12 +174,8 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
     left = {handed: {(copy, 0): 900, (copy, 1): 300}, begun: moved_on}
     assert after == {**before, **left}, undone
     with capsys.disabled():
-<<<<<<< HEAD
         print(f"\n{ended.stdout}\nlost by the oracle: {by_oracle}")
-=======
-        print(f"\n{ended.stdout}\n{compared.stdout.splitlines()[1]}\nlost by the oracle: {by_oracle}")
         print(f"delays before the kill: {before_kill}")
->>>>>>> 0899cc7b (Print the delays before the kill, which the page of follow quotes)
         print(f"{len(in_life)} passes of the second run, {max(p['seconds'] for p in in_life)} s at most")
 
 
