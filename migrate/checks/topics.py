@@ -119,17 +119,17 @@ def not_drained(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     fine = 0
     for topic, partitions in _by_topic(rows):
         verdicts = [(p.partition, judged.get(p, NOT_JUDGED)) for p in partitions]
-        growth = [survey.growth.get(p) for p in partitions]
-        todo = quiet if all(isinstance(g, Growth) and g.is_idle for g in growth) else writes
         waiting = [f"partition {partition}: {drain.seen}" for partition, drain in verdicts if not drain.verdict]
         seen = some(waiting, 5, "; ")
         if not waiting:
             fine += 1
         elif any(drain.verdict is False for _, drain in verdicts):
-            yield not_drained.blocks(topic, expected, seen, todo)
+            growth = [survey.growth.get(p) for p in partitions]
+            is_quiet = all(isinstance(g, Growth) and g.is_idle for g in growth)
+            yield not_drained.blocks(topic, expected, seen, quiet if is_quiet else writes)
         else:
             unknown = f" ({positions_unknown})" if positions_unknown and by_mm2 else ""
-            yield not_drained.unseen(Level.BLOCK, topic, expected, seen + unknown, todo)
+            yield not_drained.unseen(Level.BLOCK, topic, expected, seen + unknown, writes)
     if fine:
         yield not_drained.passes(many(fine, "topic"), expected, "they are")
 

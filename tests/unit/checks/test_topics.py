@@ -54,6 +54,11 @@ def test_not_knowing_counts_as_a_block_and_says_why_mm2s_positions_are_not_known
     assert "there is no topic x on B" in result.seen
 
 
+def test_where_nobody_knows_what_is_copied_the_waiver_is_named_and_not_where_it_would_give_up_what_is_left():
+    unknown, left = (found("not-drained", ROWS, comparison=compared(t0=tail))[0] for tail in (UNKNOWN, WAITING))
+    assert "--accept not-drained" in unknown.todo and "--accept" not in left.todo and "restart it" in left.todo
+
+
 def test_with_the_source_down_nobody_asks():
     assert drained(source_down=True, comparison=compared(t0=WAITING)) == {}
 
