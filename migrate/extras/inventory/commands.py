@@ -16,7 +16,6 @@ from migrate.cli.console import Ended, ReaderGone, Terminal, print_in_utf8, prin
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import (
     FILE,
-    LogOptions,
     OnOneCluster,
     ParsedBy,
     Seconds,
@@ -147,9 +146,7 @@ def list_groups(options: ListOptions) -> int:
 
     Exits 1 if something could not be read: it is shown as ?, with the reason, and never as 0.
     """
-    options.look.refuse_contradictions()
-    flow = reached_flow(options.clusters, options.look.form != "table")
-    return run_list(options, flow, _begun(options.log, options.look), Terminal.here())
+    return run_list(options, *_begun(options), Terminal.here())
 
 
 def describe(options: DescribeOptions) -> int:
@@ -159,9 +156,7 @@ def describe(options: DescribeOptions) -> int:
     partition assigned are idle: the group has more members than partitions. Exits 1 if a group is not there, or
     something could not be read.
     """
-    options.look.refuse_contradictions()
-    flow = reached_flow(options.clusters, options.look.form != "table")
-    return run_describe(options, flow, _begun(options.log, options.look), Terminal.here())
+    return run_describe(options, *_begun(options), Terminal.here())
 
 
 def waves(options: WavesOptions) -> int:
@@ -174,10 +169,12 @@ def waves(options: WavesOptions) -> int:
     return printed(*run_waves(options, flow, options.log.progress(), Terminal.here()))
 
 
-def _begun(log: LogOptions, look: LookOptions) -> LineProgress:
-    if look.form == "csv":
+def _begun(options: ListOptions | DescribeOptions) -> tuple[Flow, LineProgress]:
+    options.look.refuse_contradictions()
+    flow = reached_flow(options.clusters, options.look.form != "table")
+    if options.look.form == "csv":
         print_in_utf8()
-    return log.progress()
+    return flow, options.log.progress()
 
 
 def run_list(options: ListOptions, flow: Flow, progress: LineProgress, terminal: Terminal) -> int:
