@@ -51,16 +51,12 @@ LANES = {
         "unit/apply",
     ),
     "groups": (
-        "integration/test_history.py",
         "integration/test_status.py",
         "integration/test_group_facts.py",
         "integration/test_crowded_groups.py",
         "integration/test_admin.py",
     ),
     "spark": (
-        "integration/test_export.py",
-        "integration/test_export_tombstones.py",
-        "integration/test_export_compacted.py",
         "integration/test_spark_cluster.py",
         "integration/test_topic_commits.py",
         "integration/test_spark_reading.py",

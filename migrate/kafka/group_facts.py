@@ -28,7 +28,7 @@ from migrate.model import Failure, TopicPartition
 from migrate.survey.cluster import BrokerSettings, ClusterAdmin
 from migrate.survey.expiry import MINUTE_MS
 from migrate.survey.group_facts import TOO_MANY_RECORDS
-from migrate.survey.offsets_export import past_open_transactions, pin_offsets_topic
+from migrate.survey.offsets_pin import past_open_transactions, pin_offsets_topic
 from migrate.survey.offsets_topic import (
     OFFSETS_TOPIC,
     GroupLog,

@@ -1,4 +1,4 @@
-"""Offsets by timestamp through librdkafka, and where logs ended at past times. Reads only, and read_uncommitted.
+"""Offsets by timestamp through librdkafka. Reads only, and read_uncommitted.
 
 ListOffsets for a timestamp gives the first record of that time or later. It knows only the records that are still
 there, and says -1 where no record is so late, where a leader is silent, and where a broker does not look far enough:
@@ -21,11 +21,11 @@ from migrate.kafka.connection import LONGEST, Connection, asked_until_told
 from migrate.kafka.errors import FORGOTTEN, is_passing
 from migrate.kafka.read_pass import in_turns
 from migrate.kafka.settings import ClientSettings
-from migrate.model import Failure, LogRange, TopicPartition
+from migrate.model import Failure, TopicPartition
 from migrate.ports import Progress
-from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.commit_history import RECORDS_GONE, PlaceTime
 
+PlaceTime = tuple[TopicPartition, int]
+"""A partition, and a time in ms since 1970."""
 # What is in flight at once: each question has the broker look into the log's time index, and into a segment.
 AT_ONCE = 2000
 # How often a record is asked for that a log should have and that was not found.
@@ -39,7 +39,7 @@ _NO_LEADER_YET = frozenset(
 )  # fmt: skip
 # Beside times: what else is asked of a log.
 _NEWEST, _START = -1, -2
-_NOT_FOUND = Failure("LEADER_NOT_AVAILABLE", "the partition's leader did not answer", retriable=True)
+NOT_FOUND = Failure("LEADER_NOT_AVAILABLE", "the partition's leader did not answer", retriable=True)
 # Older formats of records have none.
 _NO_TIMESTAMP = Failure("NO_TIMESTAMP", "no record of the log has a timestamp")
 _NO_TIMESTAMP_OR_ANSWER = Failure(
@@ -131,7 +131,7 @@ def _told(answer: Any, asked: int) -> int | None | Failure:
     if isinstance(answer, Failure):
         return answer
     if asked == _START and answer.offset < 0:
-        return _NOT_FOUND  # every log has a start: its leader was silent
+        return NOT_FOUND  # every log has a start: its leader was silent
     if asked != _NEWEST:
         return int(answer.offset) if answer.offset >= 0 else None
     if answer.offset < 0:
@@ -152,49 +152,3 @@ def may_have(newest: int | Failure, time_ms: int) -> bool:
     there is none.
     """
     return is_passing(newest) if isinstance(newest, Failure) else time_ms <= newest
-
-
-def ends_at(admin: ClusterAdmin, times: LogTimes, wanted: Collection[PlaceTime]) -> dict[PlaceTime, int | Failure]:
-    """Return where each log ended at each time, in the order of `wanted`, or why that is not visible.
-
-    It is an estimate: records' timestamps are those of their producers, unless the topic has LogAppendTime.
-    """
-    partitions = sorted({place for place, _ in wanted})
-    # Starts before ends: a log that retention cuts in between shows too wide, never start > end.
-    ranges = admin.log_ranges(partitions)
-    watermarks = admin.high_watermarks(partitions)
-    logs: dict[TopicPartition, LogRange | Failure] = {}
-    for place in partitions:
-        log, end = ranges[place], watermarks[place]
-        if isinstance(log, LogRange):
-            log = end if isinstance(end, Failure) else LogRange(log.start, end)
-        logs[place] = log
-    holding = {place for place, log in logs.items() if isinstance(log, LogRange) and log.start < log.end}
-    answers, newest = times.first_offsets([pair for pair in wanted if pair[0] in holding])
-    return {pair: _end(logs[pair[0]], pair, answers, newest) for pair in wanted}
-
-
-def _end(
-    log: LogRange | Failure,
-    pair: PlaceTime,
-    answers: Mapping[PlaceTime, int | None | Failure],
-    newest: Mapping[TopicPartition, int | Failure],
-) -> int | Failure:
-    if isinstance(log, Failure):
-        return log
-    answer = answers.get(pair)
-    if answer is None:
-        if pair not in answers:
-            # An emptied log may have had records of any time.
-            return log.end if log.end == 0 else RECORDS_GONE
-        last = newest[pair[0]]
-        if isinstance(last, Failure):
-            return last
-        # Only behind the newest record does the pinned end stand for the end at that time.
-        return log.end if pair[1] > last else _NOT_FOUND
-    if isinstance(answer, Failure):
-        return answer
-    # The first record that is left: how many there were before it at that time, nobody knows any more.
-    if answer <= log.start and log.start > 0:
-        return RECORDS_GONE
-    return min(answer, log.end)

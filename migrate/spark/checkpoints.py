@@ -17,7 +17,7 @@ from migrate.mm2.wire import RecordKind
 from migrate.model import LogRange
 from migrate.spark import columns
 from migrate.spark.dataframes import read_topic
-from migrate.survey.offsets_export import CompactedMeanwhileError
+from migrate.survey.offsets_pin import CompactedMeanwhileError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

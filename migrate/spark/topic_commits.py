@@ -15,7 +15,7 @@ from migrate.spark.background import Session
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
 from migrate.spark.dataframes import as_bytes, reading_topic
 from migrate.spark.java_settings import JavaSettings
-from migrate.survey.offsets_export import CompactedMeanwhileError, OffsetsPin, TopicCommits
+from migrate.survey.offsets_pin import CompactedMeanwhileError, OffsetsPin, TopicCommits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.topic_commits import (
     GONE,

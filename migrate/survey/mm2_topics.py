@@ -8,7 +8,7 @@ from migrate.mm2.topics import CheckpointReading, SyncReading, WindowQuestion
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.progress import Timer
 from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.offsets_export import persistently
+from migrate.survey.offsets_pin import persistently
 from migrate.survey.survey import Clusters, Mm2Topic
 
 NO_LOG = Failure("NO_ANSWER", "no answer")

@@ -2,9 +2,8 @@
 
 Layouts are those of Kafka's group-coordinator schemas (`CoordinatorRecordType`, `OffsetCommitKey/Value`,
 `GroupMetadataKey/Value`): a key begins with an int16 record type, a value with an int16 version, integers are
-big-endian, a string is an int16 length and UTF-8; version 4 of both values is flexible (KIP-482).
-`migrate.spark.offset_columns` says the same in Spark SQL, and more: it decodes groups whole, and counts every record
-under a label. Nothing raises on foreign bytes: what cannot be read gives the `Fault` why.
+big-endian, a string is an int16 length and UTF-8; version 4 of both values is flexible
+(KIP-482). Nothing raises on foreign bytes: what cannot be read gives the `Fault` why.
 """
 
 import struct

@@ -30,7 +30,7 @@ from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.offsets_export import OffsetsPin, OffsetsTopicReader
+from migrate.survey.offsets_pin import OffsetsPin, OffsetsTopicReader
 from migrate.survey.offsets_topic import CommitTopic
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth

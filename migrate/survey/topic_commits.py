@@ -21,7 +21,7 @@ from migrate.progress import Timer
 from migrate.survey import offsets_wire as wire
 from migrate.survey.commits import within_filters
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_export import (
+from migrate.survey.offsets_pin import (
     OffsetsPin,
     TopicCommits,
     named_groups,

@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 
 from tests.mutants.exporting import EXPORTING
-from tests.mutants.history import TELLING_HISTORY
 from tests.mutants.matching import MATCHING, TABLES, WORLDS
 from tests.mutants.mutant import Mutant
 from tests.mutants.renaming import RENAMING
@@ -27,7 +26,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *WRITING,
     *SAYING,
     *EXPORTING,
-    *TELLING_HISTORY,
     *RENAMING,
     *REPLICATING,
     *(mutant for extra in EXTRAS for mutant in extra.MUTANTS),

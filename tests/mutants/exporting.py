@@ -2,8 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-SHOWN, TOPIC = "tests/unit/show/test_offsets_export.py", "tests/unit/survey/test_json_topic.py"
-WIRE, EXPORT = "tests/unit/survey/test_offsets_wire.py", "tests/unit/survey/test_offsets_export.py"
+WIRE, EXPORT = "tests/unit/survey/test_offsets_wire.py", "tests/unit/survey/test_offsets_pin.py"
 
 TOPIC_COMMITS = "tests/unit/survey/test_topic_commits.py"
 
@@ -163,7 +162,7 @@ EXPORTING = (
     Mutant(
         "export-takes-a-growing-log-for-an-open-transaction",
         "High watermarks are read before last stable offsets: a log that grows in between has no open transaction.",
-        "migrate/survey/offsets_export.py",
+        "migrate/survey/offsets_pin.py",
         "    watermarks, ranges = admin.high_watermarks(places), admin.log_ranges(places)\n",
         "    ranges, watermarks = admin.log_ranges(places), admin.high_watermarks(places)\n",
         (EXPORT,),
@@ -171,7 +170,7 @@ EXPORTING = (
     Mutant(
         "export-reads-one-partition-for-a-pattern",
         "Only a pattern that can mean one name alone narrows what is read.",
-        "migrate/survey/offsets_export.py",
+        "migrate/survey/offsets_pin.py",
         "not all(map(is_one_name, filters.groups))",
         "not all(map(name_of, filters.groups))",
         (EXPORT,),
@@ -222,28 +221,12 @@ EXPORTING = (
         "migrate/cli/options.py",
         "            if moment.tzinfo is not None:\n",
         "            if moment is not None:\n",
-        ("tests/unit/cli/test_export.py",),
-    ),
-    Mutant(
-        "export-silent-over-open-transactions",
-        "Where a transaction hides what was asked for, a line says so, and the exit code is 1.",
-        "migrate/show/offsets_export.py",
-        "    for partition, end in sorted(pin.open_ends.items()):\n",
-        "    for partition, end in ():\n",
-        (SHOWN,),
-    ),
-    Mutant(
-        "export-silent-over-what-it-cannot-decode",
-        "A record that would have been written, could it be decoded, has a line, and the exit code is 1.",
-        "migrate/show/offsets_export.py",
-        "    for label, count in sorted(exported.lost.items()):\n",
-        "    for label, count in ():\n",
-        (SHOWN,),
+        ("tests/extras/offsets_topic/unit/test_export.py",),
     ),
     Mutant(
         "export-waits-for-transactions-that-began-after-the-pin",
         "A transaction that was open at the pin is over once what was there then is stable, whatever has begun since.",
-        "migrate/survey/offsets_export.py",
+        "migrate/survey/offsets_pin.py",
         "if ends[number] >= end}",
         "if ends[number] > end + 1000}",
         (EXPORT,),
@@ -251,90 +234,10 @@ EXPORTING = (
     Mutant(
         "export-of-several-moments",
         "After a transaction has ended, a partition is read to where it ended at the pin, as all others are.",
-        "migrate/survey/offsets_export.py",
+        "migrate/survey/offsets_pin.py",
         "replace(pin.logs[number], end=end) for number, end in ended.items()",
         "replace(pin.logs[number], end=ends[number]) for number, end in ended.items()",
         (EXPORT,),
-    ),
-    Mutant(
-        "export-to-an-internal-topic",
-        "No internal topic is written to.",
-        "migrate/survey/json_topic.py",
-        "    if topic.startswith(INTERNAL):\n",
-        "    if topic == INTERNAL:\n",
-        (TOPIC, "tests/unit/cli/test_export.py"),
-    ),
-    Mutant(
-        "export-to-the-cluster-that-groups-leave",
-        "Nothing is written to a cluster that groups are read from or leave, by whatever address it is named.",
-        "migrate/survey/json_topic.py",
-        "        if same:\n",
-        "        if same and other.alias == destination.alias:\n",
-        (TOPIC,),
-    ),
-    Mutant(
-        "export-creates-its-topic",
-        "A topic that is missing is refused: a producer would create it.",
-        "migrate/survey/json_topic.py",
-        "    if not destination.topics().get(topic):\n",
-        "    if not destination.topics():\n",
-        (TOPIC,),
-    ),
-    Mutant(
-        "export-asks-the-source-only-where-it-is-read",
-        "Where the target is read, the cluster that groups leave is asked for its id too.",
-        "migrate/cli/export.py",
-        "    source_too = [] if side.cluster.side is Side.SOURCE else [source]\n",
-        "    source_too: list[Endpoint] = []\n",
-        ("tests/unit/cli/test_export_sinks.py",),
-    ),
-    Mutant(
-        "export-to-a-topic-by-a-shells-profile",
-        "What writes to a cluster is given on the command line, never by the environment.",
-        "migrate/cli/export.py",
-        'metavar="TOPIC", envvar=None)',
-        'metavar="TOPIC")',
-        ("tests/unit/cli/test_export.py",),
-    ),
-    Mutant(
-        "export-of-csv-to-a-topic",
-        "What is written to a topic is JSON, and nothing else is taken for it.",
-        "migrate/cli/export.py",
-        "    if form != JSONL:\n",
-        "    if form == PARQUET:\n",
-        ("tests/unit/cli/test_export.py",),
-    ),
-    Mutant(
-        "acknowledged-records-that-are-not-there-pass",
-        "Where a topic grew by less than brokers acknowledged, a line says so, and the exit code is 1.",
-        "migrate/show/offsets_export.py",
-        "    if not isinstance(grown, Failure) and grown < sent:\n",
-        "    if not isinstance(grown, Failure) and grown < 0:\n",
-        (SHOWN,),
-    ),
-    Mutant(
-        "druid-reads-fields-that-nobody-writes",
-        "The Druid spec names the fields that an export writes.",
-        "migrate/spark/export_columns.py",
-        '    "offset": "committed_offset",\n',
-        '    "committedOffset": "committed_offset",\n',
-        ("tests/unit/show/test_druid_spec.py",),
-    ),
-    Mutant(
-        "what-is-written-to-a-topic-need-not-be-there",
-        "No property of the user's makes a producer forget what brokers have not acknowledged, or write it twice.",
-        "migrate/spark/topic_writer.py",
-        "    return {key: value for key, value in settings.source.items() if key not in _NOT_FOR_SINK} | FIXED\n",
-        "    return FIXED | {key: value for key, value in settings.source.items() if key not in _NOT_FOR_SINK}\n",
-        ("tests/unit/spark/test_topic_writer.py",),
-    ),
-    Mutant(
-        "records-of-a-key-parted-by-a-partitioner-of-the-users",
-        "The records of one key go to one partition of the topic, by Kafka's own partitioner.",
-        "migrate/spark/topic_writer.py",
-        '"kafka.partitioner.class", ',
-        "",
-        ("tests/unit/spark/test_topic_writer.py",),
     ),
     Mutant(
         "commits-read-from-the-beginning-each-time",

@@ -76,14 +76,6 @@ SAYING = (
         ("tests/unit/kafka/test_empty_groups.py",),
     ),
     Mutant(
-        "secrets-in-an-event-log",
-        "Spark shows the settings of its Kafka sink in its event log and its UI.",
-        "migrate/spark/topic_writer.py",
-        "    if settings.secrets and on:\n",
-        "    if settings.secrets and not on:\n",
-        ("tests/unit/spark/test_topic_writer.py",),
-    ),
-    Mutant(
         "status-silent-over-too-many-records",
         "Where groups' records were not read because there are too many, the text of status says so.",
         "migrate/show/status.py",

@@ -7,7 +7,7 @@ from migrate.mm2.wire import SyncRecord
 from migrate.mm2.wire import WireCheckpoint as Wire
 from migrate.model import LogRange
 from migrate.spark.checkpoints import newest_checkpoints, read_checkpoints
-from migrate.survey.offsets_export import CompactedMeanwhileError
+from migrate.survey.offsets_pin import CompactedMeanwhileError
 from tests.spark.records import EPOCH_MS, frame, newest
 from tests.wirebytes import encode_checkpoint, encode_sync
 

@@ -9,7 +9,7 @@ from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.model import Failure
 from migrate.ports import Progress
 from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.offsets_export import (
+from migrate.survey.offsets_pin import (
     OffsetsPin,
     past_open_transactions,
     persistently,

@@ -19,7 +19,7 @@ from migrate.spark.background import background_spark
 from migrate.spark.columns import uint16
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
 from migrate.spark.dataframes import into_spark, out_of_spark, reading_topic
-from migrate.survey.offsets_export import CompactedMeanwhileError, OffsetsPin
+from migrate.survey.offsets_pin import CompactedMeanwhileError, OffsetsPin
 from migrate.survey.offsets_topic import (
     OFFSETS_TOPIC,
     PACE_COMMITS,

@@ -1,4 +1,7 @@
-"""What `__consumer_offsets` holds: exported, and as a history (docs/consumer-offsets.md)."""
+"""What `__consumer_offsets` holds: exported, and as a history (docs/consumer-offsets.md).
+
+Begin with `export`, and with `chosen`: which records count. `series` makes the history of them.
+"""
 
 GROUP = "groups"
 SHORT_HELP = "Export __consumer_offsets, show its history."
@@ -7,12 +10,12 @@ HELP = (
 )
 COMMANDS = {
     "export": (
-        "migrate.cli.export",
+        "migrate.extras.offsets_topic.export",
         "export",
         "Export __consumer_offsets: every commit and group as JSON lines, CSV or Parquet.",
     ),
     "history": (
-        "migrate.cli.history",
+        "migrate.extras.offsets_topic.history",
         "history",
         "Show what groups have committed over time: offset, rate and lag per partition.",
     ),

@@ -3,7 +3,7 @@
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord
 from migrate.model import ClusterFacts, Failure, Level, LogRange
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_export import OffsetsPin
+from migrate.survey.offsets_pin import OffsetsPin
 from migrate.survey.policies import Policies, Waiver
 from migrate.survey.survey import TopicWitness
 from tests.unit.checkscene import NOW, blocked, found, levels

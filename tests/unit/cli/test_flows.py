@@ -41,12 +41,9 @@ PLAN_COMMANDS = ("apply", "rollback", "verify")
 TEXT = [
     ("plan",), ("status",), *((command, "c.plan") for command in PLAN_COMMANDS),
     ("mm2", "offsets"),
-    ("groups", "history"),
 ]  # fmt: skip
 DATA = [
     ("status", "--format", "json"), ("verify", "c.plan", "--format", "json"), ("mm2", "offsets", "--format", "json"),
-    ("groups", "history", "--format", "csv"),
-    ("groups", "export", "--format", "jsonl", "--out", "x"),
 ]  # fmt: skip
 
 

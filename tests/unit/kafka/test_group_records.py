@@ -7,7 +7,7 @@ import pytest
 from migrate.kafka import group_facts
 from migrate.kafka.group_facts import group_records
 from migrate.model import Failure, LogRange, TopicPartition
-from migrate.survey import offsets_export
+from migrate.survey import offsets_pin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, LogMemory, partition_of
 from tests.fakes import FakeCluster
 
@@ -20,7 +20,7 @@ def read(monkeypatch):
     """The partitions of the offsets topic that were read, each with the names of the groups that were looked for."""
     found = {}
     monkeypatch.setattr(group_facts, "read_offsets_topic", lambda config, logs, seconds: found.update(logs))
-    monkeypatch.setattr(offsets_export, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(offsets_pin, "PATIENCE_SECONDS", 0.0)
     return found
 
 

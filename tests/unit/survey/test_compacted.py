@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.survey.offsets_export import ATTEMPTS, CompactedMeanwhileError, persistently
+from migrate.survey.offsets_pin import ATTEMPTS, CompactedMeanwhileError, persistently
 
 
 def reading(times, answers):

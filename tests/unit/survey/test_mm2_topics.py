@@ -11,7 +11,7 @@ from migrate.survey.mm2_topics import (
     read_checkpoints_topic,
     read_syncs_topic,
 )
-from migrate.survey.offsets_export import ATTEMPTS, CompactedMeanwhileError
+from migrate.survey.offsets_pin import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.survey import Clusters, Mm2Topic
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world

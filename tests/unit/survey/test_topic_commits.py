@@ -15,7 +15,7 @@ from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
 from migrate.show.plan_table import Page, table
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_export import ATTEMPTS, CompactedMeanwhileError, OffsetsPin, TopicCommits
+from migrate.survey.offsets_pin import ATTEMPTS, CompactedMeanwhileError, OffsetsPin, TopicCommits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, GroupKind, GroupRecord, partition_of
 from migrate.survey.offsets_wire import CommitValue, decode_commit
 from migrate.survey.policies import Policies, Untranslatable, Waiver

@@ -17,8 +17,8 @@ from migrate.session.options import SparkOptions
 from migrate.survey.offsets_topic import PACE_COMMITS
 from tests.fakes import NoProgress
 from tests.integration.clusters import commit, create_topic, delete_topic
-from tests.integration.exportscene import in_transaction, partition_of, taken_away
 from tests.integration.members import member_of_kip_848, stay_and_leave
+from tests.integration.offsetsrecords import in_transaction, partition_of, taken_away
 from tests.integration.rawmember import commit_for
 from tests.lab.cluster import OFFSETS_PARTITIONS, Cluster
 from tests.lab.waiting import wait_until

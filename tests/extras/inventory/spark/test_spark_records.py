@@ -7,7 +7,7 @@ import pytest
 from migrate.extras.inventory.spark_records import records_in
 from migrate.model import LogRange
 from migrate.spark.consumer_offsets import offsets_session
-from migrate.survey.offsets_export import CompactedMeanwhileError
+from migrate.survey.offsets_pin import CompactedMeanwhileError
 from migrate.survey.offsets_topic import PACE_COMMITS, PACE_PARTITIONS, logs_of, partition_of, records_of
 from migrate.survey.offsets_wire import CommitValue
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value

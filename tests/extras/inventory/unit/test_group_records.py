@@ -8,7 +8,7 @@ import pytest
 from migrate.errors import ClusterError, EnvironmentLacks, Refused
 from migrate.extras.inventory.group_records import RecordsOfAnyLength
 from migrate.model import Failure, LogRange, TopicPartition
-from migrate.survey.offsets_export import ATTEMPTS, CompactedMeanwhileError
+from migrate.survey.offsets_pin import ATTEMPTS, CompactedMeanwhileError
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupRecord, partition_of
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 

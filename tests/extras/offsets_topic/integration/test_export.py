@@ -1,0 +1,364 @@
+"""`groups export` on real brokers, judged record by record by Kafka's own formatters."""
+
+import csv
+import json
+import stat
+import struct
+import subprocess
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclOperation,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from migrate.show.table import csv_cell
+from tests.extras.offsets_topic.integration.exportscene import (
+    COMMIT_NONE,
+    GROUP_NONE,
+    HIDDEN,
+    MISSING,
+    Line,
+    Scene,
+    by_key,
+    said_by,
+    scene_of,
+    with_none,
+)
+from tests.integration.cli import Ran
+from tests.integration.clusters import (
+    CALL_SECONDS,
+    admin,
+    commit,
+    commits_on,
+    create_topic,
+    denied,
+    partitions_of,
+)
+from tests.integration.formatters import told
+from tests.integration.javajudge import JavaJudge
+from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
+from tests.integration.offsetsrecords import in_transaction, partition_of
+from tests.integration.rawmember import commit_for, commit_without_offset
+from tests.lab.cluster import Cluster
+from tests.lab.jars import version_tuple
+from tests.lab.process import java_command
+from tests.lab.reading import as_bytes, topic_reader
+from tests.lab.waiting import wait_until
+
+GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+METADATA = {
+    "none": "", "126": "m" * 126, "127": "m" * 127, "128": "m" * 128, "4096": "é" * 4096,
+    "other": "名前 😀,\"'\n\t\x00\\",
+}  # fmt: skip
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+HOUR_MS = 3_600_000
+RETENTION_MS = 4321 * 60_000
+
+
+@contextmanager
+def scene_on(version: str, folder: Path) -> Iterator[Scene]:
+    settings = AUTHORIZER | {"offsets.retention.minutes": "4321"}
+    cluster = Cluster("offsets", folder / "kafka", version=version, overrides=settings)
+    with ExitStack() as stack:
+        stack.callback(cluster.kill)
+        cluster.start()
+        create_topic(cluster.bootstrap, "t", 3)
+        create_topic(cluster.bootstrap, "u", 2)
+        populate(cluster, stack)
+        yield scene_of(cluster, folder)
+
+
+def populate(cluster: Cluster, stack: ExitStack) -> None:
+    bootstrap = cluster.bootstrap
+    stay_and_leave(bootstrap, "classic", "t")
+    for offset in range(5):
+        commit(bootstrap, {"again": {("t", 0): offset, ("u", 1): offset}})
+    commit(bootstrap, {f"simple-{n}": {("t", n % 3): n} for n in range(20)}, leader_epoch=0)
+    commit(bootstrap, {"gone": {("t", 0): 1, ("t", 1): 2}, "half-gone": {("t", 0): 1, ("u", 0): 2}})
+    with JavaJudge(cluster) as java:
+        java.commit({f"metadata-{name}": {("t", 0): (7, text)} for name, text in METADATA.items()})
+    commit_for(bootstrap, "with-retention", "t", 11, HOUR_MS)
+    commit_without_offset(bootstrap, "without-offset", "u")
+    client = admin(bootstrap)
+    client.delete_consumer_groups(["gone"])["gone"].result(CALL_SECONDS)
+    tool(cluster, "--delete-offsets", "--group", "half-gone", "--topic", "u:0")
+    if version_tuple(cluster.version) >= (4, 0, 0):
+        with member_of_kip_848(bootstrap, "kip-848", "u"):
+            pass
+        commit(bootstrap, {"kip-848": {("u", 0): 1}})
+        stack.enter_context(member_of_kip_848(bootstrap, "kip-848-live", "u"))
+    if version_tuple(cluster.version) >= (4, 2, 0):
+        with share_consumer(cluster.jars, bootstrap, "sharers", "u"):
+            pass
+    # Last of all: what follows an open transaction in its partition is not read.
+    for outcome in ("committed", "aborted", "open"):
+        in_transaction(bootstrap, outcome, stack)
+
+
+def tool(cluster: Cluster, *arguments: str) -> None:
+    words = java_command(cluster.jars, GROUP_COMMAND, "--bootstrap-server", cluster.bootstrap, *arguments)
+    subprocess.run(words, check=True, capture_output=True, timeout=120)
+
+
+OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", "3.9.2")]
+
+
+@pytest.fixture(scope="module", params=["4.3.1", *OLDER])
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    with scene_on(request.param, tmp_path_factory.mktemp("export")) as made:
+        yield made
+
+
+def test_every_commit_that_ever_was_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
+    lines = scene.lines("history.jsonl", "--history", "--tombstones", "--exclude-group", "none of them")
+    theirs = with_none(told(scene.cluster, "OffsetsMessageFormatter"), COMMIT_NONE)
+    # What is read as nothing committed is no commit: it is counted, and has no line.
+    without = {key for key, values in theirs.items() if any(each and each["data"]["offset"] == -1 for each in values)}
+    assert {json.loads(key)["data"]["group"] for key in without} == {"without-offset"}
+    theirs = {key: values for key, values in theirs.items() if key not in without}
+    ours = by_key(lines, list(COMMIT_NONE))
+    assert ours == theirs
+    versions = Counter(line["version"] for line in lines)
+    newer = version_tuple(scene.cluster.version) >= (4, 1, 0)
+    assert versions[4 if newer else 3] > 30 and versions[1] == 1 and versions[None] >= 3
+    assert {line["metadata"] for line in lines if line["group"].startswith("metadata-")} == set(METADATA.values())
+    # 4.1 keeps a topic's id only where the client sent it, which these do not; later brokers look it up.
+    assert any(line["topicId"] for line in lines) is (version_tuple(scene.cluster.version) >= (4, 2, 0))
+
+
+def test_every_classic_group_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
+    lines = [
+        line
+        for line in scene.lines("groups.jsonl", "--history", "--tombstones", "--kinds", "groups")
+        if line["recordType"] == 2
+    ]
+    said = told(scene.cluster, "GroupMetadataMessageFormatter")
+    keys = {key: json.loads(key) for key in said}
+    # The judge itself is in a group of that name.
+    own = {key for key, of in keys.items() if of["data"]["group"].startswith("console-consumer-")}
+    said = {key: values for key, values in said.items() if keys[key]["type"] == 2 and key not in own}
+    assert by_key(lines, list(GROUP_NONE)) == with_none(said, GROUP_NONE)
+    ours = {key: [line["members"] for line in lines if key_of(line) == key] for key in map(key_of, lines)}
+    theirs = {key: [value and members_in(value) for value in values] for key, values in said.items()}
+    assert ours == theirs and any(members for values in ours.values() for members in values)
+
+
+def members_in(value: Line) -> list[Line]:
+    names = ("memberId", "groupInstanceId", "clientId", "clientHost", "rebalanceTimeout", "sessionTimeout")
+    return [{name: member[name] for name in names} for member in value["data"]["members"]]
+
+
+def key_of(line: Line) -> str:
+    return json.dumps({"type": line["recordType"], "data": {"group": line["group"]}}, sort_keys=True)
+
+
+def test_the_newest_of_each_key_is_what_the_coordinators_answer(scene: Scene) -> None:
+    lines = scene.lines("latest.jsonl")
+    found: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    for line in lines:
+        assert (line["topic"], line["partition"]) not in found[line["group"]]
+        found[line["group"]][line["topic"], line["partition"]] = line["offset"]
+    held = commits_on(scene.cluster.bootstrap, set(found) | {"gone", "half-gone"})
+    assert dict(found) == held and len(found) > 30
+    assert found["transaction-committed"] == {("t", 0): 99}
+    assert found["transaction-aborted"] == found["transaction-open"] == {("t", 0): 1}
+    assert list(lines[0]) == [
+        "topic", "partition", "group", "version", "offset", "metadata", "commitTimestamp", "expireTimestamp",
+        "expires", "recordType", "leaderEpoch", "topicId", "tombstone", "logPartition", "logOffset", "logTimestamp",
+    ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_when_a_commit_expires_is_told_by_kafkas_law(scene: Scene) -> None:
+    by_group = {line["group"]: line for line in scene.lines("expires.jsonl")}
+    stored, simple, classic = (by_group[group] for group in ("with-retention", "simple-1", "classic"))
+    assert (stored["expires"], stored["expireTimestamp"]) == ("stored", stored["commitTimestamp"] + HOUR_MS)
+    assert simple["expires"] == "retention-from-commit"
+    assert simple["expireTimestamp"] == simple["commitTimestamp"] + RETENTION_MS
+    assert classic["expires"] == "retention-from-empty"
+    assert classic["expireTimestamp"] >= classic["commitTimestamp"] + RETENTION_MS
+    if "kip-848" in by_group:
+        assert by_group["kip-848"]["expires"] == "retention-from-commit"
+
+
+def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -> None:
+    chosen = ("--group", "simple-.*|again|without-.*", "--exclude-group", "simple-3")
+    ran = scene.export("summary.jsonl", *chosen).expect(1)
+    said = ran.stderr
+    assert "21 records written to summary.jsonl: 21 commit" in said
+    assert "superseded by a later record of the same key" in said and "by the filter exclude-group" in said
+    assert "1 with an offset of -1, which is read as nothing committed" in said
+    assert "about" in said and "in two passes" in said
+    mode = stat.S_IMODE((scene.command.folder / "summary.jsonl").stat().st_mode)
+    assert mode == 0o600
+    again = scene.export("summary.jsonl").expect(3)
+    assert "it is not overwritten" in again.complaint()
+
+
+@pytest.mark.long
+def test_csv_and_parquet_say_the_same_as_json_lines(scene: Scene) -> None:
+    everything, place = ("--kinds", "all", "--tombstones"), ("logPartition", "logOffset")
+    # On a busy machine the member that lives on may join anew, and its group gets another record.
+    for attempt in range(4):
+        lines = scene.lines(f"all-{attempt}.jsonl", *everything)
+        scene.whole(f"all-{attempt}.csv", *everything, form="csv")
+        if scene.lines(f"again-{attempt}.jsonl", *everything) == lines:
+            break
+    else:
+        pytest.fail("the topic got new records during each of four exports")
+    with (scene.command.folder / f"all-{attempt}.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {tuple(int(row[n]) for n in place) for row in rows} == {tuple(line[n] for n in place) for line in lines}
+    texts = {(int(row["logPartition"]), int(row["logOffset"])): row for row in rows}
+    for line in lines:
+        row = texts[line["logPartition"], line["logOffset"]]
+        for name, value in line.items():
+            wanted = "" if value is None else str(csv_cell(value))
+            if name == "members":
+                assert json.loads(row[name] or "null") == value
+            else:
+                assert row[name] == wanted, (name, line)
+    scene.whole("all.parquet", *everything, form="parquet")
+    folder = scene.command.folder / "all.parquet"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and any(folder.glob("*.parquet"))
+    assert not list(scene.command.folder.glob(".all*"))
+    scene.export("all.parquet", form="parquet").expect(3)
+
+
+@pytest.mark.long
+def test_a_time_bound_tells_the_commits_as_they_stood_then(scene: Scene) -> None:
+    history = [line for line in scene.lines("then.jsonl", "--history", "--group", "again") if line["topic"] == "u"]
+    assert [line["offset"] for line in history] == [0, 1, 2, 3, 4]
+    then = str(history[3]["logTimestamp"])
+    (stood,) = [
+        line for line in scene.lines("until.jsonl", "--until", then, "--group", "again") if line["topic"] == "u"
+    ]
+    assert stood["offset"] <= 2 and stood["logTimestamp"] < int(then)
+    since = scene.lines("since.jsonl", "--history", "--since", then, "--group", "again", "--topic", "u")
+    assert since == [line for line in history if line["logTimestamp"] >= int(then)]
+
+
+@pytest.mark.long
+def test_what_an_open_transaction_hides_and_a_group_that_is_not_there_are_named_and_exit_1(scene: Scene) -> None:
+    partitions = len(partitions_of(scene.cluster.bootstrap, ["__consumer_offsets"]))
+    partition = partition_of("transaction-open", partitions)
+    ran = scene.export("hidden.jsonl", "--group", "transaction-open").expect(1)
+    (said,) = [line for line in said_by(ran) if HIDDEN in line]
+    assert said.startswith("Not visible: ") and f"of partition {partition} from " in said
+    (line,) = map(json.loads, (scene.command.folder / "hidden.jsonl").read_text().splitlines())
+    assert line["offset"] == 1
+    name = next(name for name in ("simpel", "simpl", "smpl") if partition_of(name, partitions) != partition)
+    ran = scene.export("misspelt.jsonl", "--group", name).expect(1)
+    assert f"Nothing is there of {name}" in ran.stderr and HIDDEN not in ran.stderr
+    assert (scene.command.folder / "misspelt.jsonl").read_text() == ""
+    other = next(f"simple-{n}" for n in range(20) if partition_of(f"simple-{n}", partitions) != partition)
+    assert HIDDEN not in scene.export("whole.jsonl", "--group", other).expect(0).stderr
+
+
+def key_bytes(line: Line) -> bytes:
+    """The key of a record of the offsets topic, by Kafka's OffsetCommitKey and GroupMetadataKey."""
+    names = [line[name].encode() for name in ("group", "topic") if name in line]
+    found = struct.pack(">h", line["recordType"]) + b"".join(struct.pack(">h", len(name)) + name for name in names)
+    return found + (struct.pack(">i", line["partition"]) if "partition" in line else b"")
+
+
+SECRET = "pssst-not-in-any-log"
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster of the JSON topics: compacted ones, which keep the last line of every key."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    cluster = Cluster("elsewhere", folder / "kafka")
+    with ExitStack() as stack:
+        stack.callback(cluster.kill)
+        cluster.start()
+        yield cluster
+
+
+def to_topic(scene: Scene, bootstrap: str, topic: str, *options: str) -> Ran:
+    config = scene.command.folder / "elsewhere.properties"
+    config.write_text(f"bootstrap.servers={bootstrap}\nssl.keystore.password={SECRET}\nacks=0\nretries=0\n")
+    words = ("--format", "jsonl", "--to-topic", topic, "--to-config", str(config))
+    ran = scene.command.run("groups", "export", *scene.command.clusters, *words, *options)
+    assert SECRET not in ran.stdout + ran.stderr
+    return ran
+
+
+def by_place(lines: list[Line]) -> dict[tuple[int, int], Line]:
+    """Every line by its partition and offset in the offsets topic."""
+    return {(line["logPartition"], line["logOffset"]): line for line in lines}
+
+
+def test_a_topic_of_another_cluster_gets_the_lines_under_the_keys_of_the_offsets_topic(
+    scene: Scene, elsewhere: Cluster
+) -> None:
+    history = ("--history", "--tombstones", "--kinds", "all")
+    # Coordinators sweep up the groups of tools that came and went at any time: a record of this second or later may be
+    # in one of the two exports alone.
+    began = time.time() * 1000
+    lines = scene.lines("beside.jsonl", *history)
+    # One for each version of Kafka: what an earlier scene has written there is none of this one's.
+    topic = f"json_{time.monotonic_ns()}"
+    create_topic(elsewhere.bootstrap, topic, 3, {"cleanup.policy": "compact"})
+    ran = to_topic(scene, elsewhere.bootstrap, topic, *history).expect(1)
+    assert HIDDEN in ran.stderr and not [line for line in said_by(ran) if line.startswith(MISSING)]
+    with topic_reader(elsewhere.bootstrap) as reader:
+        written = [m for n in range(3) for m in reader.records(topic, n)]
+    values = [json.loads(as_bytes(message.value()) or b"") for message in written]
+    said = " ".join(ran.stderr.split())
+    assert f"{len(values)} records written to topic {topic} on {elsewhere.bootstrap}" in said
+    assert f"log ends moved by {len(values)}: by what was written, nothing twice" in said
+    assert len(by_place(values)) == len(values)
+    older = [by_place([line for line in of if line["logTimestamp"] < began]) for of in (values, lines)]
+    assert older[0] == older[1] and len(older[0]) > 30
+    stood: dict[bytes | None, int] = {}
+    for message, line in zip(written, values, strict=True):
+        key = as_bytes(message.key())
+        assert key == key_bytes(line)
+        assert stood.get(key, -1) < line["logOffset"], "the records of a key are in the order of their log"
+        stood[key] = line["logOffset"]
+    assert any(line["tombstone"] for line in values) and len(stood) < len(values)
+
+
+def test_a_topic_that_is_missing_or_on_a_cluster_that_groups_leave_is_refused_and_none_is_created(
+    scene: Scene, elsewhere: Cluster
+) -> None:
+    ran = to_topic(scene, elsewhere.bootstrap, "misspelt").expect(3)
+    assert "shows no topic misspelt" in ran.complaint()
+    port = scene.cluster.bootstrap.rpartition(":")[2]
+    ran = to_topic(scene, f"localhost:{port}", "t").expect(3)
+    assert "--to-config names source A: both are cluster" in ran.complaint()
+    for ran in (to_topic(scene, elsewhere.bootstrap, "__json"), to_topic(scene, scene.cluster.bootstrap, "__json")):
+        assert "is a name of internal topics" in ran.expect(3).complaint()
+    assert "misspelt" not in {topic for topic, _ in partitions_of(elsewhere.bootstrap, ["misspelt", "__json"])}
+
+
+@pytest.mark.parametrize("operation", [AclOperation.READ, AclOperation.DESCRIBE])
+def test_what_may_not_be_read_is_one_sentence_and_leaves_no_file(scene: Scene, operation: AclOperation) -> None:
+    with denied(scene.cluster.bootstrap, ResourceType.TOPIC, "__consumer_offsets", operation):
+
+        def refused() -> bool:
+            ran = scene.export("forbidden.jsonl")
+            (scene.command.folder / "forbidden.jsonl").unlink(missing_ok=True)
+            return HIDDEN not in ran.expect(1).stderr and "__consumer_offsets" in ran.complaint()
+
+        wait_until(refused, 120, "the ACL", poll_seconds=0.1)
+    assert not list(scene.command.folder.glob("*forbidden*"))
+
+
+@pytest.mark.long
+def test_sparks_own_consumers_need_no_right_on_any_group(scene: Scene) -> None:
+    groups = (ResourceType.GROUP, "spark-kafka-source", AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
+    with denied(scene.cluster.bootstrap, *groups):
+        assert scene.lines("no-group.jsonl", "--group", "again")

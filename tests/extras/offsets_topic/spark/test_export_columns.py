@@ -1,0 +1,75 @@
+"""The forms of an export say the same, whatever stands in names and metadata."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from migrate.extras.offsets_topic import export_columns
+from migrate.extras.offsets_topic.chosen import chosen_and_written
+from migrate.extras.offsets_topic.request import ExportKinds, ExportRequest
+from migrate.model import LogRange
+from migrate.show.table import csv_cell
+from migrate.survey.offsets_wire import CommitValue
+from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue, GroupValueMember
+from tests.spark.offsetstopic import COLUMNS
+from tests.spark.records import in_jvm
+
+TEXTS = ["", "plain", " blanks ", 'quo"ted', "com,ma", "line\nend", "line\r\nend", "back\\slash", "\x00\x1f", "名前 😀",
+         "#x", "''", '""', "null", "\\N", "=1+1", "a\x1bb", " @x", "\u202egro", "-1"]  # fmt: skip
+MEMBER = GroupValueMember("m,1", None, 'c"\x7f\u202e\x1b', "/h\n", 1, 2)
+
+
+def forms(spark, kinds):
+    rows = []
+    for number, text in enumerate(TEXTS):
+        commit = commit_value(CommitValue(3, number, None, text, 7))
+        rows.append((commit_key(f"g{text}", f"t{text}", 0), commit, 0, number, 9))
+    group = group_value(GroupValue("classic", 3, "consumer", 1, None, None, 5, (MEMBER,)))
+    rows.append((group_key(2, "g"), group, 0, len(TEXTS), 9))
+    whole = in_jvm(spark, rows, COLUMNS)
+    found = {}
+
+    def write(chosen):
+        found["json"] = [json.loads(line) for line in chosen.json_lines()]
+        found["csv"] = list(
+            csv.DictReader(io.StringIO("".join(line + "\n" for line in chosen.csv_lines()), newline=""))
+        )
+        found["table"] = [row.asDict(recursive=True) for row in chosen.table().collect()]
+        return len(found["json"])
+
+    chosen_and_written(lambda logs: whole, {0: LogRange(0, len(rows))}, 1, ExportRequest(kinds=kinds), None, write)
+    return found
+
+
+def in_csv(value):
+    """As other CSV of ours has it."""
+    return "" if value is None else str(csv_cell(value))
+
+
+@pytest.mark.parametrize("kinds", list(ExportKinds))
+def test_each_field_is_the_same_in_every_form_and_harmless_in_csv_and_stands_in_the_same_order(spark, kinds):
+    found = forms(spark, kinds)
+    fields = export_columns.names(kinds)
+    assert len(found["json"]) == {"commits": len(TEXTS), "groups": 1, "all": len(TEXTS) + 1}[kinds]
+    for line, row, columns in zip(found["json"], found["csv"], found["table"], strict=True):
+        assert tuple(row) == tuple(columns) == fields
+        assert set(line) <= set(fields) and (kinds == "all" or tuple(line) == fields)
+        for name in fields:
+            value = line.get(name)
+            assert columns[name] == value, name
+            assert (json.loads(row[name] or "null") if name == "members" else row[name]) == (
+                value if name == "members" else in_csv(value)
+            )
+            assert row[name].isprintable()
+
+
+def test_members_are_told_without_what_they_subscribe_to(spark):
+    (line,) = forms(spark, ExportKinds.GROUPS)["json"]
+    assert line["members"] == [
+        {"memberId": "m,1", "groupInstanceId": None, "clientId": 'c"\x7f\u202e\x1b', "clientHost": "/h\n",
+         "rebalanceTimeout": 1, "sessionTimeout": 2},
+    ]  # fmt: skip
+    assert (line["kind"], line["protocolType"], line["leader"]) == ("classic", "consumer", None)

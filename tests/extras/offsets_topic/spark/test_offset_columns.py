@@ -1,0 +1,183 @@
+"""The SQL expressions say the same as `migrate.survey.offsets_wire`, on good bytes, broken bytes and noise."""
+
+import random
+import struct
+from collections import Counter
+
+import pytest
+
+from migrate.extras.offsets_topic import offset_columns as columns
+from migrate.survey.offsets_wire import (
+    CLASSIC_TYPE,
+    COMMIT,
+    COMMIT_WITH_OTHER_TAGS,
+    GROUP_KINDS,
+    CommitValue,
+    Fault,
+    decode_commit,
+    decode_key,
+)
+from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue, GroupValueMember, decode_group, label
+from tests.spark.records import frame
+
+NAMES = ["", "g", "grüppe", "a'b\"c\\d", "two\nlines", "\x00", "名前 😀", "x" * 249]
+METADATA = ["", "m", "é" * 60, "m" * 126, "m" * 127, "m" * 128, "ü" * 2048, "n" * 16_383, "n" * 16_384, "\x00\t,\"'\\"]
+NUMBERS = [0, 1, 255, 256, 2**31, 2**47, 2**63 - 1]
+TOPIC_ID = "_-ECAwQFBgcICQoLDA0ODw"
+
+
+def some_commit(rnd):
+    version = rnd.randrange(5)
+    return CommitValue(
+        version,
+        rnd.choice([*NUMBERS, -1, -2]),
+        rnd.choice([None, 0, 5, 2**31 - 1]) if version >= 3 else None,
+        rnd.choice(METADATA),
+        rnd.choice([-1, 0, 1_700_000_000_000]),
+        rnd.choice(NUMBERS) if version == 1 else None,
+        rnd.choice([None, TOPIC_ID]) if version == 4 else None,
+        version == 4 and rnd.random() < 0.1,
+    )
+
+
+def some_member(rnd, version):
+    return GroupValueMember(
+        rnd.choice(NAMES),
+        rnd.choice([None, *NAMES]) if version >= 3 else None,
+        rnd.choice(NAMES),
+        rnd.choice(NAMES),
+        rnd.choice([0, 300_000, 2**31 - 1]) if version >= 1 else None,
+        rnd.choice([0, 45_000]),
+    )
+
+
+def some_group(rnd):
+    version = rnd.randrange(5)
+    members = tuple(some_member(rnd, version) for _ in range(rnd.choice([0, 0, 1, 2, 5])))
+    state_ms = rnd.choice([None, 1_700_000_000_000]) if version >= 2 else None
+    protocol, leader = rnd.choice([None, *NAMES]), rnd.choice([None, *NAMES])
+    return GroupValue("classic", version, rnd.choice(["", "consumer"]), rnd.choice([0, 7]), protocol, leader, state_ms,
+                      members)  # fmt: skip
+
+
+def some_record(rnd):
+    pick = rnd.random()
+    if pick < 0.5:
+        key = commit_key(rnd.choice(NAMES), rnd.choice(NAMES), rnd.choice([0, 300, 2**31 - 1]), rnd.choice([0, 1, 1]))
+        return key, commit_value(some_commit(rnd))
+    if pick < 0.8:
+        blobs = [rnd.randbytes(rnd.choice([0, 1, 60, 126, 127, 128, 40_000])) for _ in range(2)]
+        return group_key(CLASSIC_TYPE, rnd.choice(NAMES)), group_value(some_group(rnd), blobs)
+    if pick < 0.9:
+        value = struct.pack(">hi", rnd.choice([0, 0, 1]), 5) + rnd.randbytes(rnd.choice([0, 1, 9]))
+        return group_key(rnd.choice([3, 11, 17]), rnd.choice(NAMES)), value
+    return group_key(rnd.choice([4, 5, 24, 99, 40_000]), rnd.choice(NAMES), b"rest"), rnd.randbytes(20)
+
+
+def damaged(rnd, data):
+    """The same bytes cut, extended, with a byte changed, replaced by noise, or left out."""
+    pick = rnd.randrange(8)
+    place = rnd.randrange(len(data) + 1)
+    if pick == 0:
+        return None
+    if pick == 1:
+        return data[:place]
+    if pick == 2:
+        return data + rnd.randbytes(rnd.randrange(1, 6))
+    if pick == 3:
+        return rnd.randbytes(rnd.choice([0, 1, 2, 5, 20, 30]))
+    if pick in (4, 5):
+        # Early on, where versions, counts and lengths are.
+        place = rnd.randrange(min(len(data), 40) + 1)
+        return data[:place][:-1] + bytes([rnd.choice([0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF])]) + data[place:]
+    return data
+
+
+def records_of_all_kinds(seed, count=2000):
+    rnd = random.Random(seed)
+    pairs = []
+    for _ in range(count):
+        key, value = some_record(rnd)
+        if rnd.random() < 0.2:
+            key = damaged(rnd, key)
+        if rnd.random() < 0.5:
+            value = damaged(rnd, value)
+        pairs.append((key, value))
+    return pairs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_record_has_the_label_that_the_plain_decoder_gives_it(spark, seed):
+    pairs = records_of_all_kinds(seed)
+    found = dict(columns.labelled(columns.shaped(frame(spark, pairs))).select("offset", "label").collect())
+    wanted = {offset: label(*pair) for offset, pair in enumerate(pairs)}
+    assert {
+        o: (found[o], wanted[o], *map(bytes.hex, filter(None, pairs[o]))) for o in wanted if found[o] != wanted[o]
+    } == {}
+    assert len(Counter(wanted.values())) >= 12, Counter(wanted.values())
+
+
+def test_keys_decode_as_the_plain_decoder_says(spark):
+    pairs = records_of_all_kinds(seed=11)
+    named = columns.labelled(columns.shaped(frame(spark, pairs)))
+    for offset, record_type, group, topic, partition in named.select(
+        "offset", "record_type", "group", "topic", "topic_partition"
+    ).collect():
+        key = decode_key(pairs[offset][0])
+        if isinstance(key, Fault):
+            assert (group, topic, partition) == (None, None, None)
+        else:
+            assert (record_type, topic, partition) == (key.record_type, key.topic, key.partition)
+            assert group == key.group or key.record_type not in (0, 1, *GROUP_KINDS)
+
+
+def test_commits_decode_as_the_plain_decoder_says(spark):
+    pairs = records_of_all_kinds(seed=12)
+    wanted = {
+        offset: decoded
+        for offset, (key, value) in enumerate(pairs)
+        if label(key, value) in (COMMIT, COMMIT_WITH_OTHER_TAGS) and (decoded := decode_commit(value))
+    }
+    shaped = columns.with_commit_values(columns.shaped(frame(spark, pairs)))
+    found = {
+        row.offset: CommitValue(
+            row.version, row.committed_offset, row.leader_epoch, row.metadata, row.commit_timestamp,
+            row.stored_expire_timestamp, row.topic_id, row.shape == columns.COMMIT_WITH_OTHER_TAGS,
+        )
+        for row in shaped.where("committed_offset is not null").collect()
+        if row.offset in wanted
+    }  # fmt: skip
+    assert found == wanted and len(found) > 400
+
+
+def test_groups_decode_as_the_plain_decoder_says(spark):
+    pairs = records_of_all_kinds(seed=13)
+    wanted = {
+        offset: decode_group(int.from_bytes(key[:2], "big"), value)
+        for offset, (key, value) in enumerate(pairs)
+        if label(key, value) == "group"
+    }
+    said = columns.with_group_values(columns.shaped(frame(spark, pairs))).where(f"shape = {columns.GROUP}")
+    found = {}
+    for row in said.collect():
+        if row.offset in wanted:
+            members = tuple(GroupValueMember(*member) for member in row.members or ())
+            found[row.offset] = GroupValue(
+                row.kind, row.version, row.protocol_type, row.generation, row.protocol, row.leader, row.state_timestamp,
+                members,
+            )  # fmt: skip
+    assert found == wanted and sum(len(group.members) for group in found.values()) > 100
+
+
+def test_since_when_a_classic_group_is_empty_is_told_in_one_number(spark):
+    def since(group):
+        shaped = columns.shaped(frame(spark, [(group_key(CLASSIC_TYPE, "g"), group_value(group))]))
+        return shaped.select("empty_since").first()[0]
+
+    one = GroupValueMember("m", None, "c", "/h", 1, 1)
+    assert since(GroupValue("classic", 3, "consumer", 1, None, None, 1_700_000_000_000)) == 1_700_000_000_000
+    assert since(GroupValue("classic", 3, "consumer", 1, None, None, 5, (one,))) == columns.HAS_MEMBERS
+    assert since(GroupValue("classic", 1, "consumer", 1, None, None)) == columns.EMPTY_SINCE_UNKNOWN
+    assert since(GroupValue("classic", 4, "consumer", 1, None, None)) == columns.EMPTY_SINCE_UNKNOWN
+    assert since(GroupValue("classic", 3, "", 1, None, None, 5)) == columns.NEVER_JOINED

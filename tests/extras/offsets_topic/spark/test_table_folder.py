@@ -1,0 +1,64 @@
+"""A table appears whole or not at all, for its owner alone, and never in the place of something."""
+
+import stat
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+
+from migrate.errors import MigrateError, Refused
+from migrate.extras.offsets_topic.table_folder import TableFolder
+
+
+@pytest.mark.parametrize("before", ["", "file:", "file://"])
+def test_a_table_is_written_beside_its_place_and_then_gets_its_name(spark, tmp_path, before):
+    place = tmp_path / "out é"
+    folder = TableFolder(spark, f"{before}{place}")
+    assert folder.write(spark.range(7)) == 7 and not place.exists()
+    assert folder.write(spark.range(5)) == 5, "an earlier attempt is replaced"
+    folder.keep()
+    folder.discard()
+    assert spark.read.parquet(str(place)).count() == 5
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".crc")] == ["out é"]
+    with pytest.raises(Refused, match="it is not overwritten"):
+        folder.refuse_existing()
+
+
+def test_what_is_not_kept_leaves_nothing(spark, tmp_path):
+    folder = TableFolder(spark, str(tmp_path / "out"))
+    folder.write(spark.range(1))
+    folder.discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_kafka_says_while_the_table_is_read_is_not_said_of_its_place(spark, tmp_path):
+    # Nobody listens there: the topic cannot be read.
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "500"}
+    places = {"assign": '{"t":[0]}', "startingOffsets": '{"t":{"0":0}}', "endingOffsets": '{"t":{"0":1}}'}
+    table = spark.read.format("kafka").options(**options, **places).load()
+    with pytest.raises((Py4JError, PySparkException)) as raised:
+        TableFolder(spark, str(tmp_path / "out")).write(table)
+    assert not isinstance(raised.value, MigrateError)
+
+
+class GoneSpark:
+    """A Spark whose JVM is gone."""
+
+    @property
+    def _jvm(self):
+        raise Py4JNetworkError("gone")
+
+
+def test_nothing_is_left_here_where_the_jvm_is_gone(spark, tmp_path):
+    TableFolder(spark, str(tmp_path / "out")).write(spark.range(1))
+    TableFolder(GoneSpark(), str(tmp_path / "out")).discard()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(Py4JNetworkError):
+        TableFolder(GoneSpark(), "s3a://bucket/out").discard()
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(spark, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MigrateError, match="cannot be written"):
+        TableFolder(spark, str(tmp_path / "file" / "out")).write(spark.range(1))
