@@ -153,7 +153,7 @@ def status_session(
     of_mm2, of_records = ([side.records() for side in sides] for _ in range(2))
     memories = {side.cluster.side: AnswerMemory(clock) for side in sides}
     source, target = [
-        side.admin(java=java(side) if java else None, exact=ByJava.CARRYING, memory=memories[side.cluster.side])
+        side.admin(options.concurrency, java(side) if java else None, ByJava.CARRYING, memories[side.cluster.side])
         for side in sides
     ]
     mirror = ConsumedMm2Topics(flow, *of_mm2)

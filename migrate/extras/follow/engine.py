@@ -10,7 +10,6 @@ Invariants:
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -23,7 +22,7 @@ from migrate.apply.outcome import RowOutcome, RowStatus
 from migrate.clock import Clock
 from migrate.errors import ClusterError, MigrateError
 from migrate.extras.follow.delay import Delay, DelayWatch, Waiting, waits_for_copy
-from migrate.extras.follow.journal import Followed, FollowJournal, FollowWriter, PassJournal, carries_metadata
+from migrate.extras.follow.journal import Followed, FollowJournal, FollowWriter, PassJournal
 from migrate.extras.follow.judge import (
     Allowed,
     Refusal,
@@ -41,9 +40,8 @@ from migrate.extras.follow.undo import renamed
 from migrate.model import Commit, Decision, Grade, Row
 from migrate.plan.plan import Plan
 from migrate.ports import Progress
-from migrate.row_table import PlanRows, groups_with_metadata
+from migrate.row_table import PlanRows
 from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest, Survey
 from migrate.survey.take import take_survey
 
@@ -54,14 +52,14 @@ _SET = frozenset({RowStatus.SET, RowStatus.ALREADY, RowStatus.KEPT})
 
 @dataclass(frozen=True)
 class FollowEdges:
-    """What passes go through. `clusters` gives what one look reads through; `writing` a client of the target that
-    writes the metadata of the groups that it is given byte for byte, under the names that groups have there. `forget`
-    makes the next look read all records anew. `source_topic_ids` asks the source for the ids of topics again,
-    `offsets_topic_records` says how many records of both clusters' `__consumer_offsets` were read so far.
+    """What passes go through. `clusters` gives what one look reads through, `target` is the cluster that is written:
+    commits that carry metadata are read and written byte for byte. `forget` makes the next look read all records anew.
+    `source_topic_ids` asks the source for the ids of topics again, `offsets_topic_records` says how many records of
+    both clusters' `__consumer_offsets` were read so far.
     """
 
     clusters: Callable[[], Clusters]
-    writing: Callable[[Collection[str], TargetNames], ClusterAdmin]
+    target: ClusterAdmin
     forget: Callable[[], None]
     source_topic_ids: Callable[[Collection[str]], Mapping[str, str]]
     offsets_topic_records: Callable[[], int]
@@ -258,17 +256,16 @@ class Follower:
         choices = self._choices
         seconds = max(0.0, min(choices.group_timeout_seconds, self._seconds_left()))
         options = RunOptions(True, allow_partial=True, concurrency=choices.concurrency, group_timeout_seconds=seconds)
-        with closing(self._edges.writing(_needs_java(plan, going.values()), survey.target_names)) as target:
-            try:
-                result = apply_plan(
-                    plan, ApplyClusters(target), PassJournal(self._journal, journal), self._clock,
-                    self._progress, options,
-                )  # fmt: skip
-            except MigrateError as error:
-                if isinstance(error.__cause__, JournalLost):
-                    # It ends the passes: a line may be torn, and behind it nothing can be read.
-                    raise error.__cause__ from None
-                raise
+        target = self._edges.target.named(survey.target_names)
+        try:
+            result = apply_plan(
+                plan, ApplyClusters(target), PassJournal(self._journal, journal), self._clock, self._progress, options
+            )
+        except MigrateError as error:
+            if isinstance(error.__cause__, JournalLost):
+                # It ends the passes: a line may be torn, and behind it nothing can be read.
+                raise error.__cause__ from None
+            raise
         if result.assessment.refusals:
             raise ClusterError(f"Nothing was written: {result.assessment.refusals[0]}.", "Check bootstrap.servers.")
         by_group = {group: list(of_group) for group, of_group in groupby(result.rows, lambda row: row.key[0])}
@@ -346,9 +343,3 @@ def refuse_other_clusters(choices: FollowChoices, survey: Survey) -> None:
                 "written.",
                 "Check bootstrap.servers. Each pass looks again.",
             )
-
-
-def _needs_java(plan: Plan, groups_seen: Iterable[SeenGroup]) -> frozenset[str]:
-    """Return the groups that carry metadata in any place: all of a group is saved as it is before its first write."""
-    carrying = (seen.group for seen in groups_seen if any(map(carries_metadata, seen.target_commits.values())))
-    return groups_with_metadata(plan.rows).union(carrying)

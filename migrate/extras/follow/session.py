@@ -1,6 +1,6 @@
-"""What `follow` goes through: the plain consumers of `status`, a comparer in this process, and a client that writes."""
+"""What `follow` goes through: the plain consumers of `status`, a comparer in this process."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
@@ -14,8 +14,6 @@ from migrate.model import Side, TopicPartition
 from migrate.ports import Progress
 from migrate.session.clusters import apply_session, endpoints, readers_of, status_session
 from migrate.session.options import SessionOptions
-from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters
 
 # What was read of MM2's topics is kept that long: they are compacted, and memory is not.
@@ -65,9 +63,6 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Sessio
             looking.memories[Side.SOURCE].forget()
             return replace(looking.clusters(source_down=False), mirror=mirror.of_this_pass(), comparer=comparer)
 
-        def writing(with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
-            return by_java.exact_admin(target, with_metadata, names)
-
         def forget() -> None:
             memory.forget()
             mirror.renew()
@@ -75,4 +70,4 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Sessio
         def offsets_topic_records() -> int:
             return sum(memory.logs.records_read for memory in looking.memories.values())
 
-        yield FollowEdges(clusters, writing, forget, looking.source.topic_ids, offsets_topic_records)
+        yield FollowEdges(clusters, looking.target, forget, looking.source.topic_ids, offsets_topic_records)

@@ -1,6 +1,5 @@
 """A mandate, two clusters in memory, and passes of `follow` on them: what the tests of `follow` share."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from migrate.mm2.flow import Flow
 from migrate.model import Commits, Grade, TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
@@ -69,9 +67,6 @@ class FollowScene:
         self.source.told, self.target.told = self.on_source, self.on_target
         return Clusters(self.source, self.target, self.mirror, self.comparer)
 
-    def writing(self, with_metadata: Collection[str], names: TargetNames) -> ClusterAdmin:
-        return self.target.named(names)
-
     def follower(self, execute: bool = True) -> Follower:
         mandate, policies = mandate_of(self.plan), policies_of_mandate(self.plan, NO_BLOCK_HERE)
         request = PlanRequest(
@@ -79,7 +74,7 @@ class FollowScene:
         )
         grades, moving = frozenset(map(Grade, mandate.grades)), mandate.moving_groups()
         choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)
-        edges = FollowEdges(self._clusters, self.writing, self._forget, self.source.topic_ids, lambda: 0)
+        edges = FollowEdges(self._clusters, self.target, self._forget, self.source.topic_ids, lambda: 0)
         self.journal.until_ms = self.until_ms
         called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
         self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None

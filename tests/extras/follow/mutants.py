@@ -314,8 +314,8 @@ MUTANTS = (
         "follow-writes-under-the-old-name",
         "Under a group map a pass writes to the group that it has read.",
         "migrate/extras/follow/engine.py",
-        "_needs_java(plan, going.values()), survey.target_names)",
-        "_needs_java(plan, going.values()), TargetNames())",
+        "self._edges.target.named(survey.target_names)",
+        "self._edges.target",
         ("tests/extras/follow/test_names.py",),
     ),
     Mutant(
@@ -442,8 +442,8 @@ MUTANTS = (
         "passes-go-on-behind-a-torn-line",
         "Where its journal takes no backup, follow makes no more passes: behind a torn line nothing can be read.",
         "migrate/extras/follow/engine.py",
-        "                if isinstance(error.__cause__, JournalLost):\n",
-        "                if False:\n",
+        "            if isinstance(error.__cause__, JournalLost):\n",
+        "            if False:\n",
         _ENGINE,
     ),
 )

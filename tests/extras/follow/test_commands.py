@@ -35,7 +35,7 @@ class Night:
 
         @contextmanager
         def edges(*arguments):
-            yield FollowEdges(scene._clusters, scene.writing, scene._forget, scene.source.topic_ids, lambda: 0)
+            yield FollowEdges(scene._clusters, scene.target, scene._forget, scene.source.topic_ids, lambda: 0)
 
         def admin(of):
             return SimpleNamespace(alias=of.alias, facts=of.facts, close=lambda: None)
