@@ -509,6 +509,14 @@ def test_a_group_with_metadata_is_set_with_it_in_the_partitions_that_have_moved(
     assert scene.look().rows_set == 1 and scene.target.offsets["g"][T0] == Commit(55, "m")
 
 
+def test_a_group_of_which_only_a_part_was_there_first_is_not_written_where_its_way_back_is_not_possible_here(scene):
+    """To take back what was not there, one offset of a group has to be removed: only Kafka's Java client can."""
+    scene.target.commit("g", "A.t", 0, 5)
+    scene.target.lacking = Failure("JAVA_CLIENT_MISSING", "no Java")
+    assert reasons(scene.look()) == {"g": WhyNot.JAVA}
+    assert scene.on_b("g") == {("A.t", 0): 5} and scene.on_b("h") == H
+
+
 def test_metadata_that_nobody_here_can_read_matters_only_where_there_is_a_row(scene):
     scene.target.commit("g", "elsewhere", 0, 5, UNREAD_METADATA)
     assert scene.look().refused == {}
