@@ -34,6 +34,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.survey.commits import with_uncommitted
+from migrate.survey.commits_source import FROM_CHECKPOINTS, FROM_COORDINATORS
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, Policies, Rewind, Uncommitted, Untranslatable
@@ -84,7 +85,9 @@ class _Maker:
 
     def made(self, groups: int) -> tuple[PlanRequest, Survey]:
         rnd, flow, down = self.rnd, self.flow, self.kind == "source-down"
-        request = PlanRequest(flow, Filters(), self._policies(), down, 0.0, {})
+        request = PlanRequest(
+            flow, Filters(), self._policies(), 0.0, {}, commits=FROM_CHECKPOINTS if down else FROM_COORDINATORS
+        )
         logs = Logs(
             {} if down else {place: self._log() for place in self.places if not self.rarely()},
             {copy_of(flow, place): self._log() for place in self.places if not self.rarely()},

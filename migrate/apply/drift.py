@@ -37,7 +37,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.plan.plan import AS_OF_SETTING, MOVED_SETTING, RESTORE_MOVED, UNDO, Header, Plan
+from migrate.plan.plan import MOVED_SETTING, RESTORE_MOVED, UNDO, Header, Plan
 from migrate.row_table import GroupRows
 from migrate.survey.expiry import EXPIRY_EXPECTED
 from migrate.text import many
@@ -244,7 +244,7 @@ def group_drift(plan: Plan, group: str, now: GroupNow | Failure, world: World) -
         if world.source is not None and not plan.accepted(source_group_stopped.name, group):
             # Where the plan filters topics, a commit on another topic may be what it filtered.
             every_topic = not any(map(plan.header.settings.get, ("topic", "exclude-topic")))
-            source = _source(group, rows, world.source, grows, every_topic, AS_OF_SETTING in plan.header.settings)
+            source = _source(group, rows, world.source, grows, every_topic, bool(plan.header.as_of))
             drifts += [drift for drift in source if not (world.source_optional and drift.is_unread)]
     return (*now.hidden, *drifts)
 

@@ -19,7 +19,7 @@ def clusters_differ(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     source, target = survey.flow.source.alias, survey.flow.target.alias
     source_id, target_id = survey.source.facts.cluster_id, survey.target.facts.cluster_id
     expected = "two clusters with different cluster ids"
-    if survey.request.source_down:
+    if Case.SOURCE_DOWN in survey.case:
         yield clusters_differ.unseen(
             Level.WARN, source, expected, "the source is down: its cluster id was not read",
             "Make sure yourself that the target is not it.",

@@ -180,7 +180,7 @@ def connect_internal_topics(survey: Survey, rows: PlanRows) -> Iterable[CheckRes
     """Name topics that source connectors take up from, and that the target lacks: a new snapshot floods it."""
     source, target = survey.flow.source.alias, survey.flow.target.alias
     expected = f"Connect's and Debezium's own topics under the same names on {target}"
-    if survey.request.source_down:
+    if Case.SOURCE_DOWN in survey.case:
         yield connect_internal_topics.on_cluster.unseen(
             Level.WARN, source, expected, "the source is down: not checked",
             "Find out whether source connectors ran there: without these topics they take a new snapshot.",

@@ -61,7 +61,7 @@ def group_name_shared(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             "Map one of the two to another name; or, where the other never moves, leave it out with --exclude-group or "
             "waive with --accept group-name-shared:GROUP.",
         )  # fmt: skip
-    for group in _checkpointed_under_new_name_alone(survey) if survey.request.source_down else ():
+    for group in _checkpointed_under_new_name_alone(survey) if Case.SOURCE_DOWN in survey.case else ():
         called = name(survey.target_names.renamed[group])
         yield group_name_shared.unseen(
             Level.BLOCK, group, f"checkpoints under {name(group)}, its name on {source}",

@@ -26,7 +26,7 @@ from migrate.survey.policies import (
     PARTITION_MISSING,
     SOURCE_TOPIC_MISSING,
 )
-from migrate.survey.survey import Survey
+from migrate.survey.survey import Case, Survey
 from migrate.text import many, utf16_units
 
 # Kafka's default of `offset.metadata.max.bytes`, which counts UTF-16 units (OffsetMetadataManager).
@@ -60,7 +60,7 @@ def commit_beyond_log_end(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
     todo = "Reset the group on the source, or choose --untranslatable commit-beyond-log-end=earliest|latest."
     blocks = list(_blocked_for(commit_beyond_log_end, rows, expected, todo))
     yield from blocks or _passes_known(commit_beyond_log_end, rows, expected, "source_committed", "source_log_end")
-    if survey.request.source_down and rows:
+    if Case.SOURCE_DOWN in survey.case and rows:
         yield commit_beyond_log_end.on_cluster.unseen(
             Level.WARN, survey.flow.source.alias, expected, "the source is down: its log ends were not read",
             "A checkpoint of a log that is gone looks like any other.",

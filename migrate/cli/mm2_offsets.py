@@ -14,6 +14,7 @@ from migrate.progress import Timer
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
 from migrate.show.mm2_offsets import stores_document, stores_lines
+from migrate.survey.commits_source import FROM_CHECKPOINTS, FROM_COORDINATORS
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_offsets import read_stores
 
@@ -42,7 +43,7 @@ def offsets(options: Mm2OffsetsOptions) -> int:
         raise UsageError("--replicator any: there is no MM2 whose positions could be shown.", "Omit the option.")
     filters = Filters.from_options(topics=options.topics.topics, exclude_topics=options.topics.exclude_topics)
     session = SessionOptions(options.clusters.request_timeout, options.spark, no_match=True)
-    with plan_session(flow, options.source_down, session) as clusters:
+    with plan_session(flow, session, FROM_CHECKPOINTS if options.source_down else FROM_COORDINATORS) as clusters:
         stores = read_stores(flow, clusters, filters, Timer(SystemClock(), progress))
     if options.form == "json":
         lines = stores_document(stores, flow)

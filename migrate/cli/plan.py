@@ -10,16 +10,17 @@ from migrate.cli.choices import MatchingOptions, MovedGroupOptions, PolicyOption
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, Seconds, flag, option, time_of
-from migrate.clock import SystemClock, iso
+from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
-from migrate.plan.plan import AS_OF_SETTING, Plan
+from migrate.plan.plan import Plan
 from migrate.ports import Progress
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
 from migrate.show.plan_table import Page, table
+from migrate.survey.commits_source import CommitsSource
 from migrate.survey.names import with_names
 from migrate.survey.policies import CommitsFrom, Policies
 from migrate.survey.survey import Clusters, PlanRequest
@@ -59,13 +60,21 @@ class PlanOptions(OnClusters):
             self.clusters.request_timeout,
             self.spark,
             no_match=self.matching.no_match,
-            reads_offsets_topic=self.reads_offsets_topic,
         )
 
     @property
-    def reads_offsets_topic(self) -> bool:
-        """True if commits are read in __consumer_offsets."""
-        return bool(self.commits_as_of) or self.commits_from is CommitsFrom.CONSUMER_OFFSETS
+    def commits(self) -> CommitsSource:
+        """Where commits come from; raises `UsageError` where what was asked for excludes each other."""
+        as_of_ms = time_of("--commits-as-of", self.commits_as_of)
+        if as_of_ms is not None and as_of_ms > SystemClock().now_ms():
+            raise UsageError("--commits-as-of lies in the future.", "Leave it out to plan with the commits of now.")
+        reads_topic = as_of_ms is not None or self.commits_from is CommitsFrom.CONSUMER_OFFSETS
+        if self.source_down and reads_topic:
+            raise UsageError(
+                "--source-down and --commits-from consumer-offsets exclude each other: the topic is on the source.",
+                "Omit one of them. Without the source, MM2's checkpoints stand in for its commits.",
+            )
+        return CommitsSource(not self.source_down, reads_topic, as_of_ms)
 
 
 def plan(options: PlanOptions) -> int:
@@ -89,7 +98,7 @@ def make_plan(options: PlanOptions, flow: Flow, progress: Progress) -> Plan:
     """
     refuse_out(options.out)
     request = request_of(options, flow)
-    with plan_session(request.flow, request.source_down, options.session()) as clusters:
+    with plan_session(request.flow, options.session(), request.commits) as clusters:
         return made_plan(request, clusters, options.out, progress)
 
 
@@ -109,24 +118,15 @@ def request_of(options: PlanOptions, flow: Flow) -> PlanRequest:
             "Omit --source-down, or set the groups by other means.",
         )
     group_map = options.groups.names(options.failback)
-    as_of_ms = time_of("--commits-as-of", options.commits_as_of)
-    if as_of_ms is not None and as_of_ms > SystemClock().now_ms():
-        raise UsageError("--commits-as-of lies in the future.", "Leave it out to plan with the commits of now.")
-    if options.source_down and options.reads_offsets_topic:
-        raise UsageError(
-            "--source-down and --commits-from consumer-offsets exclude each other: the topic is on the source.",
-            "Omit one of them. Without the source, MM2's checkpoints stand in for its commits.",
-        )
-    policies = options.policies.policies()
+    commits, policies = options.commits, options.policies.policies()
     return PlanRequest(
         flow=flow,
         filters=options.groups.filters(),
         policies=policies,
-        source_down=options.source_down,
         settle_seconds=options.settle,
-        settings=_settings(options, policies, as_of_ms),
+        settings=_settings(options, policies, commits),
         limits=options.matching.limits(),
-        as_of_ms=as_of_ms,
+        commits=commits,
         group_map=group_map,
     )
 
@@ -145,10 +145,10 @@ def made_plan(request: PlanRequest, clusters: Clusters, out: Path, progress: Pro
     return plan
 
 
-def _settings(options: PlanOptions, policies: Policies, as_of_ms: int | None) -> dict[str, str]:
+def _settings(options: PlanOptions, policies: Policies, commits: CommitsSource) -> dict[str, str]:
     """Return the choices as the header has them: text by option name, without what was left at nothing."""
     groups, matching = options.groups, options.matching
-    compared = not (matching.no_match or options.source_down)
+    compared = commits.asks_source and not matching.no_match
     choices = {
         "group": ", ".join(groups.groups),
         "exclude-group": ", ".join(groups.exclude_groups),
@@ -164,10 +164,8 @@ def _settings(options: PlanOptions, policies: Policies, as_of_ms: int | None) ->
         ),
         "max-rereads": str(policies.max_rereads),
         "settle": f"{options.settle:g}",
-        "commits-from": str(CommitsFrom.CONSUMER_OFFSETS) if options.reads_offsets_topic else "",
-        AS_OF_SETTING: "" if as_of_ms is None else iso(as_of_ms),
+        **commits.settings,
         "by": "timestamp" if matching.by_timestamp else "",
-        "source-down": "yes" if options.source_down else "",
         "failback": "yes" if options.failback else "",
         REQUIRED_SETTING: str(options.require_signatures or ""),
         "no-match": "yes" if matching.no_match else "",

@@ -27,6 +27,7 @@ from migrate.session.options import SessionOptions
 from migrate.show.plan_table import Page
 from migrate.show.screen import Draw, screen_if
 from migrate.show.status import first_look_lines, late_line, left_text, progress_line, status_document, status_lines
+from migrate.survey.commits_source import FROM_CHECKPOINTS, FROM_COORDINATORS
 from migrate.survey.names import with_names
 from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest
@@ -89,7 +90,6 @@ def status(options: StatusOptions) -> int:
         flow=flow,
         filters=options.groups.filters(),
         policies=policies,
-        source_down=False,
         settle_seconds=options.settle,
         settings={},
         limits=Limits(MOST_PER_TAIL, None),
@@ -148,8 +148,10 @@ class Lookout:
             for memory in edges.memories.values():
                 memory.forget()
         down = self._why_down()
-        request = replace(self.request, settle_seconds=settle_seconds, source_down=bool(down))
-        clusters = edges.clusters(source_down=bool(down))
+        request = replace(
+            self.request, settle_seconds=settle_seconds, commits=FROM_CHECKPOINTS if down else FROM_COORDINATORS
+        )
+        clusters = edges.clusters(request.commits)
         request = with_names(request, clusters)
         clock = Wakeful(self.clock, lambda: self._ask_all(clusters)) if self.watches else self.clock
         survey = take_survey(request, clusters, clock, self.progress)

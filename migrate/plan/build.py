@@ -28,7 +28,7 @@ def plan_of(survey: Survey) -> Plan:
         target_alias=flow.target.alias,
         source_cluster_id=survey.source.facts.cluster_id,
         target_cluster_id=survey.target.facts.cluster_id,
-        source_down=request.source_down,
+        source_down=not request.commits.asks_source,
         flow=flow_names(flow),
         settings=request.settings,
         waivers=tuple(str(w) for w in request.policies.waivers),

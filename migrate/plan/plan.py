@@ -28,6 +28,7 @@ from migrate.model import (
     rewinds,
 )
 from migrate.row_table import GroupRows, PlanRows
+from migrate.survey.commits_source import AS_OF_SETTING
 
 # Of the plan file, its fingerprint and its journal.
 FORMAT_VERSION = 1
@@ -38,8 +39,6 @@ CUTOVER, UNDO = "plan", "undo"
 MOVED_SETTING, REFUSE_MOVED, RESTORE_MOVED = "moved", "refuse", "restore"
 # A setting of an undo: the command that set what it takes back, where that was not `apply`.
 SET_BY_SETTING = "set-by"
-# Names the time whose commits a plan translates, where these are not those of now.
-AS_OF_SETTING = "commits-as-of"
 MIN_APPROVAL_DIGITS = 32
 SHORT_DIGITS = 12
 
@@ -137,6 +136,11 @@ class Header:
     def by_mm2(self) -> bool:
         """True unless another replicator copies: then nothing of MM2's is known, and nothing to be done to it."""
         return RuntimeWord.REPLICATOR not in self.flow
+
+    @property
+    def as_of(self) -> str:
+        """The time whose commits it translates; "" where these are those of when it was made."""
+        return self.settings.get(AS_OF_SETTING, "")
 
     @property
     def set_by(self) -> str:

@@ -50,7 +50,7 @@ def build_row(facts: RowFacts, rules: Rules) -> Row:
 
     Without a commit, while the source is up, it is that of a partition for `--uncommitted earliest`.
     """
-    if facts.commit is None and not rules.source_down and not facts.missing_then:
+    if facts.commit is None and rules.commits.asks_source and not facts.missing_then:
         placed = _never_committed(facts.shared.target_log)
     else:
         placed = place(facts, rules)
@@ -275,7 +275,7 @@ def translate(survey: Survey, places: GroupCommits) -> Iterator[GroupRows]:
 def _decided(survey: Survey, checkpoints: Checkpoints, cases: Iterable[GroupCase]) -> Iterator[GroupRows]:
     request = survey.request
     syncs_read = survey.mm2.syncs.counts.get("offset-sync", 0) > 0
-    rules = Rules(request.policies, request.source_down, syncs_read, request.limits.by_timestamp)
+    rules = Rules(request.policies, request.commits, syncs_read, request.limits.by_timestamp)
     shared_by = cache(_facts_of_partitions(request.flow, survey))
     known: Known = {}
     # Each group is a table as soon as it is decided: a million rows need not be there at once.

@@ -25,6 +25,7 @@ from migrate.model import (
     OffsetSync,
     TopicPartition,
 )
+from migrate.survey.commits_source import FROM_COORDINATORS, CommitsSource
 from migrate.survey.policies import (
     AS_OF_GONE,
     AS_OF_NONE,
@@ -49,7 +50,7 @@ class Rules:
     """
 
     policies: Policies
-    source_down: bool = False
+    commits: CommitsSource = FROM_COORDINATORS
     syncs_read: bool = True
     by_timestamp: bool = False
 
@@ -153,7 +154,7 @@ def place(facts: RowFacts, rules: Rules) -> Place | Nowhere:  # noqa: PLR0911 - 
         )
     if not isinstance(shared.target_log, LogRange):
         return not_visible("target", shared.target_log)
-    if rules.source_down:
+    if not rules.commits.asks_source:
         return _without_source(facts, rules, shared.target_log)
     if isinstance(shared.source_log, Failure):
         return not_visible("source", shared.source_log)

@@ -25,6 +25,7 @@ from migrate.spark.background import background_spark
 from migrate.spark.java_admin import JavaMachine, KafkaJava
 from migrate.spark.java_settings import JavaSettings, java_settings
 from migrate.survey.cluster import ClusterAdmin, JavaAdmin
+from migrate.survey.commits_source import FROM_COORDINATORS, CommitsSource
 from migrate.survey.group_facts import AnswerMemory
 from migrate.survey.renamed import SAME_NAMES, TargetNames
 from migrate.survey.survey import Clusters
@@ -132,10 +133,10 @@ class StatusSession:
     worker: "ConnectWorker | None" = None
     in_use: Lock = field(default_factory=Lock)
 
-    def clusters(self, source_down: bool) -> Clusters:
+    def clusters(self, commits: CommitsSource = FROM_COORDINATORS) -> Clusters:
         """Return what one look reads through."""
-        source = None if source_down else self.source
-        return Clusters(source, self.target, self.mirror, None if source_down else self.comparer, worker=self.worker)
+        source, comparer = (self.source, self.comparer) if commits.asks_source else (None, None)
+        return Clusters(source, self.target, self.mirror, comparer, worker=self.worker)
 
 
 @contextmanager

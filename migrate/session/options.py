@@ -26,8 +26,7 @@ class SessionOptions:
     """What clusters are reached and read with; none of it decides what becomes of an offset.
 
     Where `no_match` holds no records are compared, and where `by_timestamp` does timestamps alone place commits.
-    `reads_offsets_topic` says that a plan reads it through Spark; with `keeps_spark` its session is there until all is
-    left, for what reads by it itself.
+    With `keeps_spark` its session is there until all is left, for what reads by it itself.
     """
 
     request_timeout: float
@@ -35,5 +34,4 @@ class SessionOptions:
     concurrency: int = 100
     no_match: bool = False
     by_timestamp: bool = False
-    reads_offsets_topic: bool = False
     keeps_spark: bool = False

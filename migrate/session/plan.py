@@ -17,6 +17,7 @@ from migrate.session.clusters import (
 from migrate.session.options import SessionOptions
 from migrate.spark.background import BackgroundSpark, background_spark
 from migrate.spark.java_admin import KafkaJava
+from migrate.survey.commits_source import FROM_COORDINATORS, CommitsSource
 from migrate.survey.survey import Clusters
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class PlanSession(Clusters):
     def __init__(
         self,
         flow: Flow,
-        source_down: bool,
+        commits: CommitsSource,
         spark: BackgroundSpark,
         options: SessionOptions,
     ) -> None:
@@ -42,23 +43,23 @@ class PlanSession(Clusters):
 
         deadline = options.request_timeout
         source, target = sides = endpoints(flow, deadline)
-        asked = sides[source_down:]
+        asked = sides if commits.asks_source else sides[1:]
         self._spark = spark
         self._java = [KafkaJava(spark.machine, of.java, deadline) for of in asked]
         self._asked = [of.admin(java=java, exact=ByJava.EVERY) for of, java in zip(asked, self._java, strict=True)]
         self._readers = [of.records() for of in asked]
-        held = ConsumedMm2Topics(flow, None if source_down else self._readers[0], self._readers[-1])
+        held = ConsumedMm2Topics(flow, self._readers[0] if commits.asks_source else None, self._readers[-1])
         settings = {Side.SOURCE: source.java, Side.TARGET: target.java}
         mirror = SparkMirrorReader(spark, flow, settings, held)
         comparer = offsets_topic = None
-        if not source_down:
+        if commits.asks_source:
             comparer = Comparer(SparkTasks(spark, lambda: mirror.chains, readers_of(flow, source, target)))
-        if options.reads_offsets_topic:
+        if commits.reads_topic:
             from migrate.spark.topic_commits import SparkTopicCommits
 
             offsets_topic = SparkTopicCommits(spark, source.java)
         super().__init__(
-            None if source_down else self._asked[0],
+            self._asked[0] if commits.asks_source else None,
             self._asked[-1],
             mirror,
             comparer,
@@ -105,12 +106,14 @@ class PlanSession(Clusters):
 
 
 @contextmanager
-def plan_session(flow: Flow, source_down: bool, options: SessionOptions) -> Iterator[PlanSession]:
+def plan_session(
+    flow: Flow, options: SessionOptions, commits: CommitsSource = FROM_COORDINATORS
+) -> Iterator[PlanSession]:
     """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end."""
-    conf, compares = parse_spark_conf(options.spark.spark_conf), not (source_down or options.no_match)
+    conf, compares = parse_spark_conf(options.spark.spark_conf), commits.asks_source and not options.no_match
     with (
         # An offsets topic is often long, and all of it is read.
-        background_spark(options.spark.master, conf, not options.reads_offsets_topic, compares) as spark,
-        closing(PlanSession(flow, source_down, spark, options)) as session,
+        background_spark(options.spark.master, conf, not commits.reads_topic, compares) as spark,
+        closing(PlanSession(flow, commits, spark, options)) as session,
     ):
         yield session

@@ -23,7 +23,7 @@ from migrate.model import (
     lag,
     may_skip,
 )
-from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import is_of_later_commit, is_proven_best
 from migrate.plan.translate import why_text
 from migrate.show.group_table import activity_told, states_told
@@ -154,7 +154,7 @@ def _row_title(row: Row, header: Header) -> str:
 
 def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
-    if as_of := header.settings.get(AS_OF_SETTING):
+    if as_of := header.as_of:
         now = "nothing" if row.live_source_offset is None else str(row.live_source_offset)
         yield "Now", f"That is as of {safe(as_of)}; when the plan was made, {now} was committed."
     is_translated = header.kind != UNDO  # for an undo no sync, record or checkpoint was looked for

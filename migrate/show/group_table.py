@@ -10,7 +10,7 @@ from itertools import groupby
 from migrate.clock import iso
 from migrate.match.protocol import Why
 from migrate.model import Decision, Grade, Row, lag, may_skip, rewinds
-from migrate.plan.plan import AS_OF_SETTING, Plan, PlannedActivity
+from migrate.plan.plan import Plan, PlannedActivity
 from migrate.plan.totals import group_totals
 from migrate.plan.translate import TRANSLATED
 from migrate.row_table import GroupRows
@@ -38,7 +38,7 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
     compared = plan.header.has_checkpoints
     yield from wrapped(LEGEND if compared else LEGEND_WITHOUT_CHECKPOINTS, width)
     columns = NUMBERS if compared else tuple(column for column in NUMBERS if column is not CHECKPOINT)
-    if AS_OF_SETTING in plan.header.settings:
+    if plan.header.as_of:
         yield from wrapped(LIVE_LEGEND, width)
         columns = (*columns[:2], LIVE, *columns[2:])
     is_renamed = any(row.source_topic != row.target_topic for row in rows)

@@ -11,7 +11,7 @@ from migrate.apply.signatures import signatures_required, standing
 from migrate.checks.groups import offsets_expiry
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
-from migrate.plan.plan import AS_OF_SETTING, UNDO, Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import Mm2Comparison, Totals, forecast, totals
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
@@ -141,7 +141,7 @@ def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
         yield "Undoes", f"the plan {safe(h.undoes)}"
     if h.failback:
         yield "Failback", failback_text(h)
-    if as_of := h.settings.get(AS_OF_SETTING):
+    if as_of := h.as_of:
         yield "As of", f"commits as they stood at {safe(as_of)}: records that were read since then are read again"
     source = "down, not read" if h.source_down else f"cluster id {safe(h.source_cluster_id) or 'not read'}"
     yield "Source", f"{name(h.source_alias)}, {source}"

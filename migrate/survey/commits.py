@@ -154,12 +154,13 @@ def with_uncommitted(
     `--uncommitted earliest` asks for them; while the source is down a partition without a checkpoint may
     hide a commit, so it is a row too.
     """
-    if not (request.source_down or request.policies.uncommitted is Uncommitted.EARLIEST):
+    asks_source = request.commits.asks_source
+    if asks_source and request.policies.uncommitted is not Uncommitted.EARLIEST:
         return commits  # themselves: a million of them need not be there twice
     keys: dict[GroupPartition, Commit | None] = dict(commits)
     for group, topic in {(key.group, key.topic) for key in commits}:
         copy = request.flow.policy.target_topic(topic)
-        for partition in range(target_topics.get(copy, 0) if request.source_down else source_topics.get(topic, 0)):
+        for partition in range(source_topics.get(topic, 0) if asks_source else target_topics.get(copy, 0)):
             keys.setdefault(GroupPartition(group, topic, partition), None)
     return dict(sorted(keys.items()))
 

@@ -82,8 +82,6 @@ def log_proofs(
 
 def proofs_on_source(survey: Survey) -> LogProofs:
     """Return what is proven of the logs that the commits on the source were made on; nothing while it is down."""
-    if survey.request.source_down:
-        return LogProofs()
     records, as_of = survey.group_facts.source_records, survey.selected.as_of
     if as_of is not None:
         # Of an earlier commit the newest records say nothing, not even where its offset is the same.

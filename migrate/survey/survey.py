@@ -27,6 +27,7 @@ from migrate.model import (
     TopicPartition,
 )
 from migrate.survey.cluster import ClusterAdmin
+from migrate.survey.commits_source import FROM_COORDINATORS, CommitsSource
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts
@@ -49,7 +50,7 @@ class PlanRequest:
     `limits` bound what is read of the records. `only_compares` is True where nobody is to cut over, and what both
     clusters have committed is to be compared: then the target's commits are those of its own groups too, the source's
     are read once more after them, and what only a cutover asks is not asked (a second look at groups and log ends,
-    expiry, MM2's tasks). `as_of_ms` is the time, in ms since 1970, whose commits are to be translated; None for now.
+    expiry, MM2's tasks). `commits` says where they come from.
     `places` are offsets to translate that no group has committed, each with its owners' names in place of groups';
     where there are any, no group's commits are read. `group_map` says what groups are called on the target.
     """
@@ -57,12 +58,11 @@ class PlanRequest:
     flow: Flow
     filters: Filters
     policies: Policies
-    source_down: bool
     settle_seconds: float
     settings: Mapping[str, str]
     limits: Limits = Limits(match_records=1_000_000, fetch_bytes=None)
     only_compares: bool = False
-    as_of_ms: int | None = None
+    commits: CommitsSource = FROM_COORDINATORS
     places: tuple[GroupCommits, ...] = ()
     group_map: NameMap = NameMap()
 
@@ -324,14 +324,14 @@ class Survey:
     def case(self) -> Case:
         """What it is of, by which checks are chosen."""
         way = Case.WAY_BACK if self.flow.failback else Case.WAY_THERE
-        source = Case.SOURCE_DOWN if self.request.source_down else Case.SOURCE_READ
+        source = Case.SOURCE_READ if self.request.commits.asks_source else Case.SOURCE_DOWN
         return way | source | (Case.BY_MM2 if self.flow.by_mm2 else Case.ANY)
 
     @property
     def clusters_read(self) -> tuple[tuple[Cluster, ClusterSurvey], ...]:
         """The clusters that were asked, with what was read of each: both, or the target alone."""
         on_target = self.flow.target, self.target
-        return (on_target,) if self.request.source_down else ((self.flow.source, self.source), on_target)
+        return ((self.flow.source, self.source), on_target) if self.request.commits.asks_source else (on_target,)
 
     @property
     def answers(self) -> Mapping[TopicPartition, PartitionAnswer]:

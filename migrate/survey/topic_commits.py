@@ -149,7 +149,7 @@ def from_offsets_topic(
         text = f"pinning {OFFSETS_TOPIC} of {alias}"
         pin = timer.run("commits", text, lambda: pin_offsets_topic(source, named_groups(filters)))
         in_all, passes = pin.fetched_bytes, "two passes"
-        if request.as_of_ms is not None:
+        if request.commits.as_of_ms is not None:
             # Where places have no record of then, one more tells whether it can have been compacted away.
             in_all, passes = in_all + pin.offsets_bytes, "up to three passes"
         fetched_bytes += in_all
@@ -159,7 +159,7 @@ def from_offsets_topic(
             f"{len(pin.logs)} of {many(pin.partitions, 'partition')}, {many(pin.offsets, 'offset')}, "
             f"about {bytes_text(in_all)} in {passes}"
         )
-        return pin, timer.run("commits", text, lambda: reader.commits(pin, request.as_of_ms))
+        return pin, timer.run("commits", text, lambda: reader.commits(pin, request.commits.as_of_ms))
 
     with _naming_the_other_way():
         pin, told = persistently(read_once)
@@ -168,7 +168,7 @@ def from_offsets_topic(
     # Of a group in a partition that nobody read it is not known that it has none: it counts, as a name at least.
     seen |= {group for group in listed if partition_of(group, pin.partitions) not in pin.logs}
     witness = _witness(pin, told, listed, filters)
-    if request.as_of_ms is not None:
+    if request.commits.as_of_ms is not None:
         # A group that is gone since is in no listing; one that is there and not listed blocks by itself.
         listed |= {group for group in told.then if not told.commits.get(group)}
         then = {group: told.then[group] for group in sorted(listed & told.then.keys())}

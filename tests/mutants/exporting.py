@@ -131,8 +131,8 @@ EXPORTING = (
         "topic-commits-of-a-source-that-is-down",
         "The offsets topic of a source that is down cannot be read, and no checkpoint stands in for it unasked.",
         "migrate/cli/plan.py",
-        "    if options.source_down and options.reads_offsets_topic:\n",
-        "    if options.source_down and not options.reads_offsets_topic:\n",
+        "        if self.source_down and reads_topic:\n",
+        "        if self.source_down and not reads_topic:\n",
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(

@@ -127,7 +127,7 @@ RENAMING = (
         "checkpoints-of-a-new-name-taken-unasked",
         "With the source down, checkpoints under the new name alone wait for a reviewer.",
         "migrate/checks/group_names.py",
-        "    for group in _checkpointed_under_new_name_alone(survey) if survey.request.source_down else ():\n",
+        "    for group in _checkpointed_under_new_name_alone(survey) if Case.SOURCE_DOWN in survey.case else ():\n",
         "    for group in ():\n",
         ("tests/unit/plan/test_group_map.py",),
     ),

@@ -23,6 +23,7 @@ from migrate.model import (
 )
 from migrate.plan.rows import with_blocks
 from migrate.row_table import PlanRows
+from migrate.survey.commits_source import FROM_CHECKPOINTS
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
 from migrate.survey.policies import Policies
@@ -70,7 +71,7 @@ def checkpointed_at(time_ms) -> CheckpointReading:
 
 # Groups g on t and h on u, stopped, copied in full to B; g is not there yet, h is.
 SURVEY = Survey(
-    request=PlanRequest(FLOW, Filters(), Policies(), False, 15.0, {}),
+    request=PlanRequest(FLOW, Filters(), Policies(), 15.0, {}),
     taken_at_ms=NOW,
     source=ClusterSurvey(
         ClusterFacts("id-a", 1, True), {"t": 2, "u": 1}, frozenset("gh"),
@@ -123,6 +124,8 @@ def with_change(value, path, name, changed):
 def surveyed(**changes) -> Survey:
     """The survey with these fields, whichever of its parts has them; those of a cluster as `source_topics`."""
     made = SURVEY
+    if changes.pop("source_down", False):
+        changes["commits"] = FROM_CHECKPOINTS
     if changes.pop("failback", False):
         changes["policy"] = ReversedPolicy(FLOW.policy)
     for name, value in changes.items():

@@ -12,6 +12,7 @@ from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecor
 from migrate.model import Decision, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
+from migrate.survey.commits_source import FROM_CHECKPOINTS, FROM_COORDINATORS
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest
@@ -97,7 +98,7 @@ def planned(
         flow=flow or planned_flow(),
         filters=filters or Filters(),
         policies=policies or Policies(),
-        source_down=down,
+        commits=FROM_CHECKPOINTS if down else FROM_COORDINATORS,
         settle_seconds=settle,
         settings={},
         group_map=group_map or NameMap(),

@@ -9,6 +9,7 @@ from migrate.mm2.chain import NO_WINDOW, Window
 from migrate.model import Commit, LogRange, OffsetSync, Row, TopicPartition
 from migrate.plan.rows import build_row
 from migrate.plan.translate import PartitionFacts, RowFacts, Rules
+from migrate.survey.commits_source import FROM_CHECKPOINTS, FROM_COORDINATORS
 from migrate.survey.policies import Policies
 
 BELOW, ABOVE = OffsetSync(1, 100, 110), OffsetSync(2, 200, 208)
@@ -42,4 +43,5 @@ def facts_with(**changes: Any) -> RowFacts:
 
 def row_of(policies: Policies | None = None, source_down: bool = False, syncs_read: bool = True, **changes: Any) -> Row:
     """Return the row of `facts_with(**changes)`."""
-    return build_row(facts_with(**changes), Rules(policies or Policies(), source_down, syncs_read))
+    commits = FROM_CHECKPOINTS if source_down else FROM_COORDINATORS
+    return build_row(facts_with(**changes), Rules(policies or Policies(), commits, syncs_read))

@@ -7,6 +7,7 @@ from migrate.mm2.topic_reader import News
 from migrate.plan.status import status_of
 from migrate.show.plan_table import Page
 from migrate.show.status import status_lines
+from migrate.survey.commits_source import FROM_CHECKPOINTS, FROM_COORDINATORS
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest
@@ -32,7 +33,13 @@ def looked(
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(
-        flow, filters or Filters(), policies or Policies(), bool(down), settle, {}, group_map=group_map or NameMap()
+        flow,
+        filters or Filters(),
+        policies or Policies(),
+        settle,
+        {},
+        commits=FROM_CHECKPOINTS if down else FROM_COORDINATORS,
+        group_map=group_map or NameMap(),
     )
     clock = clock or FakeClock()
     asked = None if down else source

@@ -14,7 +14,7 @@ FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")
 def request(**changes: Any) -> PlanRequest:
     """Return a request without filters and policies, but for `changes`."""
     values: dict[str, Any] = {
-        "flow": FLOW, "filters": Filters(), "policies": Policies(), "source_down": False, "settle_seconds": 15.0,
+        "flow": FLOW, "filters": Filters(), "policies": Policies(), "settle_seconds": 15.0,
         "settings": {},
     }  # fmt: skip
     return PlanRequest(**(values | changes))

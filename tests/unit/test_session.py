@@ -14,6 +14,7 @@ from migrate.model import Side
 from migrate.session import clusters as sessions
 from migrate.session import plan
 from migrate.session.options import SessionOptions
+from migrate.survey.commits_source import FROM_CHECKPOINTS, CommitsSource
 from tests.fakes import FakeClock, NoProgress
 
 PASSWORD = "hidden-from-everybody"
@@ -43,7 +44,7 @@ def flow(source=PLAIN, target=PLAIN):
 
 def test_a_spark_that_is_kept_is_there_after_records_are_read():
     """Whoever reads by it itself may do so after the survey, which says that it reads no more records."""
-    with plan.plan_session(flow(), False, replace(OPTIONS, keeps_spark=True)) as clusters:
+    with plan.plan_session(flow(), replace(OPTIONS, keeps_spark=True)) as clusters:
         clusters.end_records()  # a Spark that was told to end would fail here
 
 
@@ -52,17 +53,17 @@ def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
     for name in ("client_settings", "java_settings"):
         resolve = getattr(sessions, name)
         monkeypatch.setattr(sessions, name, lambda of, n=name, r=resolve: resolved.append((n, of.side)) or r(of))
-    with plan.plan_session(flow(), False, OPTIONS) as clusters:
+    with plan.plan_session(flow(), OPTIONS) as clusters:
         assert clusters.source is not None and clusters.comparer is not None
     assert sorted(resolved) == [(name, side) for name in ("client_settings", "java_settings") for side in Side]
 
 
 def test_a_source_that_is_down_needs_no_settings_that_librdkafka_can_use():
-    with plan.plan_session(flow(JAVA_ALONE), True, OPTIONS) as clusters:
+    with plan.plan_session(flow(JAVA_ALONE), OPTIONS, FROM_CHECKPOINTS) as clusters:
         assert (clusters.source, clusters.comparer) == (None, None) and clusters.looks_for_hidden
     with (
         pytest.raises(ConfigError, match="sasl.mechanism"),
-        plan.plan_session(flow(JAVA_ALONE), False, OPTIONS),
+        plan.plan_session(flow(JAVA_ALONE), OPTIONS),
     ):
         pass
 
@@ -78,7 +79,7 @@ def test_what_is_plugged_in_shows_no_secret():
     end, _ = sessions.endpoints(flow(SECRET), 5.0)
     assert PASSWORD in end.kafka.config.values() and PASSWORD in end.java.secrets
     assert PASSWORD not in repr((end, end.kafka, end.java))
-    with plan.plan_session(flow(SECRET, SECRET), False, OPTIONS) as clusters:
+    with plan.plan_session(flow(SECRET, SECRET), OPTIONS) as clusters:
         assert PASSWORD not in repr(clusters)
 
 
@@ -95,7 +96,7 @@ def test_status_closes_its_clients_but_not_under_a_look(looking, monkeypatch):
 
 def test_a_source_that_does_not_answer_is_left_out_of_a_look():
     with sessions.status_session(flow(), FakeClock(), OPTIONS) as edges:
-        down, up = edges.clusters(source_down=True), edges.clusters(source_down=False)
+        down, up = edges.clusters(FROM_CHECKPOINTS), edges.clusters()
     assert (down.source, down.comparer) == (None, None)
     assert up.source is edges.source and up.comparer is edges.comparer and down.target is up.target is edges.target
 
@@ -127,7 +128,7 @@ class SparkThere:
 def test_spark_ends_once_the_last_record_is_read_and_its_jvm_once_everything_is(monkeypatch):
     spark = SparkThere()
     monkeypatch.setattr(plan, "background_spark", lambda *_: nullcontext(spark))
-    with plan.plan_session(flow(), False, OPTIONS) as clusters:
+    with plan.plan_session(flow(), OPTIONS) as clusters:
         clusters.end_records()
         assert spark.ended == ["session"]
         clusters.end()
@@ -141,6 +142,6 @@ def test_a_jvm_is_large_for_the_offsets_topic_and_classes_are_kept_where_records
 ):
     asked = []
     monkeypatch.setattr(plan, "background_spark", lambda *how: asked.append(how[2:]) or nullcontext(SparkThere()))
-    with plan.plan_session(flow(), False, replace(OPTIONS, no_match=no_match, reads_offsets_topic=reads_topic)):
+    with plan.plan_session(flow(), replace(OPTIONS, no_match=no_match), CommitsSource(reads_topic=reads_topic)):
         pass
     assert asked == [(not reads_topic, not no_match)]

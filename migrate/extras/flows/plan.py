@@ -34,6 +34,7 @@ from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import PlanSession
 from migrate.show.plan_table import verdict
 from migrate.spark.background import background_spark
+from migrate.survey.commits_source import CommitsSource
 from migrate.survey.survey import Clusters, PlanRequest
 
 # As people write lists; the options themselves are repeated.
@@ -41,8 +42,8 @@ _PLURALS = {"groups": "group", "exclude_groups": "exclude_group", "topics": "top
 # What holds for a whole run, and so is said beside the file and not in it; and what it says of each flow by itself.
 _NOT_OF_A_FLOW = {"master", "spark_conf", "log_format", "quiet", "color", "debug", "out", "flow"}
 _WORST_FIRST = (EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED, EXIT_PARTLY, EXIT_DONE)
-SessionOf = Callable[[Flow, bool, SessionOptions], AbstractContextManager[Clusters]]
-"""Gives what one of several plans reads through: of its flow, whether the source is down, and its options."""
+SessionOf = Callable[[Flow, CommitsSource, SessionOptions], AbstractContextManager[Clusters]]
+"""Gives what one of several plans reads through: of its flow, where its commits come from, and its options."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +130,8 @@ def plan_flows(file: Path, out_dir: Path, spark: SparkOptions, progress: LinePro
     if not sessions:
         return [_failed(name, error) for name, _, error in asked if isinstance(error, MigrateError)]
     made = []
-    small = not any(session.reads_offsets_topic for _, session in sessions)
-    compares = any(not (request.source_down or session.no_match) for request, session in sessions)
+    small = not any(request.commits.reads_topic for request, _ in sessions)
+    compares = any(request.commits.asks_source and not session.no_match for request, session in sessions)
     with session_of_several_plans(spark, small, compares) as session_of:
         for number, (name, options, request) in enumerate(asked, 1):
             progress.say(f"flow {number} of {len(asked)}: {name}")
@@ -165,8 +166,8 @@ def session_of_several_plans(options: SparkOptions, small: bool, compares: bool)
     memories = defaultdict[frozenset[tuple[str, str]], SourceMemory](SourceMemory)
     with background_spark(options.master, parse_spark_conf(options.spark_conf), small, compares) as spark:
 
-        def session_of(flow: Flow, source_down: bool, of_plan: SessionOptions) -> AbstractContextManager[Clusters]:
-            session = _OneOfSeveral(flow, source_down, spark, of_plan)
+        def session_of(flow: Flow, commits: CommitsSource, of_plan: SessionOptions) -> AbstractContextManager[Clusters]:
+            session = _OneOfSeveral(flow, commits, spark, of_plan)
             if session.source is not None:
                 session.source = memories[frozenset(flow.source.properties.items())].source(session.source)
             return closing(session)
@@ -196,7 +197,7 @@ def _made(
     name: str, options: PlanOptions, request: PlanRequest, session_of: SessionOf, progress: LineProgress
 ) -> MadePlan:
     try:
-        with session_of(request.flow, request.source_down, options.session()) as clusters:
+        with session_of(request.flow, request.commits, options.session()) as clusters:
             plan = made_plan(request, clusters, options.out, progress)
     except MigrateError as error:
         return _failed(name, error)

@@ -128,7 +128,6 @@ def _choices(plan: Plan, flow: Flow, options: FollowOptions) -> FollowChoices:
         flow=flow,
         filters=mandate.filters(),
         policies=policies_of_mandate(plan, NO_BLOCK_HERE),
-        source_down=False,
         settle_seconds=options.settle,
         settings={},
         limits=mandate.limits(),

@@ -61,7 +61,7 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Sessio
         def clusters() -> Clusters:
             # Delays are measured from the newest commits; what the target says of expiry changes slowly.
             looking.memories[Side.SOURCE].forget()
-            return replace(looking.clusters(source_down=False), mirror=mirror.of_this_pass(), comparer=comparer)
+            return replace(looking.clusters(), mirror=mirror.of_this_pass(), comparer=comparer)
 
         def forget() -> None:
             memory.forget()

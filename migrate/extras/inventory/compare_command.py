@@ -76,11 +76,11 @@ def compare_session(flow: Flow, clock: Clock, options: SessionOptions) -> Iterat
     if options.no_match:
         with status_session(flow, clock, options) as edges:
             syncs = flow.syncs_side, flow.offset_syncs_topic
-            yield CompareSession(edges.clusters(source_down=False), None, lambda: edges.mirror.news(*syncs).left_out)
+            yield CompareSession(edges.clusters(), None, lambda: edges.mirror.news(*syncs).left_out)
         return
     target = endpoints(flow, options.request_timeout)[1]
     with (
-        plan_session(flow, False, options) as clusters,
+        plan_session(flow, options) as clusters,
         closing(target.records(flow.target_isolation_level)) as records,
     ):
         yield CompareSession(clusters, records, lambda: 0)
@@ -108,7 +108,6 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
         flow=flow,
         filters=options.groups.filters(),
         policies=Policies(),
-        source_down=False,
         settle_seconds=0.0,
         settings={},
         limits=limits,

@@ -167,7 +167,6 @@ def make_plan(options: PlannedPositions, flow: Flow, progress: Progress) -> Posi
         flow=flow,
         filters=Filters(),
         policies=options.policies(),
-        source_down=False,
         settle_seconds=options.settle,
         settings=options.settings(),
         limits=options.matching.limits(),
@@ -175,7 +174,7 @@ def make_plan(options: PlannedPositions, flow: Flow, progress: Progress) -> Posi
     session = SessionOptions(
         options.clusters.request_timeout, options.spark, no_match=options.matching.no_match, keeps_spark=True
     )
-    with plan_session(flow, False, session) as clusters:
+    with plan_session(flow, session) as clusters:
         reader = HolderReader(clusters.spark_session)
         survey, held = surveyed(request, asked, reader, clusters, SystemClock(), progress)
         clusters.end()

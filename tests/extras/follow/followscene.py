@@ -70,7 +70,7 @@ class FollowScene:
     def follower(self, execute: bool = True) -> Follower:
         mandate, policies = mandate_of(self.plan), policies_of_mandate(self.plan, NO_BLOCK_HERE)
         request = PlanRequest(
-            self.flow, mandate.filters(), policies, False, 6.0, {}, mandate.limits(), group_map=mandate.names()
+            self.flow, mandate.filters(), policies, 6.0, {}, mandate.limits(), group_map=mandate.names()
         )
         grades, moving = frozenset(map(Grade, mandate.grades)), mandate.moving_groups()
         choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)

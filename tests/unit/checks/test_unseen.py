@@ -60,7 +60,7 @@ def looked_for_hidden(told, side=Side.SOURCE, filters=None):
     cluster = source if side is Side.SOURCE else target
     properties = {"bootstrap.servers": "x:1"}
     flow = client_flow(properties, properties, "A", "B")
-    request = PlanRequest(flow, filters or Filters(), Policies(), False, 15.0, {})
+    request = PlanRequest(flow, filters or Filters(), Policies(), 15.0, {})
     cluster.hosted = lambda: told(cluster)
     clusters = Clusters(source, target, mirror, looks_for_hidden=True)
     made = plan_of(take_survey(request, clusters, FakeClock(), NoProgress()))

@@ -384,7 +384,7 @@ def test_waiting_for_a_jvm_and_for_spark_is_timed_by_itself():
     source, target, mirror = world()
     clock = FakeClock()
     properties = {"bootstrap.servers": "x:1"}
-    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
+    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), 0.0, {})
 
     class Late(Clusters):
         def wait_for_commits(self):
@@ -404,7 +404,7 @@ def test_offsets_that_no_group_has_committed_are_placed_as_commits_and_no_groups
     asked: list[str] = []
     source.on_call = asked.append
     clock, places = FakeClock(), GroupCommits({"g": {TopicPartition("t", 0): Commit(55)}})
-    request = PlanRequest(planned_flow(), Filters(), Policies(), False, 15.0, {}, places=(places,))
+    request = PlanRequest(planned_flow(), Filters(), Policies(), 15.0, {}, places=(places,))
     survey = take_survey(request, Clusters(source, target, mirror), clock, NoProgress())
     (table,) = translate(survey, places)
     commits = rows_of(planned(*world()))
@@ -420,7 +420,7 @@ def test_what_reads_records_ends_when_no_record_is_to_be_read_any_more_and_befor
         cluster.on_call = lambda call, alias=alias: order.append(f"{alias} {call}")
     mirror.on_call = lambda call: order.append(call)
     properties = {"bootstrap.servers": "x:1"}
-    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 0.0, {})
+    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), 0.0, {})
 
     def hosted():
         # As late as can be: whoever ends the JVM before it is told does so by then.

@@ -81,7 +81,7 @@ def planned(
     policies: Policies | None = None,
     way_there: Flow = WAY_THERE,
 ) -> Plan:
-    request = PlanRequest(way_there.reversed(), Filters(), policies or Policies(), False, 15.0, {"failback": "yes"})
+    request = PlanRequest(way_there.reversed(), Filters(), policies or Policies(), 15.0, {"failback": "yes"})
     clock = FakeClock()
     survey = take_survey(request, Clusters(b, a, mirror, comparer), clock, NoProgress())
     return plan_of(survey)

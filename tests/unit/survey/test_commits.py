@@ -10,6 +10,7 @@ from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecor
 from migrate.model import Commit, Failure, GroupPartition
 from migrate.progress import Timer
 from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
+from migrate.survey.commits_source import FROM_CHECKPOINTS
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Uncommitted
 from migrate.survey.survey import Clusters
@@ -63,7 +64,7 @@ def test_what_a_group_with_a_pending_transaction_has_committed_so_far_is_read_an
 
 def test_while_the_source_is_down_the_newest_checkpoints_are_its_commits():
     reading = CheckpointReading({CheckpointKey("g", "A.t", 1): CheckpointRecord(40, 35, "m", 0, 0)}, {})
-    found = from_checkpoints(reading, request(source_down=True))
+    found = from_checkpoints(reading, request(commits=FROM_CHECKPOINTS))
     assert found.commits == {GroupPartition("g", "t", 1): Commit(40, "m")} and found.groups_seen == {"g"}
 
 
@@ -79,7 +80,7 @@ def test_partitions_without_a_commit_get_a_row_where_that_is_asked_for_or_the_so
 
     assert partitions(request()) == [(1, False)]
     assert partitions(earliest) == [(0, True), (1, False)]
-    assert partitions(replace(earliest, source_down=True)) == [(0, True), (1, False), (2, True)]
+    assert partitions(replace(earliest, commits=FROM_CHECKPOINTS)) == [(0, True), (1, False), (2, True)]
 
 
 def test_what_a_group_has_on_the_target_must_be_known_and_may_be_nothing():

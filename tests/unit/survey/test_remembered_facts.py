@@ -88,7 +88,7 @@ def lookout(clusters, on_target, clock):
     mirror.news = lambda side, topic: News(clock.now_ms())
     mirror.sync_pairs = lambda place, source_end, target_end: ()
     properties = {"bootstrap.servers": "x:1"}
-    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), False, 15.0, {})
+    request = PlanRequest(client_flow(properties, properties, "A", "B"), Filters(), Policies(), 15.0, {})
     source.told, target.told = FakeGroupFacts(), on_target
     source.memory, target.memory = AnswerMemory(clock), AnswerMemory(clock)
     memories = {Side.SOURCE: source.memory, Side.TARGET: target.memory}

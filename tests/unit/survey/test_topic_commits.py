@@ -14,6 +14,7 @@ from migrate.model import Commit, Commits, Decision, GroupPartition, Level, LogR
 from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
 from migrate.show.plan_table import Page, table
+from migrate.survey.commits_source import CommitsSource
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_pin import ATTEMPTS, CompactedMeanwhileError, OffsetsPin, TopicCommits
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, GroupKind, GroupRecord, partition_of
@@ -130,7 +131,8 @@ def from_topic(
     source, target, mirror = scene or world()
     offsets_topic(source)
     topic = FakeTopic(source, **told)
-    asked = {"filters": filters or Filters(), "as_of_ms": as_of_ms, "group_map": group_map or NameMap()}
+    commits = CommitsSource(reads_topic=True, as_of_ms=as_of_ms)
+    asked = {"filters": filters or Filters(), "commits": commits, "group_map": group_map or NameMap()}
     asked |= {"limits": limits} if limits else {}
     return planned(source, target, mirror, topic, facts, policies, **asked), topic
 
@@ -280,11 +282,11 @@ def test_more_than_may_be_fetched_is_refused_before_it_is_read(as_of_ms, passes)
     source, target, mirror = world()
     offsets_topic(source)
     topic = FakeTopic(source)
-    cost = PARTITIONS * 37 * 110 * passes
+    cost, commits = PARTITIONS * 37 * 110 * passes, CommitsSource(reads_topic=True, as_of_ms=as_of_ms)
     with pytest.raises(Refused, match="--max-fetch allows"):
-        planned(source, target, mirror, topic, limits=Limits(0, cost - 1), as_of_ms=as_of_ms)
+        planned(source, target, mirror, topic, limits=Limits(0, cost - 1), commits=commits)
     assert not topic.pins
-    planned(source, target, mirror, topic, limits=Limits(0, cost), as_of_ms=as_of_ms)
+    planned(source, target, mirror, topic, limits=Limits(0, cost), commits=commits)
     assert topic.pins
 
 

@@ -24,9 +24,7 @@ def compared(
     """Look once; without a comparer of its own every translation is exact, and is the source's own offset."""
     properties = {"bootstrap.servers": "x:1"}
     flow = flow or client_flow(properties, properties, "A", "B")
-    request = PlanRequest(
-        flow, filters or Filters(), Policies(), False, 0.0, {}, Limits(0 if no_match else 1000, None), True
-    )
+    request = PlanRequest(flow, filters or Filters(), Policies(), 0.0, {}, Limits(0 if no_match else 1000, None), True)
     reader = None if no_match else comparer or FakeComparer()
     clock = FakeClock()
     source.told = FakeGroupFacts(kinds or {})

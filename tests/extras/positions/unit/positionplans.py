@@ -65,7 +65,6 @@ def planned(
         flow=planned_flow(),
         filters=Filters(),
         policies=policies or Policies(),
-        source_down=False,
         settle_seconds=settle,
         settings={},
         limits=Limits(1_000_000, None),
