@@ -221,7 +221,7 @@ EXPORTING = (
         "migrate/cli/options.py",
         "            if moment.tzinfo is not None:\n",
         "            if moment is not None:\n",
-        ("tests/extras/offsets_topic/unit/test_export.py",),
+        ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(
         "export-waits-for-transactions-that-began-after-the-pin",

@@ -65,7 +65,7 @@ def pieces(page: str) -> list[str]:
 
 def known_options(page: str, piece: str) -> set[str]:
     """The options that may stand in a piece of code: of its script, of its command, or of any command."""
-    script = re.match(r"scripts/\w+", piece)
+    script = re.match(r"scripts/[\w-]+", piece)
     if script:
         return set(OPTION.findall((ROOT / script[0]).read_text()))
     elsewhere = DEVELOPERS if page in ("CONTRIBUTING.md", "docs/decisions.md") else KAFKA

@@ -89,6 +89,7 @@ def test_commits_of_an_earlier_time_are_read_in_the_offsets_topic_and_the_time_i
     [
         ({"commits_as_of": "2026-11-23T22:00:00Z"}, "lies in the future"),
         ({"commits_as_of": "yesterday"}, "is not a time"),
+        ({"commits_as_of": "2023-11-14T22:00:00"}, "is not a time"),
         ({"commits_as_of": "2023-11-14T21:00:00Z", "source_down": True}, "exclude each other"),
     ],
 )
