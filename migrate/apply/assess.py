@@ -189,7 +189,7 @@ def assess(
     undo, source_unreachable = plan.header.kind == UNDO, options.source_unreachable
     traces = journal.traces(options.command)
     blocked, by_group = _blocked(plan), plan.groups()
-    spent = journal.rolled_back.keys() if options.command == APPLY else frozenset[str]()
+    spent = journal.spent_groups if options.command == APPLY else frozenset[str]()
     left_out = blocked.keys() | spent
     held = {group: rows for group, rows in by_group.items() if group not in left_out and compared(rows)}
     watch = None if undo else watch

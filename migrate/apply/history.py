@@ -204,7 +204,7 @@ class JournalState:
     """A journal, folded: prior commits and what was done since. Empty where there is no journal.
 
     `spends` are all that have spent the plan, in order: "rollback" for each run of it, the fingerprint of an undo
-    plan for each run of that. A rollback of some groups alone spends these, which are in `rolled_back`, and not the
+    plan for each run of that. A rollback of some groups alone spends these, `spent_groups`, written or not, and not the
     plan. `runs` are all runs, oldest first. `notes` are what was said first of a group beside what was done to it.
     """
 
@@ -216,6 +216,7 @@ class JournalState:
     spends: tuple[str, ...] = ()
     runs: tuple[PastRun, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    spent_groups: frozenset[str] = frozenset()
 
     def last(self, command: str) -> PastRun | None:
         """Return the last run of this command; None if there was none."""
@@ -285,12 +286,14 @@ class _Folding:
         self._traces: dict[str, dict[str, GroupTrace]] = {APPLY: {}, ROLLBACK: {}}
         self._command = APPLY
         self._spends: list[str] = []
+        self._alone: set[str] = set()
         self._runs: list[PastRun] = []
 
     def state(self, events: int, torn: bool) -> JournalState:
         applied, rolled_back = self._traces[APPLY], self._traces[ROLLBACK]
         spends, runs = tuple(self._spends), tuple(self._runs)
-        return JournalState(self._prior, applied, rolled_back, events, torn, spends, runs, self._notes)
+        alone = frozenset(self._alone)
+        return JournalState(self._prior, applied, rolled_back, events, torn, spends, runs, self._notes, alone)
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Fold one event in; a field that is missing or of the wrong kind raises."""
@@ -303,8 +306,9 @@ class _Folding:
             self._command = ROLLBACK if event["command"] == ROLLBACK else APPLY
             who, unseen = f"process {event['pid']} on {event['host']}", str(event.get("source_not_seen", ""))
             self._runs.append(PastRun(self._command, event["time"], who, source_not_seen=unseen))
-            if self._command == ROLLBACK and "groups" not in event:
-                self._spends.append(ROLLBACK)
+            if self._command == ROLLBACK:
+                self._alone.update(event.get("groups", ()))
+                self._spends += [ROLLBACK] if "groups" not in event else []
         elif kind == "spent":
             self._spends.append(str(event["by"]))
             if self._runs:

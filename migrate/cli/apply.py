@@ -12,6 +12,7 @@ from migrate import __version__
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.journal import Journal
+from migrate.apply.later_plans import held_by_other_plans
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import Elsewhere, look_elsewhere, outside
 from migrate.apply.write import Interruption
@@ -27,6 +28,8 @@ from migrate.plan.companions import journal_path, journals_under_any_name, plan_
 from migrate.plan.file import read_plan, refuse_replaced
 from migrate.plan.plan import (
     MIN_APPROVAL_DIGITS,
+    MOVED_SETTING,
+    RESTORE_MOVED,
     SHORT_DIGITS,
     UNDO,
     Plan,
@@ -41,6 +44,7 @@ from migrate.session.options import SessionOptions
 from migrate.show.apply import Typed, apply_lines, deleted_whole_lines, elsewhere_lines
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
+from migrate.text import many, safe, some
 
 Printed = tuple[list[str], int]
 
@@ -144,6 +148,8 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     clock = SystemClock()
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
+    if undone is not None and plan.header.settings.get(MOVED_SETTING) != RESTORE_MOVED:
+        _refuse_held(plan, undone.path.parent)
     exact = groups_with_metadata(plan.rows)
     with apply_session(flow, progress, bool(exact), writing.session(options.clusters)) as edges:
         names = target_names(plan, loose)
@@ -280,6 +286,17 @@ def refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> Non
                 f"The journal of plan {plan.short_fingerprint} is {journal.name}, and the plan was named {path.name}.",
                 f"Use the plan by its first name: {plan_of_journal(journal, plan.fingerprint).name}.",
             )
+
+
+def _refuse_held(undo: Plan, folder: Path) -> None:
+    """Raise `Refused` where another plan has set or found right what an undo saved earlier would take back."""
+    if held := held_by_other_plans(undo, folder):
+        raise Refused(
+            f"{many(len(held), 'group')} that this undo would take back {'is' if len(held) == 1 else 'are'} held by "
+            f"another plan of this folder: {some((f'{safe(g)} by plan {by}' for g, by in sorted(held.items())), 5)}. "
+            "Nothing was written.",
+            "Make the undo anew: `mm2-migrate rollback PLAN` says what can be done about each group.",
+        )
 
 
 def _journal_undone(undo: Plan, path: Path, clock: SystemClock) -> Journal:

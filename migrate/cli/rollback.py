@@ -11,6 +11,7 @@ from migrate.apply.assess import ApplyClusters
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, read_journal
+from migrate.apply.later_plans import held_by_other_plans, without_held
 from migrate.apply.undo import outside, undo_plan
 from migrate.cli.apply import (
     Printed,
@@ -114,11 +115,8 @@ def run_rollback(
         journal.refuse_running()
     state = journal.read()
     others = _other_undos(plan, state, journal.path.parent)
-    # A rollback knows what it restored itself; an undo plan has a journal of its own, which does not. A group that was
-    # restored alone is done with: what is there now is a later plan's.
-    knows_itself = out is None and state.is_spent
-    restored = [*others.values(), *([] if knows_itself else [state.rolled_back])]
-    undo = make_undo(plan, journal, state, restored, options.moved)
+    undo = make_undo(plan, journal, state, [*others.values(), state.rolled_back], options.moved)
+    undo = _without_held(undo, journal.path.parent, plan, options.moved)
     loose = outside(plan, state)
     if chosen is not None:
         undo = replace(undo, rows=PlanRows.of(row for row in undo.rows if row.group in chosen))
@@ -151,6 +149,14 @@ def run_rollback(
     if undo.rows and out is not None:
         write_plan(undo, out)
     return with_elsewhere(lines, code, elsewhere, terminal)
+
+
+def _without_held(undo: Plan, folder: Path, plan: Plan, moved: str) -> Plan:
+    """Return an undo of `plan` that leaves to other plans what they hold, unless `moved` is to restore that too."""
+    if moved != REFUSE_MOVED:
+        return undo
+    restore = ", --moved restore takes it back all the same" if plan.header.is_of_rows else ""
+    return without_held(undo, held_by_other_plans(undo, folder), f"--allow-partial leaves it there{restore}.")
 
 
 def _chosen(plan: Plan, options: RollbackOptions) -> frozenset[str] | None:
@@ -194,7 +200,8 @@ def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Map
 def _nothing_to_undo(plan: Plan, state: JournalState, chosen: Collection[str] | None) -> str:
     alone = "" if chosen is None else f" to {many(len(chosen), 'group')}"
     if not any(trace.written() for group, trace in state.applied.items() if chosen is None or group in chosen):
-        return f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything{alone}"
+        still = "; its groups are not spent: apply would still set them" if chosen is not None else ""
+        return f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything{alone}{still}"
     by = "" if state.spent_by in ("", ROLLBACK) else f", by the undo plan {state.spent_by[:SHORT_DIGITS]}"
     return f"NOTHING TO UNDO: all that plan {plan.short_fingerprint} has written{alone} was restored{by}"
 

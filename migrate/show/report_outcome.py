@@ -246,7 +246,8 @@ def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline
         return _rollback_verdict(state, counts)
     last = state.last(APPLY)
     done = sum(counts.get(status, 0) for status in DONE)
-    alone = f"; {many(len(state.rolled_back), 'group')} ROLLED BACK alone" if state.rolled_back else ""
+    restored = sum(trace.read_back is True for trace in state.rolled_back.values())
+    alone = f"; {many(restored, 'group')} ROLLED BACK alone" if restored else ""
     if _is_complete(state, counts):
         unseen = any(run.source_not_seen for run in state.runs if run.command == APPLY)
         word, colour = (", SOURCE NOT SEEN", "warn") if unseen else ("", "good")

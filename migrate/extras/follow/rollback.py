@@ -6,6 +6,7 @@ from pathlib import Path
 
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.journal import Journal
+from migrate.apply.later_plans import without_held
 from migrate.apply.undo import groups_restored
 from migrate.cli.apply import WritingOptions
 from migrate.cli.console import Terminal, printed
@@ -17,12 +18,11 @@ from migrate.errors import ClusterError
 from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.mandate import mandate_of
 from migrate.extras.follow.undo import renamed, undo_of_follow
-from migrate.extras.follow.vouched import vouched_groups
+from migrate.extras.follow.vouched import followed_since
 from migrate.mm2.flow import Flow
-from migrate.model import Commits, Decision, Failure
+from migrate.model import Commits, Failure
 from migrate.plan.plan import Plan
 from migrate.ports import Progress
-from migrate.row_table import PlanRows
 from migrate.session.clusters import apply_session
 from migrate.session.options import SessionOptions
 from migrate.survey.renamed import TargetNames
@@ -57,28 +57,13 @@ def rollback(options: FollowRollbackOptions) -> int:
     ) -> Plan:
         mandate_of(plan)
         made = undo_of_mandate(plan, journal, state, restored, flow, progress, session, moved)
-        return without_vouched(made, vouched_groups(plan, options.plan, state))
+        return without_held(made, followed_since(plan, journal.path.parent, state), "--allow-partial leaves it there.")
 
     asked = RollbackOptions(
         plan=options.plan, writing=options.writing, allow_partial=options.allow_partial, out=options.out,
         clusters=options.clusters, log=options.log,
     )  # fmt: skip
     return printed(*run_rollback(asked, flow, progress, Terminal.here(), "follow rollback", undo))
-
-
-def without_vouched(undo: Plan, vouched: Mapping[str, str]) -> Plan:
-    """Return an undo in which the groups that a later plan vouches for are blocked: their offsets are that plan's."""
-    rows = (
-        row
-        if (by := vouched.get(row.target_group or row.group)) is None
-        else row._replace(
-            decision=Decision.BLOCK,
-            reason="kept-by-a-later-plan",
-            sentence=f"Plan {by}, applied since, found this group as it planned it: the offset is that plan's now.",
-        )
-        for row in undo.rows
-    )
-    return Plan(undo.header, PlanRows.of(rows)) if vouched else undo
 
 
 def undo_of_mandate(  # noqa: PLR0913 - a plan, what is known of it, and the target to ask for the rest

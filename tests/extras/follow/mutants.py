@@ -385,9 +385,9 @@ MUTANTS = (
     Mutant(
         "taken-from-under-a-later-plan",
         "A rollback of a mandate leaves what a plan beside it has set or kept since.",
-        "migrate/extras/follow/rollback.py",
-        "return without_vouched(made, vouched_groups(plan, options.plan, state))",
-        "return made",
+        "migrate/cli/rollback.py",
+        "    if moved != REFUSE_MOVED:\n",
+        "    if moved != REFUSE_MOVED or not plan.header.is_of_rows:\n",
         ("tests/extras/follow/test_commands.py",),
     ),
     Mutant(

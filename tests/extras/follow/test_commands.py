@@ -308,7 +308,9 @@ def test_a_rollback_leaves_what_a_later_plan_has_kept_and_verified(night, again)
     dry, rolled = night.rollback(), night.rollback(*undo)
     assert (scene.on_b("g"), scene.on_b("h")) == (G, H), rolled.output
     assert run("verify", str(path), *night.words).exit_code == 0
-    assert dry.exit_code == rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, applied since" in dry.output
+    assert (
+        dry.exit_code == rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, in this folder too" in dry.output
+    )
 
 
 def test_a_rollback_leaves_what_a_later_plan_had_still_to_set_and_found_right(night):
@@ -316,7 +318,7 @@ def test_a_rollback_leaves_what_a_later_plan_had_still_to_set_and_found_right(ni
     _, later = later_plan(night, once_more=followed)
     assert later.rows.tally("decision")["set"] and (scene.on_b("g"), scene.on_b("h")) == (G, H)
     rolled = night.rollback("--approve", followed.fingerprint, "--execute", "--allow-partial")
-    assert rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, applied since" in rolled.output
+    assert rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, in this folder too" in rolled.output
     assert (scene.on_b("g"), scene.on_b("h")) == (G, H)
 
 
@@ -377,3 +379,41 @@ def test_a_map_from_a_plan_between_other_clusters_makes_no_mandate(night):
     ran = night.plan("--group-map", str(night.folder / "moved.plan"))
     assert ran.exit_code == 2 and "is a plan for clusters x and y" in " ".join(ran.output.split())
     assert not night.path.exists()
+
+
+def test_an_undo_that_was_saved_before_the_nights_plan_takes_nothing_from_under_it(night):
+    followed = night.mandate()
+    night.follow(plan=followed)
+    saved = night.folder / "undo.plan"
+    assert night.rollback("--out", str(saved)).exit_code == 0
+    later_plan(night)
+    refused = run("apply", str(saved), *night.words, "--approve", read_plan(saved).fingerprint, "--execute")
+    assert refused.exit_code == 3 and "held by another plan of this folder" in " ".join(refused.output.split())
+    assert night.scene.on_b("g") == G
+
+
+def test_what_the_nights_plan_holds_stays_also_where_the_clock_has_gone_back_between(night):
+    followed, clock = night.mandate(), night.scene.clock
+    night.follow(plan=followed)
+    now = clock.now_ms
+    clock.now_ms = lambda: now() - 3_600_000
+    later_plan(night)
+    clock.now_ms = now
+    refused = night.rollback("--approve", followed.fingerprint, "--execute")
+    assert refused.exit_code == 3 and "kept-by-a-later-plan" in " ".join(refused.output.split())
+    assert night.scene.on_b("g") == G
+
+
+def test_of_two_mandates_the_one_that_was_first_followed_later_can_be_rolled_back(night):
+    first, path = night.mandate("--group", ".*"), night.path
+    night.follow(plan=first)
+    night.scene.clock.wait(60)
+    night.path = night.folder / "second.plan"
+    second = night.mandate("--group", ".+")
+    night.follow(plan=second)
+    night.scene.clock.wait(60)
+    night.path, later = path, night.path
+    night.follow(plan=first)
+    assert night.rollback("--approve", first.fingerprint, "--execute").exit_code == 3
+    night.path = later
+    assert night.rollback("--approve", second.fingerprint, "--execute").exit_code != 3

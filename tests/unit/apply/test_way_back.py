@@ -19,7 +19,7 @@ from migrate.apply.journal import Journal
 from migrate.apply.waves import wave_of
 from migrate.cli import rollback
 from migrate.cli.main import cli
-from migrate.model import Failure, LogRange
+from migrate.model import Decision, Failure, LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
@@ -170,7 +170,7 @@ def test_an_undo_does_not_take_back_a_later_plan_that_sets_the_same_offsets(nigh
         ends(night.execute("apply", "another.plan"), 0)
     night.plan("later.plan")
     ends(night.execute("apply", "later.plan"), 0)
-    ends(night.execute("apply", UNDO), 3, "is not as it was when this undo was made")
+    ends(night.execute("apply", UNDO), 3, "Make the undo anew")
     assert night.all_at(PLANNED)
 
 
@@ -359,7 +359,7 @@ def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(nigh
     assert [g for g, offset in night.at().items() if offset == PLANNED] == left
     ends(night.execute("rollback", "cutover.plan", folder=other), 0, "RESTORED")
     assert night.all_at(PRIOR)
-    ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING LEFT TO DO")
+    ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
 
 
 def test_an_undo_plan_names_them_as_well_though_they_were_written_after_it_was_saved(night: Night) -> None:
@@ -438,3 +438,94 @@ def test_what_the_target_does_not_show_was_not_removed(night: Night, runs: int) 
     # Once they were removed, and read back, nobody needs the topic any more.
     night.target.ranges.clear()
     ends(night.execute("rollback", "cutover.plan"), 0)
+
+
+# --- what was restored, and what another plan holds ---------------------------------------------------------
+
+
+def rewinding(night: Night) -> None:
+    """Every group is at 80, and the plan sets 60."""
+    for group in GROUPS:
+        night.target.commit(group, "A.orders", 0, 80)
+    night.plan(prior=80)
+    ends(night.execute("apply", "cutover.plan"), 0)
+
+
+def test_the_same_rollback_again_leaves_what_a_later_plan_has_set_since(night: Night) -> None:
+    rewinding(night)
+    ends(night.execute("rollback", "cutover.plan"), 0)
+    assert night.all_at(80)
+    night.plan("later.plan", prior=80)
+    ends(night.execute("apply", "later.plan"), 0)
+    ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
+    assert night.all_at(PLANNED)
+
+
+@pytest.mark.parametrize("moved", [(), ("--moved", "restore")])
+def test_a_group_that_was_restored_alone_is_left_by_every_later_rollback(night: Night, moved: tuple[str, ...]) -> None:
+    rewinding(night)
+    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
+    night.target.commit("g03", "A.orders", 0, 5)
+    for _ in range(2):
+        ends(night.execute("rollback", "cutover.plan", *moved), 0)
+        assert night.at() == {**dict.fromkeys(GROUPS, 80), "g03": 5}
+
+
+def test_a_rollback_that_died_goes_on_without_the_group_that_was_restored_before(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
+    night.target.commit("g03", "A.orders", 0, 5)
+    night.killed("rollback", "cutover.plan", 2)
+    ends(night.execute("rollback", "cutover.plan"), 0)
+    assert night.at() == {**dict.fromkeys(GROUPS, PRIOR), "g03": 5}
+
+
+def test_a_group_that_a_rollback_names_is_spent_also_where_apply_had_not_reached_it(night: Night) -> None:
+    night.plan()
+    night.killed("apply", "cutover.plan", 4)
+    ends(night.execute("rollback", "cutover.plan", "--group", "g0[08]"), 0, "RESTORED")
+    ends(night.execute("rollback", "cutover.plan", "--group", "g10"), 0, "not spent: apply would still set them")
+    ends(night.execute("apply", "cutover.plan", "--allow-partial"), 4)
+    assert night.at() == {**dict.fromkeys(GROUPS, PLANNED), "g00": PRIOR, "g08": PRIOR}
+
+
+def test_a_restoring_that_was_denied_is_not_called_a_rollback(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    night.target.script("alter", "g03", Script(Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")))
+    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 1, "FAILED: no offset was restored")
+    assert "ROLLED BACK" not in told(CliRunner().invoke(cli, ["show", str(night.folder / "cutover.plan")]))
+
+
+def later_plan_that_keeps(night: Night) -> None:
+    rows = (
+        row(
+            group, target_prior=PLANNED, decision=Decision.KEEP, reason="already-there", source_log_start=None,
+            source_log_end=None,
+        )
+        for group in GROUPS[:4]
+    )  # fmt: skip
+    write_plan(plan(*rows, source_down=True, source_cluster_id="", created_at_ms=99), night.folder / "later.plan")
+    ends(night.execute("apply", "later.plan"), 0)
+
+
+def test_what_another_plan_has_found_right_is_not_taken_from_under_it(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    later_plan_that_keeps(night)
+    ends(night.execute("rollback", "cutover.plan"), 3, "kept-by-a-later-plan", "--moved restore takes it back")
+    assert night.all_at(PLANNED)
+    ends(night.execute("rollback", "cutover.plan", "--allow-partial"), 4)
+    assert night.at() == {**dict.fromkeys(GROUPS, PRIOR), **dict.fromkeys(GROUPS[:4], PLANNED)}
+    ends(night.execute("rollback", "cutover.plan", "--moved", "restore"), 0)
+    assert night.all_at(PRIOR)
+
+
+def test_an_undo_that_was_saved_before_another_plan_found_the_offsets_right_is_refused(night: Night) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.save_undo(), 0)
+    later_plan_that_keeps(night)
+    ends(night.execute("apply", UNDO), 3, "4 groups that this undo would take back are held by another plan")
+    assert night.all_at(PLANNED)

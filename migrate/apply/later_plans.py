@@ -1,0 +1,83 @@
+"""What other plans beside a plan hold on the target: a way back must not take it from under them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from migrate.apply.drift import compared
+from migrate.apply.history import JournalState
+from migrate.apply.journal import read_journal
+from migrate.errors import MigrateError
+from migrate.model import Decision
+from migrate.plan.companions import journals_in, plan_of_journal
+from migrate.plan.file import read_plan
+from migrate.plan.plan import UNDO, Plan
+from migrate.row_table import PlanRows
+
+
+def held_by_other_plans(undo: Plan, folder: Path) -> dict[str, str]:
+    """Return the groups of the target that an undo would take from under another plan, with its short fingerprint.
+
+    A plan in `folder` holds a group that it has set or found right, and read back, until it is rolled back. It counts
+    where it holds an offset that the undo expects there, or where the undo writes whatever is there. No clock is asked
+    which of two plans is the later one: clocks go back. Raises as `other_plans` does.
+    """
+    taken = {
+        (row.target_group or row.group, row.target_partition): row
+        for rows in undo.groups().values()
+        for row in compared(rows)
+        # Where it brings back what is expected there, it takes nothing away.
+        if (row.target_prior, row.target_prior_metadata) != (row.target_offset, row.target_metadata)
+    }
+    held: dict[str, str] = {}
+    for plan, journal in other_plans(folder, undo.header.undoes):
+        if plan.header.target_cluster_id != undo.header.target_cluster_id or not plan.header.is_of_rows:
+            continue
+        by_group, renamed = plan.groups(), plan.rows.renamed()
+        for group in journal.applied.keys() & by_group.keys() - journal.spent_groups:
+            name = renamed.get(group, group)
+            if journal.applied[group].read_back and any(
+                (back := taken.get((name, row.target_partition))) is not None
+                and (
+                    back.needs_acknowledgement
+                    or back.target_prior == (row.target_prior if row.decision is Decision.KEEP else row.target_offset)
+                )
+                for row in compared(by_group[group])
+            ):
+                held[name] = plan.short_fingerprint
+    return held
+
+
+def without_held(undo: Plan, held: Mapping[str, str], way: str) -> Plan:
+    """Return an undo in which the groups that other plans hold are blocked; `way` is how to get them back, if any."""
+    rows = (
+        row
+        if (by := held.get(row.target_group or row.group)) is None
+        else row._replace(
+            decision=Decision.BLOCK,
+            reason="kept-by-a-later-plan",
+            sentence=f"Plan {by}, in this folder too, has set this offset or found it right: it is that plan's. {way}",
+        )
+        for row in undo.rows
+    )
+    return Plan(undo.header, PlanRows.of(rows)) if held else undo
+
+
+def other_plans(folder: Path, fingerprint: str) -> Iterator[tuple[Plan, JournalState]]:
+    """Yield the plans of a folder that were carried out and not rolled back, and their journals; no undo, nor that one.
+
+    Raises `MigrateError` where a journal, or the plan that it belongs to, cannot be read: what it holds is not known.
+    """
+    for path in journals_in(folder):
+        digits = path.name.split(".")[-3]
+        if fingerprint.startswith(digits):
+            continue
+        file = plan_of_journal(path, digits)
+        if not file.exists():
+            raise MigrateError(
+                f"The journal {path.name} lies in this folder, and its plan {file.name} does not: whether it holds "
+                "offsets that would be taken back is not known.",
+                "Put the plan back beside its journal, or move the journal elsewhere if it is of another cutover.",
+            )
+        plan = read_plan(file)
+        if plan.header.kind != UNDO and not (journal := read_journal(path, plan.fingerprint)).is_spent:
+            yield plan, journal
