@@ -158,7 +158,7 @@ def _rows(rows: GroupRows, after: Aftermath, words: _Words) -> str:
     columns.append(_exact(list(map(between, rows.whole("source_committed"), rows.whole("source_log_end")))))
     columns.append([int(_risk(row)) for row in rows])
     nothing = RowAfter("")
-    afters = [after.rows.get(row.key, nothing) for row in rows] if after.rows else [nothing]
+    afters = [after.rows.get(row.key, nothing) for row in rows]
     columns += [[_number(words, getattr(own, part)) for own in afters] for part in AFTER]
     return as_json([column[:1] if all(value == column[0] for value in column) else column for column in columns])
 

@@ -140,16 +140,16 @@ def _settings(plan: Plan, path: str) -> Iterator[tuple[str, str, list[tuple[str,
     """Yield headings, sentences and what belongs there, name by name: what the page's top has no room for."""
     h = plan.header
     if h.by_mm2:
-        yield "Read of MM2's topics", "" if h.mm2_counts else "Nothing.", _pairs(h.mm2_counts)
+        yield (
+            "Read of MM2's topics",
+            "" if h.mm2_counts else "Nothing.",
+            [(kind, str(n)) for kind, n in h.mm2_counts.items()],
+        )
     cost = {k.replace("_", " "): bytes_text(n) if "_bytes_" in k else f"{n:,}" for k, n in h.comparison.items()}
-    yield "Comparing records", "" if cost else "None were compared.", _pairs(cost)
+    yield "Comparing records", "" if cost else "None were compared.", list(cost.items())
     yield "Time taken", "Seconds per step.", [(step, f"{seconds:.1f}") for step, seconds in h.timings.items()]
     pinned = many(len(h.pinned), "log range")
     yield "Pinned", f"{pinned} and {many(len(h.group_states), 'group state')}, all in {safe(path)}.", []
-
-
-def _pairs(values: Any) -> list[tuple[str, str]]:
-    return [(str(key), str(value)) for key, value in values.items() if str(value)]
 
 
 def _left_out(data: Data, path: str) -> str:
