@@ -201,7 +201,7 @@ def test_a_flow_in_the_folder_is_the_cluster_that_is_typed_and_is_named_beside_t
     for flow in ((), ("--flow", "here")):
         kept = scene.command.inside(tmp_path).run(*words, *flow).expect(0)
         assert kept.stdout == typed.stdout and "in-transaction,open" in kept.stdout
-        assert kept.stderr.startswith("Flow here of flows.yaml: A -> B. Not read here: group.")
+        assert kept.stderr.startswith("Flow here of flows.yaml: A -> B. Not read here: groups.")
 
 
 def test_every_group_is_in_the_state_and_at_the_coordinator_that_kafka_tells(scene: Scene) -> None:
