@@ -295,12 +295,12 @@ def test_an_offsets_topic_that_begins_later_is_read_from_where_it_begins(
     delete_before(cluster.bootstrap, "begins-later", 0, 3)
 
     class Noting(GroupLog):
-        taken: list[bytes | None] = []
+        values_taken: list[bytes | None] = []
 
         def take(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
-            self.taken += values
+            self.values_taken += values
 
     log = Noting()
     config = {"bootstrap.servers": cluster.bootstrap}
     assert group_facts.read_offsets_topic(config, {0: log}, CALL_SECONDS) is None
-    assert log.taken == [b"value-3", b"value-4"]
+    assert log.values_taken == [b"value-3", b"value-4"]
