@@ -4,22 +4,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from migrate.apply.drift import compared
-from migrate.apply.history import JournalState
+from migrate.apply.history import APPLY, JournalState
 from migrate.apply.journal import read_journal
 from migrate.errors import MigrateError
-from migrate.model import Decision
+from migrate.model import Decision, Row
 from migrate.plan.companions import journals_in, plan_of_journal
 from migrate.plan.file import read_plan
 from migrate.plan.plan import UNDO, Plan
 from migrate.row_table import PlanRows
 
 
-def held_by_other_plans(undo: Plan, folder: Path) -> dict[str, str]:
+def held_by_other_plans(undo: Plan, state: JournalState, folder: Path) -> dict[str, str]:
     """Return the groups of the target that an undo would take from under another plan, with its short fingerprint.
 
     A plan in `folder` holds a group that it has set or found right, and read back, until it is rolled back. It counts
-    where it holds an offset that the undo expects there, or where the undo writes whatever is there. No clock is asked
-    which of two plans is the later one: clocks go back. Raises as `other_plans` does.
+    where it holds an offset that the undo expects there, or any where the undo writes whatever is there, unless the
+    undo brings back just that. An offset that it found there was there before it. Of two plans that have set the same
+    one, the one that was applied first gives way; `state` is the journal of the plan to be undone. Raises as
+    `other_plans` does.
     """
     taken = {
         (row.target_group or row.group, row.target_partition): row
@@ -28,23 +30,29 @@ def held_by_other_plans(undo: Plan, folder: Path) -> dict[str, str]:
         # Where it brings back what is expected there, it takes nothing away.
         if (row.target_prior, row.target_prior_metadata) != (row.target_offset, row.target_metadata)
     }
+    began = state.runs[0].began if state.runs else ""
     held: dict[str, str] = {}
     for plan, journal in other_plans(folder, undo.header.undoes):
         if plan.header.target_cluster_id != undo.header.target_cluster_id or not plan.header.is_of_rows:
             continue
         by_group, renamed = plan.groups(), plan.rows.renamed()
+        is_later = any(run.command == APPLY and run.began > began for run in journal.runs)
         for group in journal.applied.keys() & by_group.keys() - journal.spent_groups:
             name = renamed.get(group, group)
             if journal.applied[group].read_back and any(
-                (back := taken.get((name, row.target_partition))) is not None
-                and (
-                    back.needs_acknowledgement
-                    or back.target_prior == (row.target_prior if row.decision is Decision.KEEP else row.target_offset)
-                )
-                for row in compared(by_group[group])
+                _takes(taken.get((name, row.target_partition)), row, is_later) for row in compared(by_group[group])
             ):
                 held[name] = plan.short_fingerprint
     return held
+
+
+def _takes(back: Row | None, row: Row, is_later: bool) -> bool:
+    """True if the row `back` of an undo would take away what `row` of another plan, a later one or not, holds."""
+    found = row.decision is Decision.KEEP
+    if back is None or not (found or is_later):
+        return False
+    holds = row.target_prior if found else row.target_offset
+    return holds == back.target_prior or (back.needs_acknowledgement and holds != back.target_offset)
 
 
 def without_held(undo: Plan, held: Mapping[str, str], way: str) -> Plan:
@@ -69,7 +77,7 @@ def other_plans(folder: Path, fingerprint: str) -> Iterator[tuple[Plan, JournalS
     """
     for path in journals_in(folder):
         digits = path.name.split(".")[-3]
-        if fingerprint.startswith(digits):
+        if fingerprint.startswith(digits) or not path.stat().st_size:
             continue
         file = plan_of_journal(path, digits)
         if not file.exists():

@@ -95,7 +95,7 @@ def refuse_stale(undo: Plan, state: JournalState) -> None:
     """
     header = undo.header
     settled = all(
-        row.needs_acknowledgement or not trace.is_in_doubt(row.target_partition)
+        row.needs_acknowledgement or row.decision is Decision.BLOCK or not trace.is_in_doubt(row.target_partition)
         for group, rows in undo.groups().items()
         if (trace := state.applied.get(group)) is not None and trace.has_doubts
         for row in rows

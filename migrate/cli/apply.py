@@ -149,7 +149,7 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
     if undone is not None and plan.header.settings.get(MOVED_SETTING) != RESTORE_MOVED:
-        _refuse_held(plan, undone.path.parent)
+        _refuse_held(plan, undone)
     exact = groups_with_metadata(plan.rows)
     with apply_session(flow, progress, bool(exact), writing.session(options.clusters)) as edges:
         names = target_names(plan, loose)
@@ -288,9 +288,9 @@ def refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> Non
             )
 
 
-def _refuse_held(undo: Plan, folder: Path) -> None:
+def _refuse_held(undo: Plan, undone: Journal) -> None:
     """Raise `Refused` where another plan has set or found right what an undo saved earlier would take back."""
-    if held := held_by_other_plans(undo, folder):
+    if held := held_by_other_plans(undo, undone.read(), undone.path.parent):
         raise Refused(
             f"{many(len(held), 'group')} that this undo would take back {'is' if len(held) == 1 else 'are'} held by "
             f"another plan of this folder: {some((f'{safe(g)} by plan {by}' for g, by in sorted(held.items())), 5)}. "

@@ -14,6 +14,7 @@ from migrate.apply.journal import Journal, read_journal
 from migrate.apply.later_plans import held_by_other_plans, without_held
 from migrate.apply.undo import outside, undo_plan
 from migrate.cli.apply import (
+    Approved,
     Printed,
     WritingOptions,
     approved_plan,
@@ -116,7 +117,7 @@ def run_rollback(
     state = journal.read()
     others = _other_undos(plan, state, journal.path.parent)
     undo = make_undo(plan, journal, state, [*others.values(), state.rolled_back], options.moved)
-    undo = _without_held(undo, journal.path.parent, plan, options.moved)
+    undo = _without_held(undo, state, journal.path.parent, plan, options.moved)
     loose = outside(plan, state)
     if chosen is not None:
         undo = replace(undo, rows=PlanRows.of(row for row in undo.rows if row.group in chosen))
@@ -128,7 +129,8 @@ def run_rollback(
         names = target_names(undo, loose)
         target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
         if not undo.rows:
-            lines, code = [_nothing_to_undo(plan, state, chosen)], EXIT_DONE
+            released = writing.execute and _release(journal, state, found, chosen)
+            lines, code = [_nothing_to_undo(plan, state, chosen, released)], EXIT_DONE
         elif out is not None:
             told = deleted_whole_lines(plan, undo, terminal.width, terminal.colour)
             lines, code = [*_saved(plan, undo, out), *told], EXIT_DONE
@@ -151,12 +153,25 @@ def run_rollback(
     return with_elsewhere(lines, code, elsewhere, terminal)
 
 
-def _without_held(undo: Plan, folder: Path, plan: Plan, moved: str) -> Plan:
+def _release(journal: Journal, state: JournalState, found: Approved, chosen: Collection[str] | None) -> bool:
+    """Note a rollback that has nothing to restore: what the plan, or those groups of it, found right is free again.
+
+    Return whether it was noted: not of a plan that is spent, nor of a whole one that was never carried out.
+    """
+    if state.is_spent or (chosen is None and not state.applied):
+        return False
+    groups = {} if chosen is None else {"groups": sorted(chosen)}
+    with journal.open(ROLLBACK, {"plan": found.plan.fingerprint, **found.details(), **groups}, state.events) as writer:
+        writer.end(EXIT_DONE, {})
+    return True
+
+
+def _without_held(undo: Plan, state: JournalState, folder: Path, plan: Plan, moved: str) -> Plan:
     """Return an undo of `plan` that leaves to other plans what they hold, unless `moved` is to restore that too."""
     if moved != REFUSE_MOVED:
         return undo
     restore = ", --moved restore takes it back all the same" if plan.header.is_of_rows else ""
-    return without_held(undo, held_by_other_plans(undo, folder), f"--allow-partial leaves it there{restore}.")
+    return without_held(undo, held_by_other_plans(undo, state, folder), f"--allow-partial leaves it there{restore}.")
 
 
 def _chosen(plan: Plan, options: RollbackOptions) -> frozenset[str] | None:
@@ -197,10 +212,10 @@ def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Map
     return undos
 
 
-def _nothing_to_undo(plan: Plan, state: JournalState, chosen: Collection[str] | None) -> str:
+def _nothing_to_undo(plan: Plan, state: JournalState, chosen: Collection[str] | None, released: bool) -> str:
     alone = "" if chosen is None else f" to {many(len(chosen), 'group')}"
     if not any(trace.written() for group, trace in state.applied.items() if chosen is None or group in chosen):
-        still = "; its groups are not spent: apply would still set them" if chosen is not None else ""
+        still = "; no apply of it sets them any more" if released else ""
         return f"NOTHING TO UNDO: plan {plan.short_fingerprint} has not written anything{alone}{still}"
     by = "" if state.spent_by in ("", ROLLBACK) else f", by the undo plan {state.spent_by[:SHORT_DIGITS]}"
     return f"NOTHING TO UNDO: all that plan {plan.short_fingerprint} has written{alone} was restored{by}"

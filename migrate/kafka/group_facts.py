@@ -191,7 +191,8 @@ def group_records(
         return failure
     if memory is not None:
         memory.keep(wanted, with_gaps)
-    return {group: record for group, record in records_of(wanted.values()).items() if group in set(named)}
+    asked = frozenset(named)
+    return {group: record for group, record in records_of(wanted.values()).items() if group in asked}
 
 
 def _other_group(name: str, group: Any, records: Mapping[str, GroupRecord] | Failure) -> ListedGroup:

@@ -129,7 +129,11 @@ def _left_out(now: Plan) -> Callable[[Row], bool]:
     settings = now.header.settings
     patterns = [text.split(", ") if (text := settings.get(name)) else [] for name in FILTERS]
     groups, exclude_groups, topics, exclude_topics = patterns
-    filters = Filters.from_options(groups, exclude_groups, topics, exclude_topics)
+    try:
+        filters = Filters.from_options(groups, exclude_groups, topics, exclude_topics)
+    except UsageError:
+        # A pattern that holds ", " itself: what it leaves out is not known here, so nothing is taken for left out.
+        return lambda row: False
     known = {*now.groups(), *(c.subject for c in now.header.checks if c.check == groups_unknown.name)}
     return lambda row: (
         filters.verdict(row.group, row.source_topic) in FILTERS

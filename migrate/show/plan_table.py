@@ -305,7 +305,8 @@ def next_steps(
     rest = " ".join(["", shell_word(path), *map(shell_word, cluster_options or ())])
     commands = []
     if applying and not beside.after.complete:
-        commands.append(("Take up what is left: the same command again", applying[-1][1]))
+        partly = " --allow-partial" if beside.after.some_spent else ""
+        commands.append(("Take up what is left: the same command again", f"{applying[-1][1]}{partly}"))
     commands.append(("Read the target afresh, and compare", f"mm2-migrate verify{rest}"))
     if plan.header.kind != UNDO:  # an undo is not undone: forward again is a new plan
         commands.append(("The way back, as a dry run", f"mm2-migrate rollback{rest}"))

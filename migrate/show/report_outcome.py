@@ -73,6 +73,7 @@ class Aftermath:
     rows: Mapping[Key, RowAfter] = field(default_factory=dict)
     standings: Mapping[str, int] = field(default_factory=dict)
     spent: bool = False
+    some_spent: bool = False
     complete: bool = False
     verified_at: str = ""
 
@@ -163,7 +164,7 @@ def aftermath(plan: Plan, state: JournalState, verified: Verified | None) -> Aft
         verdicts.append(verified_headline(plan, verified, state))
     return Aftermath(
         tuple(verdicts), state.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
-        state.is_spent, bool(counts) and _is_complete(state, counts),
+        state.is_spent, bool(state.spent_groups), bool(counts) and _is_complete(state, counts),
         "" if verified is None else iso(verified.looked_ms),
     )  # fmt: skip
 

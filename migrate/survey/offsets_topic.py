@@ -307,7 +307,8 @@ class LogMemory:
         """Return what `logs_of` does, each log as far as it was read; `ends` are those of the topic's partitions.
 
         A log is not here until it is kept again: what was read in part of a reading that failed is not known. One that
-        has lost records, by the election of a replica that was behind, is read anew.
+        is shorter than it was read, by the election of a replica that was behind, is read anew; one that has grown
+        beyond that place again looks like one that lost nothing.
         """
         logs = logs_of(groups, partitions, with_gaps)
         for partition, log in logs.items():

@@ -663,7 +663,7 @@ WRITING = (
         "saved-undo-takes-from-under-a-later-plan",
         "An undo that was saved earlier takes nothing that another plan has found right since.",
         "migrate/cli/apply.py",
-        "        _refuse_held(plan, undone.path.parent)\n",
+        "        _refuse_held(plan, undone)\n",
         "        pass\n",
         ("tests/unit/apply/test_way_back.py",),
     ),

@@ -51,6 +51,6 @@ class _RememberedSource:
         rest = [group for group in groups if group not in known]
         answers = self._cluster.commits(rest, require_stable) if rest else {}
         for group, answer in answers.items():
-            if not isinstance(answer, Failure):
+            if require_stable and not isinstance(answer, Failure):
                 self._memory.commits.setdefault(group, answer)
         return {**known, **answers}

@@ -58,3 +58,12 @@ def test_ids_are_as_old_as_the_first_plan_so_that_no_commit_is_given_the_id_of_a
     memory.source(cluster).commits(["g"])
     cluster.ids["t"] = "made anew"
     assert memory.source(cluster).topic_ids(["t", "newer"]) == {"t": "first"}
+
+
+def test_commits_of_a_group_with_a_pending_transaction_are_not_stable_ones_of_the_next_plan():
+    cluster, memory = source(), SourceMemory()
+    cluster.unstable.add("g")
+    first = memory.source(cluster)
+    assert not isinstance(first.commits(["g"])["g"], dict)
+    first.commits(["g"], require_stable=False)
+    assert not isinstance(memory.source(cluster).commits(["g"])["g"], dict)
