@@ -142,8 +142,7 @@ def run_rollback(
             typed = Typed(command, str(path), (*options.clusters.words(), *_words(options)))
             lines, code = outcome(result, typed, plan, terminal)
             if chosen is not None:
-                rest = many(len(plan.groups()) - len(chosen), "other group")
-                lines.insert(1, f"Of {many(len(chosen), 'group')} alone: {rest} of the plan stay as they are.")
+                lines.insert(1, f"Of {many(len(chosen), 'group')} alone: the rest of the plan stays as it is.")
             lines += deleted_whole_lines(plan, undo, terminal.width, terminal.colour, result)
         if code == EXIT_REFUSED:
             return lines, code

@@ -256,6 +256,11 @@ def _ways_on(assessment: Assessment) -> str:
     if assessment.plan.header.kind != UNDO:
         lasting = [group for group in assessment.refused if not group.may_pass and group.fate is not Fate.UNREAD]
         leave = " --allow-partial leaves out what is refused:" if assessment.writable else ""
+        if not (assessment.refusals or assessment.open_blocks) and {g.fate for g in assessment.refused} == {Fate.SPENT}:
+            return (
+                "Only what was rolled back alone is refused: the rest of the plan stays applied, or can be. To move "
+                f"those groups after all, plan them anew: `plan --group NAME --out ANOTHER.plan`.{leave}"
+            )
         if assessment.plan.cluster_blocks() or assessment.open_blocks or lasting:
             return f"Only a new plan helps: what this one was made of has changed, or is blocked.{leave}"
         return f"Fix the above, then run the same command again.{leave}"

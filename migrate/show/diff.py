@@ -73,6 +73,9 @@ def diff_document(diff: PlanDiff) -> Iterator[str]:
 def _verdict(diff: PlanDiff) -> str:
     if diff.is_empty:
         return f"NOTHING CHANGED: {many(diff.same_rows, 'row')} the same"
+    rows = len(diff.judged) + len(diff.moved) + len(diff.new) + len(diff.gone)
+    if not rows:
+        return f"CHANGED: no row; {many(diff.same_rows, 'row')} the same"
     counts = (
         (len(diff.judged), "decided otherwise"),
         (len(diff.moved), "only moved"),
@@ -80,7 +83,7 @@ def _verdict(diff: PlanDiff) -> str:
         (len(diff.gone), "gone"),
         (diff.same_rows, "the same"),
     )
-    return f"CHANGED: {', '.join(f'{n} {word}' for n, word in counts if n) or 'no row'}"
+    return f"CHANGED: {', '.join(f'{n} {word}' for n, word in counts if n)}"
 
 
 def _counted(plan: Plan) -> str:
