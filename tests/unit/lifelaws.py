@@ -143,7 +143,7 @@ def who_refuses_has_written_nothing(life: Life, ran: Ran) -> None:
 
 def a_spent_plan_is_not_applied(life: Life, ran: Ran) -> None:
     """Once a rollback or an undo has written, apply refuses; of a group that was rolled back alone, this group."""
-    spent, alone = ran.journal.is_spent, ran.journal.rolled_back.keys()
+    spent, alone = ran.journal.is_spent, ran.journal.spent_groups
     deeds = [deed for deed in life.deeds[ran.folder] if deed.restores and not ran.restores]
     assert spent or all(deed.alone and {group for group, _ in deed.places} <= alone for deed in deeds)
     if ran.command == "apply":
@@ -165,7 +165,7 @@ def the_same_command_again_finishes(life: Life, ran: Ran) -> None:
         assert (
             any(r.decision is Decision.BLOCK for r in rows)
             or life.is_alive(group)
-            or group in ran.journal.rolled_back
+            or group in ran.journal.spent_groups
             or any(held.get(r.target_partition) not in (before(r), r.target_commit) for r in rows if _is_held(r))
             or any(r.decision is Decision.KEEP and held.get(r.target_partition) != before(r) for r in rows)
         ), f"{group}: {ran.said}"
