@@ -141,10 +141,11 @@ def _before_writing(
             writer.read_back(group, True, {row.target_partition: committed(row, commits) for row in held})
         writer.sync()
     except JournalLost as error:
-        raise _nothing_written(error) from error
+        raise nothing_written(error) from error
 
 
-def _nothing_written(error: JournalLost) -> MigrateError:
+def nothing_written(error: JournalLost) -> MigrateError:
+    """Return the error of a journal that was lost before the first write."""
     return MigrateError(
         f"The journal could not be written: {error}. Nothing was written to the target.",
         "Make room for the journal beside the plan, then run the same command again.",
@@ -170,7 +171,7 @@ def _begun(writer: JournalWriter, options: RunOptions, undo: Plan, events: int) 
         try:
             other.spent(undo.fingerprint)
         except JournalLost as error:
-            raise _nothing_written(error) from error
+            raise nothing_written(error) from error
         yield
 
 
@@ -215,7 +216,7 @@ def _execute(
             {group: PendingRows(pending) for group, pending in rows.items()},
         )
     except JournalLost as error:
-        raise _nothing_written(error) from error
+        raise nothing_written(error) from error
     progress.step(f"writing {many(len(groups), 'group')} on {target.side} {target.alias}")
     total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
 

@@ -8,9 +8,9 @@ import click
 
 from migrate import __version__
 from migrate.apply.assess import ApplyClusters
-from migrate.apply.engine import apply_plan
+from migrate.apply.engine import apply_plan, nothing_written
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
-from migrate.apply.journal import Journal, read_journal
+from migrate.apply.journal import Journal, JournalLost, read_journal
 from migrate.apply.later_plans import held_by_other_plans, without_held
 from migrate.apply.undo import outside, undo_plan
 from migrate.cli.apply import (
@@ -160,8 +160,12 @@ def _release(journal: Journal, state: JournalState, found: Approved, chosen: Col
     if state.is_spent or (chosen is None and not state.applied):
         return False
     groups = {} if chosen is None else {"groups": sorted(chosen)}
-    with journal.open(ROLLBACK, {"plan": found.plan.fingerprint, **found.details(), **groups}, state.events) as writer:
-        writer.end(EXIT_DONE, {})
+    details = {"plan": found.plan.fingerprint, **found.details(), **groups}
+    try:
+        with journal.open(ROLLBACK, details, state.events) as writer:
+            writer.end(EXIT_DONE, {})
+    except JournalLost as error:
+        raise nothing_written(error) from error
     return True
 
 

@@ -312,7 +312,7 @@ WRITING = (
         "            {group: PendingRows(pending) for group, pending in rows.items()},\n"
         "        )\n"
         "    except JournalLost as error:\n"
-        "        raise _nothing_written(error) from error\n",
+        "        raise nothing_written(error) from error\n",
         "    journal.sync()\n",
         ("tests/unit/apply/test_engine.py::test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write",),
     ),

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.apply.history import APPLY
-from migrate.apply.journal import Journal
+from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.waves import wave_of
 from migrate.cli import rollback
 from migrate.cli.main import cli
@@ -586,3 +586,17 @@ def test_what_show_says_to_type_after_some_groups_went_back_alone_takes_up_the_r
     night.killed("apply", "cutover.plan", 4)
     ends(night.execute("rollback", "cutover.plan", "--group", "g00"), 0)
     assert "--execute --allow-partial" in told(CliRunner().invoke(cli, ["show", str(night.folder / "cutover.plan")]))
+
+
+def test_a_disk_that_is_full_when_there_is_nothing_to_undo_is_a_clear_error(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    later_plan_that_keeps(night)
+
+    def full(self: JournalWriter, exit_code: int, counts: object) -> None:
+        raise JournalLost("the journal cannot be written any more (No space left on device)")
+
+    monkeypatch.setattr(JournalWriter, "end", full)
+    ends(night.execute("rollback", "later.plan"), 1, "Nothing was written to the target", "Make room")
