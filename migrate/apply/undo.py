@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from migrate.apply.assess import refuse_other_cluster
 from migrate.apply.drift import to_write
-from migrate.apply.history import GroupTrace, JournalState
+from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.outcome import committed, is_committed_as_planned
 from migrate.apply.read_back import read_commits
 from migrate.clock import Clock
@@ -126,7 +126,10 @@ def digest_of(state: JournalState, undo: str = "") -> str:
         for group, trace in state.rolled_back.items()
     }
     spends = [by for by in state.spends if by != undo]
-    return hashlib.sha256(canonical({"applied": applied, "rolled_back": back, "spends": spends})).hexdigest()
+    # A rollback of some groups alone spends no plan; one without an answer leaves the same traces as the one before it.
+    runs = sum(run.command == ROLLBACK for run in state.runs)
+    rests_on = {"applied": applied, "rolled_back": back, "spends": spends, "rollbacks": runs}
+    return hashlib.sha256(canonical(rests_on)).hexdigest()
 
 
 def _undone(row: Row, trace: GroupTrace, prior: Commits | None) -> Row:
