@@ -20,7 +20,7 @@ STORED = {
     "header": "427da28a8d442350",
     "rows": "65199f968fe11d16",
     "journal": "c054f160d3064d6c",
-    "state that an undo names": "bd157b25ded80da9",
+    "state that an undo names": "0a41cd8e590e6ec4",
 }
 
 
