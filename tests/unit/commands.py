@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from migrate.cli import apply, rollback, verify
+from migrate.cli import apply, flows, rollback, verify
 from migrate.cli.apply import ApplyOptions, WritingOptions
 from migrate.cli.console import Terminal
 from migrate.cli.main import cli
 from migrate.cli.options import PlanRowOptions, ReachedClusters
 from migrate.cli.rollback import RollbackOptions
 from migrate.cli.verify import VerifyOptions
+from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
 from tests.fakes import NoProgress
 
@@ -29,6 +30,23 @@ def clusters(tmp_path: Path) -> list[str]:
         "--source-config", str(tmp_path / "a.properties"), "--target-config", str(tmp_path / "b.properties"),
         "--source", "A", "--target", "B",
     ]  # fmt: skip
+
+
+def run_in_flow(tmp_path: Path, patch: pytest.MonkeyPatch, *words: str) -> tuple[Result, list[Any]]:
+    """Type a command in a folder whose flows.yaml has the flow `eu`; return also the options that were to be resolved.
+
+    No cluster is asked: the command ends with 1 there.
+    """
+    asked = []
+
+    def resolve(options: Any) -> None:
+        asked.append(options)
+        raise ClusterError("No cluster is asked here.")
+
+    patch.setattr(flows, "resolve_flow", resolve)
+    patch.chdir(tmp_path)
+    (tmp_path / "flows.yaml").write_text("flows: [{name: eu, mm2_config: mm2.properties, source: A, target: B}]")
+    return run(*words, "--flow", "eu"), asked
 
 
 def plug_in(patch: pytest.MonkeyPatch, **fakes: Any) -> None:

@@ -5,9 +5,7 @@ import sys
 
 import pytest
 
-from migrate.cli import flows
-from migrate.errors import ClusterError
-from tests.unit.commands import clusters, run
+from tests.unit.commands import clusters, run, run_in_flow
 
 
 @pytest.mark.parametrize(
@@ -58,16 +56,7 @@ DATA = [("list", "--format", "csv"), ("describe", "g", "--format", "json"), ("co
 
 @pytest.mark.parametrize("words", [*TEXT, *DATA], ids=" ".join)
 def test_every_command_takes_its_clusters_from_a_flow_and_says_first_which_it_is(tmp_path, monkeypatch, words):
-    asked = []
-
-    def resolve(options):
-        asked.append(options)
-        raise ClusterError("No cluster is asked here.")
-
-    monkeypatch.setattr(flows, "resolve_flow", resolve)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "flows.yaml").write_text("flows: [{name: eu, mm2_config: mm2.properties, source: A, target: B}]")
-    ran = run("groups", *words, "--flow", "eu")
+    ran, asked = run_in_flow(tmp_path, monkeypatch, "groups", *words)
     assert ran.exit_code == 1 and [(str(o.mm2_config), o.source, o.target) for o in asked] == [
         ("mm2.properties", "A", "B")
     ]
