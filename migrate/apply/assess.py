@@ -102,7 +102,7 @@ class Fate(StrEnum):
 
 
 REFUSED = frozenset({Fate.BLOCKED, Fate.SPENT, Fate.UNREAD, Fate.DRIFTED, Fate.NOT_UNDOABLE})
-_SPENT = "it was rolled back alone, and this plan does not set it again"
+_SPENT = "a rollback of it alone was begun: this plan does not set it again"
 
 
 @dataclass(frozen=True, slots=True)

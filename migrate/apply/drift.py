@@ -37,7 +37,7 @@ from migrate.model import (
     Side,
     TopicPartition,
 )
-from migrate.plan.plan import MOVED_SETTING, RESTORE_MOVED, UNDO, Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan
 from migrate.row_table import GroupRows
 from migrate.survey.expiry import EXPIRY_EXPECTED
 from migrate.text import many
@@ -145,7 +145,7 @@ def group_now(plan: Plan, group: str, world: "World", trace: GroupTrace | None =
     if isinstance(commits, Failure):
         return commits
     pending, moved, header = list[Row](), list[Drift](), plan.header
-    restores = header.kind == UNDO and header.settings.get(MOVED_SETTING) == RESTORE_MOVED
+    restores = header.restores_moved
     for row, commit in zip(rows, commits_at(commits, rows.target_partitions()), strict=True):
         state = state_of(row, trace, commit)
         if state in _NOTHING_TO_DO:

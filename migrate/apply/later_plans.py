@@ -19,10 +19,12 @@ def held_by_other_plans(undo: Plan, state: JournalState, folder: Path) -> dict[s
 
     A plan in `folder` holds a group that it has set or found right, and read back, until it is rolled back. It counts
     where it holds an offset that the undo expects there, or any where the undo writes whatever is there, unless the
-    undo brings back just that. An offset that it found there was there before it. Of two plans that have set the same
-    one, the one that was applied first gives way; `state` is the journal of the plan to be undone. Raises as
-    `other_plans` does.
+    undo brings back just that. What a plan found there was there before it; of two plans that have set the same offset,
+    only the one that was applied later holds it: `state` is the journal of the plan to be undone. An undo that restores
+    what has moved takes it all. Raises as `other_plans` does.
     """
+    if undo.header.restores_moved:
+        return {}
     taken = {
         (row.target_group or row.group, row.target_partition): row
         for rows in undo.groups().values()
@@ -32,8 +34,8 @@ def held_by_other_plans(undo: Plan, state: JournalState, folder: Path) -> dict[s
     }
     began = state.runs[0].began if state.runs else ""
     held: dict[str, str] = {}
-    for plan, journal in other_plans(folder, undo.header.undoes):
-        if plan.header.target_cluster_id != undo.header.target_cluster_id or not plan.header.is_of_rows:
+    for plan, journal in other_plans(undo.header.undoes, undo.header.target_cluster_id, folder):
+        if not plan.header.is_of_rows:
             continue
         by_group, renamed = plan.groups(), plan.rows.renamed()
         is_later = any(run.command == APPLY and run.began > began for run in journal.runs)
@@ -56,7 +58,7 @@ def _takes(back: Row | None, row: Row, is_later: bool) -> bool:
 
 
 def without_held(undo: Plan, held: Mapping[str, str], way: str) -> Plan:
-    """Return an undo in which the groups that other plans hold are blocked; `way` is how to get them back, if any."""
+    """Return an undo in which the groups that other plans hold are blocked; `way` says what can be done about them."""
     rows = (
         row
         if (by := held.get(row.target_group or row.group)) is None
@@ -70,10 +72,11 @@ def without_held(undo: Plan, held: Mapping[str, str], way: str) -> Plan:
     return Plan(undo.header, PlanRows.of(rows)) if held else undo
 
 
-def other_plans(folder: Path, fingerprint: str) -> Iterator[tuple[Plan, JournalState]]:
-    """Yield the plans of a folder that were carried out and not rolled back, and their journals; no undo, nor that one.
+def other_plans(fingerprint: str, target_cluster_id: str, folder: Path) -> Iterator[tuple[Plan, JournalState]]:
+    """Yield the other plans of a folder for a target that were carried out and not rolled back, and their journals.
 
-    Raises `MigrateError` where a journal, or the plan that it belongs to, cannot be read: what it holds is not known.
+    No undo is among them. Raises `MigrateError` where a journal, or its plan, cannot be read: what it holds is not
+    known.
     """
     for path in journals_in(folder):
         digits = path.name.split(".")[-3]
@@ -87,5 +90,7 @@ def other_plans(folder: Path, fingerprint: str) -> Iterator[tuple[Plan, JournalS
                 "Put the plan back beside its journal, or move the journal elsewhere if it is of another cutover.",
             )
         plan = read_plan(file)
-        if plan.header.kind != UNDO and not (journal := read_journal(path, plan.fingerprint)).is_spent:
+        if plan.header.kind == UNDO or plan.header.target_cluster_id != target_cluster_id:
+            continue
+        if not (journal := read_journal(path, plan.fingerprint)).is_spent:
             yield plan, journal

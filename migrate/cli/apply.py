@@ -28,8 +28,6 @@ from migrate.plan.companions import journal_path, journals_under_any_name, plan_
 from migrate.plan.file import read_plan, refuse_replaced
 from migrate.plan.plan import (
     MIN_APPROVAL_DIGITS,
-    MOVED_SETTING,
-    RESTORE_MOVED,
     SHORT_DIGITS,
     UNDO,
     Plan,
@@ -148,7 +146,7 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     clock = SystemClock()
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
-    if undone is not None and plan.header.settings.get(MOVED_SETTING) != RESTORE_MOVED:
+    if undone is not None:
         _refuse_held(plan, undone)
     exact = groups_with_metadata(plan.rows)
     with apply_session(flow, progress, bool(exact), writing.session(options.clusters)) as edges:

@@ -117,7 +117,7 @@ def run_rollback(
     state = journal.read()
     others = _other_undos(plan, state, journal.path.parent)
     undo = make_undo(plan, journal, state, [*others.values(), state.rolled_back], options.moved)
-    undo = _without_held(undo, state, journal.path.parent, plan, options.moved)
+    undo = _without_held(undo, state, journal.path.parent, plan)
     loose = outside(plan, state)
     if chosen is not None:
         undo = replace(undo, rows=PlanRows.of(row for row in undo.rows if row.group in chosen))
@@ -135,9 +135,10 @@ def run_rollback(
             told = deleted_whole_lines(plan, undo, terminal.width, terminal.colour)
             lines, code = [*_saved(plan, undo, out), *told], EXIT_DONE
         else:
-            choices = replace(run_options(found, writing), command=ROLLBACK, allow_partial=options.allow_partial)
-            if chosen is not None:
-                choices = replace(choices, details={**(choices.details or {}), "groups": sorted(chosen)})
+            choices = replace(
+                run_options(found, writing), command=ROLLBACK, allow_partial=options.allow_partial,
+                details=_details(found, chosen),
+            )  # fmt: skip
             result = apply_plan(undo, ApplyClusters(target), journal, clock, progress, choices)
             typed = Typed(command, str(path), (*options.clusters.words(), *_words(options)))
             lines, code = outcome(result, typed, plan, terminal)
@@ -159,20 +160,23 @@ def _release(journal: Journal, state: JournalState, found: Approved, chosen: Col
     """
     if state.is_spent or (chosen is None and not state.applied):
         return False
-    groups = {} if chosen is None else {"groups": sorted(chosen)}
-    details = {"plan": found.plan.fingerprint, **found.details(), **groups}
     try:
-        with journal.open(ROLLBACK, details, state.events) as writer:
+        with journal.open(
+            ROLLBACK, {"plan": found.plan.fingerprint, **_details(found, chosen)}, state.events
+        ) as writer:
             writer.end(EXIT_DONE, {})
     except JournalLost as error:
         raise nothing_written(error) from error
     return True
 
 
-def _without_held(undo: Plan, state: JournalState, folder: Path, plan: Plan, moved: str) -> Plan:
-    """Return an undo of `plan` that leaves to other plans what they hold, unless `moved` is to restore that too."""
-    if moved != REFUSE_MOVED:
-        return undo
+def _details(found: Approved, chosen: Collection[str] | None) -> dict[str, object]:
+    """Return what the journal says of a rollback where it begins; `groups` are those that it alone restores."""
+    return {**found.details(), **({} if chosen is None else {"groups": sorted(chosen)})}
+
+
+def _without_held(undo: Plan, state: JournalState, folder: Path, plan: Plan) -> Plan:
+    """Return an undo of `plan` that leaves to other plans what they hold."""
     restore = ", --moved restore takes it back all the same" if plan.header.is_of_rows else ""
     return without_held(undo, held_by_other_plans(undo, state, folder), f"--allow-partial leaves it there{restore}.")
 

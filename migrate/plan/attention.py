@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.model import GROUP_BLOCKED, CheckResult, Decision, Level, Row, Scope
-from migrate.plan.plan import MOVED_SETTING, RESTORE_MOVED, UNDO, Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan
 from migrate.text import many, name, safe
 
 
@@ -152,7 +152,7 @@ def _given_up(plan: Plan) -> Iterator[Attention]:
     """Name what an undo gives up by the reviewer's choice, and by its nature."""
     if plan.header.kind != UNDO:
         return
-    if plan.header.settings.get(MOVED_SETTING) == RESTORE_MOVED:
+    if plan.header.restores_moved:
         seen = tuple((group, f"back on {many(len(rows), 'partition')}") for group, rows in plan.groups().items())
         todo = "Chosen by --moved restore: what its consumers have read since is read again; apply's dry run counts it."
         what = many(len(seen), "group")

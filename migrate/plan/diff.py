@@ -6,6 +6,7 @@ is told apart from one that is decided, graded or reasoned otherwise.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 
 from migrate.checks.groups import groups_unknown
 from migrate.errors import UsageError
@@ -104,8 +105,9 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
     moved = tuple(c for c in changes if c.moved and not c.judged)
     gone = [row for key, row in old.items() if key not in fresh]
     is_outside = _left_out(now)
-    outside = tuple(row for row in gone if is_outside(row))
-    inside = {name for row in (*now.rows, *(row for row in gone if not is_outside(row))) for name in _subjects(row)}
+    outside = tuple(filter(is_outside, gone))
+    gone = [*filterfalse(is_outside, gone)]
+    inside = {name for row in (*now.rows, *gone) for name in _subjects(row)}
     unseen = {name for row in outside for name in _subjects(row)} - inside
     later = _troubles(now.header)
     earlier = {key: check for key, check in _troubles(before.header).items() if check.subject not in unseen}
@@ -116,7 +118,7 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
         judged=judged,
         moved=moved,
         new=tuple(row for key, row in fresh.items() if key not in old),
-        gone=tuple(row for row in gone if not is_outside(row)),
+        gone=tuple(gone),
         found=tuple(c for key, c in later.items() if key not in earlier or _worse(c, earlier[key])),
         mended=tuple(c for key, c in earlier.items() if key not in later or _worse(c, later[key])),
         same_rows=len(changes) - len(judged) - len(moved),

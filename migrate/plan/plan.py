@@ -143,6 +143,11 @@ class Header:
         return self.settings.get(AS_OF_SETTING, "")
 
     @property
+    def restores_moved(self) -> bool:
+        """True for an undo that also takes back what others have committed since, as its reviewer chose."""
+        return self.kind == UNDO and self.settings.get(MOVED_SETTING) == RESTORE_MOVED
+
+    @property
     def set_by(self) -> str:
         """The command whose offsets an undo takes back."""
         return self.settings.get(SET_BY_SETTING, "apply")

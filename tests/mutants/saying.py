@@ -55,8 +55,8 @@ SAYING = (
         "other-waves-named-as-gone",
         "Groups outside of a plan's filters are a count in its difference from the rehearsal.",
         "migrate/plan/diff.py",
-        "        gone=tuple(row for row in gone if not is_outside(row)),\n",
-        "        gone=tuple(gone),\n",
+        "    gone = [*filterfalse(is_outside, gone)]\n",
+        "",
         ("tests/unit/plan/test_diff.py",),
     ),
     Mutant(

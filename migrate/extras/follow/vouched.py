@@ -16,9 +16,8 @@ def followed_since(mandate: Plan, folder: Path, state: JournalState) -> dict[str
     began = state.runs[0].began if state.runs else ""
     return {
         plan.rows.renamed().get(group, group): plan.short_fingerprint
-        for plan, later in other_plans(folder, mandate.fingerprint)
-        if not plan.header.is_of_rows and plan.header.target_cluster_id == mandate.header.target_cluster_id
-        if later.runs and later.runs[0].began > began
+        for plan, later in other_plans(mandate.fingerprint, mandate.header.target_cluster_id, folder)
+        if not plan.header.is_of_rows and later.runs and later.runs[0].began > began
         for group, trace in later.applied.items()
         if trace.written()
     }

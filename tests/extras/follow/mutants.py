@@ -385,9 +385,9 @@ MUTANTS = (
     Mutant(
         "taken-from-under-a-later-plan",
         "A rollback of a mandate leaves what a plan beside it has set or kept since.",
-        "migrate/cli/rollback.py",
-        "    if moved != REFUSE_MOVED:\n",
-        "    if moved != REFUSE_MOVED or not plan.header.is_of_rows:\n",
+        "migrate/apply/later_plans.py",
+        "    if undo.header.restores_moved:\n",
+        '    if undo.header.restores_moved or undo.header.set_by != "apply":\n',
         ("tests/extras/follow/test_commands.py",),
     ),
     Mutant(

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.assess import ApplyClusters, Fate, RunOptions
-from migrate.apply.drift import RESTORE_MOVED
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
 from migrate.apply.journal import Journal
@@ -19,7 +18,7 @@ from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
 from migrate.plan.companions import journal_path
-from migrate.plan.plan import Plan
+from migrate.plan.plan import RESTORE_MOVED, Plan
 from migrate.show.apply import Typed, apply_lines
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
