@@ -79,7 +79,10 @@ _WRITE = (
     (_R, Resources.GROUPS, "to commit for them"),
     (_R, Resources.TOPICS, "to commit on them"),
 )
+_UNDO = (_X, Resources.GROUPS, "where a group, or one of its offsets, did not exist before")
 _COMPARE = (_R, Resources.TOPICS, "to compare their records")
+# The plan of the way back, its apply and its rollback. No cutover needs it: what it lacks is a warning.
+FAILBACK = "failback"
 RIGHTS: tuple[Right, ...] = (
     *_rights("plan", Side.SOURCE, *_BASE, _COMPARE, (_R, Resources.SYNCS, "")),
     *_rights("plan", Side.TARGET, *_BASE, _COMPARE),
@@ -99,8 +102,10 @@ RIGHTS: tuple[Right, ...] = (
         "rollback",
         Side.TARGET,
         *_WRITE,
-        (_X, Resources.GROUPS, "where a group, or one of its offsets, did not exist before"),
+        _UNDO,
     ),
+    *_rights(FAILBACK, Side.SOURCE, _BASE[0], *_WRITE, _UNDO, (_R, Resources.SYNCS, "")),
+    *_rights(FAILBACK, Side.TARGET, *_BASE, _COMPARE),
 )
 COMMANDS = tuple(dict.fromkeys(right.command for right in RIGHTS))
 
@@ -154,17 +159,19 @@ def resources_of(
 def needed(command: str, side: Side) -> tuple[Right, ...]:
     """Return the rights that a command needs on one side; the offset syncs may lie on either."""
     rights = tuple(right for right in RIGHTS if (right.command, right.side) == (command, side))
-    of_syncs = Right("plan", side, Operation.READ, Resources.SYNCS)
-    return (*rights, of_syncs) if command == "plan" and side is Side.TARGET else rights
+    of_syncs = Right(command, side, Operation.READ, Resources.SYNCS)
+    return (*rights, of_syncs) if command in ("plan", FAILBACK) and side is Side.TARGET else rights
 
 
-def missing(command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen) -> dict[Right, list[str]]:
+def missing(
+    command: str, side: Side, resources: Mapping[Resources, list[str]], seen: Seen, granted: bool | None = False
+) -> dict[Right, list[str]]:
     """Return the rights of a command that a cluster does not grant, each with the names that lack it.
 
-    A resource whose rights the cluster did not report counts as lacking it.
+    With `granted` None: the rights of which it did not report whether it grants them.
     """
     lacking = {
-        right: [name for name in resources.get(right.resources, ()) if not _allowed(right, name, seen)]
+        right: [name for name in resources.get(right.resources, ()) if _allowed(right, name, seen) is granted]
         for right in needed(command, side)
     }
     return {right: names for right, names in lacking.items() if names}
@@ -178,12 +185,22 @@ def grant_text(right: Right, names: Sequence[str]) -> str:
     return f"{right.operation} on {kind}{'s' if len(names) > 1 else ''} {some(names, 5)}"
 
 
-def _allowed(right: Right, name: str, seen: Seen) -> bool:
+def _listed(rights: Mapping[Right, Sequence[str]]) -> str:
+    return "; ".join(
+        grant_text(right, names) + (f" ({right.purpose})" if right.purpose else "") for right, names in rights.items()
+    )
+
+
+def _allowed(right: Right, name: str, seen: Seen) -> bool | None:
+    """Return whether a cluster grants the right on one resource, None where it did not report it."""
     kind = right.resources.kind
-    if kind is ResourceKind.CLUSTER:
-        return seen.cluster is not None and right.operation in seen.cluster
-    operations = (seen.groups if kind is ResourceKind.GROUP else seen.topics).get(name)
-    return isinstance(operations, frozenset) and right.operation in operations
+    of_kind = {ResourceKind.CLUSTER: {name: seen.cluster}, ResourceKind.GROUP: seen.groups}.get(kind, seen.topics)
+    answer = of_kind.get(name)
+    if isinstance(answer, frozenset):
+        return right.operation in answer
+    # What we may not DESCRIBE we may not READ or DELETE; a topic that is hidden is reported as unknown.
+    refused = answer is not None and answer.code.endswith(("_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PARTITION"))
+    return False if refused else None
 
 
 class Health(StrEnum):
@@ -267,12 +284,17 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
     resources = without_absent(resources, seen)
     for command in COMMANDS:
         what = f"rights for {command} on {side} {alias}"
-        if lacking := missing(command, side, resources, seen):
-            rights = "; ".join(
-                grant_text(right, names) + (f" ({right.purpose})" if right.purpose else "")
-                for right, names in lacking.items()
+        lacking, unseen = (missing(command, side, resources, seen, granted) for granted in (False, None))
+        if lacking or unseen:
+            parts = [f"missing: {_listed(lacking)}"] * bool(lacking)
+            parts += [f"not-visible: {_listed(unseen)}"] * bool(unseen)
+            todo = [f"Grant them to this principal on {alias}."] * bool(lacking)
+            todo += ["Run doctor again: the cluster did not report whether it grants what is not-visible."] * bool(
+                unseen
             )
-            yield Examined(Health.FAIL, what, f"missing: {rights}", f"Grant them to this principal on {alias}.")
+            todo += ["A cutover needs none of them, only the way back."] * (command == FAILBACK)
+            health = Health.WARN if command == FAILBACK else Health.FAIL
+            yield Examined(health, what, "; ".join(parts), " ".join(todo))
         elif any(right.resources in resources for right in needed(command, side)):
             topics = sum(len(names) for kind, names in resources.items() if kind.is_topic)
             groups = many(len(resources[Resources.GROUPS]), "group")

@@ -61,14 +61,22 @@ def test_on_the_way_back_mm2s_syncs_lie_on_the_side_that_is_written():
     ]
 
 
-def test_what_a_cluster_did_not_tell_is_missing():
+def test_what_a_cluster_refuses_to_describe_is_missing():
     resources = resources_of(FLOW, Side.SOURCE, ["g"], ["t"])
     silent = Seen(None, {"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")}, {"t": REFUSED})
     assert grants("apply", Side.SOURCE, resources, silent) == [
         "DESCRIBE on group g",
         "DESCRIBE on topic t",
     ]
-    assert "DESCRIBE on the cluster" in grants("plan", Side.SOURCE, resources, silent)
+
+
+def test_what_a_cluster_does_not_report_is_not_visible_and_neither_granted_nor_missing():
+    resources = resources_of(FLOW, Side.SOURCE, ["g"], ["t"])
+    late = Failure("REQUEST_TIMED_OUT", "no answer", retriable=True)
+    silent = Seen(None, {"g": late}, {"t": late})
+    assert grants("apply", Side.SOURCE, resources, silent) == []
+    assert grants("apply", Side.SOURCE, resources, silent, None) == ["DESCRIBE on group g", "DESCRIBE on topic t"]
+    assert "DESCRIBE on the cluster" in grants("plan", Side.SOURCE, resources, silent, None)
 
 
 def test_where_no_offsets_topic_of_mm2_is_known_no_right_on_it_is_asked_for():

@@ -30,6 +30,26 @@ def test_the_doctor_names_what_is_missing_per_command():
     assert text == ("missing: READ on topic t (to compare their records); READ on topic mm2-offset-syncs.B.internal")
 
 
+def test_what_only_the_way_back_lacks_is_a_warning():
+    resources = resources_of(FLOW, Side.SOURCE, ["g"], ["t"])
+    told = granted(resources, frozenset({"DESCRIBE", "READ"}))
+    (line,) = [each for each in examine_rights(Side.SOURCE, "A", resources, told) if each.health is not Health.OK]
+    assert (line.health, line.what) == (Health.WARN, "rights for failback on source A")
+    assert line.seen.startswith("missing: DELETE on group g (where a group") and "only the way back" in line.todo
+
+
+def test_a_right_that_was_not_reported_is_not_visible_and_fails():
+    resources = resources_of(FLOW, Side.TARGET, ["g"], ["t"])
+    late = Failure("REQUEST_TIMED_OUT", "no answer", retriable=True)
+    told = seen(groups={"g": late}, topics={"A.t": frozenset({"DESCRIBE"})})
+    (line,) = [each for each in examine_rights(Side.TARGET, "B", resources, told) if "for apply on" in each.what]
+    assert line.health is Health.FAIL
+    assert line.seen == (
+        "missing: READ on topic A.t (to commit on them); not-visible: READ on group g (to commit for them)"
+    )
+    assert line.todo.startswith("Grant them") and "Run doctor again" in line.todo
+
+
 def test_a_topic_that_is_nowhere_is_no_missing_right_but_one_that_is_hidden_is():
     resources = {Resources.CLUSTER: [CLUSTER_NAME], Resources.GROUPS: [], Resources.CHECKPOINTS: ["c"]}
     gone = Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")

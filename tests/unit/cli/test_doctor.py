@@ -86,6 +86,7 @@ def test_where_all_is_well_every_examination_says_so(clusters, properties):
     assert code == 0, said
     assert "FAIL" not in said and said.endswith("All is well.")
     for part in ("source A: cluster id-a", "target B, by Kafka's Java client: reached", "rights for apply on target B",
+                 "rights for failback on source A: all there", "rights for failback on target B: all there",
                  "MM2's checkpoints topic: " + CHECKPOINTS, "MM2's offset-syncs topic: " + SYNCS):  # fmt: skip
         assert part in said
 
