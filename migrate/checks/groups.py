@@ -231,8 +231,8 @@ def commits_moving(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
                 yield commits_moving.warns(
                     group, expected,
                     f"it has no member on {where}, and yet its commits moved: {some(partitions, 3)}",
-                    "Something commits without joining the group (assign() readers: Flink, Spark, MM2's group sync). "
-                    "Stop it, then plan again.",
+                    "Something commits without joining the group: a reader that uses assign() (Flink, Spark), MM2's "
+                    "group sync, or a tool that sets offsets, mm2-migrate among them. Stop it, then plan again.",
                 )  # fmt: skip
 
 

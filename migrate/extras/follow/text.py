@@ -172,6 +172,11 @@ def status_facts(document: Mapping[str, Any] | None, now_ms: int, at_ms: int | N
     if last is not None and (waiting := last["waiting_for_mm2"])["rows"]:
         age += f"; {_waiting_text(waiting['rows'], waiting['oldest_seconds'])}"
     yield "Follow", safe(f"{age}; {state} ({document['process']})")
+    if not document["ended"]:
+        writes = (
+            "may move commits of groups without members on the target (commits-moving); end it before the night's plan"
+        )
+        yield "Writes", f"{safe(document['process'])} {writes}"
     if last is not None:
         if last["refused"] is not None:
             groups = f"{many(last['groups'], 'group')}, {many(last['rows'], 'row')}, {last['rows_set']} set"

@@ -95,10 +95,12 @@ def test_what_a_status_file_says_is_told_with_its_age_and_without_one_that_there
     document = status_file_document(PLAN, total_of(passed(refused={"c": UNSAFE})), 30.0, "process 7 on night", "")
     shown = dict(status_facts(document, 1_700_000_012_000, 1_700_000_000_000))
     assert shown["Follow"] == "pass 4, 12 s ago; running by its own account (process 7 on night)"
+    assert shown["Writes"].startswith("process 7 on night may move commits of groups without members on the target")
     assert shown["Pass"] == "3 groups, 7 rows, 2 set; left out: 1 would-move-back"
     assert shown["Unsafe"] == "unsafe-to-fail-over: c"
     ended = {**document, "ended": "it was asked to stop"}
-    assert "ended: it was asked to stop" in dict(status_facts(ended, 0, 0))["Follow"]
+    told = dict(status_facts(ended, 0, 0))
+    assert "ended: it was asked to stop" in told["Follow"] and "Writes" not in told
     assert "no status file" in dict(status_facts(None, 0, None))["Follow"]
 
 

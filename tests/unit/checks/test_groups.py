@@ -177,6 +177,8 @@ def test_a_group_that_is_alive_on_the_target_is_told_once():
 def test_commits_that_move_without_members_are_named_with_how_far():
     (moving,) = found("commits-moving", moving_on_source={"g": ("t-0: 50 to 60",)})
     assert moving.level is Level.WARN and "t-0: 50 to 60" in moving.seen and "assign()" in moving.todo
+    # Whoever looks for a stranger must not pass over a process of our own.
+    assert "MM2's group sync" in moving.todo and "mm2-migrate" in moving.todo
     assert levels("commits-moving", moving_on_target={"h": ("A.u-0: 5 to 6",)}) == {"h": Level.WARN}
     alive = {"g": GroupState("Stable", 1), "h": GroupState("Empty")}
     assert not found("commits-moving", source_states=alive, moving_on_source={"g": ("t-0: 50 to 60",)})
