@@ -92,6 +92,24 @@ def test_help_before_a_command_is_as_help_behind_it(command):
     assert run("help", "nonesuch").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("mm2-migrate pl", ["plan"]),
+        ("mm2-migrate mm2 ", ["offsets"]),
+        ("mm2-migrate help pl", ["plan"]),
+        ("mm2-migrate plan --commits", ["--commits-from", "--commits-as-of"]),
+        ("mm2-migrate plan --commits-from ", ["admin", "consumer-offsets"]),
+        ("mm2-migrate show ", [""]),
+    ],
+)
+def test_bash_completes_commands_options_and_choices_and_leaves_files_to_itself(typed, offered):
+    asked = {"_MM2_MIGRATE_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    found = [line.split(",", 1) for line in run(**asked).stdout.splitlines()]
+    assert [word for _, word in found] == offered
+    assert {kind for kind, _ in found} == ({"plain"} if offered != [""] else {"file"})
+
+
 def test_help_has_a_commands_own_options_first_then_those_that_it_shares_in_named_sections():
     shown = run("plan", "--help").stdout
     titles = [
