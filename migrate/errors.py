@@ -46,6 +46,12 @@ class UnreadablePlan(MigrateError):
     """Raised when a file is not a plan, is damaged, or is of a format this version does not know."""
 
 
+class NoSuchPlan(UnreadablePlan):
+    """Raised when the path of a plan names no file: it was typed wrong."""
+
+    exit_code = EXIT_USAGE
+
+
 class Refused(MigrateError):
     """Raised when a safety check says no: nothing (more) is written."""
 

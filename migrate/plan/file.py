@@ -20,7 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
-from migrate.errors import MigrateError, Refused, UnreadablePlan
+from migrate.errors import MigrateError, NoSuchPlan, Refused, UnreadablePlan
 from migrate.model import CheckResult, Decision, Grade, Level, Method, Scope
 from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name, real_path
 from migrate.plan.plan import (
@@ -165,8 +165,8 @@ def refuse_out(path: Path) -> None:
 def read_plan(path: Path) -> Plan:
     """Read a plan and recompute its fingerprint.
 
-    Raises `UnreadablePlan` for a file that is missing, no plan, cut short, damaged or of an unknown format,
-    and `Refused` for one whose contents are not those that its stored fingerprint was made of.
+    Raises `NoSuchPlan` for a path that leads to no file, `UnreadablePlan` for a file that is no plan, cut short,
+    damaged or of an unknown format, and `Refused` for one whose contents are not what its stored fingerprint was made of.
     """
     content = _content(path)
     metadata = _metadata(content, path)
@@ -274,7 +274,13 @@ def _content(path: Path) -> bytes:
                 raise UnreadablePlan(f"{path} is not a plan file: it does not begin as an Avro file does.", todo)
             return magic + file.read()
     except OSError as error:
-        raise UnreadablePlan(f"The plan {path} cannot be read: {error.strerror}.", todo) from error
+        raise not_opened(f"The plan {path}", error, todo) from error
+
+
+def not_opened(what: str, error: OSError, todo: str) -> UnreadablePlan:
+    """Return the error for a file that cannot be opened; wrong usage where its path leads to none."""
+    leads_nowhere = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+    return (NoSuchPlan if leads_nowhere else UnreadablePlan)(f"{what} cannot be read: {error.strerror}.", todo)
 
 
 def _metadata(content: bytes, path: Path) -> Mapping[str, str]:

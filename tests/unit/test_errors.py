@@ -8,6 +8,7 @@ from migrate.errors import (
     ConfigError,
     EnvironmentLacks,
     MigrateError,
+    NoSuchPlan,
     Refused,
     UnreadablePlan,
     UsageError,
@@ -23,13 +24,13 @@ def test_an_error_reads_as_one_paragraph_of_what_is_wrong_and_what_to_do():
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=str))
 def test_every_error_has_an_exit_code_that_is_not_success(kind):
-    expected = {UsageError: 2, ConfigError: 2, Refused: 3}
+    expected = {UsageError: 2, ConfigError: 2, NoSuchPlan: 2, Refused: 3}
     assert kind("x").exit_code == expected.get(kind, 1)
 
 
 def test_no_kind_of_error_was_forgotten_here():
     assert {
-        MigrateError, UsageError, ConfigError, ClusterError, UnreadablePlan, Refused, EnvironmentLacks,
+        MigrateError, UsageError, ConfigError, ClusterError, UnreadablePlan, NoSuchPlan, Refused, EnvironmentLacks,
     } == KINDS  # fmt: skip
 
 

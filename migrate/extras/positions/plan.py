@@ -32,7 +32,7 @@ from migrate.extras.positions.held import (
 from migrate.model import GROUP_BLOCKED, CheckResult, Decision, Grade, Level, Row
 from migrate.plan.build import flow_names
 from migrate.plan.companions import is_no_ordinary_file
-from migrate.plan.file import check_result
+from migrate.plan.file import check_result, not_opened
 from migrate.plan.plan import SHORT_DIGITS, canonical
 from migrate.plan.rows import translate, with_blocks
 from migrate.ports import Progress
@@ -270,7 +270,7 @@ def read(path: Path) -> PositionPlan:
             raise UnreadablePlan(f"The positions {path} cannot be read: not a regular file.", todo)
         content = path.read_bytes()
     except OSError as error:
-        raise UnreadablePlan(f"The positions {path} cannot be read: {error.strerror}.", todo) from error
+        raise not_opened(f"The positions {path}", error, todo) from error
     if not content.startswith(f'{{"{FORMAT_KEY}": '.encode()):
         raise UnreadablePlan(f"{path} is not a file of `positions plan`.", todo)
     try:

@@ -8,6 +8,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
 from click import Argument, Group
 
@@ -150,6 +151,21 @@ def test_a_plan_of_nothing_is_refused_before_anybody_is_asked(command, tmp_path)
     refused = run(command, str(tmp_path / "empty.plan"), *clusters(tmp_path))
     assert refused.exit_code == 3 and "no commit was inside its filters" in refused.stderr
     assert f"There is nothing to {command}." in refused.stderr and not refused.stdout
+
+
+def file_argument(command):
+    """The file that a command is about, None for one that is about none."""
+    return next((p for p in command.params if isinstance(p, Argument) and isinstance(p.type, click.Path)), None)
+
+
+@pytest.mark.parametrize("command", [n for n, c in COMMANDS.items() if (file := file_argument(c)) and file.required])
+def test_a_path_that_leads_to_no_file_is_wrong_usage(command, tmp_path):
+    wanted = [each for each in COMMANDS[command].params if each is not file_argument(COMMANDS[command])]
+    words = [*command.split(), str(tmp_path / "cutovr.plan"), *(word for each in wanted for word in needed_words(each))]
+    if "source_config" in {each.name for each in wanted}:
+        words += clusters(tmp_path)
+    shown = run(*words)
+    assert (shown.exit_code, "cutovr.plan cannot be read: No such file" in shown.stderr) == (2, True), shown.output
 
 
 def test_executing_needs_the_fingerprint_and_the_right_one(plan_file, tmp_path):
