@@ -116,8 +116,13 @@ class Approved:
         return Journal(journal_path(self.path, self.plan.fingerprint), self.plan.fingerprint, clock.now_ms)
 
     def dry_run_head(self) -> list[str]:
-        """Return what stands above a dry run that tells all: it is what people sign."""
-        return [] if self.unsigned is None else [f"REFUSED: {self.unsigned.problem}", self.unsigned.todo, ""]
+        """Return what is printed above a dry run that shows all: it is what people sign."""
+        return [] if self.unsigned is None else [f"REFUSED: {self.unsigned.problem}", ""]
+
+    @property
+    def to_sign(self) -> str:
+        """How to sign, "" where enough have: a dry run ends with it instead of the command that writes."""
+        return "" if self.unsigned is None else self.unsigned.todo
 
 
 def approved_plan(plan: Plan, path: Path, writing: WritingOptions, *, goes_back: bool = False) -> Approved:
@@ -170,7 +175,8 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
                 begun=partial(refuse_replaced, plan, path),
             ),
         )
-        lines, code = outcome(result, Typed("apply", str(path), options.clusters.words()), plan, terminal)
+        typed = Typed("apply", str(path), options.clusters.words(), found.to_sign)
+        lines, code = outcome(result, typed, plan, terminal)
         if undone is not None:
             lines += deleted_whole_lines(undone_plan, plan, terminal.width, terminal.colour, result)
         if code != EXIT_REFUSED:

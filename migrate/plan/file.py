@@ -166,7 +166,7 @@ def read_plan(path: Path) -> Plan:
     """Read a plan and recompute its fingerprint.
 
     Raises `NoSuchPlan` for a path that leads to no file, `UnreadablePlan` for a file that is no plan, cut short,
-    damaged or of an unknown format, and `Refused` for one whose contents are not what its stored fingerprint was made of.
+    damaged or of an unknown format, and `Refused` for one whose contents its stored fingerprint was not made of.
     """
     content = _content(path)
     metadata = _metadata(content, path)

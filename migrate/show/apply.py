@@ -9,7 +9,7 @@ from migrate.apply.engine import ApplyResult
 from migrate.apply.outcome import RowOutcome, RowStatus
 from migrate.apply.undo import Elsewhere
 from migrate.checks.clusters import topics_visible
-from migrate.errors import EXIT_DONE, EXIT_PARTLY
+from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED
 from migrate.model import Decision, Level, Row
 from migrate.plan.attention import failback_text
 from migrate.plan.plan import UNDO, Plan
@@ -34,11 +34,15 @@ _BAD = (RowStatus.FAILED, RowStatus.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """The command as it was typed, for the next one to copy: command, plan path, and its cluster options."""
+    """The command as it was typed, for the next one to copy: command, plan path, and its cluster options.
+
+    `to_sign` says how the plan is signed, "" where it need not be: it comes before anything that writes.
+    """
 
     command: str
     path: str
     options: tuple[str, ...]
+    to_sign: str = ""
 
     def line(self, *more: str) -> str:
         """Return a command line to copy."""
@@ -232,7 +236,9 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         elif not assessment.is_whole:
             yield from wrapped(_ways_on(assessment), width)
         return
-    if result.exit_code == EXIT_DONE and assessment.writable:
+    if typed.to_sign and assessment.writable and not assessment.refusals and result.exit_code != EXIT_REFUSED:
+        yield f"Nothing was written. {typed.to_sign}"
+    elif result.exit_code == EXIT_DONE and assessment.writable:
         yield "Nothing was written. To do it:"
         yield "  " + typed.line("--approve", approval, "--execute")
     elif assessment.writable and not assessment.refusals:
@@ -242,6 +248,8 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
                 "Groups were alive when this plan was made, so the command that writes is not offered: stop them, then "
                 "make a new plan.", width,
             )  # fmt: skip
+        elif result.exit_code == EXIT_REFUSED:
+            yield "  " + typed.line("--allow-partial")
         else:
             yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
@@ -255,7 +263,7 @@ def _ways_on(assessment: Assessment) -> str:
     """
     if assessment.plan.header.kind != UNDO:
         lasting = [group for group in assessment.refused if not group.may_pass and group.fate is not Fate.UNREAD]
-        leave = " --allow-partial leaves out what is refused:" if assessment.writable else ""
+        leave = " --allow-partial leaves out what is refused." if assessment.writable else ""
         if not (assessment.refusals or assessment.open_blocks) and {g.fate for g in assessment.refused} == {Fate.SPENT}:
             return (
                 "Only what was rolled back alone is refused: the rest of the plan stays applied, or can be. To move "

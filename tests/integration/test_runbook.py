@@ -73,6 +73,7 @@ def test_a_dry_run_without_signatures_says_so_first_and_shows_everything_else(ni
     shown = night.of("apply", "wave1.plan").stdout
     assert shown.startswith("REFUSED: Plan ") and "asks for 2 signatures of different names, and has 0 of 2" in shown
     assert "DRY RUN: 4 offsets of 2 groups would be set" in shown and night.scene.group("crm") in shown
+    assert "--execute" not in shown and "mm2-migrate sign wave1.plan" in shown.splitlines()[-1]
 
 
 def test_the_second_signature_is_the_one_that_was_needed_and_both_stand_in_the_journal(night: Night) -> None:

@@ -83,7 +83,9 @@ def run(options: FollowOptions) -> int:
             result = Follower(plan, choices, edges, journal, None, clock, telling).look_and_write()
             # What is not signed yet is shown all the same: it is what people sign.
             head = found.dry_run_head()
-            print_lines([*head, *dry_run_lines(plan, str(path), result, terminal.width, terminal.colour)])
+            print_lines(
+                [*head, *dry_run_lines(plan, str(path), result, terminal.width, terminal.colour, found.to_sign)]
+            )
             return EXIT_REFUSED if head or result.is_empty else EXIT_PARTLY if result.refused else EXIT_DONE
         details = {"plan": plan.fingerprint, **found.details()}
         # Reaching both clusters took its time: a rollback that ran meanwhile has spent the mandate.

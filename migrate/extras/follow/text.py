@@ -122,14 +122,19 @@ def follow_lines(plan: Plan, total: PassSum, ended: str, width: int, colour: boo
     yield from refused_lines(last, width, colour)
 
 
-def dry_run_lines(plan: Plan, path: str, result: PassResult, width: int, colour: bool) -> Iterator[str]:
-    """Yield what one pass would do, and what to type so that it does."""
+def dry_run_lines(
+    plan: Plan, path: str, result: PassResult, width: int, colour: bool, to_sign: str = ""
+) -> Iterator[str]:
+    """Yield what one pass would do, and what to type so that it does, or how to sign (`to_sign`) where that lacks."""
     text = f"DRY RUN: a pass would set {many(result.rows_to_set, 'row')} of {many(result.groups, 'group')}"
     text = f"DRY RUN: {NO_GROUP}" if result.is_empty else text + _waiting(result)
     yield from wrapped(text + "; nothing was written", width, colour=Colour.YELLOW if colour else None)
     yield from aligned(mandate_facts(plan), width, LABELS)
     yield from refused_lines(result, width, colour)
     yield ""
+    if to_sign:
+        yield to_sign
+        return
     yield "With the cluster options added:"
     yield f"  mm2-migrate follow run {shell_word(path)} --approve {plan.fingerprint} --execute"
 

@@ -89,6 +89,8 @@ def test_a_dry_run_says_what_would_be_set_and_what_to_type():
     shown = text(dry_run_lines(PLAN, "follow.plan", passed(rows_to_set=5, refused={"a": ALIVE}), 200, False))
     assert shown.startswith("DRY RUN: a pass would set 5 rows of 3 groups; nothing was written")
     assert f"mm2-migrate follow run follow.plan --approve {PLAN.fingerprint} --execute" in shown and "a  alive" in shown
+    unsigned = text(dry_run_lines(PLAN, "follow.plan", passed(rows_to_set=5), 200, False, "Sign it."))
+    assert unsigned.endswith("Sign it.") and "--execute" not in unsigned
 
 
 def test_what_a_status_file_says_is_told_with_its_age_and_without_one_that_there_is_none():

@@ -20,14 +20,28 @@ def scene(tmp_path: Path) -> Scene:
     return three_groups(tmp_path)
 
 
-def said(result, command="apply", options=()):
-    return "\n".join(apply_lines(result, Typed(command, "my plan", options), "f" * 64, 120, False))
+def said(result, command="apply", options=(), to_sign=""):
+    return "\n".join(apply_lines(result, Typed(command, "my plan", options, to_sign), "f" * 64, 120, False))
 
 
 def test_a_dry_run_ends_with_the_command_that_writes(scene):
     told = said(scene.apply(execute=False), options=("--target", "a b"))
     assert told.startswith("DRY RUN: ")
     assert told.endswith(f"  mm2-migrate apply 'my plan' --target 'a b' --approve {'f' * 64} --execute")
+
+
+def test_a_dry_run_of_an_unsigned_plan_ends_with_how_to_sign_and_nothing_that_writes(scene):
+    told = said(scene.apply(execute=False), to_sign="Sign with: mm2-migrate sign 'my plan' --by NAME")
+    assert told.endswith("Nothing was written. Sign with: mm2-migrate sign 'my plan' --by NAME")
+    assert "--execute" not in told
+
+
+def test_a_refused_dry_run_ends_with_another_dry_run_and_that_one_with_the_command_that_writes(scene):
+    scene.source.commit("b", "orders", 0, 121)
+    refused = said(scene.apply(execute=False), to_sign="Sign.")
+    assert refused.endswith("mm2-migrate apply 'my plan' --allow-partial") and "Only a new plan helps" in refused
+    partly = said(scene.apply(execute=False, allow_partial=True))
+    assert partly.endswith(f"mm2-migrate apply 'my plan' --approve {'f' * 64} --execute --allow-partial")
 
 
 def test_a_large_dry_run_says_that_the_plan_has_the_rows_and_a_large_apply_that_the_journal_has(scene, monkeypatch):
