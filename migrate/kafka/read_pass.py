@@ -38,8 +38,9 @@ READS_ONLY: Mapping[str, Any] = {
 }
 # A connection that breaks, or that the client gives up for another: it makes new ones by itself.
 BROKEN_LINE = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_DESTROY_BROKER"})
-# What the client retries by itself, and the group that is only named.
-PASSING = BROKEN_LINE | {"_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"}
+# What the client retries by itself, and what is wrong with the coordinator of the group that is only named: a token
+# may have ended there while the leaders go on.
+PASSING = BROKEN_LINE | HOPELESS | {"_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"}
 # After this silence the cluster is asked which partitions it has: librdkafka waits for one that is missing.
 UNEASY_SECONDS = 3.0
 METADATA_SECONDS = 10.0
@@ -183,11 +184,7 @@ def _place(message: Message) -> TopicPartition:
 
 
 class Silence(Exception):  # becomes a ClusterError where the cluster's name is known
-    """Raised where a cluster did not answer for too long, or answered with `problem` that it never will."""
-
-    def __init__(self, problem: KafkaError | None = None) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    """Raised where a cluster did not answer for too long."""
 
 
 # A record without an error has all of these: the client's types cannot tell.
@@ -343,10 +340,11 @@ class RunPass(ReadPass[RunIntake]):
         return is_lively
 
     def note(self, place: TopicPartition, message: Message, error: KafkaError) -> bool:
-        """Take an event that is no record; any is a sign of life."""
+        """Take an event that is no record; any is a sign of life, but one of credentials."""
         intake = self.waiting.get(place)
         if code_of(error) in HOPELESS:
-            raise Silence(error)
+            self._causes[code_of(error)] = error.str()
+            return False
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             if intake is not None:
                 self.finish([place])

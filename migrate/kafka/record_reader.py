@@ -320,9 +320,8 @@ class RecordReader:
             now.run()
             problems |= {place: Unreadable(code_of(error)) for place, error in now.problems.items()}
             again = {p: intakes[p] for p in now.moved if self._goes_on(p, intakes[p], problems)}
-        except Silence as silence:
-            problem = silence.problem
-            raise self._clients.silent(*((code_of(problem), problem.str()) if problem else ())) from None
+        except Silence:
+            raise self._clients.silent() from None
         except KafkaException as error:
             raise self._clients.silent(code_of(error), error_of(error).str()) from None
         self._value_bytes += now.value_bytes

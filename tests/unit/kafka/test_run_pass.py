@@ -75,8 +75,10 @@ def test_a_log_that_went_on_after_it_seemed_to_end_has_lost_nothing():
 
 
 def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_silent_one_after_the_deadline():
+    refused = noted(reading(), KafkaError._AUTHENTICATION)
+    assert refused.waits(10.0)
     with pytest.raises(Silence):
-        noted(reading(), KafkaError._AUTHENTICATION)
+        refused.waits(HOPELESS_SECONDS + 0.1)
     # A token that is renewed at the second try, and one broker of many with a bad certificate, end nothing.
     assert reading(causes={"_AUTHENTICATION": "the token endpoint is busy"}).waits(10.0)
     with pytest.raises(Silence):
