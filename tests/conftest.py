@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.cputime import cpu_seconds
 from tests.lab.fixtures import external_lab, lab, lab_factory
 from tests.seeds import VARIABLE
 
@@ -66,31 +67,67 @@ class FailuresAtOnce:
             terminal.write_line(report.longreprtext[-MOST_TOLD:])
 
 
-# Of one test file; those that take less are not listed.
+# CPU seconds that a test file may take, with its fixtures and every process that it starts, by folder. One that takes
+# more is named at the end of a run: it is to become cheaper, or another one.
+BUDGETS = {"unit": 20.0, "spark": 60.0, "browser": 20.0, "integration": 100.0}
+# Files that take fewer seconds are not listed.
 LEAST_SECONDS = 20.0
+CPU_SECONDS = "cpu_seconds"
 
 
-class LongestFiles:
-    """Says at the end which test files took longest, with their fixtures: where a run's minutes go."""
+def folder_of(path: Path) -> str:
+    """Return the kind of a test file by its folder; an extra has folders of these names of its own."""
+    return next((part for part in path.parts if part in LIMITS), "unit")
+
+
+class FileTimes:
+    """Says at the end what each test file took, by the clock and of the cores: where a run's minutes go."""
 
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()
+        self._cpu: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._seconds[report.nodeid.partition("::")[0]] += report.duration
+        file = report.nodeid.partition("::")[0]
+        self._seconds[file] += report.duration
+        if report.when == "teardown":
+            self._cpu[file] += sum(float(value) for name, value in report.user_properties if name == CPU_SECONDS)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         longest = [(file, seconds) for file, seconds in self._seconds.most_common() if seconds >= LEAST_SECONDS]
-        if longest:
-            terminalreporter.section("seconds by file")
+        if not longest:
+            return
+        terminalreporter.section("seconds by file: by the clock, of the cores")
         for file, seconds in longest:
-            terminalreporter.write_line(f"{seconds:7.0f}  {file}")
+            budget = BUDGETS[folder_of(Path(file))]
+            over = f"  over its budget of {budget:.0f}" if self._cpu[file] > budget else ""
+            terminalreporter.write_line(f"{seconds:7.0f} {self._cpu[file]:7.0f}  {file}{over}")
+        terminalreporter.write_line(f"{self._seconds.total():7.0f} {self._cpu.total():7.0f}  all files")
+
+
+_cpu_before = 0.0
+
+
+def pytest_collection_finish() -> None:
+    global _cpu_before
+    _cpu_before = cpu_seconds()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Note what a file took of the cores, once its last test is over."""
+    global _cpu_before
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        now = cpu_seconds()
+        item.user_properties.append((CPU_SECONDS, f"{max(0.0, now - _cpu_before):.1f}"))
+        _cpu_before = now
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
-        config.pluginmanager.register(LongestFiles())
+        config.pluginmanager.register(FileTimes())
     settings.load_profile("long-run" if config.getoption("--long") else "default-run")
     if (seed := config.getoption("--seed")) is not None:
         os.environ[VARIABLE] = str(seed)
@@ -118,8 +155,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     is_long = config.getoption("--long")
     for item in items:
-        # An extra has folders of these names of its own.
-        folder = next((part for part in item.path.relative_to(TESTS).parts if part in LIMITS), "unit")
+        folder = folder_of(item.path.relative_to(TESTS))
         if folder in NEEDS:
             item.add_marker(NEEDS[folder])
         if item.get_closest_marker("timeout") is None:
