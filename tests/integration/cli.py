@@ -13,6 +13,7 @@ from typing import Any, Protocol
 # Of a command that hangs: a busy machine takes minutes for what a quiet one does in one.
 DEADLINE_SECONDS = 600.0
 REPOSITORY = Path(__file__).resolve().parents[2]
+OF_THE_TREE = (sys.executable, "-m", "migrate")
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,19 @@ def run(
     deadline_seconds: float = DEADLINE_SECONDS,
     environment: Mapping[str, str] | None = None,
     launcher: Sequence[str] = (),
+    program: Sequence[str] = OF_THE_TREE,
 ) -> Ran:
     """Run the product in `folder`, with nothing of the caller's settings for it but `environment`.
 
-    `launcher` are the words of a command that starts another, such as setpriv.
+    `launcher` are the words of a command that starts another, such as setpriv; `program` those that start the product.
     When the deadline passes, the command and the JVM that it may have started are killed.
     """
-    settings = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
-    settings |= {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(("MM2_MIGRATE_", "PYTHONPATH"))}
+    if program == OF_THE_TREE:
+        settings["PYTHONPATH"] = str(REPOSITORY)
+    settings |= environment or {}
     process = subprocess.Popen(
-        [*launcher, sys.executable, "-m", "migrate", *args],
+        [*launcher, *program, *args],
         cwd=folder,
         env=settings,
         stdin=subprocess.DEVNULL,
@@ -95,11 +99,12 @@ def wider(lines: Iterable[str], width: int) -> list[str]:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The commands against one flow, run in a folder where plans and journals go; `launcher` starts them, if any."""
+    """The commands against one flow, in a folder where plans and journals go; `launcher` and `program` as in `run`."""
 
     folder: Path
     clusters: tuple[str, ...]
     launcher: tuple[str, ...] = ()
+    program: tuple[str, ...] = OF_THE_TREE
 
     @classmethod
     def of(cls, lab: HasFlow, folder: Path) -> "CommandLine":
@@ -116,7 +121,7 @@ class CommandLine:
         return replace(self, folder=folder)
 
     def run(self, *args: str) -> Ran:
-        return run(*args, folder=self.folder, launcher=self.launcher)
+        return run(*args, folder=self.folder, launcher=self.launcher, program=self.program)
 
     def plan(self, name: str, *options: str) -> Ran:
         return self.run("plan", *self.clusters, "--settle", "1", "--out", name, *options)
