@@ -1,8 +1,10 @@
 """A whole cutover over a real MM2 that was killed twice while copying, judged by the scene's own truth."""
 
+import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -286,6 +288,35 @@ def test_the_source_is_the_same_before_and_after_a_whole_cutover(cutover: Cutove
     cutover.applied.expect(0)
     assert cutover.source_before[what]
     assert cutover.source_after[what] == cutover.source_before[what]
+
+
+def test_a_plan_within_narrow_limits_loses_nothing_and_says_what_they_cost(cutover: Cutover, tmp_path: Path) -> None:
+    """Rows are worse where less may be read, and no row is unsafe; each option is judged by what it leaves out."""
+    commands = CommandLine.of(cutover.scene.lab, tmp_path)
+    ran = commands.plan(
+        "narrow.plan", "--group", f"g[0-9]+-{cutover.scene.suffix}", "--exclude-topic", "trimmed.*",
+        "--match-limit", "40", "--max-fetch", "100k", "--max-rereads", "0", "--uncommitted", "earliest",
+        "--accept", "missing-on-target", "--log-format", "json",
+    )  # fmt: skip
+    document = commands.document("narrow.plan")
+    committed = [row for row in document["rows"] if row["source_committed"] is not None]
+    added = [row for row in document["rows"] if row["source_committed"] is None]
+    kept = [place for place in cutover.scene.places if not place[1].startswith("trimmed")]
+    assert {(row["group"], row["source_topic"], row["partition"]) for row in committed} == set(kept)
+    assert len(kept) < KILLED_COMMITS and len(committed) < KILLED_COMMITS
+    assert added and all(row["target_offset"] == row["target_log_start"] for row in added)
+    for row in committed:
+        truth = cutover.truth[row["source_topic"], row["partition"]]
+        assert not oracle.lost(truth, row["source_committed"], row["target_offset"]), row
+    grades = Counter(row["grade"] for row in committed)
+    assert grades["estimated"] > 0, grades
+    cost = document["header"]["comparison"]
+    assert cost["left_out"] > 0 and cost["source_bytes_estimated"] <= 100_000, cost
+    ran.expect(3)
+    too_many = {row["group"] for row in document["rows"] if row["rereads_at_most"] or row["rereads_estimate"]}
+    checks = [check for check in document["checks"] if check["check"] == "re-read-limit"]
+    assert too_many and {check["subject"] for check in checks if check["level"] == "block"} == too_many
+    assert all(json.loads(line)["message"] for line in ran.stderr.splitlines())
 
 
 @pytest.fixture(scope="module")
