@@ -180,7 +180,7 @@ def description_csv(groups: Sequence[DescribedGroup]) -> Iterator[str]:
 def lines_beside_csv(groups: Sequence[DescribedGroup]) -> Iterator[str]:
     """Yield what CSV has no place for: idle members, and the groups that have no partition, and so no line in it.
 
-    Those of which something is not visible are told by `unread_lines`: they may have partitions.
+    Those of which something is not visible are named by `unread_lines`: they may have partitions.
     """
     found = [group.group for group in groups if not group.lines and not not_visible(group)]
     if found:
@@ -236,7 +236,7 @@ def _group_line(group: DescribedGroup, width: int, colour: bool) -> Iterator[str
         parts.append(f"{many(lag.beyond, 'commit')} beyond the log's end")
     if group.without_offset:
         parts.append(f"{many(group.without_offset, 'commit')} without an offset (-1)")
-    head = f"{name(group.group)}  {shown(group.told('state'))}"
+    head = f"{name(group.group)}  {shown(group.fact('state'))}"
     yield from headed(head, shade if colour else None, wrapped("; ".join(parts), width, f"{head}  ", "    "))
 
 

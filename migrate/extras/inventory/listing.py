@@ -51,10 +51,10 @@ class GroupActivity:
     records_between_commits: int | None
 
     def unused_ms(self, now_ms: int) -> int | None:
-        """Return how long ago a commit was made, or the last member left; None where neither is told."""
-        told = [time for time in (self.last_commit_ms, self.empty_since_ms) if time is not None]
+        """Return how long ago a commit was made, or the last member left; None where neither is known."""
+        known = [time for time in (self.last_commit_ms, self.empty_since_ms) if time is not None]
         # Clocks differ: what was committed a moment ago is not unused for a negative time.
-        return max(0, now_ms - max(told)) if told else None
+        return max(0, now_ms - max(known)) if known else None
 
 
 def activity_of(
@@ -63,7 +63,7 @@ def activity_of(
     """Return what the records tell of a group; the `Failure` that says why they could not be read.
 
     They are the group's own in `__consumer_offsets`, which no Admin call shows; the times in them are the brokers'.
-    Compaction takes earlier commits: how often a group commits is told by those that are left.
+    Compaction takes earlier commits: how often a group commits is known by those that are left.
     """
     records = clocks.records
     if isinstance(records, Failure):
@@ -104,7 +104,7 @@ def _expires_ms(
 
 
 CONNECT, STREAMS = "connect", "streams"
-TOLD = ("kind", "protocol_type", "state", "members", "assignor", "coordinator")
+GROUP_FACTS = ("kind", "protocol_type", "state", "members", "assignor", "coordinator")
 
 
 class GroupNotice(StrEnum):
@@ -138,13 +138,13 @@ class GroupLag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenGroup:
-    """A group and how far it lags. What was not told stands as the `Failure` that says why."""
+    """A group and how far it lags. What is not visible is the `Failure` that says why."""
 
     group: str
     listed: ListedGroup
     lag: GroupLag | Failure
 
-    def told(self, fact: str) -> Any:
+    def fact(self, fact: str) -> Any:
         """Return a field of its listing, or of what its coordinator says, by its name; `members` is how many."""
         if fact in ("kind", "protocol_type"):
             return getattr(self.listed, fact)
@@ -172,7 +172,7 @@ class GroupSummary(SeenGroup):
 
     def not_visible(self) -> dict[str, str]:
         """Return why the fields are not known that are not, by the name of the field."""
-        facts = {fact: self.told(fact) for fact in TOLD}
+        facts = {fact: self.fact(fact) for fact in GROUP_FACTS}
         facts |= fields_of(self, "topics", "partitions_committed", "partitions_of_its_topics", "lag")
         if isinstance(self.activity, GroupActivity):
             facts["expires_ms"] = self.activity.expires_ms
@@ -222,7 +222,7 @@ class Inventory:
     @property
     def by_kind_and_state(self) -> Mapping[tuple[str, str], int]:
         """Return how many groups there are of each kind in each state; "not-visible" where one of them is not known."""
-        return Counter(sorted((_word(g.told("kind")), _word(g.told("state"))) for g in self.groups))
+        return Counter(sorted((_word(g.fact("kind")), _word(g.fact("state"))) for g in self.groups))
 
     @property
     def lag(self) -> tuple[int | None, int, int]:
@@ -387,16 +387,20 @@ def _lag_text(group: GroupSummary) -> str:
     return shown(lag.records) + "+" * bool(lag.unknown)
 
 
-def told(fact: str, heading: str | None = None, right: bool = False) -> Column[Any]:
-    """Return the column of what `SeenGroup.told` returns."""
-    return Column(heading, lambda group: group.told(fact), right=right, key=fact)
+def fact_column(fact: str, heading: str | None = None, right: bool = False) -> Column[Any]:
+    """Return the column of what `SeenGroup.fact` returns."""
+    return Column(heading, lambda group: group.fact(fact), right=right, key=fact)
 
 
 GROUP = field("group", "GROUP", name)
-KIND, PROTOCOL, STATE = told("kind", "KIND"), told("protocol_type", "PROTOCOL"), told("state", "STATE")
-MEMBERS = told("members", "MEMBERS", right=True)
+KIND, PROTOCOL, STATE = (
+    fact_column("kind", "KIND"),
+    fact_column("protocol_type", "PROTOCOL"),
+    fact_column("state", "STATE"),
+)
+MEMBERS = fact_column("members", "MEMBERS", right=True)
 # Without a heading: in text these are further to the right than in CSV and JSON.
-BESIDE = (told("assignor"), told("coordinator"))
+BESIDE = (fact_column("assignor"), fact_column("coordinator"))
 LAGS: tuple[Column[Any], ...] = (
     Column(None, _lag, key="lag"),
     Column(None, lambda g: g.lag if isinstance(g.lag, Failure) else g.lag.unknown, key="lag_partitions_unknown"),
@@ -415,7 +419,7 @@ FACTS: tuple[Column[GroupSummary], ...] = (
     Column("LAG", _lag_text, right=True),
     *LAGS,
 )
-BROKER = (told("assignor", "ASSIGNOR"), told("coordinator", "COORDINATOR"))
+BROKER = (fact_column("assignor", "ASSIGNOR"), fact_column("coordinator", "COORDINATOR"))
 ATTENTION = field("attention", "ATTENTION", " ".join)
 
 
@@ -579,7 +583,7 @@ def _totals(inventory: Inventory) -> Iterator[tuple[str, str]]:
 
 def document_of(group: SeenGroup, document: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Return the values of a group's columns as JSON has them, with what else is said of it."""
-    node = group.told("coordinator")
+    node = group.fact("coordinator")
     at = None if isinstance(node, Failure) else fields_of(node, "host", "port") | {"id": node.broker}
     return {**document, "coordinator": at, **more}
 
@@ -590,10 +594,10 @@ def _idle_times(inventory: Inventory) -> Iterator[tuple[str, str]]:
         return
     clocks = inventory.read.clocks
     idle = {days: [g.is_idle(clocks.now_ms, days * DAY_MS) for g in inventory.groups] for days in IDLE_DAYS}
-    told = [f"{n} for {many(days, 'day')} or more" for days, found in idle.items() if (n := found.count(True))]
+    counts = [f"{n} for {many(days, 'day')} or more" for days, found in idle.items() if (n := found.count(True))]
     if unseen := sum(isinstance(found, Failure) for found in idle[min(IDLE_DAYS)]):
-        told.append(f"{unseen} not known")
-    yield "Idle", "; ".join(told) or "no group for a day or more"
+        counts.append(f"{unseen} not known")
+    yield "Idle", "; ".join(counts) or "no group for a day or more"
     if isinstance(clocks.settings, BrokerSettings):
         gone = f"{span(clocks.settings.retention_ms)}: what was not used for longer is gone, and in no list"
         yield "", f"{name(clocks.alias)} keeps unused offsets {gone}"

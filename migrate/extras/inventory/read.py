@@ -63,14 +63,14 @@ def read_groups(
     Raises `ClusterError` if the cluster does not answer, or lists its consumer groups only in part.
     """
     facts = timer.run("reach", f"reaching {reader.alias}", reader.facts)
-    told, groups, filtered, missing = _list_groups(reader, filters, timer)
+    others, groups, filtered, missing = _list_groups(reader, filters, timer)
     commits = _commits(reader, groups, timer)
     topics = timer.run("topics", f"listing topics of {reader.alias}", reader.topics)
     if filters is not None and (filters.topics or filters.exclude_topics):
         groups, commits = _within_topics(filters, groups, commits, filtered)
     read = ClusterGroups(
         reader.side, reader.alias, timer.clock.now_ms(), groups, commits, topics, {}, filtered, missing,
-        _unseen(facts, told) if missing or filters is None or filters.groups_file is None else (),
+        _unseen(facts, others) if missing or filters is None or filters.groups_file is None else (),
     )  # fmt: skip
     if not with_ends:
         return read
@@ -134,15 +134,15 @@ def why_not_assigned(group: ListedGroup) -> Failure | None:
 def _list_groups(
     reader: ClusterAdmin, filters: Filters | None, timer: Timer
 ) -> tuple[Mapping[str, ListedGroup] | Failure, dict[str, ListedGroup], dict[str, int], tuple[str, ...]]:
-    """Return what the listing of every kind told, the groups inside the filters, what was filtered, what is missing."""
+    """Return the listing of every kind, the groups inside the filters, what was filtered, what is missing."""
     listed = timer.run("groups", f"listing groups on {reader.alias}", reader.groups)
     by_name = filters.groups_file if filters is not None else None
-    told: Mapping[str, ListedGroup] | Failure = {}
+    others: Mapping[str, ListedGroup] | Failure = {}
     # That listing describes every group: where all that were asked for are known, nobody waits for it.
     if by_name is None or not by_name <= listed:
         text = f"listing groups of every kind on {reader.alias}"
-        told = timer.run("kinds", text, reader.other_groups)
-    known = {} if isinstance(told, Failure) else told
+        others = timer.run("kinds", text, reader.other_groups)
+    known = {} if isinstance(others, Failure) else others
     every = listed | known.keys()
     filtered: dict[str, int] = {}
     wanted = []
@@ -157,7 +157,7 @@ def _list_groups(
     described = timer.ask("states", text, asked, reader.described_groups) if asked else {}
     unanswered = ListedGroup.unseen(NO_ANSWER)
     groups = {group: known.get(group) or described.get(group, unanswered) for group in wanted}
-    return told, groups, filtered, filters.unknown_names(every) if filters is not None else ()
+    return others, groups, filtered, filters.unknown_names(every) if filters is not None else ()
 
 
 def _commits(reader: ClusterAdmin, groups: Mapping[str, ListedGroup], timer: Timer) -> dict[str, Commits | Failure]:
@@ -222,8 +222,8 @@ def _reading_only(group: ListedGroup, topics: Collection[str]) -> ListedGroup:
     return replace(group, description=replace(described, members=members))
 
 
-def _unseen(facts: ClusterFacts, told: Mapping[str, ListedGroup] | Failure) -> tuple[str, ...]:
+def _unseen(facts: ClusterFacts, others: Mapping[str, ListedGroup] | Failure) -> tuple[str, ...]:
     unseen = [] if facts.may_describe else [HIDDEN]
-    if isinstance(told, Failure):
-        unseen.append(f"share groups, streams groups and those of Connect workers ({told})")
+    if isinstance(others, Failure):
+        unseen.append(f"share groups, streams groups and those of Connect workers ({others})")
     return tuple(unseen)

@@ -104,10 +104,10 @@ def last_commits(history: "pd.DataFrame", groups: "pd.DataFrame") -> "pd.DataFra
     A group of the list that the history lacks has what the list says of it (`groups list --records`), or nothing.
     """
     pandas = extra_module("pandas")
-    told = history.groupby("group")["time"].max()
+    by_history = history.groupby("group")["time"].max()
     listed = pandas.to_datetime(groups["last_commit_ms"], unit="ms", utc=True).dropna()
     # The history's time is that of a bucket's end.
-    newest = told.combine_first(listed)
+    newest = by_history.combine_first(listed)
     table = newest.to_frame("last_commit").reindex(newest.index.union(groups.index))
     table["days_ago"] = ((table["last_commit"].max() - table["last_commit"]).dt.total_seconds() / 86_400).round(2)
     table["partitions"] = history.drop_duplicates(PLACE).groupby("group").size()

@@ -165,14 +165,14 @@ class _Found:
             is_there += f" and (is_newest or outside = {_TOO_LATE})"
         groups = census.where("`group` is not null").groupBy("group", "log_partition")
         counts = [expr(f"bool_or({is_named})"), expr(f"bool_or({is_named} and {is_there})")]
-        told = [tuple(row) for row in groups.agg(*counts).collect()]
-        strays = frozenset((group, place) for group, place, *_ in told if place != partition_of(group, partitions))
+        rows = [tuple(row) for row in groups.agg(*counts).collect()]
+        strays = frozenset((group, place) for group, place, *_ in rows if place != partition_of(group, partitions))
         has_topics = bool(request.filters.topics or request.filters.exclude_topics)
         named = census.where(f"topic is not null and {is_named}")
         topics = named.select("topic").distinct().collect() if has_topics else []
         return cls(
-            frozenset(group for group, _, has_name, _ in told if has_name),
-            frozenset(group for group, place, _, is_in in told if is_in and (group, place) not in strays),
+            frozenset(group for group, _, has_name, _ in rows if has_name),
+            frozenset(group for group, place, _, is_in in rows if is_in and (group, place) not in strays),
             frozenset(topic for (topic,) in topics),
             strays,
         )

@@ -105,12 +105,12 @@ def export(options: ExportOptions) -> int:
             spark, of, topic.opened if topic else partial(opened_place, out=out, form=options.form), retention
         )
     why = retention if isinstance(retention, Failure) else None
-    told = list(summary_lines(exported, reading.pinned, topic.name if topic else out, why))
+    lines = list(summary_lines(exported, reading.pinned, topic.name if topic else out, why))
     missing = list(missing_lines(exported, reading.pinned))
     if topic is not None:
-        told += topic_lines(exported.lines, topic.sent, topic.grown)
+        lines += topic_lines(exported.lines, topic.sent, topic.grown)
         missing += short_topic_lines(topic.sent, topic.grown)
-    for line in (*told, *missing):
+    for line in (*lines, *missing):
         progress.say(line)
     return EXIT_FAILED if missing else EXIT_DONE
 

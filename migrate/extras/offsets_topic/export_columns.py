@@ -65,7 +65,7 @@ def decoded(chosen: "DataFrame", facts: "DataFrame | None", retention_ms: int | 
     """Add what commits and groups say, and when commits expire, to labelled records.
 
     `facts` are those of groups (facts_of, empty_since, is_broken, is_newer_kind, has_members), None for a history: a
-    commit that was superseded does not expire any more, so only what it carries itself is told.
+    commit that was superseded does not expire any more, so only what it carries itself is shown.
     """
     said = columns.with_group_values(columns.with_commit_values(chosen.drop("empty_since")))
     if facts is None:

@@ -17,8 +17,8 @@ from migrate.cli.options import OnOneCluster, ParsedBy, flag, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, ClusterError, Refused, UsageError
 from migrate.extras.offsets_topic.export import CSV, PARQUET, Written, opened_place, period_of, refuse_place, waited_for
+from migrate.extras.offsets_topic.history_values import HistoryRequest, HistoryResult, lookups_of
 from migrate.extras.offsets_topic.text import announcement, history_summary, history_table
-from migrate.extras.offsets_topic.told import HistoryRequest, ToldHistory, lookups_of
 from migrate.kafka.log_times import PlaceTime
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
@@ -97,20 +97,20 @@ def history(options: HistoryOptions) -> int:
                 reading_topic(of.java, OFFSETS_TOPIC),
                 commit_series(topic_reader(session, of.java), pin.logs, pin.partitions, request) as series,
             ):
-                told = ToldHistory(series.counted, series.rows, not options.no_lag)
+                result = HistoryResult(series.counted, series.rows, not options.no_lag)
                 if form == TABLE:
                     series = series.newest(options.rows)
-                if told.with_lag:
-                    series, told = _with_ends(of, series, told, options.max_lookups, progress)
+                if result.with_lag:
+                    series, result = _with_ends(of, series, result, options.max_lookups, progress)
                 progress.end()
                 if form == TABLE:
-                    terminal.show(history_table(series.shown(), told, request, terminal.width, terminal.colour))
-                elif write(series) != told.rows and not (reader_has_gone() and not out):
+                    terminal.show(history_table(series.shown(), result, request, terminal.width, terminal.colour))
+                elif write(series) != result.rows and not (reader_has_gone() and not out):
                     raise ClusterError(
                         f"{out or 'The output'} has not as many rows as were read.", "Run the command again."
                     )
-    _say(told, pin, out, form, progress, terminal)
-    return EXIT_DONE if told.is_whole and not pin.open_ends else EXIT_FAILED
+    _say(result, pin, out, form, progress, terminal)
+    return EXIT_DONE if result.is_whole and not pin.open_ends else EXIT_FAILED
 
 
 def request_of(options: HistoryOptions, now_ms: int) -> HistoryRequest:
@@ -151,8 +151,8 @@ def pinned_now(admin: ClusterAdmin, asked: HistoryRequest, clock: Clock) -> tupl
 
 
 def _with_ends(
-    of: Endpoint, series: "CommitSeries", told: ToldHistory, most: int, progress: LineProgress
-) -> "tuple[CommitSeries, ToldHistory]":
+    of: Endpoint, series: "CommitSeries", result: HistoryResult, most: int, progress: LineProgress
+) -> "tuple[CommitSeries, HistoryResult]":
     """Add where the logs ended; raises `Refused` if that is more questions than are allowed."""
     from migrate.extras.offsets_topic.log_ends import ends_at
     from migrate.kafka.log_times import LogTimes
@@ -168,7 +168,7 @@ def _with_ends(
     with closing(of.admin()) as admin:
         ends = ends_at(admin, LogTimes(of.kafka, of.deadline_seconds, progress), wanted)
     series = series.with_ends(ends)
-    return series, replace(told, unseen=series.unseen())
+    return series, replace(result, unseen=series.unseen())
 
 
 @contextmanager
@@ -195,8 +195,10 @@ def _counted(lines: Iterable[str], write: Print) -> int:
     return count
 
 
-def _say(told: ToldHistory, pin: OffsetsPin, out: str, form: str, progress: LineProgress, terminal: Terminal) -> None:
-    lines = history_summary(told, pin, out)
+def _say(
+    result: HistoryResult, pin: OffsetsPin, out: str, form: str, progress: LineProgress, terminal: Terminal
+) -> None:
+    lines = history_summary(result, pin, out)
     if form == TABLE:
         terminal.show(["", *(part for line in lines for part in wrapped(line, terminal.width))])
         return

@@ -19,7 +19,7 @@ def refuse_internal(topic: str) -> None:
 def refuse_destination(topic: str, destination: ClusterAdmin, others: Iterable[ClusterAdmin]) -> None:
     """Raise `Refused` if `destination` is one of the clusters that nothing is written to, or has no such topic.
 
-    Raises `ClusterError` where that cannot be told: clusters are told apart by their ids, never by their addresses.
+    Raises `ClusterError` where that cannot be known: clusters are known by their ids, never by their addresses.
     """
     cluster_id = destination.facts().cluster_id
     for other in others:
@@ -42,11 +42,11 @@ def log_ends(topic: str, destination: ClusterAdmin) -> Mapping[TopicPartition, i
     """Return where each partition of the topic ends, or why one of them does not tell."""
     try:
         places = [TopicPartition(topic, number) for number in range(destination.topics().get(topic, 0))]
-        told = destination.high_watermarks(places)
+        answers = destination.high_watermarks(places)
     except ClusterError as error:
         return Failure("NOT_VISIBLE", error.problem)
     ends: dict[TopicPartition, int] = {}
-    for place, end in told.items():
+    for place, end in answers.items():
         if isinstance(end, Failure):
             return end
         ends[place] = end

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from migrate.extras.offsets_topic.told import RECORDS_GONE
+from migrate.extras.offsets_topic.history_values import RECORDS_GONE
 from migrate.kafka.log_times import NOT_FOUND, LogTimes, PlaceTime
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.survey.cluster import ClusterAdmin

@@ -14,8 +14,8 @@ from migrate.errors import ClusterError
 from migrate.extras.offsets_topic import offset_columns as columns
 from migrate.extras.offsets_topic.chosen import judged_and_counted, timed_records
 from migrate.extras.offsets_topic.csv_columns import csv_rows
+from migrate.extras.offsets_topic.history_values import OFFSET_DELETED, HistoryRequest, end_rows, reason_of
 from migrate.extras.offsets_topic.request import TOMBSTONE_UNASKED, Exported
-from migrate.extras.offsets_topic.told import OFFSET_DELETED, HistoryRequest, end_rows, reason_of
 from migrate.kafka.log_times import PlaceTime
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.spark.columns import int64
@@ -83,9 +83,9 @@ class CommitSeries:
 
         spark, names = self.frame.sparkSession, ("topic", "partition", "time_ms")
         schema = "topic string,partition int,time_ms bigint,end_found bigint,unseen_found string"
-        told = into_spark(spark, end_rows(ends), schema)
-        told = broadcast(told) if len(ends) <= _BROADCAST_ROWS else told
-        joined = self.frame.join(told, list(names), "left").drop("end_at_time", "unseen")
+        known = into_spark(spark, end_rows(ends), schema)
+        known = broadcast(known) if len(ends) <= _BROADCAST_ROWS else known
+        joined = self.frame.join(known, list(names), "left").drop("end_at_time", "unseen")
         found = {
             "end_at_time": expr("if(is_gone, null, end_found)"),
             "unseen": expr(f"if(is_gone, '{reason_of(OFFSET_DELETED)}', unseen_found)"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from migrate.clock import iso
+from migrate.extras.offsets_topic.history_values import HistoryRequest, HistoryResult
 from migrate.extras.offsets_topic.request import (
     FILTER,
     NOT_ITS_PARTITION,
@@ -16,7 +17,6 @@ from migrate.extras.offsets_topic.request import (
     TOMBSTONE_UNASKED,
     Exported,
 )
-from migrate.extras.offsets_topic.told import HistoryRequest, ToldHistory
 from migrate.model import Failure
 from migrate.show.lines import number, wrapped
 from migrate.show.table import UNSEEN, Column, Table, field
@@ -142,7 +142,7 @@ _COMPACTED = (
 )
 
 
-def history_table(rows: Sequence[Any], told: ToldHistory, request: HistoryRequest, width: int, colour: bool
+def history_table(rows: Sequence[Any], result: HistoryResult, request: HistoryRequest, width: int, colour: bool
                   ) -> Iterator[str]:  # fmt: skip
     """Yield the rows that are shown, by group, topic, partition and time; names above them where the page is narrow.
 
@@ -152,40 +152,40 @@ def history_table(rows: Sequence[Any], told: ToldHistory, request: HistoryReques
     lag = "LAG (~) is END-AT-TIME less OFFSET, an estimate by the records' timestamps; ? is not visible."
     yield from wrapped(
         f"The newest commits of each {length}, in UTC. TIME is when it ended. RECORDS/S is since the row before, - "
-        f"where there is none or the group went back. {lag if told.with_lag else ''}",
+        f"where there is none or the group went back. {lag if result.with_lag else ''}",
         width,
     )
     if not rows:
         return
     ordered = sorted(rows, key=lambda row: (row.group, row.topic, row.partition, row.time))
     yield ""
-    numbers = _numbers(told)
+    numbers = _numbers(result)
     table = Table((TIME, *PLACE, *numbers), ordered, width, narrow=(TIME, *numbers))
     yield from table.lines(colour, above=lambda row: f"{name(row.group)}  {name(row.topic)}-{row.partition}")
-    if told.rows > len(rows):
-        older = many(told.rows - len(rows), "row")
+    if result.rows > len(rows):
+        older = many(result.rows - len(rows), "row")
         yield f"and {older} of earlier times: --rows, or --format csv or parquet, which have all"
 
 
-def history_summary(told: ToldHistory, pin: OffsetsPin, out: str) -> Iterator[str]:
+def history_summary(result: HistoryResult, pin: OffsetsPin, out: str) -> Iterator[str]:
     """Yield what was read, left out and not visible; `out` is where the rows went, "" for the screen."""
     where = f" written to {safe(out)}" if out else ""
-    yield f"{many(told.rows, 'row')}{where} of {many(told.counted.lines, 'commit')}"
-    yield from counted_lines(told.counted, pin)
+    yield f"{many(result.rows, 'row')}{where} of {many(result.counted.lines, 'commit')}"
+    yield from counted_lines(result.counted, pin)
     yield _COMPACTED
-    read, pinned = many(told.counted.read, "record"), many(pin.offsets, "offset")
+    read, pinned = many(result.counted.read, "record"), many(pin.offsets, "offset")
     yield f"{read} read of {pinned} pinned: the others are transaction markers, aborted commits, or compacted away"
-    if not told.with_lag:
+    if not result.with_lag:
         yield "The logs' ends were not asked for: no row has END-AT-TIME and LAG (--no-lag)"
-    for reason, count in sorted(told.unseen.items(), key=lambda each: (-each[1], each[0])):
+    for reason, count in sorted(result.unseen.items(), key=lambda each: (-each[1], each[0])):
         yield f"END-AT-TIME and LAG of {many(count, 'row')} are not visible ({safe(reason)})"
-    if told.lacks_ends:
+    if result.lacks_ends:
         yield "Something that is there could not be read: this history is not whole"
-    yield from missing_lines(told.counted, pin)
+    yield from missing_lines(result.counted, pin)
 
 
-def _numbers(told: ToldHistory) -> tuple[Column[Any], ...]:
-    none = UNSEEN if told.with_lag else "-"
+def _numbers(result: HistoryResult) -> tuple[Column[Any], ...]:
+    none = UNSEEN if result.with_lag else "-"
     return (
         field("offset", "OFFSET", right=True),
         field("commits", "COMMITS", right=True),

@@ -266,8 +266,8 @@ MUTANTS = (
         "kinds-unseen-and-passed-over",
         "Where groups of other kinds could not be listed, the list is not whole.",
         f"{HERE}read.py",
-        "    if isinstance(told, Failure):\n        unseen.append(",
-        "    if told is None:\n        unseen.append(",
+        "    if isinstance(others, Failure):\n        unseen.append(",
+        "    if others is None:\n        unseen.append(",
         (f"{TESTS}test_read.py",),
     ),
     Mutant(

@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 HERE, UNIT = "migrate/extras/offsets_topic/", "tests/extras/offsets_topic/unit/"
 SHOWN, TOPIC = f"{UNIT}test_text.py", f"{UNIT}test_json_topic.py"
-ENDS, HISTORY = f"{UNIT}test_log_ends.py", f"{UNIT}test_told.py"
+ENDS, HISTORY = f"{UNIT}test_log_ends.py", f"{UNIT}test_history_values.py"
 
 MUTANTS = (
     Mutant(
@@ -130,7 +130,7 @@ MUTANTS = (
     Mutant(
         "history-whole-though-ends-were-not-told",
         "A history whose log ends could not be read is not whole: the exit code is 1.",
-        f"{HERE}told.py",
+        f"{HERE}history_values.py",
         "not counted.lost and not self.lacks_ends",
         "not counted.lost",
         (HISTORY,),
@@ -138,7 +138,7 @@ MUTANTS = (
     Mutant(
         "history-bucket-under-way-ends-in-the-future",
         "The newest bucket ends at --until or now, or its rate would be spread over time that has not been.",
-        f"{HERE}told.py",
+        f"{HERE}history_values.py",
         "return self.now_ms if self.until_ms is None else min(self.now_ms, self.until_ms)",
         "return self.now_ms if self.until_ms is None else self.until_ms",
         (HISTORY,),
@@ -171,8 +171,8 @@ MUTANTS = (
         "history-silent-over-rows-not-shown",
         "A table says how many rows it does not show.",
         f"{HERE}text.py",
-        "    if told.rows > len(rows):\n",
-        "    if told.rows < len(rows):\n",
+        "    if result.rows > len(rows):\n",
+        "    if result.rows < len(rows):\n",
         (f"{UNIT}test_history_text.py",),
     ),
     Mutant(

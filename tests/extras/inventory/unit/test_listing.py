@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
-from migrate.extras.inventory.listing import TOLD, GroupNotice, Inventory, inventory_of, lag_of
+from migrate.extras.inventory.listing import GROUP_FACTS, GroupNotice, Inventory, inventory_of, lag_of
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
@@ -44,7 +44,7 @@ def test_every_committed_partition_adds_its_lag_or_is_counted_as_not_known(pairs
 
 def test_a_group_is_summed_up():
     summary = one(group(member(pay=(0,)), assignor="range"), commits(orders_0=90, orders_1=97))
-    told = {fact: str(summary.told(fact)) for fact in TOLD}
+    told = {fact: str(summary.fact(fact)) for fact in GROUP_FACTS}
     assert list(told.values()) == ["classic", "consumer", "Stable", "1", "range", "kafka-1:9092 (1)"]
     assert summary.topics == ("orders", "pay")
     assert (summary.partitions_committed, summary.partitions_of_its_topics) == (2, 4)
@@ -154,7 +154,7 @@ def test_what_is_not_visible_has_a_reason_and_never_a_number():
     assert set(denied.not_visible()) == {"topics", "partitions_committed", "partitions_of_its_topics", "lag"}
     assert (gone.lag.records, gone.lag.unknown) == (10, 1)
     assert gone.not_visible() == {"lag": "lost: UNKNOWN_TOPIC_OR_PARTITION: not there"}
-    assert {"state", "members", "coordinator", "lag"} <= set(sharers.not_visible()) and sharers.told("kind") == "share"
+    assert {"state", "members", "coordinator", "lag"} <= set(sharers.not_visible()) and sharers.fact("kind") == "share"
     assert all(GroupNotice.NOT_VISIBLE in g.attention for g in (denied, gone, sharers))
     assert found.lag == (50, 1, 2)
     assert found.by_kind_and_state == {("classic", "Empty"): 3, ("share", "not-visible"): 1}

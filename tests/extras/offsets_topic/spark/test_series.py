@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import pytest
 
+from migrate.extras.offsets_topic.history_values import OFFSET_DELETED, HistoryRequest, reason_of
 from migrate.extras.offsets_topic.series import FIELDS, commit_series
-from migrate.extras.offsets_topic.told import OFFSET_DELETED, HistoryRequest, reason_of
 from migrate.model import Failure, TopicPartition
 from migrate.show.table import harmless
 from migrate.spark.consumer_offsets import offsets_session

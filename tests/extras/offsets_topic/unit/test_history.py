@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.extras.offsets_topic.history import pinned_now
-from migrate.extras.offsets_topic.told import HistoryRequest
+from migrate.extras.offsets_topic.history_values import HistoryRequest
 from migrate.model import LogRange, TopicPartition
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.fakes import FakeClock, FakeCluster

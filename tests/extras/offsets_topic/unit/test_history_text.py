@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from migrate.extras.offsets_topic.history_values import RECORDS_GONE, HistoryRequest, HistoryResult, reason_of
 from migrate.extras.offsets_topic.request import Exported
 from migrate.extras.offsets_topic.text import announcement, history_summary, history_table
-from migrate.extras.offsets_topic.told import RECORDS_GONE, HistoryRequest, ToldHistory, reason_of
 from migrate.model import Failure, LogRange
 from migrate.survey.offsets_pin import OffsetsPin
 from migrate.text import cells
@@ -37,7 +37,7 @@ ROWS = [
     row(3, 77, partition=1, commits=1, records_per_s=0.016),
     row(5, 123_456_789_012, "crm-\x1b[2Jsync", "a-topic-with-a-rather-long-name.for-a-narrow-page", 11, **UNSEEN),
 ]  # fmt: skip
-TOLD = ToldHistory(COUNTED, 9, unseen={reason_of(RECORDS_GONE): 3, "TOPIC_AUTHORIZATION_FAILED: no": 1})
+TOLD = HistoryResult(COUNTED, 9, unseen={reason_of(RECORDS_GONE): 3, "TOPIC_AUTHORIZATION_FAILED: no": 1})
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -50,14 +50,14 @@ def test_the_table_is_as_agreed(width):
 
 def test_rows_that_are_not_shown_are_counted():
     assert list(history_table(ROWS, TOLD, REQUEST, 160, False))[-1].startswith("and 4 rows of earlier times")
-    told = ToldHistory(COUNTED, len(ROWS))
+    told = HistoryResult(COUNTED, len(ROWS))
     assert "earlier" not in "\n".join(history_table(ROWS, told, REQUEST, 160, False))
 
 
 def test_a_lag_is_never_shown_as_more_than_an_estimate_and_what_is_not_visible_is_never_0():
     lags = [line.split()[-1] for line in history_table(ROWS, TOLD, REQUEST, 160, False) if line.startswith("2026")]
     assert lags == ["~30", "~30", "~30", "~30", "?"]
-    without = ToldHistory(COUNTED, 1, with_lag=False)
+    without = HistoryResult(COUNTED, 1, with_lag=False)
     assert list(history_table(ROWS[-1:], without, REQUEST, 160, False))[-1].endswith(" -")
 
 
@@ -76,9 +76,9 @@ def test_the_summary_counts_every_record_and_says_what_the_cleaner_has_taken():
 
 
 def test_a_history_that_is_whole_does_not_say_that_it_is_not():
-    gone = ToldHistory(COUNTED, 9, unseen={reason_of(RECORDS_GONE): 3})
+    gone = HistoryResult(COUNTED, 9, unseen={reason_of(RECORDS_GONE): 3})
     assert not any("not whole" in line for line in history_summary(gone, PIN, ""))
-    unknown = ToldHistory(Exported({}, {}, {}, ("simpel",)), 0, with_lag=False)
+    unknown = HistoryResult(Exported({}, {}, {}, ("simpel",)), 0, with_lag=False)
     lines = list(history_summary(unknown, PIN, ""))
     assert lines[-1] == "Nothing is there of simpel" and any("--no-lag" in line for line in lines)
     assert isinstance(RECORDS_GONE, Failure)
@@ -92,6 +92,6 @@ def test_what_will_be_read_is_said_in_bytes_before():
 
 
 def test_what_is_left_from_when_the_topic_had_fewer_partitions_is_said_to_be_that():
-    told = ToldHistory(Exported({"commit": 2}, {}, {"not-its-partition": 2}), 0)
+    told = HistoryResult(Exported({"commit": 2}, {}, {"not-its-partition": 2}), 0)
     words = "  2 in a partition that is not their group's own, left from when the topic had fewer"
     assert words in list(history_summary(told, PIN, ""))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from migrate.extras.offsets_topic.history_values import RECORDS_GONE
 from migrate.extras.offsets_topic.log_ends import ends_at
-from migrate.extras.offsets_topic.told import RECORDS_GONE
 from migrate.model import Failure, LogRange, TopicPartition
 from tests.fakes import FakeCluster
 

@@ -1,4 +1,4 @@
-"""What is told of groups' commits over time: what was asked for, and what became of it. Pure."""
+"""Commits of groups over time: what was asked for, and what became of it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,16 +36,15 @@ class HistoryRequest:
 
 
 @dataclass(frozen=True)
-class ToldHistory:
+class HistoryResult:
     """What became of the records, how many rows they gave, and why `end_at_time` is not visible, by reason.
 
-    `with_lag` is False where nobody asked for it; `shown` is how many rows are, None where all are.
+    `with_lag` is False where nobody asked for it.
     """
 
     counted: Exported
     rows: int
     with_lag: bool = True
-    shown: int | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
 
     @property

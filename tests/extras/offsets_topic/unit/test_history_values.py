@@ -1,15 +1,15 @@
 """What a history asks for, and when it is whole."""
 
-from migrate.extras.offsets_topic.request import Exported
-from migrate.extras.offsets_topic.told import (
+from migrate.extras.offsets_topic.history_values import (
     OFFSET_DELETED,
     RECORDS_GONE,
     HistoryRequest,
-    ToldHistory,
+    HistoryResult,
     end_rows,
     lookups_of,
     reason_of,
 )
+from migrate.extras.offsets_topic.request import Exported
 from migrate.model import Failure, TopicPartition
 
 COUNTED = Exported({"commit": 3}, {"commit": 3}, {})
@@ -30,10 +30,10 @@ def test_of_the_topic_every_commit_counts_and_tombstones_are_left_out():
 
 
 def test_what_retention_has_taken_is_not_there_and_what_nobody_told_is_missing():
-    assert ToldHistory(COUNTED, 3, unseen={reason_of(RECORDS_GONE): 2, reason_of(OFFSET_DELETED): 1}).is_whole
-    assert not ToldHistory(COUNTED, 3, unseen={reason_of(DENIED): 1}).is_whole
-    assert not ToldHistory(Exported({}, {}, {}, ("simpel",)), 0).is_whole
-    assert not ToldHistory(Exported({}, {}, {}, (), {"undecodable-value:bad-length": 1}), 0).is_whole
+    assert HistoryResult(COUNTED, 3, unseen={reason_of(RECORDS_GONE): 2, reason_of(OFFSET_DELETED): 1}).is_whole
+    assert not HistoryResult(COUNTED, 3, unseen={reason_of(DENIED): 1}).is_whole
+    assert not HistoryResult(Exported({}, {}, {}, ("simpel",)), 0).is_whole
+    assert not HistoryResult(Exported({}, {}, {}, (), {"undecodable-value:bad-length": 1}), 0).is_whole
 
 
 def test_too_many_questions_are_not_asked():
