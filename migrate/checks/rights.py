@@ -145,9 +145,7 @@ def resources_of(
     }
     if reads_offsets and side is Side.SOURCE:
         named |= {Resources.OFFSETS: [OFFSETS_TOPIC], Resources.READER: [READER_GROUP]}
-    if not flow.by_mm2:
-        return named
-    if flow.syncs_side is side:
+    if flow.syncs_side is side and flow.offset_syncs_topic:
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if side is Side.TARGET and flow.mm2_delivers:
         named[Resources.CHECKPOINTS] = [flow.checkpoints_topic]

@@ -107,9 +107,8 @@ def not_drained(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
 
     Nothing is copied the way that a failback goes; there `unread_on_target_only` is what matters.
     """
-    judged, by_mm2, positions_unknown = drains(survey), survey.flow.by_mm2, survey.mm2.positions.unknown
+    judged, who, positions_unknown = drains(survey), survey.flow.replicator.name, survey.mm2.positions.unknown
     expected = "every record up to the source's end copied"
-    who = "MM2" if by_mm2 else "the replicator"
     writes = (
         f"Stop the producers and let {who} copy the rest, then plan again; or waive with --accept not-drained:TOPIC if "
         f"{who} goes on."
@@ -128,7 +127,7 @@ def not_drained(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             is_quiet = all(isinstance(g, Growth) and g.is_idle for g in growth)
             yield not_drained.blocks(topic, expected, seen, quiet if is_quiet else writes)
         else:
-            unknown = f" ({positions_unknown})" if positions_unknown and by_mm2 else ""
+            unknown = f" ({positions_unknown})" if positions_unknown else ""
             yield not_drained.unseen(Level.BLOCK, topic, expected, seen + unknown, writes)
     if fine:
         yield not_drained.passes(many(fine, "topic"), expected, "they are")
@@ -266,15 +265,12 @@ def missing_on_target(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block rows that are owed records of which the target has no copy: no offset can bring them."""
     expected = "a copy on the target of every record that the group is owed"
     compared = len(rows) - rows.tally("missing_on_target")[None]
-    loses = "MM2 loses records when a source topic is re-created, and its transforms may drop some."
-    if not survey.flow.by_mm2:
-        loses = "The replicator has left some out, or lost them."
     lacking = 0
     for row in rows.where("missing_on_target", bool):
         missing, lacking = row.missing_on_target or 0, lacking + 1
         yield missing_on_target.blocks(
             row.subject, expected, f"{many(missing, 'owed record')} {'has none' if missing == 1 else 'have none'}",
-            f"{loses} Let the "
+            f"{survey.flow.replicator.loses} Let the "
             "group read them on the source first, or waive with --accept missing-on-target:GROUP/TOPIC/PARTITION.",
         )  # fmt: skip
     if compared and not lacking:

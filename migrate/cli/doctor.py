@@ -132,8 +132,7 @@ def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, opt
             lines += _try(what, partial(_java_client, what, spark, side, views))
     progress.step("asking what we may do")
     lines += _try("rights", lambda: _rights(flow, views, options))
-    lines += _mm2_topics(flow, views)
-    lines += _own_positions(flow, views, target.deadline_seconds)
+    lines += _mm2_itself(flow, views, target.deadline_seconds)
     if len(views.topics) == len(list(Side)):
         progress.step("looking for Connect's own topics")
         lines += _try(CONNECT_TOPICS, lambda: _connect_topics(flow, views, source.admin()))
@@ -248,7 +247,7 @@ def _cluster(what: str, side: Endpoint, views: ClusterViews) -> Iterator[Examine
     yield Examined(Health.OK, what, f"{many(len(listed), 'topic')} and {many(len(shown), 'consumer group')} listed")
 
 
-def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
+def _mm2_itself(flow: Flow, views: ClusterViews, deadline_seconds: float) -> Iterator[Examined]:
     if not flow.by_mm2:
         yield Examined(Health.OK, "MM2's topics", NOT_MM2)
         return
@@ -270,13 +269,13 @@ def _mm2_topics(flow: Flow, views: ClusterViews) -> Iterator[Examined]:
             )  # fmt: skip
             continue
         yield from _try(f"MM2's {what}", partial(_log_of, admin, topic, what))
+    if Side.TARGET in views.topics:
+        yield from _own_positions(flow, views, deadline_seconds)
 
 
 def _own_positions(flow: Flow, views: ClusterViews, deadline_seconds: float) -> Iterator[Examined]:
     """Examine where MM2 keeps its own positions: without them only the records tell whether a topic is drained."""
     topics = flow.connect_offsets_topics
-    if Side.TARGET not in views.topics or not flow.by_mm2:
-        return
     for topic in topics:
         if topic in views.topics[Side.TARGET]:
             yield Examined(Health.OK, OWN_POSITIONS, f"topic {topic} on {flow.target.alias}")

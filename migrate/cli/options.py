@@ -26,7 +26,7 @@ from migrate.cli.console import (
     say_reading,
 )
 from migrate.errors import UsageError
-from migrate.mm2.flow import Cluster, Flow, Replicator, called
+from migrate.mm2.flow import ANY, REPLICATORS, Cluster, Flow, called
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
 from migrate.model import Side
 
@@ -245,7 +245,7 @@ class ClusterOptions:
         metavar="FILE")  # fmt: skip
     replicator: str | None = option(
         "Who copies: any is a replicator other than MM2, of which only the records are looked at.  [default: mm2]",
-        type=click.Choice([str(r) for r in Replicator]))  # fmt: skip
+        type=click.Choice(list(REPLICATORS)))  # fmt: skip
     topic_map: Path | None = option(
         "With --replicator any: CSV of source_topic,target_topic, or regex:REGEX,REPLACEMENT.  [default: names are "
         "unchanged]", metavar="FILE")  # fmt: skip
@@ -340,7 +340,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
         flow = described.flow((source_alias, source_client), (target_alias, target_client), overrides)
     else:
         assert source_client is not None and target_client is not None
-        if given.replicator == Replicator.ANY:
+        if given.replicator == ANY.word:
             flow = _other_flow(source_client, target_client, (source_alias, target_alias), given)
         else:
             flow = mm2config.client_flow(source_client, target_client, source_alias, target_alias, overrides)
@@ -388,7 +388,7 @@ def _described(given: ClusterOptions) -> "Described":
 
 def _refuse_mixed(given: ClusterOptions) -> None:
     """Raise `UsageError` where options of MM2 and of another replicator are mixed."""
-    if given.replicator != Replicator.ANY:
+    if given.replicator != ANY.word:
         if given.topic_map is not None:
             raise UsageError(
                 "--topic-map says how a replicator other than MM2 names topics.",
@@ -427,7 +427,7 @@ def _other_flow(
         Side.SOURCE,
         checkpoints_topic="",
         offset_syncs_topic="",
-        replicator=Replicator.ANY,
+        replicator=ANY,
     )
 
 

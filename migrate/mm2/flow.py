@@ -96,13 +96,34 @@ class Mm2Home(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Replicator(StrEnum):
-    """Who copies: MirrorMaker 2, whose topics are read, or anybody else, of whom only the records are."""
+@dataclass(frozen=True, slots=True)
+class Replicator:
+    """Who copies: MirrorMaker 2, whose topics are read, or another, of which only the records are.
 
-    MM2 = "mm2"
-    ANY = "any"
+    `word` is what `--replicator` calls it, `name` what sentences do. `loses` says how records get lost, `premise` what
+    offsets rest on whose records were not compared, `unproven` that nothing shows whether all is copied.
+    """
+
+    word: str
+    name: str
+    loses: str
+    premise: str
+    unproven: str
 
 
+MM2 = Replicator(
+    "mm2", "MM2",
+    "MM2 loses records when a source topic is re-created, and its transforms may drop some.",
+    "MM2's own offset syncs tell the truth",
+    "neither MM2's own position nor the records show it",
+)  # fmt: skip
+ANY = Replicator(
+    "any", "the replicator",
+    "The replicator has left some out, or lost them.",
+    "copies keep their timestamps; at the log start they skip nothing",
+    "the records do not show it",
+)  # fmt: skip
+REPLICATORS = {each.word: each for each in (MM2, ANY)}
 # Of what only MM2 keeps, where another replicator copies.
 NOT_MM2 = "not asked: another replicator"
 
@@ -195,12 +216,12 @@ class Flow:
     emits_offset_syncs: bool | None = None
     emits_checkpoints: bool | None = None
     runtime: Mm2Runtime = Mm2Runtime()
-    replicator: Replicator = Replicator.MM2
+    replicator: Replicator = MM2
 
     @property
     def by_mm2(self) -> bool:
         """True if MM2 copies, and what it keeps is to be read."""
-        return self.replicator is Replicator.MM2
+        return self.replicator == MM2
 
     @property
     def failback(self) -> bool:
@@ -297,7 +318,7 @@ class Flow:
         changed = {key: name for key, name in run.converters.items() if name != BYTES}
         sync = {True: "on", False: "off", None: ""}[self.group_sync]
         words = {
-            RuntimeWord.REPLICATOR: "" if self.by_mm2 else str(self.replicator),
+            RuntimeWord.REPLICATOR: "" if self.by_mm2 else self.replicator.word,
             RuntimeWord.HOME: "" if run.home is Mm2Home.UNKNOWN else str(run.home),
             RuntimeWord.VERSION: run.version,
             RuntimeWord.OFFSETS_TOPIC: "" if self.failback else ", ".join(self.connect_offsets_topics),

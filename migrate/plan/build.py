@@ -67,10 +67,11 @@ def checked(survey: Survey) -> tuple[PlanRows, tuple[CheckResult, ...]]:
 
 def flow_names(flow: Flow) -> dict[str, str]:
     """Return the names that were used: policy, MM2's topics, brokers, MM2's own filter."""
+    side = flow.syncs_side
     return {
         "replication_policy": str(flow.policy.kind),
         "separator": flow.policy.separator,
-        "offset_syncs_location": str(flow.turned(flow.syncs_side, flow.syncs_side.other)[0]) if flow.by_mm2 else "",
+        "offset_syncs_location": str(flow.turned(side, side.other)[0]) if flow.offset_syncs_topic else "",
         "checkpoints_topic": flow.checkpoints_topic,
         "offset_syncs_topic": flow.offset_syncs_topic,
         "source_bootstrap": flow.source.bootstrap,

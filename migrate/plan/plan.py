@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrate.errors import Refused, UsageError
-from migrate.mm2.flow import RuntimeWord
+from migrate.mm2.flow import MM2, REPLICATORS, Replicator, RuntimeWord
 from migrate.model import (
     LOG_LATEST,
     CheckResult,
@@ -135,7 +135,12 @@ class Header:
     @property
     def by_mm2(self) -> bool:
         """True unless another replicator copies: then nothing of MM2's is known, and nothing to be done to it."""
-        return RuntimeWord.REPLICATOR not in self.flow
+        return self.replicator == MM2
+
+    @property
+    def replicator(self) -> Replicator:
+        """Who copies."""
+        return REPLICATORS[self.flow.get(RuntimeWord.REPLICATOR, MM2.word)]
 
     @property
     def as_of(self) -> str:

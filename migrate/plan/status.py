@@ -14,7 +14,7 @@ from migrate.checks.topics import NOT_JUDGED
 from migrate.commit_table import partitions_of_keys
 from migrate.match.protocol import ChainOf
 from migrate.mm2.connect_offsets import Positions
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.mm2.topic_reader import News
 from migrate.model import CheckResult, Failure, GroupState, Level, LogRange, Side, TopicPartition
 from migrate.plan.build import checked
@@ -133,7 +133,7 @@ class Status:
     """One look at a flow. `source_down` says why the source was not asked, "" where it was.
 
     `checks` are those of `plan`, but for what only `plan` can tell. `commits` counts commits inside the filters.
-    `mm2_topics` are none where another replicator copies.
+    `mm2_topics` are none where it is not MM2 that copies.
     """
 
     time_ms: int
@@ -207,7 +207,7 @@ def status_of(
     mm2_topics = tuple(
         Mm2TopicStatus(what, read.topic, aliases[read.side], read.found, news(read.side, read.topic))
         for what, read in (("offset sync", survey.mm2.syncs_topic), ("checkpoint", survey.mm2.checkpoints_topic))
-        if flow.by_mm2
+        if read.topic
     )
     return Status(
         time_ms=survey.taken_at_ms,
@@ -217,7 +217,7 @@ def status_of(
         topics=topics,
         groups=groups,
         mm2_topics=mm2_topics,
-        positions_unknown=positions.unknown,
+        positions_unknown=positions.unknown if mm2_topics else NOT_MM2,
         checks=tuple(c for c in checks if c.check not in ONLY_PLAN_TELLS),
         commits=len(survey.selected.commits),
     )

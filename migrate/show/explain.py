@@ -158,12 +158,13 @@ def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
         now = "nothing" if row.live_source_offset is None else str(row.live_source_offset)
         yield "Now", f"That is as of {safe(as_of)}; when the plan was made, {now} was committed."
     is_translated = header.kind != UNDO  # for an undo no sync, record or checkpoint was looked for
+    of_mm2 = is_translated and header.by_mm2
     if is_translated:
-        if header.by_mm2 and (syncs := _syncs(row, header)):
+        if of_mm2 and (syncs := _syncs(row, header)):
             yield "Syncs", syncs
         yield "Compared", _compared(row, header)
     yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
-    if is_translated and header.by_mm2:
+    if of_mm2:
         yield "MM2", _beside_mm2(row, header)
     yield "Applying", _applying(row, header)
     if is_translated and (others := "; ".join(_considered(row))):
@@ -262,7 +263,7 @@ def _applying(row: Row, header: Header) -> str:
             text = f"Commits {row.target_offset} on {target}, where the group {offset_now}"
             if row.target_log_start is not None and row.target_log_end is not None:
                 text += f" and the log was [{row.target_log_start}, {row.target_log_end})"
-            return f"{text}. {_rereads(row, 'MM2' if header.by_mm2 else 'the replicator')}"
+            return f"{text}. {_rereads(row, header.replicator.name)}"
         case Decision.REMOVE:
             return f"Deletes the offset on {target}: the group had none there before."
         case Decision.KEEP:

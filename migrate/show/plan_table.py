@@ -188,11 +188,8 @@ def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
 
 def why_estimated(header: Header) -> str:
     """Return what offsets of grade `estimated` rest on in this plan."""
-    if header.by_mm2:
-        ground = "offsets skip nothing as long as MM2's own offset syncs tell the truth"
-    else:
-        ground = "offsets skip nothing as long as copies keep their timestamps; at the log start they skip nothing"
-    return f"These rows' records were not compared. Their {ground}; {_WHY_ESTIMATED}"
+    premise = header.replicator.premise
+    return f"These rows' records were not compared. Their offsets skip nothing as long as {premise}; {_WHY_ESTIMATED}"
 
 
 def _compared(header: Header) -> Iterator[str]:

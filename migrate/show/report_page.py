@@ -114,11 +114,10 @@ def _stack(grades: Mapping[Grade | None, int]) -> Iterator[tuple[str, float, flo
 
 
 def _grades(header: Header) -> dict[str, str]:
-    ground = "MM2's offset syncs tell the truth" if header.by_mm2 else "copies keep their timestamps"
     return {
         str(Grade.EXACT): "the best offset there is, proven from both sides",
         str(Grade.BOUNDED): "skips nothing, and reads at most so many records twice as it says",
-        str(Grade.ESTIMATED): f"skips nothing as long as {ground}; re-reads unknown",
+        str(Grade.ESTIMATED): f"skips nothing as long as {header.replicator.premise}; re-reads unknown",
         "none": "no offset was translated",
     }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from migrate.match.protocol import OffsetPair, Tail
+from migrate.mm2.flow import Flow
 from migrate.model import Failure, LogRange, TopicPartition
 from migrate.survey.survey import Case, Survey, copy_of
 from migrate.text import many
@@ -22,8 +23,7 @@ class DrainFacts:
 
     `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not reported.
     `last_copied_offset` is MM2's own committed source offset (the last record copied, inclusive), None if unknown.
-    `tail` is what comparing the records showed, None where they were not compared. `by_mm2` is False behind another
-    replicator, which has no position that anybody reads.
+    `tail` is what comparing the records showed, None where they were not compared.
     """
 
     source_log: LogRange
@@ -32,7 +32,6 @@ class DrainFacts:
     target_top: int | Failure | None
     last_copied_offset: int | None
     tail: Tail | None
-    by_mm2: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,9 @@ class Drained:
     seen: str = ""
 
 
-def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
+def drained(facts: DrainFacts, flow: Flow) -> Drained:
     """Judge one partition: no transaction open, and all copied by the records or by MM2's own position."""
+    source_alias, target_alias = flow.source.alias, flow.target.alias
     for top, log, alias in (
         (facts.source_top, facts.source_log, source_alias),
         (facts.target_top, facts.target_log, target_alias),
@@ -69,8 +69,7 @@ def drained(facts: DrainFacts, source_alias: str, target_alias: str) -> Drained:
     if tail.uncopied:
         return Drained(False, f"{many(tail.uncopied, 'record')} not copied yet")
     if position is None:
-        nobody = "neither MM2's own position nor the records show it" if facts.by_mm2 else "the records do not show it"
-        return Drained(None, nobody)
+        return Drained(None, flow.replicator.unproven)
     if position >= end:
         return Drained(False, f"MM2's own position {position} lies beyond the end {end}: it is of another log, or old")
     position_text = f"MM2's own position is {position}"
@@ -97,9 +96,8 @@ def drains(survey: Survey) -> dict[TopicPartition, Drained]:
                 survey.watermarks.target.get(target),
                 survey.mm2.positions.last_copied_offset.get(source),
                 answer.tail if answer else None,
-                flow.by_mm2,
             )
-            judged[source] = drained(facts, flow.source.alias, flow.target.alias)
+            judged[source] = drained(facts, flow)
     return judged
 
 

@@ -45,7 +45,7 @@ def read_syncs_topic(
     topic, side = flow.offset_syncs_topic, flow.syncs_side
     admin = clusters.source if side is Side.SOURCE else clusters.target
     if admin is None or topic not in topics:
-        found = False if admin is not None and flow.by_mm2 else None
+        found = False if admin is not None and topic else None
         return SyncReading({}, {}), Mm2Topic(side, topic, found, None)
     pinned = _pin(admin, topic, timer)
     text = f"reading MM2's offset syncs: {topic} on {admin.alias}, offsets {pinned.start} to {pinned.end}"

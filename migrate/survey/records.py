@@ -17,7 +17,7 @@ from migrate.match.place_table import PlaceTable
 from migrate.match.protocol import Comparison, FetchEstimate, Limits, Listener, PartitionAnswer, Why, Work
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import WorkerReader
-from migrate.mm2.flow import NOT_MM2, Flow, Mm2Home
+from migrate.mm2.flow import Flow, Mm2Home
 from migrate.mm2.topics import WindowQuestion
 from migrate.model import Commit, Failure, GroupPartition, LogRange, OffsetSync, TopicPartition
 from migrate.progress import LOGS_AT_ONCE, Timer
@@ -38,8 +38,6 @@ def read_positions(clusters: Clusters, flow: Flow, target_topics: Mapping[str, i
     Where nobody named one, a Connect worker tells them. Nothing rests on them alone, so what is missing or
     cannot be read is reported, not raised; where one of several topics is, nothing is known of any.
     """
-    if not flow.by_mm2:
-        return Positions(unknown=NOT_MM2)
     topics = flow.connect_offsets_topics
     if not topics:
         return _ask_worker(clusters.worker, timer)

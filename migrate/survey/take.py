@@ -17,7 +17,7 @@ from migrate.commit_table import GroupCommits, committed_offsets, partitions_of_
 from migrate.match.protocol import Comparison, Matched, PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks
-from migrate.mm2.flow import NOT_MM2, Flow
+from migrate.mm2.flow import Flow
 from migrate.mm2.topics import CheckpointReading, WindowQuestion
 from migrate.model import Commit, Commits, Failure, GroupPartition, LogRange, Side, TopicPartition
 from migrate.ports import Progress
@@ -271,11 +271,8 @@ def _pin(context: _Context, first: _FirstLook) -> _Pinned:
     target_ids = timer.run("topics", text, lambda: clusters.target.topic_ids(sorted(copies)))
     _wait_for_records(context)
     # Before the target's ends are pinned: what MM2 says it has copied must lie below them.
-    ahead, positions = first.positions, Positions()
-    if not flow.by_mm2:
-        positions = Positions(unknown=NOT_MM2)
-    elif ahead is not None:
-        positions = timer.run("positions", "reading MM2's own positions", ahead.result)
+    ahead = first.positions
+    positions = timer.run("positions", "reading MM2's own positions", ahead.result) if ahead else Positions()
     logs = _pin_logs(context, places, first)
     return _Pinned(keys, target_ids, positions, logs, read_watermarks(clusters, logs, timer), context.now())
 
@@ -290,9 +287,8 @@ def _read_records(
     syncs, syncs_topic = read_syncs_topic(clusters, flow, listed.topics, context.timer)
     comparison = _compare(context, pinned)
     answers, question_of = comparison.answers if comparison else {}, window_questions(flow, logs)
-    unproven: tuple[TopicPartition, ...] = ()
-    if flow.by_mm2:
-        unproven = uncompared(_partitions(context.request, pinned.keys), answers, logs, flow)
+    places = _partitions(context.request, pinned.keys) if flow.offset_syncs_topic else ()
+    unproven = uncompared(places, answers, logs, flow)
     newest = newest_syncs(clusters, flow, syncs_topic, unproven, context.timer)
     questions: frozenset[WindowQuestion] = frozenset()
     if not context.request.limits.by_timestamp:

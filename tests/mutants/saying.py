@@ -581,8 +581,8 @@ SAYING = (
         "positions-after-the-targets-ends",
         "MM2's positions are known before the target's ends are pinned: what it has copied must lie below them.",
         "migrate/survey/take.py",
-        "    ahead, positions = first.positions, Positions()\n",
-        "    logs = _pin_logs(context, keys, first)\n    ahead, positions = first.positions, Positions()\n",
+        "    ahead = first.positions\n",
+        "    logs = _pin_logs(context, places, first)\n    ahead = first.positions\n",
         ("tests/unit/survey/test_records.py",),
     ),
     Mutant(

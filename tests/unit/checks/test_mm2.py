@@ -8,7 +8,7 @@ from migrate.checks import checklist
 from migrate.checks.checklist import CHECKS
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks
 from migrate.mm2.connectors import Role
-from migrate.mm2.flow import FlowFilter, Replicator, TopicFilter
+from migrate.mm2.flow import ANY, FlowFilter, TopicFilter
 from migrate.mm2.topics import CheckpointReading
 from migrate.model import Failure, Level, Side
 from migrate.survey.policies import Policies, Waiver
@@ -126,7 +126,7 @@ def test_without_a_worker_nothing_is_said_of_tasks():
 
 
 def test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes():
-    results = {r.check: r for r in checklist.run(surveyed(replicator=Replicator.ANY), ROWS)}
+    results = {r.check: r for r in checklist.run(surveyed(replicator=ANY), ROWS)}
     of_mm2 = [check.name for check in CHECKS if Case.BY_MM2 in check.case]
     assert len(of_mm2) == 8
     for name in of_mm2:

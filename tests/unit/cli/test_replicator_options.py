@@ -6,7 +6,7 @@ import pytest
 
 from migrate.cli.options import resolve_flow
 from migrate.errors import UsageError
-from migrate.mm2.flow import Replicator
+from migrate.mm2.flow import ANY
 from migrate.mm2.naming import PolicyKind
 from tests.facts import options
 from tests.unit.commands import run
@@ -21,7 +21,7 @@ def both(tmp_path) -> dict[str, object]:
 
 def test_topics_keep_their_names_and_nothing_of_mm2_has_one(both):
     flow = resolve_flow(options(**both))
-    assert flow.replicator is Replicator.ANY and not flow.by_mm2
+    assert flow.replicator is ANY and not flow.by_mm2
     assert flow.policy.target_topic("t") == "t" and flow.policy.kind is PolicyKind.IDENTITY
     assert (flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topics) == ("", "", ())
     assert flow.source.alias == "A" and flow.target.bootstrap == "x:1"

@@ -1,6 +1,6 @@
 """Names behind another replicator: unchanged or by a map, known both ways once topics were listed."""
 
-from migrate.mm2.flow import Cluster, Flow, Replicator
+from migrate.mm2.flow import ANY, Cluster, Flow
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.naming import PolicyKind, ReversedPolicy
 from migrate.mm2.other_names import MappedNames
@@ -55,7 +55,7 @@ def test_a_topic_that_keeps_its_name_shares_it_like_any_other():
 def test_the_way_back_has_the_same_names_turned_round():
     flow = Flow(
         Cluster(Side.SOURCE, "A", {}), Cluster(Side.TARGET, "B", {}), names(*MAP), Side.SOURCE, "", "",
-        replicator=Replicator.ANY,
+        replicator=ANY,
     )  # fmt: skip
     back = flow.reversed().knowing(("orders", "team-a", "team-b", "b"))
     assert isinstance(back.policy, ReversedPolicy)

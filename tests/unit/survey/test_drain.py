@@ -6,19 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.match.protocol import Tail
+from migrate.mm2.flow import ANY
 from migrate.model import Failure, LogRange
 from migrate.survey.drain import DrainFacts, drained
+from tests.unit.surveyscene import FLOW
 
 UNKNOWN = DrainFacts(LogRange(0, 100), LogRange(0, 90), 100, 90, None, None)
 DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
 
 
 def verdict(**changes):
-    return drained(replace(UNKNOWN, **changes), "A", "B").verdict
+    return drained(replace(UNKNOWN, **changes), FLOW).verdict
 
 
 def seen(**changes):
-    return drained(replace(UNKNOWN, **changes), "A", "B").seen
+    return drained(replace(UNKNOWN, **changes), FLOW).seen
 
 
 def test_nothing_known_is_no_proof():
@@ -27,7 +29,8 @@ def test_nothing_known_is_no_proof():
 
 
 def test_behind_another_replicator_nobodys_position_is_spoken_of():
-    assert seen(by_mm2=False) == "the records do not show it" and verdict(by_mm2=False) is None
+    other = drained(UNKNOWN, replace(FLOW, replicator=ANY))
+    assert other.seen == "the records do not show it" and other.verdict is None
     assert "MM2's own position" in seen()
 
 
@@ -87,7 +90,7 @@ def test_an_empty_log_has_nothing_left_to_copy():
 
 @given(st.none() | st.integers(0, 120), st.none() | st.integers(0, 20), st.none() | st.integers(0, 99))
 def test_whatever_is_not_drained_says_why(last_copied_offset, uncopied, last_record):
-    found = drained(replace(UNKNOWN, last_copied_offset=last_copied_offset, tail=Tail(uncopied, last_record)), "A", "B")
+    found = drained(replace(UNKNOWN, last_copied_offset=last_copied_offset, tail=Tail(uncopied, last_record)), FLOW)
     assert bool(found.seen) is not (found.verdict is True)
     if found.verdict:
         top = 99 if last_record is None else last_record

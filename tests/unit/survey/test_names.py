@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import UsageError
-from migrate.mm2.flow import Flow, Replicator
+from migrate.mm2.flow import ANY, Flow
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.other_names import MappedNames
 from migrate.model import GroupPartition, LogRange, Side, TopicPartition
@@ -22,7 +22,7 @@ MAP = NameMap.from_lines("--topic-map", "m.csv", "topic", [r"regex:x-(.*),\1"])
 
 
 def flow(names: NameMap = MAP) -> Flow:
-    return replace(FLOW, policy=MappedNames("A", "B", names), replicator=Replicator.ANY)
+    return replace(FLOW, policy=MappedNames("A", "B", names), replicator=ANY)
 
 
 def asked(made: PlanRequest) -> PlanRequest:
