@@ -78,6 +78,7 @@ def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal:
     exact = groups_with_metadata(plan.rows) & {row.group for row in rows}
     with apply_session(flow, progress, bool(exact), SessionOptions(options.clusters.request_timeout)) as edges:
         target = edges.exact_admin(edges.target, exact, target_names(plan))
+        progress.step(f"reaching {plan.header.target_alias}")
         refuse_other_cluster(target, plan.header.target_cluster_id)
         looked_ms = clock.now_ms()
         verification = compare_with_plan(plan, target, progress, rows if selected else None, known)

@@ -200,6 +200,8 @@ def test_thirty_two_digits_or_more_approve_in_either_case_of_letters(plan_file, 
 def test_an_unreachable_broker_is_named_with_the_reason_and_the_next_step(plan_file, tmp_path):
     shown = run("verify", str(plan_file), *clusters(tmp_path), "--request-timeout", "1")
     assert shown.exit_code == 1
+    # A cluster that is down takes a quarter of a minute: what is waited for has its line before.
+    assert "] reaching B\n" in shown.stderr
     assert "127.0.0.1:1" in shown.stderr and "Check bootstrap.servers" in shown.stderr
     assert "Traceback" not in shown.stderr
 
