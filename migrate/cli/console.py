@@ -5,6 +5,7 @@ import errno
 import io
 import locale
 import os
+import re
 import shutil
 import signal
 import socket
@@ -34,6 +35,9 @@ STAYS_DONE = (
     "What the command did before stays done. Fix the output, then run the same command again; after apply or rollback, "
     "`mm2-migrate verify` shows what is on the target."
 )
+
+# A command inside of a message: in backticks, or all that follows a colon.
+_COMMAND = re.compile(r"`[^`]*`|(?<=: )mm2-migrate .*")
 
 C_LOCALES = frozenset({"C", "POSIX"})
 # Every glibc has it; elsewhere an unknown locale is the C locale again.
@@ -203,7 +207,19 @@ def _first_line(error: BaseException) -> str:
 
 def _complain(problem: str, todo: str) -> None:
     _hush()
-    say_beside(safe(f"mm2-migrate: {problem} {todo}".rstrip()))
+    text = safe(f"mm2-migrate: {problem} {todo}".rstrip())
+    if columns := _stderr_columns():
+        from migrate.show.lines import wrapped
+
+        # A command has to be copied whole: it is one word here, joined by blanks that `safe` never leaves in a text.
+        text = _COMMAND.sub(lambda found: found[0].replace(" ", "\xa0"), text)
+        text = "\n".join(wrapped(text, columns, "", "  ")).replace("\xa0", " ")
+    say_beside(text)
+
+
+def _stderr_columns() -> int:
+    """Return the terminal's columns, 0 where stderr is none: a log is searched by lines."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stderr.isatty() else 0
 
 
 def say_beside(text: str, end: str = "\n") -> None:
@@ -220,9 +236,8 @@ def progress_on_stderr(log_format: str, quiet: bool = False) -> Any:
     from migrate.clock import SystemClock
     from migrate.progress import Heart, LineProgress
 
-    columns = shutil.get_terminal_size((80, 24)).columns if sys.stderr.isatty() else 0
     write = (lambda text: None) if quiet else partial(say_beside, end="")
-    progress = LineProgress(write, SystemClock(), as_json=log_format == "json", columns=columns)
+    progress = LineProgress(write, SystemClock(), as_json=log_format == "json", columns=_stderr_columns())
     _telling.append((progress, Heart(progress)))
     return progress
 

@@ -1,9 +1,12 @@
 """The terminal: results on stdout, one paragraph and an exit code for every error, whoever reads them."""
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import click
@@ -110,6 +113,24 @@ def test_a_terminal_that_has_closed_hides_no_exit_code(plan_file):
     finally:
         os.close(slave)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_error_is_wrapped_at_a_terminals_width_with_its_commands_whole_and_elsewhere_one_line(tmp_path):
+    path = tmp_path / "a-folder-with-a-long-name" / "cutover.plan"
+    command = [sys.executable, "-m", "migrate", "show", str(path)]
+    (line,) = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr.splitlines()
+    master, slave = os.openpty()
+    try:
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, 40, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        done = subprocess.run(command, stdout=slave, stderr=slave, timeout=60, env=environment)
+        shown = os.read(master, 10_000).decode().splitlines()
+    finally:
+        os.close(slave)
+        os.close(master)
+    assert done.returncode == 2 and " ".join(map(str.strip, shown)) == line
+    assert len(shown) > 3 and all(len(each) <= 40 or str(path) in each for each in shown)
+    assert sum("`mm2-migrate plan`" in each for each in shown) == 1
 
 
 def test_a_closed_pipe_is_no_error(plan_file):
