@@ -52,6 +52,8 @@ def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
     counted = totals(plan)
     if not plan.header.is_of_rows:
         yield from _head(plan, counted, page)
+        yield from aligned(made_with(plan), page.width, LABELS)
+        yield ""
         yield f"What they mean, and what they led to: mm2-migrate {plan.header.kind} status {shell_word(page.path)}"
         return
     yield from _top(plan, counted, page)
@@ -61,6 +63,8 @@ def table(plan: Plan, rows: Sequence[Row] | None, page: Page) -> Iterator[str]:
             yield f"{len(rows)} of {many(len(plan.rows), 'row')} are shown, as --group and --only say."
         yield from group_lines(plan, rows, page.width, page.colour)
         yield ""
+    if names := list(passed_lines(plan.header.checks, page)):
+        yield from (*names, "")
     yield from _next(plan, counted, page)
 
 
@@ -121,7 +125,8 @@ def _head(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
 
 def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     yield from _head(plan, counted, page)
-    for label, line in totals_told(plan, counted):
+    # Numbers first: what the plan was made with is read by whoever doubts them.
+    for label, line in (*totals_told(plan, counted), *made_with(plan)):
         for text in aligned([(label, line)], page.width, LABELS):
             yield paint(text, Colour.RED, page.colour and label == "MISSING")
     yield ""
@@ -132,7 +137,7 @@ def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
 
 
 def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what the plan in a file is of, as labels and texts: time, clusters, MM2's names, settings, waivers."""
+    """Yield what the plan in a file is of, as labels and texts: time, clusters, how long its steps may take."""
     h = plan.header
     made = datetime.fromtimestamp(h.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     seconds = sum(h.timings.values())
@@ -148,6 +153,11 @@ def identity(plan: Plan, path: str) -> Iterator[tuple[str, str]]:
     yield "Target", f"{name(h.target_alias)}, cluster id {safe(h.target_cluster_id) or 'not read'}"
     if (expected := forecast(plan)) is not None:
         yield "Forecast", f"{expected.text}: by the timings of this plan"
+
+
+def made_with(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield what a plan was made with, as labels and texts: MM2's names, settings, waivers."""
+    h = plan.header
     if h.flow:
         label = "MM2" if h.by_mm2 else "Replicator"
         yield label, "; ".join(f"{safe(k)}={safe(v)}" for k, v in sorted(h.flow.items()) if v)
@@ -243,12 +253,17 @@ def attention_lines(
     command: str,
     most_names: int = SUBJECTS_NAMED,
 ) -> Iterator[str]:
-    """Yield findings, then the checks that passed and those that say nothing; `command` prints what is left out."""
+    """Yield findings, then the checks that say nothing; `command` prints what is left out."""
     for finding in attention:
         yield from _finding_lines(finding, page, command, most_names)
-    for label, those in (("Passed", passed(checks)), ("Not ruled out", not_ruled_out(checks))):
-        if those:
-            yield from wrapped(f"{label}: {', '.join(those)}", page.width, "", "  ")
+    if unsure := not_ruled_out(checks):
+        yield from wrapped(f"Not ruled out: {', '.join(unsure)}", page.width, "", "  ")
+
+
+def passed_lines(checks: Sequence[CheckResult], page: Page) -> Iterator[str]:
+    """Yield the names of the checks that passed; nothing where none did."""
+    if names := passed(checks):
+        yield from wrapped(f"Passed: {', '.join(names)}", page.width, "", "  ")
 
 
 def _finding_lines(finding: Attention, page: Page, command: str, most_names: int) -> Iterator[str]:

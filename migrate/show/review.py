@@ -20,7 +20,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
-from migrate.show.plan_table import OPTIONS_TO_ADD, identity, next_steps, totals_told, verdicts
+from migrate.show.plan_table import OPTIONS_TO_ADD, identity, made_with, next_steps, totals_told, verdicts
 from migrate.show.report_outcome import read_beside
 from migrate.show.table import fields_of
 from migrate.text import shell_word
@@ -72,6 +72,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "Fingerprint": plan.fingerprint,
         **dict(identity(plan, str(path))),
         **dict(totals_told(plan, counted)),
+        **dict(made_with(plan)),
         "Signatures": _signed(plan, path),
     }
     return extra_module("pandas").DataFrame({"": facts}, dtype=object)

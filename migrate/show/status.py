@@ -13,7 +13,7 @@ from migrate.plan.status import GroupStatus, Mm2TopicStatus, PartitionStatus, St
 from migrate.plan.totals import Forecast
 from migrate.plan.watch import CopyProgress, Pace, TimeLeft
 from migrate.show.lines import aligned, at_most, number, wrapped
-from migrate.show.plan_table import LABELS, Page, attention_lines
+from migrate.show.plan_table import LABELS, Page, attention_lines, passed_lines
 from migrate.show.table import INDENT, UNSEEN, Column, Table, fields_of
 from migrate.survey.drain import Lag
 from migrate.survey.group_facts import TOO_MANY_RECORDS, cadence_text
@@ -70,6 +70,7 @@ def status_lines(
     if others:
         yield paint("WARNINGS", Colour.BOLD, page.colour)
     yield from attention_lines(others, status.checks, page, "--format json", NAMES_SHOWN)
+    yield from passed_lines(status.checks, page)
 
 
 def first_look_lines(freshness: Freshness, page: Page) -> Iterator[str]:

@@ -7,7 +7,7 @@ from migrate.extras.positions.plan import PositionPlan, is_clean
 from migrate.model import Decision, Grade, Row, may_skip
 from migrate.plan.attention import findings_of
 from migrate.show.lines import aligned, tally, wrapped
-from migrate.show.plan_table import LABELS, Page, attention_lines
+from migrate.show.plan_table import LABELS, Page, attention_lines, passed_lines
 from migrate.show.table import Column, Table, field
 from migrate.text import Colour, many, name, paint, safe, shell_word
 
@@ -55,6 +55,7 @@ def lines(plan: PositionPlan, page: Page, with_rows: bool) -> Iterator[str]:
     command = f"mm2-migrate positions print {shell_word(page.path)}"
     yield paint("NEEDS ATTENTION" if attention else "NOTHING NEEDS ATTENTION", Colour.BOLD, page.colour)
     yield from attention_lines(attention, plan.header.checks, page, f"{command} --format table")
+    yield from passed_lines(plan.header.checks, page)
     yield ""
     if with_rows:
         yield from Table(_COLUMNS, tuple(plan.rows), page.width).lines(

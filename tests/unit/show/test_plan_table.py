@@ -1,8 +1,8 @@
 """A plan's verdict, its numbers, and the commands to type next."""
 
-from migrate.model import Decision, Grade, Scope
+from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.totals import totals
-from migrate.show.plan_table import OPTIONS_TO_ADD, Page, identity, next_steps, table, totals_told, verdict
+from migrate.show.plan_table import OPTIONS_TO_ADD, Page, identity, made_with, next_steps, table, totals_told, verdict
 from tests.builders import make_check, make_plan, make_row
 
 TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check("re-read-limit", "b"),))
@@ -33,8 +33,17 @@ def test_a_plan_made_while_groups_were_alive_offers_the_dry_run_alone():
 
 
 def test_what_the_plan_is_of_comes_in_order_and_without_what_it_lacks():
-    labels = [label for label, _ in identity(make_plan([make_row()], undoes="f" * 64, failback=True), "p")]
-    assert labels[:5] == ["Plan", "Undoes", "Failback", "Source", "Target"] and labels[-1] == "Waivers"
+    plan = make_plan([make_row()], undoes="f" * 64, failback=True)
+    labels = [label for label, _ in identity(plan, "p")]
+    assert labels[:5] == ["Plan", "Undoes", "Failback", "Source", "Target"]
+    assert [label for label, _ in made_with(plan)][-1] == "Waivers"
+
+
+def test_numbers_come_before_what_the_plan_was_made_with_and_the_checks_that_passed():
+    plan = make_plan([make_row("billing")], checks=(make_check(level=Level.PASS, counts_as=Level.PASS),))
+    shown = "\n".join(table(plan, plan.rows, Page("p")))
+    order = ["Fingerprint ", "Rows  ", "Waivers ", "GROUPS", "billing ", "Passed: ", "NEXT"]
+    assert sorted(order, key=shown.index) == order
 
 
 def test_commits_that_do_not_add_up_are_said_to_be_missing():
@@ -82,7 +91,7 @@ def test_an_estimate_behind_another_replicator_rests_on_no_syncs():
 
 
 def test_what_is_known_of_another_replicator_has_a_label_of_its_own():
-    labels = [label for label, _ in identity(make_plan([make_row()], flow={"replicator": "any"}), "p.plan")]
+    labels = [label for label, _ in made_with(make_plan([make_row()], flow={"replicator": "any"}))]
     assert "Replicator" in labels and "MM2" not in labels
 
 
