@@ -48,7 +48,8 @@ class StatusOptions(OnClusters):
         "Time between two looks at groups and log ends; keep it above auto-commit's 5 s. Below 1 s the two count as "
         "one, and nothing is ever ready.", default=15.0, type=Seconds(min=0), metavar="SECONDS")  # fmt: skip
     rehearsal: Path | None = option(
-        "Estimate from this plan how long plan, apply and verify will take.", metavar="PLAN")  # fmt: skip
+        "Estimate from this plan how long plan will take, and from 1,000 offsets on apply and verify.",
+        metavar="PLAN")  # fmt: skip
     form: str = option(
         "json: one document; with --watch one line per look.",
         name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip

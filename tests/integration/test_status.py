@@ -127,7 +127,7 @@ def test_a_forgotten_producer_blocks_its_topic_in_status_and_in_plan_until_it_is
     # Nothing but the product waits for the drain.
     commands.run("status", *commands.clusters, *chosen, "--watch", "--timeout", "60").expect(0)
     told = commands.run("status", *commands.clusters, *chosen, "--rehearsal", "rehearsal.plan").expect(0)
-    assert re.search(r"Forecast +plan about .*, apply about .*, verify about ", told.stdout), str(told)
+    assert re.search(r"Forecast +plan about \d+ ", told.stdout), str(told)
     assert "Forecast" in commands.show("rehearsal.plan", "table")
 
 
