@@ -136,6 +136,14 @@ EXPORTING = (
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(
+        "doctor-takes-silence-for-a-right",
+        "A right that a cluster does not report is not-visible, and never one that is there.",
+        "migrate/checks/rights.py",
+        "    return False if refused else None\n",
+        "    return not refused\n",
+        ("tests/unit/checks/test_rights_check.py",),
+    ),
+    Mutant(
         "topic-commits-with-a-hidden-topic-well",
         "An offsets topic that a cluster does not show is a right that is missing.",
         "migrate/checks/rights.py",

@@ -190,6 +190,14 @@ WRITING = (
         ("tests/unit/apply/test_apply_refusals.py::test_a_disk_that_fills_after_the_last_write_loses_no_result",),
     ),
     Mutant(
+        "unsigned-dry-run-offers-to-write",
+        "A dry run of a plan that lacks signatures ends with how to sign.",
+        "migrate/cli/apply.py",
+        "options.clusters.words(), found.to_sign)",
+        "options.clusters.words())",
+        ("tests/unit/apply/test_signatures.py",),
+    ),
+    Mutant(
         "exit-code-swallowed",
         "A command ends in the exit code that its error carries.",
         "migrate/cli/console.py",

@@ -1,7 +1,9 @@
 """`sign`: names beside a plan, counted once each, and a plan that asks for them is not applied without."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -22,9 +24,13 @@ from migrate.apply.signatures import (
 from migrate.cli.main import cli
 from migrate.cli.sign import refusal
 from migrate.errors import UnreadablePlan, UsageError
+from migrate.model import LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from tests.builders import make_plan, make_row
+from tests.fakes import FakeApplyEdges, FakeClock, FakeCluster
+from tests.unit.commands import plug_in, run_on_plan
+from tests.unit.plans import plan, row
 
 NOW = "2026-11-21T02:00:00.000Z"
 
@@ -107,6 +113,23 @@ def test_apply_refuses_a_plan_with_too_few_names_before_it_asks_any_cluster(plan
     assert "asks for 2 signatures of different names, and has 1 of 2 (Ada)" in shown.stderr
     assert f"mm2-migrate sign {plan_file} --by NAME" in shown.stderr
     assert not journal_path(plan_file, fingerprint).exists()
+
+
+def test_a_dry_run_of_an_unsigned_plan_shows_all_of_it_and_ends_with_how_to_sign(tmp_path, monkeypatch):
+    unsigned = plan(
+        row("g", source_log_start=None, source_log_end=None), source_down=True, source_cluster_id="",
+        settings={"require-signatures": "1"},
+    )  # fmt: skip
+    path, target = tmp_path / "cutover.plan", FakeCluster()
+    write_plan(unsigned, path)
+    target.ids = dict(unsigned.header.target_topic_ids)
+    target.ranges = {each.target_partition: LogRange(0, 100) for each in unsigned.rows}
+    edges = nullcontext(FakeApplyEdges(target))
+    plug_in(monkeypatch, apply_session=lambda *_: edges, SystemClock=FakeClock)
+    flow = SimpleNamespace(source=None, target=None, synced=lambda groups: frozenset())
+    lines, code = run_on_plan("apply", path, flow)
+    assert code == 3 and lines[0].startswith("REFUSED: ") and "DRY RUN: 1 offset of 1 group would be set" in lines
+    assert f"mm2-migrate sign {path} --by NAME" in lines[-1] and not any("--execute" in line for line in lines)
 
 
 def test_with_enough_names_apply_goes_on_to_the_clusters(plan_file, tmp_path):
@@ -199,4 +222,4 @@ def test_a_plan_that_was_rolled_back_is_not_signed_any_more(plan_file):
 
 def test_signing_a_file_that_is_missing_or_no_plan_is_one_paragraph(tmp_path):
     shown = sign(tmp_path / "no.plan", "Ada")
-    assert shown.exit_code == 1 and "no.plan" in shown.stderr and len(shown.stderr.splitlines()) == 1
+    assert shown.exit_code == 2 and "no.plan" in shown.stderr and len(shown.stderr.splitlines()) == 1
