@@ -78,7 +78,7 @@ def doctor(options: DoctorOptions) -> int:
 
     Also checks this principal's rights: for each command and side, it lists those that are missing, by resource. The
     filters choose the groups and topics; without any, it checks all groups and the topics they have committed on.
-    Exits 1 if something that a command needs is missing.
+    Exits 1 if something that the cutover needs is missing; what only a failback needs is a warning.
     """
     options = replace(options, clusters=clusters_of(options.clusters))
     return printed(*examine(options, options.log.progress(), Terminal.here()))
