@@ -26,7 +26,6 @@ class Colour(StrEnum):
 # What a spreadsheet takes for the beginning of a formula; the wide forms are what those of East Asian locales do.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 # What encoding the output has: `output_takes` says it once, when the command starts.
 _encoding = ["utf-8"]
@@ -76,11 +75,6 @@ def name(text: str) -> str:
 def both_names(source: str, target: str) -> str:
     """Return what something is called on the source, and on the target where that is another name."""
     return name(source) if source == target else f"{name(source)} -> {name(target)}"
-
-
-def is_url(place: str) -> bool:
-    """True for what Hadoop's file systems read as a URL, with one slash or several: hdfs:/data, file:///tmp, s3a://b."""
-    return bool(_URL.match(place))
 
 
 def many(count: int, noun: str) -> str:

@@ -100,7 +100,7 @@ class _Maker:
         applications.append(tuple(self.places[:6]))
         commits = {f"group-{n}": self._commits(rnd.choice(applications), metadata=self.rarely()) for n in range(groups)}
         selected = SelectedCommits(
-            GroupCommits(commits), sum(map(len, commits.values())), {}, frozenset(), frozenset(commits),
+            GroupCommits(commits), commits, {}, frozenset(), frozenset(commits),
             as_of=self._as_of(commits) if self.kind == "as-of" else None,
         )  # fmt: skip
         keys = with_uncommitted(selected.commits, source_topics, target_topics, request)

@@ -121,7 +121,7 @@ def group_under_old_name(survey: Survey, rows: PlanRows) -> Iterable[CheckResult
 def group_name_taken(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Name renamed groups whose new name a group on the target has: on other topics, or elsewhere on its own ones.
 
-    After an apply, or under `follow`, that is this group itself; else it is another application's, and would be moved.
+    After an apply that is this group itself; else it is another application's, and would be moved.
     """
     alias, tables = survey.flow.target.alias, rows.groups()
     others = _commits_on_others_topics(survey)
@@ -137,7 +137,7 @@ def group_name_taken(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         if seen:
             yield group_name_taken.warns(
                 group, f"no other group {name(called)} on {alias}", f"{alias} has one: {'; '.join(seen)}",
-                "That is right if an earlier `apply` or `follow` wrote it. If it is another application's, give "
+                "That is right if it was written for this group earlier. If it is another application's, give "
                 f"{name(group)} another name: the two would be one group, and records be skipped or read twice.",
             )  # fmt: skip
 

@@ -46,7 +46,7 @@ class TopicOptions:
     """Which topics."""
 
     topics: tuple[str, ...] = repeated(
-        "Only topics that match in full, by their names on the source (`groups`: on --side).",
+        "Only topics that match in full, by their names on the source, or on the one cluster that is read.",
         name="--topic",
         metavar="REGEX",
     )

@@ -184,8 +184,7 @@ def group_records(
     offsets = sum(max(0, ends[n] - max(pin.logs[n].start, log.next_offset)) for n, log in wanted.items())
     failure: Failure | None = None
     if most is not None and offsets > most:
-        remedy = "" if any_will_do else ": groups list --records reads them all"
-        failure = Failure(TOO_MANY_RECORDS, f"up to {offsets:,} records to read{remedy}")
+        failure = Failure(TOO_MANY_RECORDS, f"up to {offsets:,} records to read")
     failure = failure or read_offsets_topic(config, wanted, READ_SECONDS)
     if failure is not None:
         return failure

@@ -388,7 +388,7 @@ def close_consumers(consumers: Iterable[Consumer], seconds: float = CLOSING_SECO
     """Begin to close consumers, which nobody may use any more, and wait for it, for so many seconds at most.
 
     Each by a thread of its own: closing joins a client's threads, and where brokers die one of them may never end
-    (librdkafka #4519). Whoever closed it would wait for ever, and with it a `follow` that no signal ends any more.
+    (librdkafka #4519). Whoever closed it would wait for ever, and with it a process that no signal ends any more.
     """
     wait([in_background(consumer.close, "closing a consumer") for consumer in consumers], timeout=seconds)
 

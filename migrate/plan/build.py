@@ -39,7 +39,7 @@ def plan_of(survey: Survey) -> Plan:
         activity=planned_activity(survey),
         checks=results,
         counts={
-            "commits_read": survey.selected.commits_read,
+            "commits_read": sum(map(len, survey.selected.read.values())),
             "rows": len(rows),
             "uncommitted_added": len(survey.keys) - committed,
             **{f"filtered:{name}": count for name, count in sorted(survey.selected.filtered.items())},

@@ -393,7 +393,7 @@ class JavaMachine:
     def jvm(self) -> Any:
         """Return py4j's view of the JVM, waiting for its start; raises `EnvironmentLacks` where that fails.
 
-        A start that failed is tried again when it is asked for again: a `follow` of days outlives a full disk.
+        A start that failed is tried again when it is asked for again: a process of days outlives a full disk.
         """
         with self._one_change:
             if self._jvm is None or (self._jvm.done() and self._jvm.exception() is not None):

@@ -98,13 +98,12 @@ def within_filters(
             kept[group] = {place: commit for place, commit in of_group.items() if taken_by[place.topic] is None}
         else:
             kept[group] = of_group
-    read = sum(map(len, commits.values()))
     inside = {
         group: tuple(place for place in places if request.filters.verdict(group, place.topic) is None)
         for group, places in without.items()
     }
     return SelectedCommits(
-        GroupCommits(kept), read, filtered, unstable, groups_seen, witness, unfiltered=commits,
+        GroupCommits(kept), commits, filtered, unstable, groups_seen, witness,
         without_offset={group: places for group, places in inside.items() if places},
     )  # fmt: skip
 

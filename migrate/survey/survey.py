@@ -150,22 +150,20 @@ class AsOf:
 
 @dataclass(frozen=True)
 class SelectedCommits:
-    """The commits inside the filters, sorted, what the filters took (by filter), and how many were read in all.
+    """The commits inside the filters, sorted, all that were `read`, by group, and how many each filter took of them.
 
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
     `witness` is what the offsets topic says, None where it was not read for them. `as_of` is None where `commits` are
-    those of now. `unfiltered` are all that were read, by group. `without_offset` are, by group, the partitions with a
-    commit of -1.
+    those of now. `without_offset` are, by group, the partitions with a commit of -1.
     """
 
     commits: GroupCommits
-    commits_read: int
+    read: Mapping[str, Commits]
     filtered: Mapping[str, int]
     unstable: frozenset[str]
     groups_seen: frozenset[str]
     witness: TopicWitness | None = None
     as_of: AsOf | None = None
-    unfiltered: Mapping[str, Commits] = field(default_factory=dict)
     without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
 
     @property

@@ -204,7 +204,7 @@ def _first_look(context: _Context) -> tuple[_Context, _FirstLook]:
         ids = timer.run("topics", f"asking {source.alias} for topic ids", partial(source.topic_ids, ids_of))
         on_source = replace(on_source, listed=listed, topic_ids=ids)
         if context.request.places:
-            selected = SelectedCommits(GroupCommits({}), 0, {}, frozenset(), frozenset())
+            selected = SelectedCommits(GroupCommits({}), {}, {}, frozenset(), frozenset())
         else:
             select = from_source if context.clusters.offsets_topic is None else from_offsets_topic
             selected = select(context.clusters, listed, context.request, timer)

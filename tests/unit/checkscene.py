@@ -81,7 +81,7 @@ SURVEY = Survey(
         ClusterFacts("id-b", 1, True), {"A.t": 2, "A.u": 1}, frozenset("h"),
         states={"g": GroupState("Absent"), "h": GroupState("Empty")}, seconds_apart=15.0,
     ),
-    selected=SelectedCommits(KEYS, 3, {}, frozenset(), frozenset("gh")),
+    selected=SelectedCommits(KEYS, {}, {}, frozenset(), frozenset("gh")),
     groups=("g", "h"),
     unstable=frozenset(),
     priors={},

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from migrate.text import (
     Colour,
     cells,
-    is_url,
     name,
     paint,
     parse_duration,
@@ -122,15 +121,3 @@ def test_any_other_length_of_time_is_refused_with_an_example(text):
 @pytest.mark.parametrize(("text", "units"), [("", 0), ("abc", 3), ("é", 1), ("\U0001f600", 2), ("a\U0001f600\x00", 4)])
 def test_lengths_are_counted_as_java_counts_them(text, units):
     assert utf16_units(text) == units == len(text.encode("utf-16-le")) // 2
-
-
-@pytest.mark.parametrize(
-    "place", ["hdfs:/data", "hdfs://nn:8020/x", "file:/tmp/x", "file:///tmp/x", "s3a://b/x", "abfss://c@a/x"]
-)
-def test_a_place_with_a_scheme_is_a_url_with_one_slash_too(place):
-    assert is_url(place)
-
-
-@pytest.mark.parametrize("place", ["/tmp/x", "x", "a:b", "./a:/b", "C", "", "/hdfs:/x", "1a:/x"])
-def test_a_path_of_this_machine_is_none(place):
-    assert not is_url(place)

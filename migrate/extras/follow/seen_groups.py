@@ -125,7 +125,7 @@ def without_row(survey: Survey, results: Iterable[CheckResult]) -> dict[str, str
     """Return, by group, of which partitions of its topics, or other topics that it reads, a pass has no row."""
     never = {r.subject: r.seen for r in results if r.check == partitions_never_committed.name and r.subject}
     topic_verdict, found = survey.request.filters.topic_verdict, dict[str, str]()
-    for group, commits in survey.selected.unfiltered.items():
+    for group, commits in survey.selected.read.items():
         topics = sorted({place.topic for place in commits if topic_verdict(place.topic) is not None})
         beyond = [f"{some(map(name, topics), 5)}, which the mandate's filters leave out"] if topics else []
         if parts := [*([f"commits: {never[group]}"] if group in never else []), *beyond]:

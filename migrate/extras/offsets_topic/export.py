@@ -18,7 +18,7 @@ from migrate.cli.options import OnOneCluster, ParsedBy, flag, option, refuse_pas
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED, UsageError
 from migrate.extras.offsets_topic.json_topic import growth, log_ends, refuse_destination, refuse_internal
-from migrate.extras.offsets_topic.request import Exported, ExportKinds, ExportRequest
+from migrate.extras.offsets_topic.request import Exported, ExportKinds, ExportRequest, is_url
 from migrate.extras.offsets_topic.text import announcement, missing_lines, short_topic_lines, summary_lines, topic_lines
 from migrate.mm2.config_providers import resolved
 from migrate.mm2.flow import Cluster, Flow
@@ -38,7 +38,7 @@ from migrate.survey.offsets_pin import (
     pin_offsets_topic,
     refuse_beyond,
 )
-from migrate.text import is_url, many, parse_bytes
+from migrate.text import many, parse_bytes
 from migrate.whole_file import new_file, refuse_existing
 
 JSONL, CSV, PARQUET = "jsonl", "csv", "parquet"

@@ -3,6 +3,7 @@
 Every record that was read is counted once: as written, or as left out for one reason.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,12 @@ OUTSIDE_TIME = "outside-time"
 OTHER_KIND = "other-kind"
 NOT_ITS_PARTITION = "not-its-partition"
 FILTER = "filter:"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def is_url(place: str) -> bool:
+    """True for what Hadoop's file systems read as a URL, with one slash or several: hdfs:/data, file:///tmp, s3a://b."""
+    return bool(_URL.match(place))
 
 
 class ExportKinds(StrEnum):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from migrate.errors import MigrateError, Refused, UsageError
+from migrate.extras.offsets_topic.request import is_url
 from migrate.spark.java_errors import innermost, java_exception, root_cause
 from migrate.spark.session_settings import is_local
-from migrate.text import is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

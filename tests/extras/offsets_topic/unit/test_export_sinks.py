@@ -1,7 +1,10 @@
 """Where an export goes, by its options, and what of it no message shows."""
 
+import pytest
+
 from migrate.cli.options import ReachedClusters
 from migrate.extras.offsets_topic.export import ExportOptions, topic_of
+from migrate.extras.offsets_topic.request import is_url
 from migrate.mm2.config_file import client_flow
 from migrate.model import Side
 
@@ -43,3 +46,15 @@ def test_references_in_its_properties_are_resolved(tmp_path, monkeypatch):
     text = "bootstrap.servers=${env:WHERE}\nconfig.providers=env\n"
     text += "config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
     assert to_topic(tmp_path, text).name == "topic json on c:9092"
+
+
+@pytest.mark.parametrize(
+    "place", ["hdfs:/data", "hdfs://nn:8020/x", "file:/tmp/x", "file:///tmp/x", "s3a://b/x", "abfss://c@a/x"]
+)
+def test_a_place_with_a_scheme_is_a_url_with_one_slash_too(place):
+    assert is_url(place)
+
+
+@pytest.mark.parametrize("place", ["/tmp/x", "x", "a:b", "./a:/b", "C", "", "/hdfs:/x", "1a:/x"])
+def test_a_path_of_this_machine_is_none(place):
+    assert not is_url(place)
