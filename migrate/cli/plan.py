@@ -1,5 +1,6 @@
 """The `plan` command: read both clusters, make the plan, write it, print it."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,10 +151,10 @@ def _settings(options: PlanOptions, policies: Policies, commits: CommitsSource) 
     groups, matching = options.groups, options.matching
     compared = commits.asks_source and not matching.no_match
     choices = {
-        "group": ", ".join(groups.groups),
-        "exclude-group": ", ".join(groups.exclude_groups),
-        "topic": ", ".join(groups.topics),
-        "exclude-topic": ", ".join(groups.exclude_topics),
+        "group": shlex.join(groups.groups),
+        "exclude-group": shlex.join(groups.exclude_groups),
+        "topic": shlex.join(groups.topics),
+        "exclude-topic": shlex.join(groups.exclude_topics),
         "groups-file": str(groups.groups_file or ""),
         "group-map": str(groups.group_map or ""),
         "rewind": str(policies.rewind),

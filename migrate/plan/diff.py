@@ -4,6 +4,7 @@ Rows are paired by group, source topic and partition. Offsets move all the time,
 is told apart from one that is decided, graded or reasoned otherwise.
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import filterfalse
@@ -129,13 +130,8 @@ def diff(before: Plan, now: Plan) -> PlanDiff:
 def _left_out(now: Plan) -> Callable[[Row], bool]:
     """Return whether a plan's own filters leave a row out; a groups file is known by what the plan has of it."""
     settings = now.header.settings
-    patterns = [text.split(", ") if (text := settings.get(name)) else [] for name in FILTERS]
-    groups, exclude_groups, topics, exclude_topics = patterns
-    try:
-        filters = Filters.from_options(groups, exclude_groups, topics, exclude_topics)
-    except UsageError:
-        # A pattern that holds ", " itself: what it leaves out is not known here, so nothing is taken for left out.
-        return lambda row: False
+    groups, exclude_groups, topics, exclude_topics = (shlex.split(settings.get(name, "")) for name in FILTERS)
+    filters = Filters.from_options(groups, exclude_groups, topics, exclude_topics)
     known = {*now.groups(), *(c.subject for c in now.header.checks if c.check == groups_unknown.name)}
     return lambda row: (
         filters.verdict(row.group, row.source_topic) in FILTERS

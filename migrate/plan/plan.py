@@ -88,9 +88,10 @@ class Header:
 
     `kind` is `CUTOVER` or `UNDO`, or the name of the commands that are to go by the settings: such a plan has no rows.
     Cluster ids are "" where that cluster was not read (source down). `flow` are the names used (policy, separator, MM2
-    topics), `settings` the options chosen (filters, policies, limits) and `waivers` the `--accept` values. `counts`
-    hold "commits_read", "rows", "uncommitted_added" and one "filtered:<filter>" per filter that took something;
-    `mm2_counts` what was read from MM2's topics, rejects by reason included. `timings` are seconds per step.
+    topics), `settings` the options chosen (filters, their expressions quoted as for a shell, policies, limits) and
+    `waivers` the `--accept` values. `counts` hold "commits_read", "rows", "uncommitted_added" and one
+    "filtered:<filter>" per filter that took something; `mm2_counts` what was read from MM2's topics, rejects by reason
+    included. `timings` are seconds per step.
     `comparison` is what comparing records cost, empty where none were compared: "partitions", "left_out", and
     per side "<side>_bytes_estimated", "<side>_bytes_fetched", "<side>_records_estimated", "<side>_records_read".
     `undoes` is the fingerprint of the plan that an undo undoes, `undoes_events` and `undoes_digest` are the state of

@@ -108,9 +108,9 @@ def test_a_file_that_is_no_plan_is_refused_before_any_cluster_is_asked(flows, tm
 
 def test_choices_are_in_the_header_by_the_names_of_their_options_and_those_not_made_are_not(flows, tmp_path):
     policies = PolicyOptions(untranslatable=("topic-not-replicated=skip",), max_rereads=7)
-    settings = made(tmp_path / "c.plan", policies, groups=("g", "h"), require_signatures=2).header.settings
+    settings = made(tmp_path / "c.plan", policies, groups=("g", "h{1, 2}"), require_signatures=2).header.settings
     assert settings == {
-        "group": "g, h", "rewind": "block", "uncommitted": "ignore",
+        "group": "g 'h{1, 2}'", "rewind": "block", "uncommitted": "ignore",
         "untranslatable": "block, topic-not-replicated=skip", "max-rereads": "7", "settle": "15",
         "require-signatures": "2", "no-match": "yes",
     }  # fmt: skip

@@ -27,7 +27,10 @@ def document(before, now):
     return json.loads("\n".join(diff_document(diff(before, now))))
 
 
-@pytest.mark.parametrize("settings", [{"groups-file": "wave1.txt"}, {"group": "wave-.*"}, {"exclude-group": "other"}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"groups-file": "wave1.txt"}, {"group": "wave-.*"}, {"group": "'wave-.{1, 2}' ''"}, {"exclude-group": "other"}],
+)
 def test_groups_outside_of_this_plans_filters_are_a_count_and_what_moved_stands_before_what_is_gone(settings):
     stopped = [make_check("source-group-stopped", group) for group in ("wave-1", "other")]
     rehearsal = make_plan([make_row("wave-1"), make_row("other")], checks=tuple(stopped))
@@ -45,7 +48,7 @@ def test_a_group_that_the_filters_ask_for_and_that_is_gone_is_named():
     missing = make_check("groups-unknown", "other")
     rehearsal = make_plan([make_row("wave-1"), make_row("other")])
     for tonight in (
-        make_plan([make_row("wave-1")], settings={"group": "wave-.*, oth.*"}),
+        make_plan([make_row("wave-1")], settings={"group": "wave-.* oth.*"}),
         make_plan([make_row("wave-1")], settings={"groups-file": "wave1.txt"}, checks=(missing,)),
         make_plan([make_row("wave-1")]),
     ):
