@@ -9,6 +9,7 @@ Invariants:
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -86,7 +87,8 @@ class FollowChoices:
 @dataclass(frozen=True)
 class PassResult:
     """What one pass did. `rows_changed` have another commit on the source than in the pass before; `rows_set` were
-    written and read back, `rows_to_set` would be in a dry run. `trouble` is what ended it early, "" if nothing;
+    written and read back, `rows_already_there` were found so when the pass came to write them, `rows_to_set` would be
+    written in a dry run. `trouble` is what ended it early, "" if nothing;
     `is_stopped` says that it was asked to stop before it wrote, `has_lost_journal` that its journal takes no more.
     `target_names` are what the target calls those of the refused groups that have another name there. `uncovered` says
     of groups that are not refused which of their partitions no row covers. `waiting` are the rows that MM2 has to copy
@@ -101,6 +103,7 @@ class PassResult:
     rows_changed: int = 0
     rows_to_set: int = 0
     rows_set: int = 0
+    rows_already_there: int = 0
     refused: Mapping[str, Refusal] = field(default_factory=dict)
     target_names: Mapping[str, str] = field(default_factory=dict)
     uncovered: Mapping[str, str] = field(default_factory=dict)
@@ -127,8 +130,9 @@ class PassResult:
 
 @dataclass(frozen=True)
 class _Writing:
-    """What came of writing: the groups that are not written after all, and what ended it early, as in `PassResult`."""
+    """What came of writing: rows by their end, the groups that are not written after all, and what ended it early."""
 
+    rows: Counter[RowStatus] = field(default_factory=Counter)
     refused: Mapping[str, Refusal] = field(default_factory=dict)
     trouble: str = ""
     has_lost_journal: bool = False
@@ -200,7 +204,8 @@ class Follower:
             rows=len(rows),
             rows_changed=changed,
             rows_to_set=sum(map(len, to_set.values())),
-            rows_set=sum(len(to_set[group]) for group in written),
+            rows_set=writing.rows[RowStatus.SET],
+            rows_already_there=writing.rows[RowStatus.ALREADY],
             refused=dict(sorted(refused.items())),
             target_names=renamed(self._choices.request.group_map, refused),
             uncovered={seen.group: seen.uncovered for seen in followed if seen.uncovered},
@@ -274,11 +279,12 @@ class Follower:
             for each in result.assessment.groups
             if (refusal := refused_by_apply(going[each.group], each, by_group[each.group])) is not None
         }
+        ended = Counter(row.status for row in result.rows if row.key[0] not in left)
         if result.journal_gap:
             gap = f"missing in the journal: {result.journal_gap}"
-            return _Writing(left, "; ".join(filter(None, (result.trouble, gap))), True)
+            return _Writing(ended, left, "; ".join(filter(None, (result.trouble, gap))), True)
         _note(journal, left)
-        return _Writing(left, result.trouble if self._seconds_left() > 0 else "")
+        return _Writing(ended, left, result.trouble if self._seconds_left() > 0 else "")
 
     def _seconds_left(self) -> float:
         return (self._choices.until_ms - self._clock.now_ms()) / 1000

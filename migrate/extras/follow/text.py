@@ -34,6 +34,7 @@ def pass_document(result: PassResult) -> dict[str, Any]:
         "rows": result.rows,
         "rows_changed": result.rows_changed,
         "rows_set": result.rows_set,
+        "rows_already_there": result.rows_already_there,
         "refused": _counted(r.reason for r in result.refused.values()) if was_judged else None,
         "unsafe_to_fail_over": list(result.unsafe) if was_judged else None,
         "delay_seconds": delays.document(),
@@ -185,6 +186,7 @@ def status_facts(document: Mapping[str, Any] | None, now_ms: int, at_ms: int | N
     if last is not None:
         if last["refused"] is not None:
             groups = f"{many(last['groups'], 'group')}, {many(last['rows'], 'row')}, {last['rows_set']} set"
+            groups += f", {last['rows_already_there']} already there" * bool(last["rows_already_there"])
             yield "Pass", safe(f"{groups}; {_left_out(last['refused'])}")
             unsafe = last["unsafe_to_fail_over"]
         elif (known := document["refused_groups"]) is not None:

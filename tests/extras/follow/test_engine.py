@@ -163,6 +163,18 @@ def test_what_somebody_writes_between_the_look_and_the_write_is_not_written_over
     assert reasons(scene.look()) == {"g": WhyNot.WRITTEN} and scene.on_b("g")["A.t", 0] == 33
 
 
+def test_an_equal_commit_of_another_client_between_the_look_and_the_write_is_there_and_not_set_by_the_pass(scene):
+    def just_before(call: str) -> None:
+        if call == "states" and scene.target.calls["states"] == 2:
+            scene.target.commit("g", "A.t", 0, 55)
+
+    scene.target.on_call = just_before
+    first = scene.look()
+    assert (first.rows_set, first.rows_already_there, first.refused) == (2, 1, {}) and scene.on_b("g") == G
+    assert scene.known("g").written == {T1}
+    assert pass_document(first)["rows_already_there"] == 1
+
+
 def test_what_somebody_writes_while_the_topics_are_asked_for_again_is_not_written_over(scene):
     scene.target.ids = {"A.t": "t-id", "A.u": "u-id"}
     scene.look()

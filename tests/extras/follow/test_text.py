@@ -42,7 +42,8 @@ def test_a_pass_is_one_json_line_with_what_it_did_and_the_reasons_counted():
     document = pass_document(passed(refused={"a": ALIVE, "b": ALIVE, "c": UNSAFE}))
     assert json.loads(json.dumps(document)) == {
         "pass": 4, "at": "2023-11-14T22:13:20.000Z", "seconds": 1.5, "groups": 3, "rows": 7, "rows_changed": 2,
-        "rows_set": 2, "refused": {"alive-on-target": 2, "would-move-back": 1}, "unsafe_to_fail_over": ["c"],
+        "rows_set": 2, "rows_already_there": 0, "refused": {"alive-on-target": 2, "would-move-back": 1},
+        "unsafe_to_fail_over": ["c"],
         "delay_seconds": {"p50": 2.0, "p99": 2.0, "max": 2.0, "rows": 1, "from_first_seen": 0},
         "waiting_for_mm2": {"rows": 0, "oldest_seconds": 0.0}, "source_bytes": 0, "target_bytes": 0,
         "offsets_topic_records": 0, "trouble": None,
