@@ -1,6 +1,6 @@
 """What other plans beside a plan hold on the target: a way back must not take it from under them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from migrate.apply.drift import compared
@@ -14,14 +14,14 @@ from migrate.plan.plan import UNDO, Plan
 from migrate.row_table import PlanRows
 
 
-def held_by_other_plans(undo: Plan, state: JournalState, folder: Path) -> dict[str, str]:
+def held_by_other_plans(undo: Plan, state: JournalState, others: Iterable[tuple[Plan, JournalState]]) -> dict[str, str]:
     """Return the groups of the target that an undo would take from under another plan, with its short fingerprint.
 
-    A plan in `folder` holds a group that it has set or found right, and read back, until it is rolled back. It counts
+    Of `others`, a plan holds a group that it has set or found right, and read back, until it is rolled back. It counts
     where it holds an offset that the undo expects there, or any where the undo writes whatever is there, unless the
     undo brings back just that. What a plan found there was there before it; of two plans that have set the same offset,
     only the one that was applied later holds it: `state` is the journal of the plan to be undone. An undo that restores
-    what has moved takes it all. Raises as `other_plans` does.
+    what has moved takes it all, and asks for no other plan.
     """
     if undo.header.restores_moved:
         return {}
@@ -34,7 +34,7 @@ def held_by_other_plans(undo: Plan, state: JournalState, folder: Path) -> dict[s
     }
     began = state.runs[0].began if state.runs else ""
     held: dict[str, str] = {}
-    for plan, journal in other_plans(undo.header.undoes, undo.header.target_cluster_id, folder):
+    for plan, journal in others:
         if not plan.header.is_of_rows:
             continue
         by_group, renamed = plan.groups(), plan.rows.renamed()
@@ -73,7 +73,7 @@ def without_held(undo: Plan, held: Mapping[str, str], way: str) -> Plan:
 
 
 def other_plans(fingerprint: str, target_cluster_id: str, folder: Path) -> Iterator[tuple[Plan, JournalState]]:
-    """Yield the other plans of a folder for a target that were carried out and not rolled back, and their journals.
+    """Yield the other plans of a folder for a target that were carried out and not rolled back, with their journals.
 
     No undo is among them. Raises `MigrateError` where a journal, or its plan, cannot be read: what it holds is not
     known.

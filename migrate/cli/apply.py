@@ -12,7 +12,7 @@ from migrate import __version__
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.journal import Journal
-from migrate.apply.later_plans import held_by_other_plans
+from migrate.apply.later_plans import held_by_other_plans, other_plans
 from migrate.apply.signatures import Signature, signatures_beside
 from migrate.apply.undo import Elsewhere, look_elsewhere, outside
 from migrate.apply.write import Interruption
@@ -294,7 +294,8 @@ def refuse_other_name(plan: Plan, path: Path, rolling_back: bool = False) -> Non
 
 def _refuse_held(undo: Plan, undone: Journal) -> None:
     """Raise `Refused` where another plan has set or found right what an undo saved earlier would take back."""
-    if held := held_by_other_plans(undo, undone.read(), undone.path.parent):
+    others = other_plans(undo.header.undoes, undo.header.target_cluster_id, undone.path.parent)
+    if held := held_by_other_plans(undo, undone.read(), others):
         raise Refused(
             f"{many(len(held), 'group')} that this undo would take back {'is' if len(held) == 1 else 'are'} held by "
             f"another plan of this folder: {some((f'{safe(g)} by plan {by}' for g, by in sorted(held.items())), 5)}. "

@@ -11,7 +11,7 @@ from migrate.apply.assess import ApplyClusters
 from migrate.apply.engine import apply_plan, nothing_written
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
 from migrate.apply.journal import Journal, JournalLost, read_journal
-from migrate.apply.later_plans import held_by_other_plans, without_held
+from migrate.apply.later_plans import held_by_other_plans, other_plans, without_held
 from migrate.apply.undo import outside, undo_plan
 from migrate.cli.apply import (
     Approved,
@@ -81,7 +81,10 @@ def undo_of_apply(
 ) -> Plan:
     """Return the undo of what `apply` wrote; raises `UsageError` for a plan that it does not write."""
     refuse_rules(plan, "rollback")
-    return undo_plan(plan, state, SystemClock().now_ms(), __version__, moved, restored)
+    undo = undo_plan(plan, state, SystemClock().now_ms(), __version__, moved, restored)
+    others = other_plans(plan.fingerprint, plan.header.target_cluster_id, journal.path.parent)
+    way = "--allow-partial leaves it there, --moved restore takes it back all the same."
+    return without_held(undo, held_by_other_plans(undo, state, others), way)
 
 
 def run_rollback(
@@ -90,7 +93,7 @@ def run_rollback(
 ) -> Printed:  # fmt: skip
     """Undo what the journal beside a plan says was written; return the lines to print and the exit code.
 
-    `command` is what was typed, and `make_undo` what knows how its writes are taken back.
+    `command` is what was typed, and `make_undo` what knows how its writes are taken back, and what other plans hold.
     """
     path, plan, writing, out = options.plan, read_plan(options.plan), options.writing, options.out
     if plan.header.kind == UNDO:
@@ -117,7 +120,6 @@ def run_rollback(
     state = journal.read()
     others = _other_undos(plan, state, journal.path.parent)
     undo = make_undo(plan, journal, state, [*others.values(), state.rolled_back], options.moved)
-    undo = _without_held(undo, state, journal.path.parent, plan)
     loose = outside(plan, state)
     if chosen is not None:
         undo = replace(undo, rows=PlanRows.of(row for row in undo.rows if row.group in chosen))
@@ -173,12 +175,6 @@ def _release(journal: Journal, state: JournalState, found: Approved, chosen: Col
 def _details(found: Approved, chosen: Collection[str] | None) -> dict[str, object]:
     """Return what the journal says of a rollback where it begins; `groups` are those that it alone restores."""
     return {**found.details(), **({} if chosen is None else {"groups": sorted(chosen)})}
-
-
-def _without_held(undo: Plan, state: JournalState, folder: Path, plan: Plan) -> Plan:
-    """Return an undo of `plan` that leaves to other plans what they hold."""
-    restore = ", --moved restore takes it back all the same" if plan.header.is_of_rows else ""
-    return without_held(undo, held_by_other_plans(undo, state, folder), f"--allow-partial leaves it there{restore}.")
 
 
 def _chosen(plan: Plan, options: RollbackOptions) -> frozenset[str] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from migrate.apply.history import GroupTrace, JournalState
 from migrate.apply.journal import Journal
-from migrate.apply.later_plans import without_held
+from migrate.apply.later_plans import held_by_other_plans, other_plans, without_held
 from migrate.apply.undo import groups_restored
 from migrate.cli.apply import WritingOptions
 from migrate.cli.console import Terminal, printed
@@ -18,7 +18,6 @@ from migrate.errors import ClusterError
 from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.mandate import mandate_of
 from migrate.extras.follow.undo import renamed, undo_of_follow
-from migrate.extras.follow.vouched import followed_since
 from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure
 from migrate.plan.plan import Plan
@@ -56,8 +55,10 @@ def rollback(options: FollowRollbackOptions) -> int:
         plan: Plan, journal: Journal, state: JournalState, restored: Iterable[Mapping[str, GroupTrace]], moved: str
     ) -> Plan:
         mandate_of(plan)
-        made = undo_of_mandate(plan, journal, state, restored, flow, progress, session, moved)
-        return without_held(made, followed_since(plan, journal.path.parent, state), "--allow-partial leaves it there.")
+        made = undo_of_mandate(plan, state, restored, flow, progress, session, moved)
+        others = [*other_plans(plan.fingerprint, plan.header.target_cluster_id, journal.path.parent)]
+        held = held_by_other_plans(made, state, others) | followed_since(state, others)
+        return without_held(made, held, "--allow-partial leaves it there.")
 
     asked = RollbackOptions(
         plan=options.plan, writing=options.writing, allow_partial=options.allow_partial, out=options.out,
@@ -66,9 +67,23 @@ def rollback(options: FollowRollbackOptions) -> int:
     return printed(*run_rollback(asked, flow, progress, Terminal.here(), "follow rollback", undo))
 
 
-def undo_of_mandate(  # noqa: PLR0913 - a plan, what is known of it, and the target to ask for the rest
+def followed_since(state: JournalState, others: Iterable[tuple[Plan, JournalState]]) -> dict[str, str]:
+    """Return the groups of the target that a mandate first followed later has written, with its short fingerprint.
+
+    `state` is the earlier mandate's journal. First runs are compared, so that of two mandates one is the later.
+    """
+    began = state.runs[0].began if state.runs else ""
+    return {
+        plan.rows.renamed().get(group, group): plan.short_fingerprint
+        for plan, later in others
+        if not plan.header.is_of_rows and later.runs and later.runs[0].began > began
+        for group, trace in later.applied.items()
+        if trace.written()
+    }
+
+
+def undo_of_mandate(
     plan: Plan,
-    journal: Journal,
     state: JournalState,
     restored: Iterable[Mapping[str, GroupTrace]],
     flow: Flow,

@@ -33,7 +33,7 @@ def undone(scene):
     scene.die()
     journal = Journal(scene.journal.path, scene.plan.fingerprint, scene.clock.now_ms)
     session = SessionOptions(1.0)
-    return undo_of_mandate(scene.plan, journal, journal.read(), (), scene.flow, NoProgress(), session, "refuse")
+    return undo_of_mandate(scene.plan, journal.read(), (), scene.flow, NoProgress(), session, "refuse")
 
 
 def killed_amid_a_write(scene):
