@@ -33,7 +33,7 @@ class Standing(StrEnum):
 
     The `-empty` ones lack a consumer that accounts for them, the `-not-set` ones a write that was read back. Of
     `blocked`, `skipped` and `left-out` nothing was to be written: by the plan, by a reviewer's choice, or because apply
-    left the group out. Of `rolled-back`, a rollback of the group alone was begun.
+    left the group out. Of `rolled-back`, a rollback of the group alone was begun: apply never writes it again.
     """
 
     EQUAL = "equal"
@@ -230,11 +230,17 @@ def compare(
     tables = plan.groups().values() if rows is None else PlanRows.of(rows).groups().values()
     for table in tables:
         trace, partitions = journal.applied.get(table.group), table.target_partitions()
-        if not journal.is_spent and (back := journal.rolled_back.get(table.group)) is not None:
-            # Read back, it is no part of the plan any more; else it is somewhere between the two states.
-            sentence = "its group was rolled back alone, "
-            sentence += "and read back" if back.read_back else "and not read back: run that rollback again"
-            those = findings if not back.read_back else unwritten
+        if not journal.is_spent and table.group in journal.spent_groups:
+            back, sentence = journal.rolled_back.get(table.group), "its group was rolled back alone, and read back"
+            those = unwritten
+            if back is None and (trace is None or not trace.written()):
+                sentence = "its group was given up by `rollback --group` before anything of it was written"
+            elif back is None or not back.read_back:
+                # Somewhere between the two states; else it is no part of the plan any more.
+                sentence, those = (
+                    "its group was rolled back alone, and not read back: run that rollback again",
+                    findings,
+                )
             those += (
                 VerifyFinding(r.key, r.target_partition, None, None, Standing.ROLLED_BACK, sentence) for r in table
             )

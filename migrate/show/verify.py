@@ -29,7 +29,7 @@ _WORDS = {
     Standing.BLOCKED: "blocked in the plan",
     Standing.SKIPPED: "skipped, as the plan says",
     Standing.LEFT_OUT: "left out by apply: the journal holds no write",
-    Standing.ROLLED_BACK: "rolled back alone",
+    Standing.ROLLED_BACK: "given up by `rollback --group`: make a new plan for it",
 }
 _EMPTY = frozenset({Standing.AHEAD_EMPTY, Standing.METADATA_EMPTY})
 

@@ -227,10 +227,19 @@ def a_stale_undo_is_refused(life: Life, ran: Ran) -> None:
 
 
 def verified_means_as_planned(life: Life, ran: Ran) -> None:
-    """0 only if all is as planned, or beyond while consumers run, and nothing was left out, in doubt or taken back."""
+    """0 only if all is as planned, or beyond while consumers run, and nothing was left out, in doubt or taken back.
+
+    A group that `rollback --group` has spent is taken back, written or not: apply never writes it, so it is not said
+    that apply has left it out.
+    """
     if ran.command != "verify" or ran.plan is None:
         return
-    good = ran.undo is None and not ran.journal.is_spent and not ran.journal.rolled_back
+    given_up = ran.journal.spent_groups if ran.undo is None else frozenset[str]()
+    good = ran.undo is None and not ran.journal.is_spent and not ran.journal.rolled_back and not given_up
+    assert ran.code != 0 or not given_up & ran.plan.groups().keys(), ran.said
+    beginnings = tuple(f"{group}{mark}" for group in given_up for mark in (": ", " -> "))
+    left_out = [line for line in map(str.strip, ran.said.splitlines()) if "left out by apply" in line]
+    assert ran.journal.is_spent or not any(line.startswith(beginnings) for line in left_out), ran.said
     for row in ran.plan.rows:
         seen = ran.before.get(row.group, {}).get(row.target_partition)
         wanted = before(row) if row.decision is Decision.KEEP else row.target_commit

@@ -350,3 +350,20 @@ def test_a_row_that_apply_left_out_says_where_it_still_is(prior: int | None, whe
     others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
     (unwritten,) = held(row("g", target_prior=prior), prior, others).not_written
     assert unwritten.sentence == f"the journal holds no write to it: {where}"
+
+
+@pytest.mark.parametrize("seen", [None, 10, 60, 95])
+@pytest.mark.parametrize("prior", [{}, {"g": {}}])
+def test_a_group_that_was_given_up_before_its_write_needs_a_new_plan_wherever_it_is(
+    seen: int | None, prior: dict[str, Commits]
+) -> None:
+    made = plan(row("g", target_prior=10))
+    found = held(made, seen, Known(journal(applied={}, prior=prior, spent_groups=frozenset("g"))))
+    assert [r.standing for r in found.not_written] == [Standing.ROLLED_BACK] and found.exit_code == 4
+    assert "g: 1 row given up by `rollback --group`: make a new plan for it" in text(found, made)
+
+
+def test_a_group_whose_rollback_ended_before_it_wrote_anything_is_a_finding() -> None:
+    found = held(row("g"), 60, Known(journal(spent_groups=frozenset("g"))))
+    assert only(found).standing is Standing.ROLLED_BACK and found.exit_code == 1
+    assert "run that rollback again" in only(found).sentence
