@@ -130,18 +130,6 @@ def read_priors(
     return {group: answer for group, answer in read.items() if not isinstance(answer, Failure)}, unstable
 
 
-def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Mapping[str, Commits | Failure]:
-    """Read what the groups have committed on the source by now: a commit that moved meanwhile is no other one's fault.
-
-    Of a group with pending transactions it is what is committed so far. A group without an answer has a `Failure`.
-    """
-    source = clusters.source
-    assert source is not None
-    text = f"reading commits of {many(len(groups), 'group')} on {source.alias} again"
-    answers = timer.ask("commits", text, groups, lambda asked: source.commits(asked, require_stable=False))
-    return answer_of_each(groups, answers)
-
-
 def with_uncommitted(
     commits: Mapping[GroupPartition, Commit],
     source_topics: Mapping[str, int],

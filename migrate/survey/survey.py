@@ -47,10 +47,7 @@ V = TypeVar("V")
 class PlanRequest:
     """What is asked of `plan`: the flow, the filters, the policies, and the settings as the header states them.
 
-    `limits` bound what is read of the records. `only_compares` is True where nobody is to cut over, and what both
-    clusters have committed is to be compared: then the target's commits are those of its own groups too, the source's
-    are read once more after them, and what only a cutover asks is not asked (a second look at groups and log ends,
-    expiry, MM2's tasks). `commits` says where they come from.
+    `limits` bound what is read of the records. `commits` says where they come from.
     `places` are offsets to translate that no group has committed, each with its owners' names in place of groups';
     where there are any, no group's commits are read. `group_map` says what groups are called on the target.
     """
@@ -61,7 +58,6 @@ class PlanRequest:
     settle_seconds: float
     settings: Mapping[str, str]
     limits: Limits = Limits(match_records=1_000_000, fetch_bytes=None)
-    only_compares: bool = False
     commits: CommitsSource = FROM_COORDINATORS
     places: tuple[GroupCommits, ...] = ()
     group_map: NameMap = NameMap()
@@ -282,9 +278,7 @@ class Survey:
     `priors` are the target's commits by group, `unstable` the groups with transactional offsets pending on either side.
     `comparison` is None where no records were compared. `growth` tells how far the source's log ends moved between two
     readings. `connect_topics` are those on the source that are a Connect worker's own, or Debezium's. `timings` are
-    seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed. For a request
-    that `only_compares`, `commits_after` are the source's commits as they were after the target's had been read, and
-    `priors` has the groups too that only the target lists.
+    seconds by step. The windows in `mm2.syncs` are those of the commits that comparing has not placed.
     All that was read of groups on the target is by their names on the source; `target_names` says what they are called
     there, `under_old_names` which of those that are called otherwise it has under the source's name as well.
     `copy_ends` are by source partition, of those on which a commit was not placed by comparing; none where MM2 does not
@@ -308,7 +302,6 @@ class Survey:
     group_facts: GroupFacts
     connect_topics: tuple[ConnectTopic, ...]
     timings: Mapping[str, float]
-    commits_after: Mapping[str, Commits | Failure] = field(default_factory=dict)
     target_names: TargetNames = TargetNames()
     under_old_names: tuple[str, ...] = ()
     copy_ends: Mapping[TopicPartition, CopyEnd] = field(default_factory=dict)

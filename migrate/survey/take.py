@@ -23,7 +23,7 @@ from migrate.model import Commit, Commits, Failure, GroupPartition, LogRange, Si
 from migrate.ports import Progress
 from migrate.progress import LOGS_AT_ONCE, QuietProgress, Timer, in_background
 from migrate.survey.cluster import ClusterAdmin
-from migrate.survey.commits import from_checkpoints, from_source, read_after, read_priors, with_uncommitted
+from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.survey.connect_topics import ConnectTopic, read_connect_topics
 from migrate.survey.group_facts import GroupFacts
 from migrate.survey.groups import (
@@ -35,7 +35,6 @@ from migrate.survey.groups import (
     facts_of_source,
     list_again,
     read_group_facts,
-    read_kinds,
 )
 from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.mm2_topics import read_checkpoints_topic, read_syncs_topic
@@ -91,13 +90,15 @@ class _Context:
 
 
 @dataclass(frozen=True)
-class _FirstLook:
+class FirstLook:
     """What is read before anything is pinned; the times of the listings are the clock's seconds.
 
+    From here on the clusters are asked through `context`: it knows what groups are called on the target.
     `checkpoints` are read this early only while the source is down: they stand in for its commits. `positions` are
     being read; None where they do not matter.
     """
 
+    context: _Context
     source: ClusterSurvey
     target: ClusterSurvey
     source_listed_at: float
@@ -108,7 +109,6 @@ class _FirstLook:
     unstable_on_target: frozenset[str]
     checkpoints: tuple[CheckpointReading, Mm2Topic] | None
     positions: "Future[Positions] | None"
-    commits_after: Mapping[str, Commits | Failure]
     under_old_names: tuple[str, ...]
 
 
@@ -129,30 +129,47 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
 
     Raises `ClusterError` where a listing came back short or a cluster does not answer: that is never a smaller plan.
     """
-    context = _Context(request, clusters, Timer(clock, progress))
-    context, first = _first_look(context)
-    clusters = context.clusters
+    first = first_look(request, clusters, clock, progress)
+    context, clusters = first.context, first.context.clusters
+    survey, pinned_at = read_once(first)
+    hosted = hosted_ahead(clusters)
+    records = commit_records_ahead(clusters, first.groups)
+    source, target, growth = _second_look(first, survey, pinned_at)
+    comparison = _at_rest(context, survey, pinned_at)
+    states = source.states, target.states
+    group_facts = _read_group_facts(context, first, states, survey.mm2.syncs_topic, records)
+    source, target = with_hidden(clusters, source, target, hosted, context.timer)
+    return replace(
+        survey,
+        taken_at_ms=clock.now_ms(),
+        source=replace(source, topic_ids=survey.source.topic_ids),
+        target=replace(target, topic_ids=survey.target.topic_ids),
+        timings=dict(context.timer.timings),
+        growth=growth,
+        mm2=replace(survey.mm2, tasks=_mm2_tasks(context)),
+        comparison=comparison,
+        group_facts=group_facts,
+        connect_topics=_connect_topics(context, source),
+    )
+
+
+def read_once(first: FirstLook) -> tuple[Survey, float]:
+    """Pin the logs and read the records: return what one look tells, and the clock's seconds when the logs were pinned.
+
+    What only a second look tells, or only who cuts over asks for, is empty: `growth`, `group_facts`, `connect_topics`.
+    """
+    context, request = first.context, first.context.request
     pinned = _pin(context, first)
     mm2, comparison, copy_ends = _read_records(context, first, pinned)
-    clusters.end_records()
-    hosted = hosted_ahead(clusters)
-    source, target, group_facts = first.source, first.target, GroupFacts()
-    growth: Mapping[TopicPartition, Growth | Failure] = {}
-    if request.only_compares:
-        group_facts = GroupFacts(source_kinds=read_kinds(clusters, context.timer))
-    else:
-        records = commit_records_ahead(clusters, first.groups)
-        source, target, growth = _second_look(context, first, pinned)
-        comparison = _at_rest(context, pinned, comparison)
-        group_facts = _read_group_facts(context, first, (source.states, target.states), mm2.syncs_topic, records)
-    source, target = with_hidden(clusters, source, target, hosted, context.timer)
-    timings = dict(context.timer.timings)
+    context.clusters.end_records()
     topics = {partition.topic for partition in _partitions(request, pinned.keys)}
-    return Survey(
+    survey = Survey(
         request=request,
-        taken_at_ms=clock.now_ms(),
-        source=replace(source, topic_ids={t: i for t, i in sorted(source.topic_ids.items()) if t in topics}),
-        target=replace(target, topic_ids=pinned.target_ids),
+        taken_at_ms=context.timer.clock.now_ms(),
+        source=replace(
+            first.source, topic_ids={t: i for t, i in sorted(first.source.topic_ids.items()) if t in topics}
+        ),
+        target=replace(first.target, topic_ids=pinned.target_ids),
         selected=first.selected,
         groups=first.groups,
         unstable=first.selected.unstable | first.unstable_on_target,
@@ -160,24 +177,22 @@ def take_survey(request: PlanRequest, clusters: Clusters, clock: Clock, progress
         keys=pinned.keys,
         logs=pinned.logs,
         watermarks=pinned.watermarks,
-        growth=growth,
-        mm2=replace(mm2, tasks=_mm2_tasks(context)),
+        growth={},
+        mm2=mm2,
         comparison=comparison,
-        group_facts=group_facts,
-        connect_topics=_connect_topics(context, source),
-        timings=timings,
-        commits_after=first.commits_after,
-        target_names=clusters.target_names,
+        group_facts=GroupFacts(),
+        connect_topics=(),
+        timings=dict(context.timer.timings),
+        target_names=context.clusters.target_names,
         under_old_names=first.under_old_names,
         copy_ends=copy_ends,
     )
+    return survey, pinned.at
 
 
-def _first_look(context: _Context) -> tuple[_Context, _FirstLook]:
-    """Read topics, groups and commits on the source, then states and commits on the target.
-
-    From here on the target is asked through the context that is returned: it knows what groups are called there.
-    """
+def first_look(request: PlanRequest, clusters: Clusters, clock: Clock, progress: Progress) -> FirstLook:
+    """Read topics, groups and commits on the source, then states and commits on the target; raises as `take_survey`."""
+    context = _Context(request, clusters, Timer(clock, progress))
     flow, timer, source, target = context.flow, context.timer, context.clusters.source, context.clusters.target
     reaching = None if source is None else in_background(partial(facts_of_source, source, flow), "reaching the source")
     facts = timer.run("reach", f"reaching {target.alias}", target.facts)
@@ -217,23 +232,11 @@ def _first_look(context: _Context) -> tuple[_Context, _FirstLook]:
     on_target_states, on_source_states = describe(target, source, groups, timer)
     on_target = replace(on_target, states=on_target_states)
     on_source = replace(on_source, states=on_source_states)
-    groups_of_target = _listed_on_target_only(context, on_target, groups)
-    priors, unstable = read_priors(context.clusters, [*groups, *groups_of_target], timer)
-    after: Mapping[str, Commits | Failure] = {}
-    if context.request.only_compares:
-        after = read_after(context.clusters, [*groups, *groups_of_target], timer)
-    return context, _FirstLook(
-        on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable,
-        checkpoints, positions, after, under_old_names,
+    priors, unstable = read_priors(context.clusters, groups, timer)
+    return FirstLook(
+        context, on_source, on_target, source_listed_at, target_listed_at, selected, tuple(groups), priors, unstable,
+        checkpoints, positions, under_old_names,
     )  # fmt: skip
-
-
-def _listed_on_target_only(context: _Context, on_target: ClusterSurvey, groups: Collection[str]) -> list[str]:
-    """Return the groups inside the filters that only the target has, where commits are to be compared."""
-    if not context.request.only_compares:
-        return []
-    others = on_target.listed.difference(groups)
-    return sorted(group for group in others if context.request.filters.group_verdict(group) is None)
 
 
 def _wait_for_records(context: _Context) -> None:
@@ -258,7 +261,7 @@ def _positions_ahead(
     return in_background(lambda: read_positions(context.clusters, context.flow, target_topics, timer), "positions")
 
 
-def _pin(context: _Context, first: _FirstLook) -> _Pinned:
+def _pin(context: _Context, first: FirstLook) -> _Pinned:
     """Pin the logs of all places of the plan, after what has to lie below their ends was read."""
     clusters, flow, timer = context.clusters, context.flow, context.timer
     keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, context.request)
@@ -278,7 +281,7 @@ def _pin(context: _Context, first: _FirstLook) -> _Pinned:
 
 
 def _read_records(
-    context: _Context, first: _FirstLook, pinned: _Pinned
+    context: _Context, first: FirstLook, pinned: _Pinned
 ) -> tuple[Mm2Records, Comparison | None, Mapping[TopicPartition, CopyEnd]]:
     """Read MM2's topics and the plan's own, up to the pinned ends."""
     flow, clusters, logs = context.flow, context.clusters, pinned.logs
@@ -340,18 +343,19 @@ def _compare(context: _Context, pinned: _Pinned) -> Comparison | None:
 
 
 def _second_look(
-    context: _Context, first: _FirstLook, pinned: _Pinned
+    first: FirstLook, survey: Survey, pinned_at: float
 ) -> tuple[ClusterSurvey, ClusterSurvey, Mapping[TopicPartition, Growth | Failure]]:
     """Look again a settle time later, if there is a row: the livelier states, and how far the source's ends moved."""
+    context = first.context
     source, timer, groups = context.clusters.source, context.timer, first.groups
     if not groups and not context.request.places:
         return first.source, first.target, {}
-    left = max(first.target_listed_at, pinned.at) + context.request.settle_seconds - context.now()
+    left = max(first.target_listed_at, pinned_at) + context.request.settle_seconds - context.now()
     if left > 0:
         text = f"waiting {left:.0f} s for a second look at groups and log ends"
         timer.run("settle", text, lambda: timer.clock.wait(left))
     if not groups:
-        ends = {} if source is None else watch_ends(source, pinned.watermarks.source, pinned.at, timer)
+        ends = {} if source is None else watch_ends(source, survey.watermarks.source, pinned_at, timer)
         return first.source, first.target, ends
     target = context.clusters.target
     on_target = list_again(target, first.target_listed_at, timer)
@@ -360,30 +364,30 @@ def _second_look(
     after = both_looks(first.target, on_target, target_states, groups)
     if source is None or on_source is None:
         return first.source, after, {}
-    ends = watch_ends(source, pinned.watermarks.source, pinned.at, timer)
+    ends = watch_ends(source, survey.watermarks.source, pinned_at, timer)
     return both_looks(first.source, on_source, source_states, groups), after, ends
 
 
-def _at_rest(context: _Context, pinned: _Pinned, comparison: Comparison | None) -> Comparison | None:
+def _at_rest(context: _Context, survey: Survey, pinned_at: float) -> Comparison | None:
     """Return the comparison, in which a copy that has stopped growing waits no longer for what was passed over.
 
     Not where MM2's own position is known: that says where MM2 goes on (docs/translation.md, "Drained").
     """
-    if comparison is None:
+    if (comparison := survey.comparison) is None:
         return None
-    answers, known = comparison.answers, pinned.positions.last_copied_offset
+    answers, known = comparison.answers, survey.mm2.positions.last_copied_offset
     sources = {
         copy_of(context.flow, p): p for p, answer in answers.items() if answer.tail.passed_over and p not in known
     }
-    ends = {copy: end for copy, end in pinned.watermarks.target.items() if copy in sources}
-    grown = watch_ends(context.clusters.target, ends, pinned.at, context.timer, "new copies")
+    ends = {copy: end for copy, end in survey.watermarks.target.items() if copy in sources}
+    grown = watch_ends(context.clusters.target, ends, pinned_at, context.timer, "new copies")
     still = [sources[copy] for copy, growth in grown.items() if isinstance(growth, Growth) and growth.is_idle]
     at_rest = {source: replace(answers[source], tail=answers[source].tail.at_rest()) for source in still}
     return replace(comparison, answers={**answers, **at_rest})
 
 
 def _read_group_facts(
-    context: _Context, first: _FirstLook, states: tuple[States, States], syncs_topic: Mm2Topic, records: Records | None
+    context: _Context, first: FirstLook, states: tuple[States, States], syncs_topic: Mm2Topic, records: Records | None
 ) -> GroupFacts:
     """Read commits again, of groups without members, and what decides when offsets expire; `states` are by side."""
     (source_states, target_states), flow, clusters, timer = states, context.flow, context.clusters, context.timer
@@ -403,7 +407,7 @@ def _read_group_facts(
 def _connect_topics(context: _Context, source: ClusterSurvey) -> tuple[ConnectTopic, ...]:
     """Look for a Connect worker's own topics on the source, also among those that it does not show us."""
     cluster, own = context.clusters.source, context.flow.runtime.offsets_topics
-    if cluster is None or context.request.only_compares:
+    if cluster is None:
         return ()
     topics = source.topics.keys() | (source.hidden if isinstance(source.hidden, frozenset) else frozenset())
     text = f"looking for Connect's own topics on {context.flow.source.alias}"
@@ -413,12 +417,12 @@ def _connect_topics(context: _Context, source: ClusterSurvey) -> tuple[ConnectTo
 def _mm2_tasks(context: _Context) -> Mm2Tasks:
     """Ask for the state of MM2's connectors; on a failback they are none of the plan's business."""
     worker = context.clusters.worker
-    if worker is None or not context.flow.mm2_delivers or context.request.only_compares:
+    if worker is None or not context.flow.mm2_delivers:
         return {}
     return context.timer.run("tasks", f"asking {worker.where} whether MM2's tasks run", worker.tasks)
 
 
-def _pin_logs(context: _Context, places: Collection[TopicPartition], first: _FirstLook) -> Logs:
+def _pin_logs(context: _Context, places: Collection[TopicPartition], first: FirstLook) -> Logs:
     """Pin the log ranges of all partitions of the plan: the target's first, then the source's."""
     copies = {copy_of(context.flow, tp) for tp in places}
 

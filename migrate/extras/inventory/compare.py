@@ -15,7 +15,7 @@ wrote that: MM2's group sync, a tool, consumers.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from migrate.match.protocol import Limits, OffsetRange, Why
 from migrate.model import (
     CheckResult,
     Commit,
+    Commits,
     Failure,
     Grade,
     GroupPartition,
@@ -197,6 +198,16 @@ REFUTING = frozenset(
 
 
 @dataclass(frozen=True)
+class ComparedSurvey(Survey):
+    """One look at both clusters; `priors` has the groups too that only the target lists.
+
+    `commits_after` are the source's commits as they were after the target's had been read.
+    """
+
+    commits_after: Mapping[str, Commits | Failure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TranslatedCommits:
     """The commits of a survey, translated: rows before any block is laid over them, and what the checks say."""
 
@@ -213,7 +224,7 @@ class TranslatedCommits:
                 yield Stretch(row.target_partition, start, end)
 
 
-def translated_commits(survey: Survey) -> TranslatedCommits:
+def translated_commits(survey: ComparedSurvey) -> TranslatedCommits:
     """Translate every commit of a survey, with policies that choose nothing."""
     # With another choice, a commit further on the target would block the translation that it is compared with.
     request = replace(survey.request, policies=Policies(rewind=Rewind.SET))
@@ -221,7 +232,7 @@ def translated_commits(survey: Survey) -> TranslatedCommits:
 
 
 def comparison_of(
-    survey: Survey, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
+    survey: ComparedSurvey, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
 ) -> GroupComparison:
     """Return the verdict on every commit of either side.
 
@@ -254,7 +265,7 @@ def comparison_of(
 class _Judge:
     """Decides about commits of the source, one by one. `refuted` is by a row's subject."""
 
-    survey: Survey
+    survey: ComparedSurvey
     refuted: Mapping[str, CheckResult]
     source_other_logs: Mapping[GroupPartition, str]
     target_other_logs: Mapping[GroupPartition, str]
@@ -475,7 +486,7 @@ def _undecided(
     )
 
 
-def committed_after(survey: Survey, group: str, source: TopicPartition) -> int | None | Failure:
+def committed_after(survey: ComparedSurvey, group: str, source: TopicPartition) -> int | None | Failure:
     """Return what the second look at the source found committed; None for nothing."""
     after = survey.commits_after.get(group, NO_ANSWER)
     if isinstance(after, Failure):
@@ -484,7 +495,7 @@ def committed_after(survey: Survey, group: str, source: TopicPartition) -> int |
     return None if commit is None else commit.offset
 
 
-def only_on_target(survey: Survey) -> Iterator[ComparedRow]:
+def only_on_target(survey: ComparedSurvey) -> Iterator[ComparedRow]:
     """Yield the commits on copies, inside the filters, that have no commit on the source."""
     flow = survey.flow
     originals: dict[str, str | None] = {}
@@ -501,7 +512,7 @@ def only_on_target(survey: Survey) -> Iterator[ComparedRow]:
             yield _on_target_only(survey, group, source, place, commit)
 
 
-def _original(survey: Survey, target_topic: str) -> str | None:
+def _original(survey: ComparedSurvey, target_topic: str) -> str | None:
     """Return the source topic that a topic of the target is a copy of; None where it is none, or may be its own."""
     flow = survey.flow
     topic = flow.policy.source_topic(target_topic)
@@ -512,7 +523,7 @@ def _original(survey: Survey, target_topic: str) -> str | None:
 
 
 def _on_target_only(
-    survey: Survey, group: str, source: TopicPartition, target: TopicPartition, commit: Commit
+    survey: ComparedSurvey, group: str, source: TopicPartition, target: TopicPartition, commit: Commit
 ) -> ComparedRow:
     after = committed_after(survey, group, source)
     verdict, reason = CompareVerdict.UNDECIDED, "not-visible"

@@ -1,8 +1,8 @@
 """The `groups compare` command: wire the edges, look once at both clusters, print. It changes nothing on them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import click
 
@@ -13,6 +13,7 @@ from migrate.cli.options import OnClusters, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.extras.inventory.compare import (
+    ComparedSurvey,
     Stretch,
     comparison_of,
     count_plan,
@@ -30,16 +31,21 @@ from migrate.extras.inventory.compare_text import (
 from migrate.match.log_reader import LogReader
 from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow
+from migrate.model import Commits, Failure
 from migrate.ports import Progress
-from migrate.progress import LineProgress
+from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import endpoints, status_session
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
 from migrate.show.lines import wrapped
+from migrate.survey.commits import read_priors
+from migrate.survey.group_facts import GroupFacts
+from migrate.survey.groups import answer_of_each, read_kinds
+from migrate.survey.hidden_topics import hosted_ahead, with_hidden
 from migrate.survey.names import with_names
 from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest, Survey
-from migrate.survey.take import take_survey
+from migrate.survey.take import first_look, read_once
 from migrate.text import bytes_text, many
 
 
@@ -111,7 +117,6 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
         settle_seconds=0.0,
         settings={},
         limits=limits,
-        only_compares=True,
         group_map=options.groups.names(),
     )
     clock = SystemClock()
@@ -125,7 +130,7 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
     )
     with compare_session(flow, clock, session) as edges:
         request = with_names(request, edges.clusters)
-        survey = take_survey(request, edges.clusters, clock, progress)
+        survey = look_at_both(request, edges.clusters, clock, progress)
         edges.clusters.end()
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
         translated = translated_commits(survey)
@@ -142,6 +147,38 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
             for line in wrapped(text, terminal.width):
                 progress.say(line)
     return EXIT_DONE if seen.is_good(view.within) else EXIT_FAILED
+
+
+def look_at_both(request: PlanRequest, clusters: Clusters, clock: Clock, progress: Progress) -> ComparedSurvey:
+    """Look once, as `plan` does first, also at what only the target has committed, and at the source's commits again.
+
+    Nobody is to cut over: what a second look tells is not asked. Raises as `take_survey`.
+    """
+    first = first_look(request, clusters, clock, progress)
+    clusters, timer = first.context.clusters, first.context.timer
+    others = first.target.listed.difference(first.groups)
+    others = frozenset(group for group in others if request.filters.group_verdict(group) is None)
+    priors, unstable = read_priors(clusters, sorted(others), timer) if others else ({}, frozenset[str]())
+    after = read_after(clusters, [*first.groups, *sorted(others)], timer)
+    first = replace(first, priors={**first.priors, **priors}, unstable_on_target=first.unstable_on_target | unstable)
+    survey, _ = read_once(first)
+    source, target = with_hidden(clusters, survey.source, survey.target, hosted_ahead(clusters), timer)
+    survey = replace(
+        survey, source=source, target=target, group_facts=GroupFacts(source_kinds=read_kinds(clusters, timer))
+    )
+    return ComparedSurvey(**{each.name: getattr(survey, each.name) for each in fields(Survey)}, commits_after=after)
+
+
+def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Mapping[str, Commits | Failure]:
+    """Read what the groups have committed on the source by now: a commit that moved meanwhile is no other one's fault.
+
+    Of a group with pending transactions it is what is committed so far. A group without an answer has a `Failure`.
+    """
+    source = clusters.source
+    assert source is not None
+    text = f"reading commits of {many(len(groups), 'group')} on {source.alias} again"
+    answers = timer.ask("commits", text, groups, lambda asked: source.commits(asked, require_stable=False))
+    return answer_of_each(groups, answers)
 
 
 def _records(

@@ -337,9 +337,9 @@ MUTANTS = (
     Mutant(
         "kinds-not-asked-of-the-source",
         "Share and streams groups are in no listing of consumer groups.",
-        "migrate/survey/take.py",
-        "        group_facts = GroupFacts(source_kinds=read_kinds(clusters, context.timer))\n",
-        "        group_facts = GroupFacts()\n",
+        f"{HERE}compare_command.py",
+        "group_facts=GroupFacts(source_kinds=read_kinds(clusters, timer))",
+        "group_facts=GroupFacts()",
         (f"{TESTS}test_compare.py",),
     ),
     Mutant(

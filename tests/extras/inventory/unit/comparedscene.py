@@ -8,13 +8,13 @@ from migrate.extras.inventory.compare import (
     comparison_of,
     translated_commits,
 )
+from migrate.extras.inventory.compare_command import look_at_both
 from migrate.match.protocol import Limits, LogSlice, Unreadable
 from migrate.mm2.config_file import client_flow
 from migrate.model import Grade
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest
-from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
 
 
@@ -24,12 +24,12 @@ def compared(
     """Look once; without a comparer of its own every translation is exact, and is the source's own offset."""
     properties = {"bootstrap.servers": "x:1"}
     flow = flow or client_flow(properties, properties, "A", "B")
-    request = PlanRequest(flow, filters or Filters(), Policies(), 0.0, {}, Limits(0 if no_match else 1000, None), True)
+    request = PlanRequest(flow, filters or Filters(), Policies(), 0.0, {}, Limits(0 if no_match else 1000, None))
     reader = None if no_match else comparer or FakeComparer()
     clock = FakeClock()
     source.told = FakeGroupFacts(kinds or {})
     clusters = Clusters(source, target, mirror, reader)
-    survey = take_survey(request, clusters, clock, NoProgress())
+    survey = look_at_both(request, clusters, clock, NoProgress())
     translated = translated_commits(survey)
     return comparison_of(survey, translated, records or {}, clock.now_ms())
 
