@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from migrate.apply.journal import drop_torn_line, no_locks, write_all
+from migrate.apply.history import JournalState
+from migrate.apply.journal import drop_torn_line, journal_to_read, no_locks, read_journal, write_all
 from migrate.errors import MigrateError, UnreadablePlan, UsageError
 from migrate.plan.companions import companion_path
 from migrate.plan.plan import SHORT_DIGITS
@@ -32,6 +33,10 @@ _UNSEEN = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF),
 )  # fmt: skip
+
+
+FilesBeside = tuple[JournalState, Sequence["Signature"]]
+"""What lies beside a plan: its journal, folded, and who has signed it."""
 
 
 class WithSettings(Protocol):
@@ -67,6 +72,15 @@ class Signature:
 def signatures_path(plan_path: Path, fingerprint: str) -> Path:
     """Return where the signatures of a plan lie, there or not; raises as `companion_path` does."""
     return companion_path(plan_path, fingerprint, "signatures.jsonl")
+
+
+def files_beside(plan: Signable, path: Path) -> FilesBeside | MigrateError:
+    """Return what lies beside a plan, or the error of a file that cannot be read: the plan itself is readable."""
+    try:
+        state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+        return state, signatures_beside(plan, path)
+    except MigrateError as error:
+        return error
 
 
 def signatures_required(plan: Signable) -> int:

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
 from migrate.apply.history import JournalState
 from migrate.apply.outcome import NOTED_WORDS, Noted, State, found_at, noted, state_of
-from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
+from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, UsageError
 from migrate.model import CheckResult, Commit, Commits, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import UNDO, Plan
 from migrate.ports import Progress
@@ -64,6 +65,7 @@ def blocks_without_rows(plan: Plan) -> tuple[CheckResult, ...]:
     return (*(() if plan.blocked_groups() else plan.cluster_blocks()), *plan.blocks_without_rows())
 
 
+MAKE_VERIFICATION = "Make it with: mm2-migrate verify PLAN --format json > verify.json"
 GOOD = frozenset({Standing.EQUAL, Standing.AHEAD, Standing.OTHER_METADATA})
 # What only consumers may commit, and what is to be asked about them first.
 _BY_CONSUMERS = frozenset(
@@ -175,6 +177,14 @@ def with_members(target: ClusterAdmin, known: "Known", groups: frozenset[str]) -
         return groups
     states = target.group_states(sorted(groups))
     return frozenset(g for g, state in states.items() if not isinstance(state, Failure) and state.member_count)
+
+
+def read_verification(file: Path) -> bytes:
+    """Return the content of a file with what `verify --format json` printed; raises `UsageError` for no such file."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"The verification {file} cannot be read: {error.strerror}.", MAKE_VERIFICATION) from None
 
 
 def joint_exit_code(*codes: int) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import signatures_beside
+from migrate.apply.verify import read_verification
 from migrate.cli.console import printed
 from migrate.cli.flows import clusters_of
 from migrate.cli.options import ClusterOptions, LogOptions, argument, option
@@ -13,7 +14,7 @@ from migrate.mm2.connect_worker import connect_worker
 from migrate.plan.companions import is_no_ordinary_file
 from migrate.plan.file import read_plan
 from migrate.plan.plan import refuse_rules
-from migrate.show.report_outcome import aftermath, read_verified
+from migrate.show.report_outcome import aftermath, verified_of
 from migrate.show.report_page import MARK
 from migrate.show.report_page import report as page_of
 from migrate.text import bytes_text, many, name
@@ -57,7 +58,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     refuse_rules(plan, "report")
     journal = journal_to_read(path, plan.fingerprint)  # also one that was written under another file name
     state = read_journal(journal, plan.fingerprint)
-    verified = None if verification is None else read_verified(verification, plan)
+    verified = None if verification is None else verified_of(read_verification(verification), str(verification), plan)
     after = aftermath(plan, state, verified)
     html, data = page_of(plan, str(path), after, options, signatures_beside(plan, path))
     size = _write(html, out)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from migrate.apply.signatures import files_beside
 from migrate.apply.waves import wave_of
 from migrate.cli.console import Terminal, print_in_utf8, say_beside
 from migrate.cli.options import LogOptions, PlanRowOptions, argument, option
@@ -16,7 +17,7 @@ from migrate.plan.plan import Plan, refuse_rules
 from migrate.show.diff import diff_document, diff_lines
 from migrate.show.plan_export import FORMATS, kcg_companion, refuse_unprintable, select
 from migrate.show.plan_table import Page
-from migrate.show.report_outcome import read_beside
+from migrate.show.report_outcome import beside_of
 from migrate.show.waves import wave_document, wave_lines
 
 
@@ -66,7 +67,7 @@ def _shown(options: ShowOptions, terminal: Terminal) -> tuple[Iterable[str], str
     if options.other is not None:
         return _difference(plan, path, options.other, options, terminal), ""
     rows = select(plan.rows, options.rows.groups, options.rows.only)
-    page = Page(str(path), terminal.width, terminal.colour, beside=read_beside(plan, path))
+    page = Page(str(path), terminal.width, terminal.colour, beside=beside_of(plan, files_beside(plan, path)))
     lines = FORMATS[form](plan, rows, page)
     return lines, kcg_companion(plan, str(path), rows) if form == "kcg" else ""
 

@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from migrate.apply.history import (
@@ -23,10 +22,9 @@ from migrate.apply.history import (
     JournalState,
     PastRun,
 )
-from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.outcome import RowStatus, State, state_of, status_of
-from migrate.apply.signatures import names_of, signatures_beside
-from migrate.apply.verify import GOOD
+from migrate.apply.signatures import FilesBeside, names_of
+from migrate.apply.verify import GOOD, MAKE_VERIFICATION
 from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, MigrateError, UsageError
 from migrate.model import Commit, Decision, Failure, Row, TopicPartition
@@ -37,7 +35,6 @@ from migrate.text import many
 Key = tuple[str, str, int]
 DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
 AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RowStatus.RESTORED})
-_MAKE_IT = "Make it with: mm2-migrate verify PLAN --format json > verify.json"
 _UNTOLD = Failure("NOT_NOTED", "the journal does not say what was read back")
 
 
@@ -110,10 +107,13 @@ class Verified:
         return Counter(str(entry["standing"]) for entry in self.offsets.values())
 
 
-def read_verified(file: Path, plan: Plan) -> Verified:
-    """Read the document that `verify --format json` prints; raises `UsageError` if it is none, or another plan's."""
+def verified_of(content: bytes, file: str, plan: Plan) -> Verified:
+    """Return what `verify --format json` printed, the content of `file`.
+
+    Raises `UsageError` if it is not that, or another plan's.
+    """
     try:
-        document = json.loads(file.read_text("utf-8"))
+        document = json.loads(content.decode())
         fingerprint, exit_code = str(document["fingerprint"]), int(document["exit_code"])
         looked_ms = ms_of(document["time"])
         offsets = {_place(entry): entry for entry in document["offsets"]}
@@ -124,12 +124,10 @@ def read_verified(file: Path, plan: Plan) -> Verified:
             str(entry["standing"]), str(entry["sentence"]), entry["seen"]
         for entry in left_out.values():
             str(entry["why"]), str(entry["sentence"])
-    except OSError as error:
-        raise UsageError(f"The verification {file} cannot be read: {error.strerror}.", _MAKE_IT) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{file} is not what `verify --format json` prints ({type(error).__name__}).",
-            _MAKE_IT,
+            MAKE_VERIFICATION,
         ) from None
     if fingerprint != plan.fingerprint:
         raise UsageError(
@@ -139,17 +137,16 @@ def read_verified(file: Path, plan: Plan) -> Verified:
     return Verified(exit_code, looked_ms, offsets, records, left_out, blocks)
 
 
-def read_beside(plan: Plan, path: Path) -> Beside | None:
+def beside_of(plan: Plan, found: FilesBeside | MigrateError) -> Beside | None:
     """Return what the files beside a plan say of it; of rules, which `table` shows by their own command, nothing."""
     if not plan.header.is_of_rows:
         return None
-    try:
-        state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
-        return Beside(aftermath(plan, state, None), names_of(signatures_beside(plan, path)))
-    except MigrateError as error:
+    if isinstance(found, MigrateError):
         # The plan is readable, and has to be shown; that it was not applied must not be said.
-        text = f"NOT KNOWN WHETHER IT WAS APPLIED: {error.problem}"
+        text = f"NOT KNOWN WHETHER IT WAS APPLIED: {found.problem}"
         return Beside(Aftermath((Headline(text, "bad"),)))
+    state, signatures = found
+    return Beside(aftermath(plan, state, None), names_of(signatures))
 
 
 def aftermath(plan: Plan, state: JournalState, verified: Verified | None) -> Aftermath:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.apply.signatures import names_of, signatures_beside, standing
+from migrate.apply.signatures import files_beside, names_of, signatures_beside, standing
 from migrate.errors import MigrateError, UsageError
 from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
 from migrate.plan.attention import findings
@@ -21,7 +21,7 @@ from migrate.plan.plan import Plan, refuse_rules
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.plan_table import OPTIONS_TO_ADD, identity, made_with, next_steps, totals_told, verdicts
-from migrate.show.report_outcome import read_beside
+from migrate.show.report_outcome import beside_of
 from migrate.show.table import fields_of
 from migrate.text import shell_word
 
@@ -68,7 +68,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
     """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
     counted = totals(plan)
     facts = {
-        "Verdict": verdicts(plan, counted, read_beside(plan, Path(path)))[0].text,
+        "Verdict": verdicts(plan, counted, beside_of(plan, files_beside(plan, Path(path))))[0].text,
         "Fingerprint": plan.fingerprint,
         **dict(identity(plan, str(path))),
         **dict(totals_told(plan, counted)),

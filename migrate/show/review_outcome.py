@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import signatures_beside
+from migrate.apply.verify import read_verification
 from migrate.apply.waves import GroupStanding, Wave, wave_of
 from migrate.model import Decision
 from migrate.plan.plan import Plan
-from migrate.show.report_outcome import DONE, Verified, aftermath, read_verified, verified_headline
+from migrate.show.report_outcome import DONE, Verified, aftermath, verified_headline, verified_of
 from migrate.show.review import PLACE, ReviewStopped, data_frame, extra_module, review_errors
 from migrate.show.table import fields_of
 
@@ -98,7 +99,7 @@ def not_written_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
 
 def _verified(path: str | Path, plan: Plan) -> Verified:
     with review_errors():
-        return read_verified(Path(path), plan)
+        return verified_of(read_verification(Path(path)), str(path), plan)
 
 
 def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":

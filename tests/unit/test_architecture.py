@@ -134,6 +134,11 @@ def test_a_module_of_a_pure_wing_imports_no_edge() -> None:
     assert not offenders, "\n".join(offenders)
 
 
+def test_of_what_shows_only_what_notebooks_call_knows_files() -> None:
+    offenders = [place(path) for path in modules(PACKAGE / "show") if "pathlib.Path" in imported(path)]
+    assert all("/review" in offender for offender in offenders), offenders
+
+
 def test_only_the_command_line_and_the_adapters_have_the_machines_clock() -> None:
     elsewhere = (path for path in modules(PACKAGE) if wing_of(path) not in ("cli", "extras", *ADAPTERS))
     offenders = [place(path) for path in elsewhere if "migrate.clock.SystemClock" in imported(path)]

@@ -17,7 +17,7 @@ from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import Decision, Failure
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.show.report_outcome import Aftermath, Verified, aftermath, read_verified
+from migrate.show.report_outcome import Aftermath, Verified, aftermath, verified_of
 from migrate.show.verify import verify_document
 from tests.builders import make_check
 from tests.fakes import Crash, NoProgress, Script
@@ -47,7 +47,7 @@ def assert_same(result: ApplyResult, told: Aftermath) -> None:
 
 def read_text(folder: Path, content: str, plan: Plan) -> Verified:
     (folder / "v.json").write_text(content)
-    return read_verified(folder / "v.json", plan)
+    return verified_of((folder / "v.json").read_bytes(), "v.json", plan)
 
 
 def test_a_plan_without_a_journal_has_no_afterwards(tmp_path: Path) -> None:
