@@ -317,10 +317,6 @@ class JournalWriter:
             self.write("intent", group=group, **_placed(offsets, **beside))
         self.sync()
 
-    def note(self, group: str, text: str) -> None:
-        """Say something of a group beside what is done to it; the first note counts."""
-        self.write("note", group=group, text=text)
-
     def outcome(self, group: str, results: Results) -> None:
         """Say what the cluster answered: "set", "removed", or the failure."""
         places = sorted(results)

@@ -198,6 +198,10 @@ class FollowWriter(JournalWriter):
         super().write(event, **timed)
         self.times.take({"event": event, **timed})
 
+    def note(self, group: str, text: str) -> None:
+        """Say something of a group beside what is done to it; the first note counts."""
+        self.write("note", group=group, text=text)
+
     def backup(self, prior: Mapping[str, Commits], rows: Mapping[str, Iterable[TopicPartition]]) -> None:
         """Save those groups of which a place is about to be written first: what was saved first counts."""
         known = {group: Followed.by(self.before, group) for group in prior}
