@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from typing import Any
 
 from migrate.commit_table import CommitTable, GroupCommits
 from migrate.match.equality import Equality
@@ -40,7 +41,6 @@ from migrate.survey.group_facts import GroupFacts
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, Policies, Rewind, Uncommitted, Untranslatable
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import (
-    AsOf,
     ClusterSurvey,
     Logs,
     Mm2Records,
@@ -101,10 +101,10 @@ class _Maker:
         commits = {f"group-{n}": self._commits(rnd.choice(applications), metadata=self.rarely()) for n in range(groups)}
         selected = SelectedCommits(
             GroupCommits(commits), commits, {}, frozenset(), frozenset(commits),
-            as_of=self._as_of(commits) if self.kind == "as-of" else None,
+            **(self._as_of(commits) if self.kind == "as-of" else {}),
         )  # fmt: skip
         keys = with_uncommitted(selected.commits, source_topics, target_topics, request)
-        keys = with_missing(keys, selected.as_of)
+        keys = with_missing(keys, selected.missing)
         answers = {} if self.kind in ("no-match", "source-down") else self._answers(keys, logs)
         renamed = {group: f"{group}-eu" for group in commits if self.naming.random() < 0.3}
         survey = Survey(
@@ -168,7 +168,7 @@ class _Maker:
         }
         return CommitTable.of(priors) if rnd.random() < 0.5 else priors
 
-    def _as_of(self, commits: dict[str, CommitTable]) -> AsOf:
+    def _as_of(self, commits: dict[str, CommitTable]) -> dict[str, Any]:
         live = {group: {place: Commit(700) for place in table.partitions[1:]} for group, table in commits.items()}
         missing = {
             GroupPartition(group, *place): self.rnd.choice([AS_OF_GONE, AS_OF_NONE])
@@ -176,7 +176,7 @@ class _Maker:
             for place in self.rnd.sample(self.places, 2)
             if place not in table
         }
-        return AsOf(live, missing)
+        return {"now": live, "missing": missing}
 
     def _answers(self, keys: object, logs: Logs) -> dict[TopicPartition, PartitionAnswer]:
         committed: dict[TopicPartition, set[int]] = {}

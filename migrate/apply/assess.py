@@ -356,24 +356,20 @@ def _read_world(
 
     Where the target cannot be read, nobody waits for the source.
     """
-    header, target, source = plan.header, clusters.target, clusters.source
-    undo = header.kind == UNDO
+    header, target = plan.header, clusters.target
+    undo, source = header.kind == UNDO, clusters.source if header.asks_source else None
     notes: tuple[str, ...] = ()
-    where = f"{target.side} {target.alias}"
-    if source is not None and not (undo or header.source_down):
-        where = f"{target.alias} and {source.alias}"
+    where = f"{target.side} {target.alias}" if source is None else f"{target.alias} and {source.alias}"
     progress.step(f"reading {many(len(held), 'group')} again on {where}")
     target_id = target.facts().cluster_id
     source_id, lost = "", ""
-    if undo or header.source_down:
-        source = None
-    elif source is None:
-        notes = (f"source {header.source_alias} was not asked: its groups and logs were not compared",)
-    else:
+    if source is not None:
         try:
             source_id = source.facts().cluster_id
         except ClusterError as error:
             source, lost = None, error.problem
+    elif header.asks_source:
+        notes = (f"source {header.source_alias} was not asked: its groups and logs were not compared",)
     is_other = source is not None and is_other_cluster(header.source_cluster_id, source_id)
     if is_other or is_other_cluster(header.target_cluster_id, target_id):
         held = {}  # what groups of the wrong cluster look like must not hide that it is the wrong one

@@ -17,15 +17,7 @@ from migrate.model import (
 )
 from migrate.row_table import PlanRows
 from migrate.survey.other_log import proofs_on_source, proofs_on_target
-from migrate.survey.policies import (
-    AS_OF_GONE,
-    AS_OF_NONE,
-    BEYOND_LOG_END,
-    NO_CHECKPOINT,
-    NOT_REPLICATED,
-    PARTITION_MISSING,
-    SOURCE_TOPIC_MISSING,
-)
+from migrate.survey.policies import BEYOND_LOG_END, TOPIC_MISSING, UNTRANSLATABLE_REASONS
 from migrate.survey.survey import Case, Survey
 from migrate.text import many, utf16_units
 
@@ -104,10 +96,10 @@ def commit_of_another_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
     skipped = [row for row in rows.where("decision", lambda d: d is Decision.SKIP) if row.source_committed is not None]
     open_ones = _known(rows, "source_committed") - len(skipped)
     on_source, on_target = proofs_on_source(survey), proofs_on_target(survey)
-    is_as_of = survey.selected.as_of is not None
+    is_of_then = survey.selected.now is not None
     own = set(on_source.own.difference(GroupPartition(row.group, row.source_topic, row.partition) for row in skipped))
     refuted = on_source.others.keys() | on_target.others.keys()
-    for row in rows if refuted or is_as_of else ():
+    for row in rows if refuted or is_of_then else ():
         if row.source_committed is None or row.decision is Decision.SKIP:
             continue
         key = GroupPartition(row.group, row.source_topic, row.partition)
@@ -117,7 +109,7 @@ def commit_of_another_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
         if proof is None and row.decision is Decision.KEEP:
             proof, alias = on_target.others.get(key), survey.flow.target.alias
         if proof is None:
-            if is_as_of and not chosen and key not in own:
+            if is_of_then and not chosen and key not in own:
                 open_ones -= 1
                 yield _of_unknown_log(row, expected)
             continue
@@ -176,12 +168,10 @@ def _untranslatable(reason: str) -> Check:
     return judge
 
 
-topic_not_replicated = _untranslatable(NOT_REPLICATED)
-target_partition_missing = _untranslatable(PARTITION_MISSING)
-source_topic_missing = _untranslatable(SOURCE_TOPIC_MISSING)
-source_gone_without_checkpoint = _untranslatable(NO_CHECKPOINT)
-commit_as_of_gone = _untranslatable(AS_OF_GONE)
-no_commit_as_of = _untranslatable(AS_OF_NONE)
+# Of the other two reasons `target_topic_exists` and `commit_beyond_log_end` say more.
+UNTRANSLATABLE = tuple(
+    _untranslatable(reason) for reason in UNTRANSLATABLE_REASONS if reason not in (TOPIC_MISSING, BEYOND_LOG_END)
+)
 
 
 @check("target-retention", Scope.ROW)

@@ -157,9 +157,7 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     with apply_session(flow, progress, bool(exact), writing.session(options.clusters)) as edges:
         names = target_names(plan, loose)
         target = edges.exact_admin(edges.target, exact | groups_with_metadata(PlanRows.of(loose)), names)
-        source = None
-        if not plan.header.source_down and plan.header.kind != UNDO:
-            source = edges.exact_admin(edges.source, exact)
+        source = edges.exact_admin(edges.source, exact) if plan.header.asks_source else None
         result = apply_plan(
             plan,
             ApplyClusters(target, source, watches_expiry=True),

@@ -144,6 +144,11 @@ class Header:
         return REPLICATORS[self.flow.get(RuntimeWord.REPLICATOR, MM2.word)]
 
     @property
+    def asks_source(self) -> bool:
+        """True if it was made from what the source had, which is to be as it was then: no undo, nor without one."""
+        return self.kind != UNDO and not self.source_down
+
+    @property
     def as_of(self) -> str:
         """The time whose commits it translates; "" where these are those of when it was made."""
         return self.settings.get(AS_OF_SETTING, "")

@@ -314,12 +314,11 @@ def _checkpointed(
 
 
 def _cases(survey: Survey) -> Iterator[GroupCase]:
-    as_of = survey.selected.as_of
-    missing: dict[str, dict[TopicPartition, str]] = {}
-    for key, why in as_of.missing.items() if as_of else ():
+    now, missing = survey.selected.now, dict[str, dict[TopicPartition, str]]()
+    for key, why in survey.selected.missing.items():
         missing.setdefault(key.group, {})[key.source_partition] = why
     for group, commits in _commits_by_group(survey.keys):
-        live = None if as_of is None else as_of.live.get(group, {})
+        live = None if now is None else now.get(group, {})
         name = survey.target_names.renamed.get(group, "")
         is_others = name in survey.selected.groups_seen or name in survey.target_names.renamed
         yield GroupCase(group, commits, survey.priors.get(group, {}), live, missing.get(group, {}), name, is_others)

@@ -82,12 +82,10 @@ def log_proofs(
 
 def proofs_on_source(survey: Survey) -> LogProofs:
     """Return what is proven of the logs that the commits on the source were made on; nothing while it is down."""
-    records, as_of = survey.group_facts.source_records, survey.selected.as_of
-    if as_of is not None:
-        # Of an earlier commit the newest records say nothing, not even where its offset is the same.
-        made_on = as_of.made_on
-    else:
-        made_on = {} if isinstance(records, Failure) else {group: record.made_on for group, record in records.items()}
+    records, made_on = survey.group_facts.source_records, survey.selected.made_on
+    # Of an earlier commit the newest records say nothing, not even where its offset is the same.
+    if survey.selected.now is None and not isinstance(records, Failure):
+        made_on = {group: record.made_on for group, record in records.items()}
     return log_proofs(survey.keys, survey.logs.source, made_on, survey.source.topic_ids)
 
 

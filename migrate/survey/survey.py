@@ -126,31 +126,14 @@ class TopicWitness:
 
 
 @dataclass(frozen=True)
-class AsOf:
-    """The commits of now, beside those of an earlier time that a plan is about; of what the filters let through.
-
-    `live` are by group. `missing` are places that have no commit of then, sorted, by why: `AS_OF_GONE` where compaction
-    may have taken it, `AS_OF_NONE` where there was none and there is one now. `made_on` are the topics that commits of
-    then were made on, by group, as far as their records say.
-    """
-
-    live: Mapping[str, Commits]
-    missing: Mapping[GroupPartition, str]
-    made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] = field(default_factory=dict)
-
-    def offset(self, key: GroupPartition) -> int | None:
-        """Return what is committed now at a place; None for nothing."""
-        commit = self.live.get(key.group, {}).get(key.source_partition)
-        return None if commit is None else commit.offset
-
-
-@dataclass(frozen=True)
 class SelectedCommits:
     """The commits inside the filters, sorted, all that were `read`, by group, and how many each filter took of them.
 
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
-    `witness` is what the offsets topic says, None where it was not read for them. `as_of` is None where `commits` are
-    those of now. `without_offset` are, by group, the partitions with a commit of -1.
+    `witness` is what the offsets topic says, None where it was not read for them. `without_offset` are, by group, the
+    partitions with a commit of -1. Where `commits` are those of an earlier time, `now` are the groups' commits of now,
+    else None. `missing` are places without a commit of then, sorted, by why (a code of `UNTRANSLATABLE_REASONS`),
+    `made_on` the topics that commits of then were made on, by group, as far as their records say.
     """
 
     commits: GroupCommits
@@ -159,19 +142,20 @@ class SelectedCommits:
     unstable: frozenset[str]
     groups_seen: frozenset[str]
     witness: TopicWitness | None = None
-    as_of: AsOf | None = None
     without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    now: Mapping[str, Commits] | None = None
+    missing: Mapping[GroupPartition, str] = field(default_factory=dict)
+    made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] = field(default_factory=dict)
 
     @property
     def groups(self) -> frozenset[str]:
         """The groups that a plan is about."""
-        missing = () if self.as_of is None else self.as_of.missing
-        return frozenset(self.commits.groups()) | self.unstable | {key.group for key in missing}
+        return frozenset(self.commits.groups()) | self.unstable | {key.group for key in self.missing}
 
     @property
     def live(self) -> Mapping[str, Commits]:
         """What these groups have committed now."""
-        return self.commits.groups() if self.as_of is None else self.as_of.live
+        return self.commits.groups() if self.now is None else self.now
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,7 @@ def _pin(context: _Context, first: FirstLook) -> _Pinned:
     """Pin the logs of all places of the plan, after what has to lie below their ends was read."""
     clusters, flow, timer = context.clusters, context.flow, context.timer
     keys = with_uncommitted(first.selected.commits, first.source.topics, first.target.topics, context.request)
-    keys = with_missing(keys, first.selected.as_of)
+    keys = with_missing(keys, first.selected.missing)
     places = _partitions(context.request, keys)
     topics = {partition.topic for partition in places}
     copies = set(map(flow.policy.target_topic, topics)) & first.target.topics.keys()

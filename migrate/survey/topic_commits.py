@@ -6,7 +6,7 @@ tells of groups that no listing shows.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
@@ -31,7 +31,7 @@ from migrate.survey.offsets_pin import (
 )
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, partition_of
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE
-from migrate.survey.survey import AsOf, Clusters, PlanRequest, SelectedCommits, TopicWitness
+from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, TopicWitness
 from migrate.text import bytes_text, many
 
 # What stands for a value that is not there, among values in hex.
@@ -173,36 +173,36 @@ def from_offsets_topic(
         listed |= {group for group in told.then if not told.commits.get(group)}
         then = {group: told.then[group] for group in sorted(listed & told.then.keys())}
         selected = within_filters(then, request, _unstable(pin, listed, filters), seen | told.then.keys(), witness)
-        return replace(selected, as_of=_as_of(told, listed, filters))
+        return _beside_now(selected, told, listed, filters)
     commits = {group: told.commits[group] for group in sorted(listed & told.commits.keys())}
     without = {group: places for group, places in told.without_offset.items() if group in listed}
     return within_filters(commits, request, _unstable(pin, listed, filters), seen, witness, without)
 
 
 def with_missing(
-    keys: Mapping[GroupPartition, Commit | None], as_of: AsOf | None
+    keys: Mapping[GroupPartition, Commit | None], missing: Collection[GroupPartition]
 ) -> Mapping[GroupPartition, Commit | None]:
     """Add the places that have no commit of the time that was asked for: each is a row all the same."""
-    return keys if as_of is None else dict(sorted({**dict.fromkeys(as_of.missing), **keys}.items()))
+    return dict(sorted({**dict.fromkeys(missing), **keys}.items())) if missing else keys
 
 
-def _as_of(told: TopicCommits, listed: frozenset[str], filters: Filters) -> AsOf:
-    live = {
+def _beside_now(
+    selected: SelectedCommits, told: TopicCommits, listed: frozenset[str], filters: Filters
+) -> SelectedCommits:
+    """Return the commits of then with those of now; of what the filters let through."""
+    now = {
         group: {place: c for place, c in told.commits.get(group, {}).items() if _is_inside(filters, group, place)}
         for group in sorted(listed)
         if filters.group_verdict(group) is None
     }
-    none_then = {key for key in told.none_then if key.source_partition in live.get(key.group, {})}
+    none_then = {key for key in told.none_then if key.source_partition in now.get(key.group, {})}
     reasons = {**dict.fromkeys(none_then, AS_OF_NONE), **dict.fromkeys(told.gone, AS_OF_GONE)}
-    return AsOf(
-        live,
-        {
-            key: reason
-            for key, reason in sorted(reasons.items())
-            if key.group in listed and _is_inside(filters, key.group, key.source_partition)
-        },
-        told.then_made_on,
-    )
+    missing = {
+        key: reason
+        for key, reason in sorted(reasons.items())
+        if key.group in listed and _is_inside(filters, key.group, key.source_partition)
+    }
+    return replace(selected, now=now, missing=missing, made_on=told.then_made_on)
 
 
 def _unstable(pin: OffsetsPin, listed: frozenset[str], filters: Filters) -> frozenset[str]:
