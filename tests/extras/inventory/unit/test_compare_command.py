@@ -129,6 +129,18 @@ def test_the_forms_say_the_same(target):
     assert "Records were not compared" in " ".join(beside.said) and "7 records" in " ".join(beside.said)
 
 
+def test_behind_another_replicator_records_alone_say_what_is_equal(target, tmp_path):
+    """MM2's offset syncs, which lie there too, are of another copy: without records each row is a guess."""
+    typed = [*cluster_words(tmp_path), "--replicator", "any", "--replication-policy", "default", "--format", "json"]
+    by_records, without = run("groups", "compare", *typed), run("groups", "compare", "--no-match", *typed)
+    assert by_records.exit_code == 0 and json.loads(by_records.stdout)["counts"] == {"equal": 3}
+    document = json.loads(without.stdout)
+    assert without.exit_code == 1 and document["counts"] == {"undecided": 3}
+    assert {(row["translated"], row["grade"]) for row in document["rows"]} == {(0, "estimated")}
+    target.commit("h", "A.u", 0, 101)
+    assert run("groups", "compare", *typed).exit_code == 1
+
+
 def test_a_cluster_that_does_not_answer_is_one_paragraph_and_exit_1(tmp_path):
     ran = run("groups", "compare", "--no-match", *cluster_words(tmp_path), "--request-timeout", "0.5")
     assert ran.exit_code == 1 and "cannot be reached" in ran.output and "Traceback" not in ran.output
