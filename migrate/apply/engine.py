@@ -79,7 +79,7 @@ def apply_plan(
     state, command, spends = journal.read(), options.command, options.spends
     if command == APPLY and state.is_spent:
         raise Refused(
-            f"Plan {plan.short_fingerprint} is spent: it was rolled back. Nothing was written.",
+            f"Plan {plan.short_fingerprint} has been rolled back and cannot be applied again. Nothing was written.",
             "Make a new plan of the world as it is now.",
         )
     undone = spends.read() if spends is not None else state
@@ -220,20 +220,20 @@ def _execute(
     progress.step(f"writing {many(len(groups), 'group')} on {target.side} {target.alias}")
     total, concurrency = len(groups), max(1, min(options.concurrency, MAX_CONCURRENCY))
 
-    def tell(done: int) -> None:
+    def advance(done: int) -> None:
         progress.advance(done, total)
 
     timeout = options.group_timeout_seconds
     judged = rows, assessment.target_commits, assessment.looked_at
     if assessment.plan.header.kind == UNDO:
-        written = GroupRestorer(target, journal, clock, timeout, concurrency, tell).restore(*judged)
+        written = GroupRestorer(target, journal, clock, timeout, concurrency, advance).restore(*judged)
     else:
-        written = GroupWriter(target, journal, clock, timeout, concurrency, tell).write_offsets(*judged)
+        written = GroupWriter(target, journal, clock, timeout, concurrency, advance).write_offsets(*judged)
     # Those that the journal confirms already were read just now.
     others = _unconfirmed(assessment, traces) if not assessment.journal.events else []
     read_again = [*written.answers, *others]
     progress.step(f"reading {many(len(read_again), 'group')} back from {target.side} {target.alias}")
-    reads = reading(target, read_again, clock, timeout, tell)
+    reads = reading(target, read_again, clock, timeout, advance)
     rows_now, gap = note_read_back(assessment, written, reads, histories, journal)
     return rows_now, written.trouble, gap
 

@@ -194,7 +194,7 @@ class PastRun:
     source_not_seen: str = ""
 
     @property
-    def end_told(self) -> str:
+    def end_noted(self) -> str:
         """When it ended, or where that can be looked up."""
         return self.ended or ("see its own journal" if self.command == UNDONE else "no end noted")
 

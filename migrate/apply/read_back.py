@@ -36,10 +36,10 @@ def read_commits(
     groups: Sequence[str],
     clock: Clock,
     timeout_seconds: float,
-    tell: Callable[[int], None] = lambda done: None,
+    advance: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Commits | Failure]:
     """Read groups as `reading` does, and return all answers."""
-    return dict(chain.from_iterable(read.items() for read in reading(admin, groups, clock, timeout_seconds, tell)))
+    return dict(chain.from_iterable(read.items() for read in reading(admin, groups, clock, timeout_seconds, advance)))
 
 
 def reading(
@@ -47,12 +47,12 @@ def reading(
     groups: Sequence[str],
     clock: Clock,
     timeout_seconds: float,
-    tell: Callable[[int], None] = lambda done: None,
+    advance: Callable[[int], None] = lambda done: None,
 ) -> Iterator[dict[str, Commits | Failure]]:
     """Read groups with a fresh client, and again what failed in passing; yield what is read, each group once.
 
-    `tell` is called with how many are read. Never raises because a client or cluster is gone: what was written before
-    must be reported. An interrupt ends it after the reading that is under way.
+    `advance` is called with how many are read. Never raises because a client or cluster is gone: what was written
+    before must be reported. An interrupt ends it after the reading that is under way.
     """
     failures: dict[str, Failure] = {}
     left = list(groups)
@@ -66,7 +66,7 @@ def reading(
                     failures |= {g: a for g, a in answers.items() if isinstance(a, Failure) and is_passing(a)}
                     read = {group: answer for group, answer in answers.items() if answer is not failures.get(group)}
                     left = [group for group in left if group not in read]
-                    tell(len(groups) - len(left))
+                    advance(len(groups) - len(left))
                     yield read
             except Exception as error:
                 lost = Failure("NO_ANSWER", no_answer(error).message, retriable=True)

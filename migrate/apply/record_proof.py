@@ -200,7 +200,7 @@ def prove(
     ours = target_logs.next({place for row, _, place in compared} | {_planned_place(row) for row, _ in proved})
     # Consumers may have read beyond what the plan pinned: there the record is shown, and compared with nothing.
     now = target_logs.next({_committed_place(f) for _, f in proved if _has_moved_on(f)}, pinned=False)
-    further = [(row, p) for row, _, p in compared if _may_stand_further_on(row, theirs[_source_place(row)], ours[p])]
+    further = [(row, p) for row, _, p in compared if _may_be_further_on(row, theirs[_source_place(row)], ours[p])]
     # Of an exact row the source's records tell, too, what a cleaner has taken on the target alone.
     exact = [_source_place(row) for row, _ in further if row.grade is Grade.EXACT and not row.missing_on_target]
     ahead = target_logs.read({place: LOOK_AHEAD for _, place in further})
@@ -444,7 +444,7 @@ def _removed(row: Row, source: Next, target: Next) -> str:
     return ""
 
 
-def _may_stand_further_on(row: Row, source: Next | Failure, target: Next | Failure) -> bool:
+def _may_be_further_on(row: Row, source: Next | Failure, target: Next | Failure) -> bool:
     if isinstance(source, Failure) or isinstance(target, Failure) or not source.record or not target.record:
         return False
     if _was_chosen(row) or _removed(row, source, target):

@@ -148,7 +148,7 @@ class GroupWriter:
     """Writes groups to one cluster, and to the journal before and after.
 
     `group_timeout_seconds` is how long to go on trying while no group gets done; the first try is always made.
-    `concurrency` is how many groups the client has in flight. `tell` is called with how many groups are done.
+    `concurrency` is how many groups the client has in flight. `advance` is called with how many groups are done.
     """
 
     def __init__(
@@ -158,14 +158,14 @@ class GroupWriter:
         clock: Clock,
         group_timeout_seconds: float,
         concurrency: int,
-        tell: Callable[[int], None] = lambda done: None,
+        advance: Callable[[int], None] = lambda done: None,
     ) -> None:
         self._admin = admin
         self._journal = journal
         self._clock = clock
         self._timeout = group_timeout_seconds
         self._chunk = concurrency * WINDOWS_PER_CHUNK
-        self._tell = tell
+        self._advance = advance
         self._interrupted = Interruption()
         self._before: Mapping[str, Commits] = {}
         # Groups of which a row is worth another try.
@@ -214,7 +214,7 @@ class GroupWriter:
             self._admin = self._admin.renewed()
             self._take(written, self._look(left, [group for group in left if group in written.answers]))
             left = _again(left, written.answers)
-            self._tell(total - len(left))
+            self._advance(total - len(left))
             if not left or self._interrupted:
                 return not left
 
@@ -241,7 +241,7 @@ class GroupWriter:
             for group in new:
                 passes = any(map(is_passing, written.answers[group].values()))
                 (self._passing.add if passes else self._passing.discard)(group)
-            self._tell(len(written.answers) - len(self._passing))
+            self._advance(len(written.answers) - len(self._passing))
 
     def attempt(self, left: Left) -> Answers:
         """Try to write some groups, but for those that somebody has moved; return what the cluster answered."""

@@ -67,7 +67,7 @@ def listing_agrees(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
 
     Only where the plan's commits come from that topic: otherwise nobody has read it.
     """
-    read, alias = survey.selected.witness, survey.flow.source.alias
+    read, alias = survey.selected.topic_seen, survey.flow.source.alias
     if read is None:
         return
     expected = f"every group with commits in {OFFSETS_TOPIC}, listed on {alias}"
@@ -102,7 +102,7 @@ def listing_agrees(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
 @check("commit-undecodable", Scope.GROUP, can_be_accepted=False)
 def commit_undecodable(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     """Block groups with a commit in the offsets topic that nobody can read, where the plan's commits come from it."""
-    read = survey.selected.witness
+    read = survey.selected.topic_seen
     for group, places in read.undecodable.items() if read else ():
         yield commit_undecodable.blocks(
             group, f"commits in {OFFSETS_TOPIC} that can be decoded", f"newest records that cannot be: {some(places)}",

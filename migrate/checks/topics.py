@@ -140,7 +140,7 @@ def target_recreated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     Only where no records were compared: those that were show what is missing.
     """
     topics, ends = rows.tally("source_topic"), survey.copy_ends
-    told = {partition: saying for partition, end in ends.items() if (saying := _sync_beyond(end))}
+    sayings = {partition: saying for partition, end in ends.items() if (saying := _sync_beyond(end))}
     seen_of = {partition for partition, end in ends.items() if end.newest_sync is not None}
     fields = ("source_topic", "partition", "checkpoint_target_offset", "missing_on_target")
     for place in {(t, p) for t, p, offset, missing in rows.values(*fields) if offset is not None and missing is None}:
@@ -149,11 +149,11 @@ def target_recreated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
     for row in rows.where("checkpoint_target_offset", lambda offset: least is not None and (offset or 0) > least):
         end = ends.get(row.source_partition)
         if end is not None and row.missing_on_target is None and (saying := _checkpoint_beyond(row, end)):
-            told.setdefault(row.source_partition, saying)
+            sayings.setdefault(row.source_partition, saying)
     # On the way back the copies are the source, and may hold what MM2 wrote twice before it.
     for row in rows.where("upper_target_offset", lambda offset: offset == 0 and not survey.flow.failback):
         if row.source_partition in ends and row.missing_on_target is None and (saying := _begins_beyond(row)):
-            told.setdefault(row.source_partition, saying)
+            sayings.setdefault(row.source_partition, saying)
     target, fine = survey.flow.target.alias, 0
     expected = f"topics on {target} that hold what MM2's syncs and checkpoints say"
     for topic, same in groupby(sorted(seen_of), key=lambda partition: partition.topic):
@@ -162,8 +162,8 @@ def target_recreated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         partitions = list(same)
         copy = survey.flow.policy.target_topic(topic)
         dark = [f"partition {p.partition}: {e}" for p in partitions if isinstance(e := ends[p].target_end, Failure)]
-        cut = [p for p in partitions if p in told]
-        beyond = [f"partition {p.partition} of {safe(copy)} {told[p]}" for p in cut]
+        cut = [p for p in partitions if p in sayings]
+        beyond = [f"partition {p.partition} of {safe(copy)} {sayings[p]}" for p in cut]
         if beyond:
             yield target_recreated.blocks(
                 topic, expected, some(beyond, 5, "; "),
@@ -246,7 +246,7 @@ def producers_stopped(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
             yield producers_stopped.unseen(Level.BLOCK, topic, expected, seen, todo)
         else:
             fine += 1
-    if fine and any(isinstance(growth, Growth) and not growth.tells for growth in read.values()):
+    if fine and any(isinstance(growth, Growth) and not growth.is_conclusive for growth in read.values()):
         yield producers_stopped.on_cluster.unseen(
             Level.BLOCK, source, f"two readings of the log ends, at least {LEAST_SECONDS:.0f} s apart",
             "they were read twice at about the same time: whether anybody writes is not known",

@@ -283,13 +283,13 @@ def _own_positions(flow: Flow, views: ClusterViews, deadline_seconds: float) -> 
             seen = f"{flow.target.alias} has no topic {topic}"
             yield Examined(Health.WARN, OWN_POSITIONS, seen, f"{capital(ASK_FOR_TOPIC)}.")
     if not topics and flow.runtime.url:
-        yield from _try(OWN_POSITIONS, lambda: _told_by_worker(flow, deadline_seconds))
+        yield from _try(OWN_POSITIONS, lambda: _from_worker(flow, deadline_seconds))
     elif not topics:
         seen = "the worker's offsets topic is not given"
         yield Examined(Health.WARN, OWN_POSITIONS, seen, f"{capital(ASK_FOR_TOPIC)}.")
 
 
-def _told_by_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
+def _from_worker(flow: Flow, deadline_seconds: float) -> Iterator[Examined]:
     reader = mm2_worker_of(flow, deadline_seconds)
     if reader is not None:
         seen = f"{reader.where} holds positions of {many(len(reader.positions()), 'partition')}"

@@ -330,12 +330,12 @@ def resolve_flow(given: ClusterOptions) -> Flow:
         offset_syncs_topic=given.offset_syncs_topic,
         connect_offsets_topic=given.connect_offsets_topic,
     )
-    told_by = given.mm2_config
+    described_by = given.mm2_config
     if given.mm2_config is not None:
         flow = mm2config.read_flow(given.mm2_config, source_alias, target_alias, overrides)
         flow = mm2config.with_clients(flow, source_client, target_client)
     elif given.connect_url is not None or given.strimzi is not None:
-        told_by = given.strimzi or Path("--connect-url")
+        described_by = given.strimzi or Path("--connect-url")
         described = _described(given)
         flow = described.flow((source_alias, source_client), (target_alias, target_client), overrides)
     else:
@@ -344,7 +344,7 @@ def resolve_flow(given: ClusterOptions) -> Flow:
             flow = _other_flow(source_client, target_client, (source_alias, target_alias), given)
         else:
             flow = mm2config.client_flow(source_client, target_client, source_alias, target_alias, overrides)
-    source, target = str(given.source_config or told_by), str(given.target_config or told_by)
+    source, target = str(given.source_config or described_by), str(given.target_config or described_by)
     return replace(
         flow,
         source=replace(flow.source, origin=source, properties=resolved(flow.source.properties, source)),
@@ -355,10 +355,10 @@ def resolve_flow(given: ClusterOptions) -> Flow:
 def _aliases(given: ClusterOptions) -> tuple[str, str]:
     """Return the flow's two aliases; raises `UsageError` where the options do not go together."""
     settings = {"--mm2-config": given.mm2_config, "--connect-url": given.connect_url, "--strimzi": given.strimzi}
-    told_by = [name for name, value in settings.items() if value is not None]
-    if len(told_by) > 1:
-        raise UsageError(f"{' and '.join(told_by)} exclude each other.", "Say once how MM2 is set up.")
-    if not told_by and (given.source_config is None or given.target_config is None):
+    described_by = [name for name, value in settings.items() if value is not None]
+    if len(described_by) > 1:
+        raise UsageError(f"{' and '.join(described_by)} exclude each other.", "Say once how MM2 is set up.")
+    if not described_by and (given.source_config is None or given.target_config is None):
         raise UsageError(
             "Where are the clusters?",
             "Give --mm2-config FILE (or --connect-url URL, or --strimzi FILE) with --source ALIAS and --target ALIAS, "

@@ -134,8 +134,8 @@ def run_rollback(
             released = writing.execute and _release(journal, state, found, chosen)
             lines, code = [_nothing_to_undo(plan, state, chosen, released)], EXIT_DONE
         elif out is not None:
-            told = deleted_whole_lines(plan, undo, terminal.width, terminal.colour)
-            lines, code = [*_saved(plan, undo, out), *told], EXIT_DONE
+            gone = deleted_whole_lines(plan, undo, terminal.width, terminal.colour)
+            lines, code = [*_saved(plan, undo, out), *gone], EXIT_DONE
         else:
             choices = replace(
                 run_options(found, writing), command=ROLLBACK, allow_partial=options.allow_partial,

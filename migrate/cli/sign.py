@@ -54,7 +54,10 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
     """
     plan = read_plan(path)
     if read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint).is_spent:
-        raise Refused(f"Plan {plan.short_fingerprint} is spent: it was rolled back.", "Make a new plan, and sign that.")
+        raise Refused(
+            f"Plan {plan.short_fingerprint} has been rolled back and cannot be applied again.",
+            "Make a new plan, and sign that.",
+        )
     return signed(plan, path, by, note, verdict(plan, totals(plan))[0])
 
 

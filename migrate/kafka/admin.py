@@ -25,7 +25,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type:
 from migrate.commit_table import CommitTable, has_metadata
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.errors import ClusterError
-from migrate.kafka.connection import LONGEST, Connection, asked_until_told
+from migrate.kafka.connection import LONGEST, Connection, asked_until_answered
 from migrate.kafka.errors import code_of, error_of, failure_of, is_passing, or_too_few_copies
 from migrate.kafka.frames import NOT_EXACT
 from migrate.kafka.settings import ClientSettings
@@ -257,7 +257,7 @@ class ConfluentAdmin:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
         def ask(batch: Sequence[TopicPartition]) -> dict[TopicPartition, int | Failure]:
-            return {p: told_offset(answer) for p, answer in self._listed(batch, latest, READ_UNCOMMITTED).items()}
+            return {p: listed_offset(answer) for p, answer in self._listed(batch, latest, READ_UNCOMMITTED).items()}
 
         return self._of_logs(partitions, ask)
 
@@ -371,7 +371,7 @@ class ConfluentAdmin:
         def asked(some: Sequence[K]) -> dict[K, V | Failure]:
             return {key: answer for batch in batches(some, size) for key, answer in ask(batch).items()}
 
-        return asked_until_told(asked, sorted(set(keys)), _asked_again, self._connections, self._deadline_seconds)
+        return asked_until_answered(asked, sorted(set(keys)), _asked_again, self._connections, self._deadline_seconds)
 
     def _ranges(self, batch: Sequence[TopicPartition]) -> dict[TopicPartition, LogRange | Failure]:
         # Starts first: a log that retention cuts in between then shows too wide, never start > end.
@@ -403,7 +403,7 @@ class ConfluentAdmin:
 
 
 def _log_range(earliest: Any, latest: Any) -> LogRange | Failure:
-    start, end = told_offset(earliest), told_offset(latest)
+    start, end = listed_offset(earliest), listed_offset(latest)
     if isinstance(start, Failure):
         return start
     return end if isinstance(end, Failure) else LogRange(start, end, latest.leader_epoch)
@@ -486,7 +486,7 @@ def _metadata(partition: Any) -> str:
         return UNREAD_METADATA
 
 
-def told_offset(answer: Any) -> int | Failure:
+def listed_offset(answer: Any) -> int | Failure:
     """Return the offset in an answer to ListOffsets, or why there is none."""
     if isinstance(answer, Failure):
         return answer

@@ -271,7 +271,7 @@ class Connection:
         return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
 
 
-def asked_until_told(
+def asked_until_answered(
     ask: Callable[[Sequence[K]], dict[K, V]],
     keys: Sequence[K],
     is_passing: Callable[[V], bool],

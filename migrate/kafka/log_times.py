@@ -17,7 +17,7 @@ from confluent_kafka import IsolationLevel
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from migrate.kafka.connection import LONGEST, Connection, asked_until_told
+from migrate.kafka.connection import LONGEST, Connection, asked_until_answered
 from migrate.kafka.errors import FORGOTTEN, is_passing
 from migrate.kafka.read_pass import in_turns
 from migrate.kafka.settings import ClientSettings
@@ -89,7 +89,7 @@ class LogTimes:
         return {place: answer for (place, _), answer in found.items() if answer is not None}
 
     def _persistently(self, pairs: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
-        return asked_until_told(self._asked, sorted(pairs), _is_passing, [self._connection], self._deadline_seconds)
+        return asked_until_answered(self._asked, sorted(pairs), _is_passing, [self._connection], self._deadline_seconds)
 
     def _asked(self, pairs: Collection[PlaceTime]) -> dict[PlaceTime, int | None | Failure]:
         times: dict[TopicPartition, list[int]] = defaultdict(list)

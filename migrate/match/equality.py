@@ -110,7 +110,7 @@ def calibrated(anchors: Iterable[tuple[Content, Content]]) -> Equality | None:
         return Equality.TIME_AND_KEY
     if not same:
         return None
-    keeps_time, unlike, certain = _headers_that_tell(same)
+    keeps_time, unlike, certain = _telling_headers(same)
     keeps_headers = RARE * unlike < certain or not certain
     if keeps_time:
         return Equality.ALL if keeps_headers else Equality.WITHOUT_HEADERS
@@ -123,11 +123,11 @@ def is_clear(anchors: Iterable[tuple[Content, Content]]) -> bool:
     A converter may change a header that few records have: a dozen that agree do not show that all are kept, and a
     single one that differs may be chance.
     """
-    _, unlike, certain = _headers_that_tell([(a, b) for a, b in anchors if (a.key, a.value) == (b.key, b.value)])
+    _, unlike, certain = _telling_headers([(a, b) for a, b in anchors if (a.key, a.value) == (b.key, b.value)])
     return RARE * unlike >= certain if unlike else not 0 < certain < CLEAR
 
 
-def _headers_that_tell(same: Collection[tuple[Content, Content]]) -> tuple[bool, int, int]:
+def _telling_headers(same: Collection[tuple[Content, Content]]) -> tuple[bool, int, int]:
     """Return of pairs with equal key and value: whether they keep time, how many differ in headers, of how many."""
     # Headers without a value tell nothing: a converter leaves them as they are.
     with_headers = [(a, b) for a, b in same if any(value for _, value in (*a.headers, *b.headers))]

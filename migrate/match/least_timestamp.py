@@ -131,8 +131,8 @@ def by_timestamp(
             return _unreadable(question, places, supply)
         first = dict(supply.target_first or {})
     for committed, time in by_commit.items():
-        told = question_for(time)
-        places[committed] = placed(time, None if told is None else first[told], target_log)
+        asked_time = question_for(time)
+        places[committed] = placed(time, None if asked_time is None else first[asked_time], target_log)
     return PartitionAnswer({g: places[g] for g in question.source_committed}, Tail(None), read, 0)
 
 

@@ -114,8 +114,8 @@ def pinned_ranges(survey: Survey) -> tuple[PinnedRange, ...]:
         for read in (survey.mm2.checkpoints_topic, survey.mm2.syncs_topic)
         if read.pinned
     ]
-    if survey.selected.witness is not None:
-        read = survey.selected.witness.pin.logs
+    if survey.selected.topic_seen is not None:
+        read = survey.selected.topic_seen.pin.logs
         ranges += [PinnedRange(str(Side.SOURCE), OFFSETS_TOPIC, p, log.start, log.end) for p, log in read.items()]
     ranges += [
         PinnedRange(str(Side.TARGET), place.topic, place.partition, log.start, log.end)
@@ -137,10 +137,10 @@ def planned_states(survey: Survey) -> tuple[PlannedGroupState, ...]:
 def planned_activity(survey: Survey) -> tuple[PlannedActivity, ...]:
     """Return when groups committed last on the source, and how often: those of the plan whose records could be read."""
     records = survey.group_facts.source_records
-    told = {} if isinstance(records, Failure) else {g: r for g, r in records.items() if g in survey.groups}
+    known = {} if isinstance(records, Failure) else {g: r for g, r in records.items() if g in survey.groups}
     return tuple(
         PlannedActivity(group, last, _ms(record.seconds_between_commits), record.records_between_commits)
-        for group, record in sorted(told.items())
+        for group, record in sorted(known.items())
         if (last := record.last_commit_ms) is not None
     )
 

@@ -1,7 +1,7 @@
 """Where a cutover stands: how far MM2 is, who still writes and reads, and what is missing for a clean plan. Pure.
 
 The verdicts are those of `plan`: the same survey, the same checks. What only comparing records around every commit can
-tell (`ONLY_PLAN_TELLS`) is left to it.
+show (`ONLY_PLAN_SHOWS`) is left to it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from migrate.survey.offsets_topic import GroupRecord
 from migrate.survey.producers import Growth
 from migrate.survey.survey import Survey, copy_of
 
-ONLY_PLAN_TELLS = frozenset(check.name for check in CHECKS if check.needs_records)
+ONLY_PLAN_SHOWS = frozenset(check.name for check in CHECKS if check.needs_records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def status_of(
         groups=groups,
         mm2_topics=mm2_topics,
         positions_unknown=positions.unknown if mm2_topics else NOT_MM2,
-        checks=tuple(c for c in checks if c.check not in ONLY_PLAN_TELLS),
+        checks=tuple(c for c in checks if c.check not in ONLY_PLAN_SHOWS),
         commits=len(survey.selected.commits),
     )
 

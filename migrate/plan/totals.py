@@ -168,15 +168,15 @@ def group_totals(rows: GroupRows) -> GroupTotals:
     lags = [between(*log) for log in stood]
     behind = [max(0, n) for n in lags if n is not None]  # a commit beyond the end is no negative lag
     of_rows = rows.values("target_offset", "rereads_at_most", "rereads_estimate")
-    told = [(at_most, estimate) for placed, at_most, estimate in of_rows if placed is not None]
-    counted = [n for at_most, estimate in told if (n := estimate if at_most is None else at_most) is not None]
-    guessed = any(at_most is None and estimate is not None for at_most, estimate in told)
+    placed_rows = [(at_most, estimate) for placed, at_most, estimate in of_rows if placed is not None]
+    counted = [n for at_most, estimate in placed_rows if (n := estimate if at_most is None else at_most) is not None]
+    guessed = any(at_most is None and estimate is not None for at_most, estimate in placed_rows)
     counts = Counter(rows.whole("decision"))
     return GroupTotals(
         {d: counts[d] for d in Decision if counts[d]},
         # A sum of some of them would pass for the group's.
         sum(behind) if behind and len(behind) == len(stood) else None,
-        sum(counted) if counted and len(counted) == len(told) else None,
+        sum(counted) if counted and len(counted) == len(placed_rows) else None,
         "~" if guessed else "<=" if Grade.BOUNDED in rows.column("grade") else "",
     )
 

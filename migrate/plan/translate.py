@@ -310,8 +310,8 @@ def _by_guarded_window(
             lower_kind="timestamp",
             rereads_estimate=(placed.rereads_estimate or 0) + below,
         )
-    told = f" ({answer.error_code})" if answer.error_code else ""
-    sentence = f"{_UNMATCHED[answer.reason]}{told}. {placed.sentence}"
+    code = f" ({answer.error_code})" if answer.error_code else ""
+    sentence = f"{_UNMATCHED[answer.reason]}{code}. {placed.sentence}"
     return placed._replace(reason=str(answer.reason), why=str(answer.reason), sentence=sentence)
 
 

@@ -26,7 +26,7 @@ from migrate.model import (
 from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import is_of_later_commit, is_proven_best
 from migrate.plan.translate import why_text
-from migrate.show.group_table import activity_told, states_told
+from migrate.show.group_table import activity_texts, state_texts
 from migrate.show.lines import aligned, headed, wrapped
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
 from migrate.text import Colour, both_names, capital, many, name, paint, safe, some
@@ -61,12 +61,12 @@ def explanation(
     rows, header = _chosen_rows(plan, group, place), plan.header
     title = both_names(rows[0].group, rows[0].group_on_target)
     yield paint(f"{title}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
-    yield from _paragraph(_group_told(plan, rows), width, colour)
+    yield from _paragraph(_group_lines(plan, rows), width, colour)
     for row in rows:
         yield ""
         shade = Colour.RED if row.decision is Decision.BLOCK or may_skip(row) else Colour.GREEN
         yield from wrapped(_row_title(row, header), width, colour=shade if colour else None)
-        yield from _paragraph(_row_told(row, header), width, colour)
+        yield from _paragraph(_row_lines(row, header), width, colour)
     if not (header.by_mm2 and mm2_commands):
         return
     yield ""
@@ -118,7 +118,7 @@ def _chosen_rows(plan: Plan, group: str, place: str | None) -> Sequence[Row]:
     return chosen
 
 
-def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
+def _group_lines(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     """Yield what holds for more than one row of a group: its state on both sides, what blocks it, the checks.
 
     `chosen` are the rows to be explained, at least one; checks on topics are those of their topics.
@@ -126,9 +126,9 @@ def _group_told(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     group, header = chosen[0].group, plan.header
     topics = {topic for row in chosen for topic in (row.source_topic, row.target_topic)}
     subjects = {Scope.GROUP: {group}, Scope.TOPIC: topics}
-    if states := states_told(plan).get(group):
+    if states := state_texts(plan).get(group):
         yield "Group", f"{states} when the plan was made."
-    if active := activity_told(plan).get(group):
+    if active := activity_texts(plan).get(group):
         yield "Activity", f"{capital(active)}."
     if chosen[0].target_group:
         target = name(header.target_alias)
@@ -152,7 +152,7 @@ def _row_title(row: Row, header: Header) -> str:
     return f"{where} ({name(header.source_alias)} -> {name(header.target_alias)}): {', '.join(words)}"
 
 
-def _row_told(row: Row, header: Header) -> Iterator[Labelled]:
+def _row_lines(row: Row, header: Header) -> Iterator[Labelled]:
     yield "Stood", _stood(row, header)
     if as_of := header.as_of:
         now = "nothing" if row.live_source_offset is None else str(row.live_source_offset)
@@ -181,7 +181,7 @@ def _stood(row: Row, header: Header) -> str:
             return f"{source} was down: where the group stood there is not known."
         return f"The group never committed this partition on {source}."
     if row.source_log_start is None or row.source_log_end is None:
-        known = "as MM2's checkpoint has it" if header.source_down else "and the log there was not told"
+        known = "as MM2's checkpoint has it" if header.source_down else "and the log there was not known"
         return f"At {row.source_committed} on {source}, {known}."
     text = f"At {row.source_committed} on {source}, whose log was [{row.source_log_start}, {row.source_log_end})"
     behind = lag(row) or 0
@@ -278,12 +278,12 @@ def _rereads(row: Row, replicator: str) -> str:
     if row.rereads_at_most == 0:
         return "Nothing is read twice."
     if row.rereads_at_most is not None:
-        told = f"{many(row.rereads_at_most, 'record')} {'is' if row.rereads_at_most == 1 else 'are'} read twice"
+        twice = f"{many(row.rereads_at_most, 'record')} {'is' if row.rereads_at_most == 1 else 'are'} read twice"
         if row.grade is not Grade.EXACT:
-            return f"At most {told}."
+            return f"At most {twice}."
         them = "it" if row.rereads_at_most == 1 else "them"
         return (
-            f"{told}, most often because {replicator} was restarted and copied {them} twice: a second copy lies among "
+            f"{twice}, most often because {replicator} was restarted and copied {them} twice: a second copy lies among "
             "what the group is owed, and every later offset would skip some of that."
         )
     if row.rereads_estimate is not None:

@@ -45,7 +45,7 @@ def group_lines(plan: Plan, rows: Sequence[Row], width: int, colour: bool) -> It
     table = wide = Table(_wide_columns(is_renamed, columns), rows, width)
     if not wide.fits:
         table = Table((*columns, DECISION), rows, width, INDENT, gap=1)
-    whole, states = plan.groups(), states_told(plan)
+    whole, states = plan.groups(), state_texts(plan)
     for group, listed in groupby(rows, key=lambda row: row.group):
         yield ""
         yield from _group_line(group, whole[group], states.get(group, ""), width, colour)
@@ -78,7 +78,7 @@ def group_word(rows: GroupRows) -> tuple[str, Colour]:
     return ("KEEP", Colour.BOLD) if Decision.KEEP in decisions else ("SKIP", Colour.RED)
 
 
-def states_told(plan: Plan) -> dict[str, str]:
+def state_texts(plan: Plan) -> dict[str, str]:
     """Return "Empty on A, Absent on B" per group, as the coordinators said when the plan was made."""
     aliases = {"source": plan.header.source_alias, "target": plan.header.target_alias}
     states: dict[str, list[str]] = {}
@@ -88,7 +88,7 @@ def states_told(plan: Plan) -> dict[str, str]:
     return {group: ", ".join(listed) for group, listed in states.items()}
 
 
-def activity_told(plan: Plan) -> dict[str, str]:
+def activity_texts(plan: Plan) -> dict[str, str]:
     """Return when each group committed last, and how often, as far as its records told when the plan was made."""
     return {a.group: "; ".join(filter(None, _activity(a, plan.header.created_at_ms))) for a in plan.header.activity}
 

@@ -92,10 +92,10 @@ def _verdict(stores: Stores) -> str:
     beyond = sum(s.left is not None and s.left < 0 for s in stores.partitions)
     left = sum(s.left for s in stores.partitions if s.left is not None and s.left > 0)
     unread = sum(s.last_copied_offset is not None and s.source_log is None for s in stores.partitions)
-    is_told = any(s.left is not None for s in stores.partitions)
+    is_known = any(s.left is not None for s in stores.partitions)
     # Where nothing is known, a sum of nothing would read as "all is copied".
     at_least = "at least " if without or beyond or unread else ""
-    parts = [many(len(stores.partitions), "partition") + f", {at_least}{many(left, 'offset')} left" * is_told]
+    parts = [many(len(stores.partitions), "partition") + f", {at_least}{many(left, 'offset')} left" * is_known]
     if unread:
         parts.append(f"what is left of {many(unread, 'partition')} is not known: the source's log was not read")
     if without:

@@ -126,7 +126,7 @@ def _head(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
 def _top(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     yield from _head(plan, counted, page)
     # Numbers first: what the plan was made with is read by whoever doubts them.
-    for label, line in (*totals_told(plan, counted), *made_with(plan)):
+    for label, line in (*totals_lines(plan, counted), *made_with(plan)):
         for text in aligned([(label, line)], page.width, LABELS):
             yield paint(text, Colour.RED, page.colour and label == "MISSING")
     yield ""
@@ -166,7 +166,7 @@ def made_with(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Waivers", ", ".join(safe(w) for w in h.waivers) or "none"
 
 
-def totals_told(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
+def totals_lines(plan: Plan, t: Totals) -> Iterator[tuple[str, str]]:
     """Yield the plan in numbers, as labels and sentences; "MISSING" only where commits do not add up."""
     filtered = sum(t.filtered.values())
     by_filter = ", ".join(f"{name(k)} {n}" for k, n in t.filtered.items())

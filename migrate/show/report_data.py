@@ -16,7 +16,7 @@ from migrate.model import Grade, Row, between, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.row_table import GroupRows
-from migrate.show.group_table import activity_told, group_word, states_told
+from migrate.show.group_table import activity_texts, group_word, state_texts
 from migrate.show.lines import tally
 from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
 from migrate.text import both_names, name, safe, shell_word
@@ -61,7 +61,7 @@ def _number(words: _Words, value: object) -> int:
 def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     """Return the page's data with at most `cap` rows, of whole groups: first those that need attention."""
     words: _Words = {}
-    groups, states = plan.groups(), states_told(plan)
+    groups, states = plan.groups(), state_texts(plan)
     active = _activity(plan)
     described = {
         group: _group(rows, after, states.get(group, ""), words) | active.get(group, _UNTOLD)
@@ -138,7 +138,7 @@ _UNTOLD = {"idle": None, "activity": ""}
 
 def _activity(plan: Plan) -> dict[str, dict[str, Any]]:
     """Return by group how long ago it committed last when the plan was made (seconds), and what is said of it."""
-    texts, made_ms = activity_told(plan), plan.header.created_at_ms
+    texts, made_ms = activity_texts(plan), plan.header.created_at_ms
     return {
         a.group: {"idle": max(0, round((made_ms - a.last_commit_ms) / 1000)), "activity": texts[a.group]}
         for a in plan.header.activity

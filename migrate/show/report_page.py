@@ -28,7 +28,7 @@ from migrate.show.plan_table import (
     identity,
     made_with,
     next_steps,
-    totals_told,
+    totals_lines,
     verdicts,
 )
 from migrate.show.report_data import Data, as_json, report_data
@@ -68,7 +68,7 @@ def report(
         verdicts=verdicts(plan, counted, beside),
         failback=failback_text(plan.header) if plan.header.failback else "",
         summary=[*identity(plan, path), *made_with(plan)],
-        totals=list(totals_told(plan, counted)),
+        totals=list(totals_lines(plan, counted)),
         findings=findings(plan),
         shown=EVIDENCE_SHOWN,
         named=SUBJECTS_NAMED,

@@ -20,7 +20,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
-from migrate.show.plan_table import OPTIONS_TO_ADD, identity, made_with, next_steps, totals_told, verdicts
+from migrate.show.plan_table import OPTIONS_TO_ADD, identity, made_with, next_steps, totals_lines, verdicts
 from migrate.show.report_outcome import beside_of
 from migrate.show.table import fields_of
 from migrate.text import shell_word
@@ -71,7 +71,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
         "Verdict": verdicts(plan, counted, beside_of(plan, files_beside(plan, Path(path))))[0].text,
         "Fingerprint": plan.fingerprint,
         **dict(identity(plan, str(path))),
-        **dict(totals_told(plan, counted)),
+        **dict(totals_lines(plan, counted)),
         **dict(made_with(plan)),
         "Signatures": _signed(plan, path),
     }

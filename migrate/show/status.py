@@ -203,13 +203,13 @@ def _last_commit(status: Status) -> str:
     Of a group that is alive a watch may remember less than it has committed by now.
     """
     stopped = [(g.source_record, g.group) for g in status.groups if g.is_stopped_on_source]
-    told = [(r.last_commit_ms, group) for r, group in stopped if isinstance(r, GroupRecord) and r.last_commit_ms]
-    if not told:
+    known = [(r.last_commit_ms, group) for r, group in stopped if isinstance(r, GroupRecord) and r.last_commit_ms]
+    if not known:
         return _too_many(status)
-    last_ms, group = max(told)
+    last_ms, group = max(known)
     ago = duration_text(max(0, status.time_ms - last_ms) / 1000)
-    untold = len(stopped) - len(told)
-    tail = f"; of {many(untold, 'group')} not known" if untold else ""
+    unknown = len(stopped) - len(known)
+    tail = f"; of {many(unknown, 'group')} not known" if unknown else ""
     return f"stopped groups on {name(status.source_alias)} committed last {ago} ago ({name(group)}){tail}"
 
 
@@ -287,7 +287,7 @@ def _written(topic: TopicStatus) -> str:
         return UNSEEN
     if written.offsets:
         return rate_text(written.per_second).removeprefix("about ")
-    return "no" if written.tells else UNSEEN
+    return "no" if written.is_conclusive else UNSEEN
 
 
 def _bar(topic: TopicStatus, progress: CopyProgress | None) -> str:

@@ -82,20 +82,20 @@ def newest_commits(
     finally:
         newest.unpersist()
     if sum(count for *_, count in answers) == sum(count for *_, count in ends):
-        found = (_decoded(*answer) for answer in answers)
-        told = commits_of(chain.from_iterable(found), partitions, as_of_ms is not None)
-        return told if as_of_ms is None else _with_none_then(read, logs, partitions, told, as_of_ms)
+        decoded = chain.from_iterable(_decoded(*answer) for answer in answers)
+        found = commits_of(decoded, partitions, as_of_ms is not None)
+        return found if as_of_ms is None else _with_none_then(read, logs, partitions, found, as_of_ms)
     raise CompactedMeanwhileError(OFFSETS_TOPIC)
 
 
 def _with_none_then(
-    read: Read, logs: Mapping[int, LogRange], partitions: int, told: TopicCommits, as_of_ms: int
+    read: Read, logs: Mapping[int, LogRange], partitions: int, found: TopicCommits, as_of_ms: int
 ) -> TopicCommits:
-    """Tell of the places without a record of then those that had none, where no record of before can be missing."""
-    homes = {key: partition_of(key.group, partitions) for key in told.gone}
+    """Name, of the places without a record of then, those that had none, where no record of before can be missing."""
+    homes = {key: partition_of(key.group, partitions) for key in found.gone}
     whole = _whole_before(read, {home: logs[home] for home in set(homes.values())}, as_of_ms)
     none_then = frozenset(key for key, home in homes.items() if home in whole)
-    return replace(told, gone=told.gone - none_then, none_then=told.none_then | none_then)
+    return replace(found, gone=found.gone - none_then, none_then=found.none_then | none_then)
 
 
 def _whole_before(read: Read, logs: Mapping[int, LogRange], as_of_ms: int) -> frozenset[int]:

@@ -15,7 +15,7 @@ from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import EXCLUDED, Filters
 from migrate.survey.groups import answer_of_each
 from migrate.survey.policies import Uncommitted
-from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, TopicWitness
+from migrate.survey.survey import Clusters, OffsetsTopicSeen, PlanRequest, SelectedCommits
 from migrate.text import many
 
 UNSTABLE = "UNSTABLE_OFFSET_COMMIT"
@@ -85,7 +85,7 @@ def within_filters(
     request: PlanRequest,
     unstable: frozenset[str],
     groups_seen: frozenset[str],
-    witness: TopicWitness | None = None,
+    topic_seen: OffsetsTopicSeen | None = None,
     without: Mapping[str, Collection[TopicPartition]] = MappingProxyType({}),
 ) -> SelectedCommits:
     """Sort commits into those inside the filters and what the filters take; `without` are commits without an offset."""
@@ -103,7 +103,7 @@ def within_filters(
         for group, places in without.items()
     }
     return SelectedCommits(
-        GroupCommits(kept), commits, filtered, unstable, groups_seen, witness,
+        GroupCommits(kept), commits, filtered, unstable, groups_seen, topic_seen,
         without_offset={group: places for group, places in inside.items() if places},
     )  # fmt: skip
 

@@ -83,7 +83,7 @@ def pin_offsets_topic(admin: ClusterAdmin, groups: Collection[str] | None) -> Of
     watermarks, ranges = admin.high_watermarks(places), admin.log_ranges(places)
     logs, open_ends = {}, {}
     for place in places:
-        log, watermark = _told(admin, place, ranges[place]), _told(admin, place, watermarks[place])
+        log, watermark = _answered(admin, place, ranges[place]), _answered(admin, place, watermarks[place])
         logs[place.partition] = log
         if watermark > log.end:
             open_ends[place.partition] = watermark
@@ -100,7 +100,7 @@ def past_open_transactions(admin: ClusterAdmin, pin: OffsetsPin, clock: Clock) -
         backoff.pause()
         places = {number: TopicPartition(OFFSETS_TOPIC, number) for number in pin.open_ends}
         ranges = admin.log_ranges(list(places.values()))
-        ends = {number: _told(admin, place, ranges[place]).end for number, place in places.items()}
+        ends = {number: _answered(admin, place, ranges[place]).end for number, place in places.items()}
         ended = {number: end for number, end in pin.open_ends.items() if ends[number] >= end}
         logs = {**pin.logs, **{number: replace(pin.logs[number], end=end) for number, end in ended.items()}}
         pin = replace(pin, logs=logs, open_ends={n: end for n, end in pin.open_ends.items() if n not in ended})
@@ -118,7 +118,7 @@ def refuse_beyond(max_fetch: int | None, fetched_bytes: int, alias: str, other_w
         )
 
 
-def _told(admin: ClusterAdmin, place: TopicPartition, answer: T | Failure) -> T:
+def _answered(admin: ClusterAdmin, place: TopicPartition, answer: T | Failure) -> T:
     if isinstance(answer, Failure):
         raise ClusterError(
             f"{admin.side} {admin.alias} returned no log ends of {place} ({answer}).",

@@ -21,14 +21,14 @@ class Growth:
     seconds: float
 
     @property
-    def tells(self) -> bool:
+    def is_conclusive(self) -> bool:
         """True if the two readings were far enough apart to tell that nobody writes."""
         return self.seconds >= LEAST_SECONDS
 
     @property
     def is_idle(self) -> bool:
         """True if the two readings tell that nothing was written."""
-        return self.tells and not self.offsets
+        return self.is_conclusive and not self.offsets
 
     @property
     def per_second(self) -> float:

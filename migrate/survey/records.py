@@ -172,7 +172,7 @@ def timed_topics(clusters: Clusters, flow: Flow, logs: Logs, timer: Timer) -> fr
     A topic that is copied from may have either type. Where one of the two does not tell its own, nothing is known.
     """
     copies = {source.topic: copy_of(flow, source).topic for source in logs.source}
-    told = []
+    found = []
     for admin, topics in ((clusters.source, copies.keys()), (clusters.target, copies.values())):
         if admin is None or not copies:
             return frozenset()
@@ -180,8 +180,8 @@ def timed_topics(clusters: Clusters, flow: Flow, logs: Logs, timer: Timer) -> fr
         types = timer.run("pin", text, partial(admin.topic_settings, named, TIMESTAMP_TYPE))
         if isinstance(types, Failure):
             return frozenset()
-        told.append(types)
-    of_source, of_target = told
+        found.append(types)
+    of_source, of_target = found
     return frozenset(
         topic
         for topic, copy in copies.items()

@@ -110,7 +110,7 @@ class Clusters:
 
 
 @dataclass(frozen=True)
-class TopicWitness:
+class OffsetsTopicSeen:
     """What the offsets topic says beside the commits of listed groups, of what the filters let through.
 
     `groups` is how many have commits there, `unlisted` those of them that no listing shows. `undecodable` names by
@@ -130,9 +130,9 @@ class SelectedCommits:
     """The commits inside the filters, sorted, all that were `read`, by group, and how many each filter took of them.
 
     `unstable` are groups inside the filters with transactional offsets pending, `groups_seen` all that have commits.
-    `witness` is what the offsets topic says, None where it was not read for them. `without_offset` are, by group, the
-    partitions with a commit of -1. Where `commits` are those of an earlier time, `now` are the groups' commits of now,
-    else None. `missing` are places without a commit of then, sorted, by why (a code of `UNTRANSLATABLE_REASONS`),
+    `topic_seen` is what the offsets topic says, None where it was not read for them. `without_offset` are, by group,
+    the partitions with a commit of -1. Where `commits` are those of an earlier time, `now` are the groups' commits of
+    now, else None. `missing` are places without a commit of then, sorted, by why (a code of `UNTRANSLATABLE_REASONS`),
     `made_on` the topics that commits of then were made on, by group, as far as their records say.
     """
 
@@ -141,7 +141,7 @@ class SelectedCommits:
     filtered: Mapping[str, int]
     unstable: frozenset[str]
     groups_seen: frozenset[str]
-    witness: TopicWitness | None = None
+    topic_seen: OffsetsTopicSeen | None = None
     without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     now: Mapping[str, Commits] | None = None
     missing: Mapping[GroupPartition, str] = field(default_factory=dict)

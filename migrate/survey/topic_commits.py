@@ -31,7 +31,7 @@ from migrate.survey.offsets_pin import (
 )
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, CommitTopic, partition_of
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE
-from migrate.survey.survey import Clusters, PlanRequest, SelectedCommits, TopicWitness
+from migrate.survey.survey import Clusters, OffsetsTopicSeen, PlanRequest, SelectedCommits
 from migrate.text import bytes_text, many
 
 # What stands for a value that is not there, among values in hex.
@@ -132,7 +132,7 @@ def from_offsets_topic(
 ) -> SelectedCommits:
     """Read the offsets topic, and sort the listed groups' commits into rows and what the filters take.
 
-    As `migrate.survey.commits.from_source`, with what else the topic tells as the `witness`. Every group of a partition
+    As `migrate.survey.commits.from_source`, with what else the topic says as `topic_seen`. Every group of a partition
     with an open transaction is unstable: its own commits may follow in it.
     Raises `ClusterError` if the topic cannot be read, `Refused` where it is longer than may be fetched.
     """
@@ -162,21 +162,21 @@ def from_offsets_topic(
         return pin, timer.run("commits", text, lambda: reader.commits(pin, request.commits.as_of_ms))
 
     with _naming_the_other_way():
-        pin, told = persistently(read_once)
-    seen = frozenset(group for group, commits in told.commits.items() if commits) | told.undecodable.keys()
-    seen |= told.without_offset.keys()
+        pin, found = persistently(read_once)
+    seen = frozenset(group for group, commits in found.commits.items() if commits) | found.undecodable.keys()
+    seen |= found.without_offset.keys()
     # Of a group in a partition that nobody read it is not known that it has none: it counts, as a name at least.
     seen |= {group for group in listed if partition_of(group, pin.partitions) not in pin.logs}
-    witness = _witness(pin, told, listed, filters)
+    topic_seen = _topic_seen(pin, found, listed, filters)
     if request.commits.as_of_ms is not None:
         # A group that is gone since is in no listing; one that is there and not listed blocks by itself.
-        listed |= {group for group in told.then if not told.commits.get(group)}
-        then = {group: told.then[group] for group in sorted(listed & told.then.keys())}
-        selected = within_filters(then, request, _unstable(pin, listed, filters), seen | told.then.keys(), witness)
-        return _beside_now(selected, told, listed, filters)
-    commits = {group: told.commits[group] for group in sorted(listed & told.commits.keys())}
-    without = {group: places for group, places in told.without_offset.items() if group in listed}
-    return within_filters(commits, request, _unstable(pin, listed, filters), seen, witness, without)
+        listed |= {group for group in found.then if not found.commits.get(group)}
+        then = {group: found.then[group] for group in sorted(listed & found.then.keys())}
+        selected = within_filters(then, request, _unstable(pin, listed, filters), seen | found.then.keys(), topic_seen)
+        return _beside_now(selected, found, listed, filters)
+    commits = {group: found.commits[group] for group in sorted(listed & found.commits.keys())}
+    without = {group: places for group, places in found.without_offset.items() if group in listed}
+    return within_filters(commits, request, _unstable(pin, listed, filters), seen, topic_seen, without)
 
 
 def with_missing(
@@ -187,22 +187,22 @@ def with_missing(
 
 
 def _beside_now(
-    selected: SelectedCommits, told: TopicCommits, listed: frozenset[str], filters: Filters
+    selected: SelectedCommits, found: TopicCommits, listed: frozenset[str], filters: Filters
 ) -> SelectedCommits:
     """Return the commits of then with those of now; of what the filters let through."""
     now = {
-        group: {place: c for place, c in told.commits.get(group, {}).items() if _is_inside(filters, group, place)}
+        group: {place: c for place, c in found.commits.get(group, {}).items() if _is_inside(filters, group, place)}
         for group in sorted(listed)
         if filters.group_verdict(group) is None
     }
-    none_then = {key for key in told.none_then if key.source_partition in now.get(key.group, {})}
-    reasons = {**dict.fromkeys(none_then, AS_OF_NONE), **dict.fromkeys(told.gone, AS_OF_GONE)}
+    none_then = {key for key in found.none_then if key.source_partition in now.get(key.group, {})}
+    reasons = {**dict.fromkeys(none_then, AS_OF_NONE), **dict.fromkeys(found.gone, AS_OF_GONE)}
     missing = {
         key: reason
         for key, reason in sorted(reasons.items())
         if key.group in listed and _is_inside(filters, key.group, key.source_partition)
     }
-    return replace(selected, now=now, missing=missing, made_on=told.then_made_on)
+    return replace(selected, now=now, missing=missing, made_on=found.then_made_on)
 
 
 def _unstable(pin: OffsetsPin, listed: frozenset[str], filters: Filters) -> frozenset[str]:
@@ -212,16 +212,16 @@ def _unstable(pin: OffsetsPin, listed: frozenset[str], filters: Filters) -> froz
     return frozenset(group for group in inside if partition_of(group, pin.partitions) in pin.open_ends)
 
 
-def _witness(pin: OffsetsPin, told: TopicCommits, listed: frozenset[str], filters: Filters) -> TopicWitness:
+def _topic_seen(pin: OffsetsPin, found: TopicCommits, listed: frozenset[str], filters: Filters) -> OffsetsTopicSeen:
     """Return what the topic says beyond the listed groups' commits, of what the filters let through."""
     broken = {
         group: tuple(f"{place} ({why})" for place, why in sorted(places.items()) if _is_inside(filters, group, place))
-        for group, places in sorted(told.undecodable.items())
+        for group, places in sorted(found.undecodable.items())
     }
     undecodable = {group: places for group, places in broken.items() if places}
-    committed = (g for g, commits in told.commits.items() if any(_is_inside(filters, g, place) for place in commits))
+    committed = (g for g, commits in found.commits.items() if any(_is_inside(filters, g, place) for place in commits))
     inside = undecodable.keys() | committed
-    return TopicWitness(pin, len(inside), tuple(sorted(inside - listed)), undecodable, told.undecodable_keys)
+    return OffsetsTopicSeen(pin, len(inside), tuple(sorted(inside - listed)), undecodable, found.undecodable_keys)
 
 
 def _is_inside(filters: Filters, group: str, place: TopicPartition) -> bool:

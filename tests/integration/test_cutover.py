@@ -270,7 +270,7 @@ def test_a_second_rollback_has_nothing_to_do(cutover: Cutover) -> None:
 
 
 def test_after_a_rollback_the_plan_is_spent(cutover: Cutover) -> None:
-    assert "spent" in cutover.applied_after_undo.expect(3).complaint()
+    assert "has been rolled back" in cutover.applied_after_undo.expect(3).complaint()
     assert cutover.target_in_the_end == cutover.target_before
 
 

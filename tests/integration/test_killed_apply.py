@@ -243,6 +243,6 @@ def test_an_undo_from_before_the_apply_was_finished_is_refused_and_no_name_of_th
     assert "is too short: 32 digits" in short
     linked.undo("link.plan").expect(0)
     assert ground.judge.held() == before
-    assert "is spent" in linked.execute("link.plan").expect(3).complaint()
+    assert "has been rolled back" in linked.execute("link.plan").expect(3).complaint()
     assert ground.judge.held() == before
     assert [p.name for p in (tmp_path / "links").iterdir()] == ["link.plan"]

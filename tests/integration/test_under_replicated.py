@@ -246,7 +246,7 @@ def test_an_apply_that_falls_below_min_insync_replicas_midway_is_rolled_back_onc
     assert all(after.get(group) in (wanted[group], prior.get(group)) for group in wanted), str(ran)
     commands.undo(PLAN).expect(0)
     assert commits_on(target.bootstrap, wanted) == prior, str(ran)
-    assert "spent" in commands.execute(PLAN).expect(3).complaint()
+    assert "has been rolled back" in commands.execute(PLAN).expect(3).complaint()
 
 
 # --- leaders that move ------------------------------------------------------------------------------------

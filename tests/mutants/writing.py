@@ -217,7 +217,7 @@ WRITING = (
         "not-read-back",
         "A row is called set only when it was read back.",
         "migrate/apply/engine.py",
-        "    reads = reading(target, read_again, clock, timeout, tell)\n",
+        "    reads = reading(target, read_again, clock, timeout, advance)\n",
         "    planned = assessment.plan.groups()\n"
         "    reads = [{g: {r.target_partition: r.target_commit for r in planned[g]} for g in read_again}]\n",
         (

@@ -38,9 +38,9 @@ def made_lines(made: Sequence[MadePlan], width: int, colour: bool) -> Iterator[s
     yield ""
     written = [each for each in made if each.path]
     failed = len(made) - len(written)
-    told = f"{many(len(written), 'plan')} written" + (f", {many(failed, 'flow')} failed: no plan" if failed else "")
+    counts = f"{many(len(written), 'plan')} written" + (f", {many(failed, 'flow')} failed: no plan" if failed else "")
     each_alone = " Each is reviewed, approved and applied by itself." if written else ""
-    yield from wrapped(f"{told}.{each_alone}", width)
+    yield from wrapped(f"{counts}.{each_alone}", width)
     if written:
         paths = " ".join(shell_word(each.path) for each in written)
         yield f"mm2-migrate show {paths}"

@@ -127,8 +127,8 @@ def why_not_assigned(group: ListedGroup) -> Failure | None:
     described = group.description
     if isinstance(described, Failure):
         return described
-    is_told = described.state == "Stable" or not described.members or bool(assigned_to(group))
-    return None if is_told else REBALANCING
+    is_known = described.state == "Stable" or not described.members or bool(assigned_to(group))
+    return None if is_known else REBALANCING
 
 
 def _list_groups(

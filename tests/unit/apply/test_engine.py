@@ -370,7 +370,7 @@ def test_after_a_rollback_the_plan_is_spent(folder: Path) -> None:
     scene = three_groups(folder)
     scene.apply()
     scene.rollback()
-    with pytest.raises(Refused, match="spent"):
+    with pytest.raises(Refused, match="has been rolled back"):
         scene.apply(execute=False)
 
 
@@ -575,7 +575,7 @@ def test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one(folder: Path)
     )  # fmt: skip
     assert result.exit_code == 0 and scene.target.held("c") == {("A.orders", 0): 30}
     assert scene.journal.read().spent_by == undo.fingerprint
-    with pytest.raises(Refused, match="spent"):
+    with pytest.raises(Refused, match="has been rolled back"):
         scene.apply()
 
 

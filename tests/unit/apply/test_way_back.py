@@ -139,7 +139,7 @@ def test_an_undo_that_was_saved_and_killed_is_finished_by_the_same_command(night
     ends(night.save_undo(), 0)
     night.killed("apply", UNDO, 3)
     assert not night.all_at(PRIOR)
-    ends(night.execute("apply", "cutover.plan"), 3, "is spent")
+    ends(night.execute("apply", "cutover.plan"), 3, "has been rolled back")
     ends(night.execute("apply", UNDO), 0, "RESTORED")
     ends(night.execute("apply", UNDO), 0, "NOTHING LEFT TO DO")
     assert night.all_at(PRIOR)
@@ -300,7 +300,7 @@ def test_one_group_is_taken_back_alone_and_no_apply_sets_it_again_and_the_rest_g
     night.target.commit("g03", "A.orders", 0, 5)  # a later plan's: a rollback of the rest leaves it where it is
     ends(night.execute("rollback", "cutover.plan", "--moved", "restore"), 0, "RESTORED: 11 offsets are as planned")
     assert night.at() == {**dict.fromkeys(GROUPS, PRIOR), "g03": 5}
-    ends(night.execute("apply", "cutover.plan"), 3, "is spent")
+    ends(night.execute("apply", "cutover.plan"), 3, "has been rolled back")
 
 
 def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night: Night) -> None:

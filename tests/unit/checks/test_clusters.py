@@ -5,7 +5,7 @@ from migrate.model import ClusterFacts, Failure, Level, LogRange
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_pin import OffsetsPin
 from migrate.survey.policies import Policies, Waiver
-from migrate.survey.survey import TopicWitness
+from migrate.survey.survey import OffsetsTopicSeen
 from tests.unit.checkscene import NOW, blocked, found, levels
 
 
@@ -39,7 +39,7 @@ def test_groups_only_mm2_remembers_are_named():
 
 def read_of_the_offsets_topic(unlisted=(), undecodable=None, keys=0, open_ends=None):
     pin = OffsetsPin("A", 50, {0: LogRange(0, 9)}, open_ends or {})
-    return {"witness": TopicWitness(pin, 5, tuple(unlisted), undecodable or {}, keys)}
+    return {"topic_seen": OffsetsTopicSeen(pin, 5, tuple(unlisted), undecodable or {}, keys)}
 
 
 def test_a_group_with_commits_in_the_offsets_topic_that_no_listing_shows_blocks_by_name():

@@ -80,7 +80,7 @@ def test_a_link_leads_to_the_journal_the_lock_and_the_signatures_of_the_plan(
 def test_a_spent_plan_is_not_applied_again_through_a_link(made: Plan, plan_file: Path, link: Path) -> None:
     begun(journal_path(plan_file, made.fingerprint), made.fingerprint, ROLLBACK)
     refused = run("apply", link, made.fingerprint, link.parent)
-    assert refused.exit_code == 3 and "is spent" in refused.stderr
+    assert refused.exit_code == 3 and "has been rolled back" in refused.stderr
     assert CliRunner().invoke(cli, ["sign", str(link), "--by", "Ada"]).exit_code == 3
 
 

@@ -8,7 +8,7 @@ from migrate.match.protocol import Tail
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Failure, Level, LogRange, TopicPartition
-from migrate.plan.status import ONLY_PLAN_TELLS
+from migrate.plan.status import ONLY_PLAN_SHOWS
 from migrate.plan.watch import Watch
 from migrate.show.status import progress_line, status_document
 from migrate.survey.drain import UNKNOWN, Lag
@@ -72,7 +72,7 @@ def test_status_blocks_what_plan_blocks_but_for_what_only_plan_can_tell():
     status = looked(source, target, mirror, comparer)
     plan = planned(source, target, mirror, comparer=comparer)
     assert {(c.check, c.subject) for c in status.blocks} == {
-        (c.check, c.subject) for c in plan.blocks() if c.check not in ONLY_PLAN_TELLS
+        (c.check, c.subject) for c in plan.blocks() if c.check not in ONLY_PLAN_SHOWS
     }
     assert {c.check for c in status.blocks} == {"source-group-stopped", "not-drained"}
 

@@ -5,7 +5,7 @@ import pytest
 from migrate.model import Decision
 from migrate.plan.plan import PlannedActivity, PlannedGroupState
 from migrate.row_table import GroupRows
-from migrate.show.group_table import activity_told, group_lines, group_word, states_told
+from migrate.show.group_table import activity_texts, group_lines, group_word, state_texts
 from tests.builders import make_plan, make_row
 
 PLAN = make_plan([make_row("billing", "orders", p, target_offset=600 + p) for p in range(2)])
@@ -38,7 +38,7 @@ def test_the_states_of_both_sides_are_told_by_the_clusters_names():
         PlannedGroupState(side="target", group="g", state="Empty", kind="consumer", member_count=0),
     )
     plan = make_plan([make_row("g")], group_states=states, source_alias="A", target_alias="B")
-    assert states_told(plan) == {"g": "Stable (2 members) on A, Empty on B"}
+    assert state_texts(plan) == {"g": "Stable (2 members) on A, Empty on B"}
 
 
 def test_a_plan_of_an_earlier_time_shows_what_is_committed_now_beside_it():
@@ -68,7 +68,7 @@ def test_what_a_groups_own_records_told_of_its_commits_is_said_as_far_as_they_to
         PlannedActivity("g", 1_700_000_000_000, 5_000, 12), PlannedActivity("once", 1_700_000_240_000, None, None),
         PlannedActivity("by-a-faster-clock", 1_700_000_300_000, None, None),
     )  # fmt: skip
-    told = activity_told(make_plan([make_row("g")], activity=activity, created_at_ms=1_700_000_240_000))
+    told = activity_texts(make_plan([make_row("g")], activity=activity, created_at_ms=1_700_000_240_000))
     assert told == {
         "g": "last commit 2023-11-14T22:13:20.000Z, 4 min before the plan was made; commits about every 5 s, each time "
         "12 records of a partition: a hard stop reads them twice",

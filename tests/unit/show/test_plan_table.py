@@ -2,7 +2,7 @@
 
 from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.totals import totals
-from migrate.show.plan_table import OPTIONS_TO_ADD, Page, identity, made_with, next_steps, table, totals_told, verdict
+from migrate.show.plan_table import OPTIONS_TO_ADD, Page, identity, made_with, next_steps, table, totals_lines, verdict
 from tests.builders import make_check, make_plan, make_row
 
 TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check("re-read-limit", "b"),))
@@ -48,7 +48,7 @@ def test_numbers_come_before_what_the_plan_was_made_with_and_the_checks_that_pas
 
 def test_commits_that_do_not_add_up_are_said_to_be_missing():
     plan = make_plan([make_row()], counts={"commits_read": 5, "rows": 1, "uncommitted_added": 0})
-    assert "MISSING" in dict(totals_told(plan, totals(plan)))
+    assert "MISSING" in dict(totals_lines(plan, totals(plan)))
 
 
 def test_a_table_without_groups_names_none():
@@ -73,17 +73,17 @@ def test_behind_another_replicator_no_checkpoints_are_counted_and_timestamps_are
         7,
     )  # fmt: skip
     plan = make_plan([make_row()], flow={"replicator": "any"}, settings={"by": "timestamp"}, comparison=comparison)
-    told = dict(totals_told(plan, totals(plan)))
+    told = dict(totals_lines(plan, totals(plan)))
     assert "MM2 itself" not in told and "read for their timestamps" in told["Records"]
     by_mm2 = make_plan([make_row()], comparison=comparison)
-    told = dict(totals_told(by_mm2, totals(by_mm2)))
+    told = dict(totals_lines(by_mm2, totals(by_mm2)))
     assert "MM2 itself" in told and "compared on 7 partitions" in told["Records"]
 
 
 def test_an_estimate_behind_another_replicator_rests_on_no_syncs():
     row = make_row(grade=Grade.ESTIMATED)
     by_mm2, by_another = (
-        dict(totals_told(plan, totals(plan)))["Estimated"]
+        dict(totals_lines(plan, totals(plan)))["Estimated"]
         for plan in (make_plan([row]), make_plan([row], flow={"replicator": "any"}))
     )
     assert "as long as MM2's own offset syncs tell the truth" in by_mm2

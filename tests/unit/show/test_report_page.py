@@ -19,7 +19,7 @@ from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals, totals
 from migrate.row_table import row_document
-from migrate.show.plan_table import identity, next_steps, totals_told, verdict
+from migrate.show.plan_table import identity, next_steps, totals_lines, verdict
 from migrate.show.report_data import (
     GAP,
     report_data,
@@ -89,7 +89,7 @@ def test_the_page_says_what_show_says():
     told = squeezed(page(plan))
     counted = totals(plan)
     assert verdict(plan, counted)[0] in told
-    for label, text in [*[*identity(plan, "cutover.plan")][:3], *totals_told(plan, counted)]:
+    for label, text in [*[*identity(plan, "cutover.plan")][:3], *totals_lines(plan, counted)]:
         assert squeezed(f"{label}{text}") in told.replace("\n", ""), label
     sentences, commands = next_steps(plan, counted, "cutover.plan", None)
     for line in (*sentences, *(text for command in commands for text in command), plan.fingerprint):
