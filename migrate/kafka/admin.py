@@ -380,9 +380,18 @@ class ConfluentAdmin:
         return {partition: _log_range(starts[partition], ends[partition]) for partition in batch}
 
     def _described(self, batch: Sequence[str], read: Callable[[Any], V | Failure]) -> dict[str, V | Failure]:
-        answers: dict[str, Any] = self._connection.collect(
-            lambda client: client.describe_consumer_groups(list(batch), **LONGEST)
-        )
+        def ask(groups: Sequence[str], seconds: float) -> dict[str, Any]:
+            return self._connection.collect(
+                lambda client: client.describe_consumer_groups(list(groups), **LONGEST), seconds
+            )
+
+        # All groups are answered with the last one: a coordinator that has died, of which a client knows nothing yet,
+        # would take the deadline from all. A fresh client asks who has its groups now.
+        answers = ask(batch, self._deadline_seconds / 3)
+        late = [
+            group for group, answer in answers.items() if isinstance(answer, Failure) and answer.code == "_TIMED_OUT"
+        ]
+        answers |= ask(late, self._deadline_seconds) if late else {}
         return {group: read(answer) for group, answer in answers.items()}
 
     def _described_cluster(self) -> Any:

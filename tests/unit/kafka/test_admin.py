@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from migrate.kafka.admin import NOT_EXACT, ConfluentAdmin, _results
+from migrate.kafka.errors import timed_out
 from migrate.model import Commit, Failure, TopicPartition
 from tests.unit.logscene import NOWHERE, settings
 
@@ -50,3 +51,18 @@ def test_a_call_that_failed_failed_for_each_of_its_partitions():
 def test_a_group_with_metadata_is_left_untouched_and_no_cluster_is_even_asked():
     admin = ConfluentAdmin(settings(NOWHERE), 0.5)
     assert admin.alter({"g": {P0: Commit(7, "m"), P1: Commit(8)}}) == {"g": {P0: NOT_EXACT, P1: NOT_EXACT}}
+
+
+def test_groups_whose_coordinator_has_died_are_described_by_a_fresh_client_before_the_deadline():
+    """A call for several groups answers with the last of them: one that hangs takes the deadline from all."""
+    admin, asked = ConfluentAdmin(settings(NOWHERE), deadline_seconds=30.0), []
+
+    def collect(submit, seconds):
+        groups = submit(SimpleNamespace(describe_consumer_groups=lambda groups, **_: groups))
+        asked.append((tuple(groups), seconds))
+        return dict.fromkeys(groups, timed_out(seconds) if len(asked) == 1 else Failure("GROUP_ID_NOT_FOUND", "gone"))
+
+    admin._connections = [SimpleNamespace(collect=collect, drop=lambda: None)]
+    admin._connection = admin._connections[0]
+    assert {group: state.state for group, state in admin.group_states(["g", "h"]).items()} == {"g": "Dead", "h": "Dead"}
+    assert asked == [(("g", "h"), 10.0), (("g", "h"), 30.0)]
