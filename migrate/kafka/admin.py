@@ -342,8 +342,7 @@ class ConfluentAdmin:
         def ask(some: Sequence[str]) -> dict[str, Operations | Failure]:
             answers: dict[str, Any] = self._connection.collect(lambda client: describe(client, list(some)))
             return {
-                name: answer if isinstance(answer, Failure) else _names(answer.authorized_operations or ())
-                for name, answer in answers.items()
+                name: answer if isinstance(answer, Failure) else _granted(answer) for name, answer in answers.items()
             }
 
         return self._persistently(names, ask, size)
@@ -523,3 +522,9 @@ def _results(part: Sequence[TopicPartition], answer: Any) -> dict[TopicPartition
 
 def _names(operations: Iterable[AclOperation]) -> Operations:
     return frozenset(operation.name for operation in operations)
+
+
+def _granted(described: Any) -> Operations | Failure:
+    """Return what this principal may do with a described group or topic; who may describe it may do that at least."""
+    operations = _names(described.authorized_operations or ())
+    return operations or Failure("NO_ANSWER", "the cluster does not report rights")

@@ -38,9 +38,8 @@ READS_ONLY: Mapping[str, Any] = {
 }
 # A connection that breaks, or that the client gives up for another: it makes new ones by itself.
 BROKEN_LINE = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_DESTROY_BROKER"})
-# What the client retries by itself, and what is wrong with the coordinator of the group that is only named: a token
-# may have ended there while the leaders go on.
-PASSING = BROKEN_LINE | HOPELESS | {"_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"}
+# What the client retries by itself, and the group that is only named.
+PASSING = BROKEN_LINE | {"_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"}
 # After this silence the cluster is asked which partitions it has: librdkafka waits for one that is missing.
 UNEASY_SECONDS = 3.0
 METADATA_SECONDS = 10.0
@@ -340,20 +339,22 @@ class RunPass(ReadPass[RunIntake]):
         return is_lively
 
     def note(self, place: TopicPartition, message: Message, error: KafkaError) -> bool:
-        """Take an event that is no record; any is a sign of life, but one of credentials."""
+        """Take an event that is no record, and return whether it is a sign of life."""
         intake = self.waiting.get(place)
         if code_of(error) in HOPELESS:
+            # Said also of the coordinator of the group that is only named, where a token has ended, while leaders go
+            # on: it ends a silence, and no reading.
             self._causes[code_of(error)] = error.str()
             return False
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             if intake is not None:
                 self.finish([place])
                 self.moved.append(place)
-        elif error.code() == KafkaError._PARTITION_EOF and intake is not None and offset_of(message) < intake.run.end:
+            return True
+        if error.code() == KafkaError._PARTITION_EOF and intake is not None and offset_of(message) < intake.run.end:
             self._lagging[place] = offset_of(message)
-        else:
-            super().note(place, message, error)
-        return True
+            return True
+        return super().note(place, message, error)
 
     def _ask_what_is_there(self) -> None:
         """Give up partitions that the cluster does not have, or does not show us; it may take long to answer."""

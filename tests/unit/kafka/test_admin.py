@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError
+from confluent_kafka.admin import AclOperation
 
 from migrate.kafka.admin import NOT_EXACT, ConfluentAdmin, _results
 from migrate.kafka.errors import timed_out
@@ -66,3 +67,17 @@ def test_groups_whose_coordinator_has_died_are_described_by_a_fresh_client_befor
     admin._connection = admin._connections[0]
     assert {group: state.state for group, state in admin.group_states(["g", "h"]).items()} == {"g": "Dead", "h": "Dead"}
     assert asked == [(("g", "h"), 10.0), (("g", "h"), 30.0)]
+
+
+@pytest.mark.parametrize("operations", [None, []])
+def test_rights_that_a_cluster_does_not_report_are_not_taken_for_missing(operations):
+    admin = ConfluentAdmin(settings(NOWHERE), deadline_seconds=30.0)
+    described = {
+        "seen": SimpleNamespace(authorized_operations=[AclOperation.READ]),
+        "unseen": SimpleNamespace(authorized_operations=operations),
+    }
+    admin._connection = SimpleNamespace(
+        answer=lambda what, submit: SimpleNamespace(authorized_operations=None), collect=lambda submit: described
+    )
+    rights = admin.rights(["seen", "unseen"], [])
+    assert rights.groups["seen"] == {"READ"} and isinstance(rights.groups["unseen"], Failure)

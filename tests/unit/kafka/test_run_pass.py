@@ -88,6 +88,14 @@ def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_
         reading().waits(DEADLINE_SECONDS + 1)
 
 
+@pytest.mark.parametrize("other", [KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT])
+def test_trouble_of_two_kinds_in_turn_is_no_sign_of_life_and_the_reason_is_kept(other):
+    causes = {}
+    made = reading(causes=causes)
+    assert not made._take([event(KafkaError._AUTHENTICATION), event(other)])
+    assert not made._take([event(other)]) and causes.keys() == {"_AUTHENTICATION"}
+
+
 def record(offset):
     return Message(topic="t", partition=0, offset=offset, key=b"k", value=b"v", timestamp=(1, 1))
 
