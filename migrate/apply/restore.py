@@ -6,6 +6,7 @@ overtaken before anything is removed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from migrate.apply.history import REMOVED, SET
 from migrate.apply.outcome import committed
@@ -51,8 +52,10 @@ class GroupRestorer(GroupWriter):
         answers: Answers = {}
         empty: list[str] = []
         single: dict[str, list[TopicPartition]] = {}
+        shown: set[str] = set()
         try:
-            answers |= self._still_hidden(left, {g: rows for g, rows in removed.items() if _need_acknowledgement(rows)})
+            doubtful = {group: rows for group, rows in removed.items() if _need_acknowledgement(rows)}
+            answers |= self._still_hidden(left, doubtful, shown)
             asked = [group for group in removed if group not in answers]
             for group, now in self.commits(asked).items():
                 rows, whole, judged = removed[group], group in self._whole, self._before.get(group, {})
@@ -84,10 +87,16 @@ class GroupRestorer(GroupWriter):
         except Exception as error:
             lost = no_answer(error)
             answers = {group: answers.get(group, dict.fromkeys(left[group], lost)) for group in removed}
+        # What was hidden is there now, by this run: it must not end as one that has written nothing.
+        for group in shown:
+            failed = {p: replace(a, outcome_unknown=True) for p, a in answers[group].items() if isinstance(a, Failure)}
+            answers[group] = answers[group] | failed
         return answers
 
-    def _still_hidden(self, left: Left, removed: Left) -> Answers:
+    def _still_hidden(self, left: Left, removed: Left, shown: set[str]) -> Answers:
         """Commit once more what unanswered writes may have left where nobody sees it; answer where that cannot be done.
+
+        Groups of which something was committed are added to `shown`.
 
         A coordinator up to Kafka 3.9 keeps such an append in its log and not in memory, and removes only what it has in
         memory: without a word it would come back when the coordinator moves.
@@ -102,8 +111,10 @@ class GroupRestorer(GroupWriter):
                 unseen[group] = hidden
         outcomes = self._admin.alter(unseen) if unseen else {}
         for group, commits in unseen.items():
-            shown = answered(outcomes.get(group, {}), commits, SET).values()
-            if failed := [answer for answer in shown if isinstance(answer, Failure)]:
+            results = answered(outcomes.get(group, {}), commits, SET).values()
+            if SET in results:
+                shown.add(group)
+            if failed := [answer for answer in results if isinstance(answer, Failure)]:
                 answers[group] = dict.fromkeys(removed[group], failed[0])
         return answers
 

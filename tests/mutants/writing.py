@@ -759,8 +759,8 @@ WRITING = (
         "hidden-append-left-in-the-log",
         "What a rollback removes is committed once more where an unanswered write may hide it.",
         "migrate/apply/restore.py",
-        "for g, rows in removed.items() if _need_acknowledgement(rows)})",
-        "for g, rows in removed.items() if not rows})",
+        "for group, rows in removed.items() if _need_acknowledgement(rows)}",
+        "for group, rows in removed.items() if not rows}",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_an_append_that_no_reading_shows_does_not_come_back_after_the_rollback",
         ),
@@ -769,10 +769,20 @@ WRITING = (
         "hidden-append-said-to-be-overtaken",
         "A removal is not done where the hidden append could not be overtaken.",
         "migrate/apply/restore.py",
-        "if failed := [answer for answer in shown if isinstance(answer, Failure)]:",
-        "if failed := [answer for answer in shown if not answer]:",
+        "if failed := [answer for answer in results if isinstance(answer, Failure)]:",
+        "if failed := [answer for answer in results if not answer]:",
         (
             "tests/unit/apply/test_unknown_outcomes.py::test_a_removal_is_not_said_to_be_done_where_the_hidden_append_could_not_be_overtaken",
+        ),
+    ),
+    Mutant(
+        "hidden-append-overtaken-and-nothing-said-to-be-written",
+        "A rollback that commits what was hidden, and then removes nothing, has written.",
+        "migrate/apply/restore.py",
+        "            if SET in results:\n",
+        "            if not results:\n",
+        (
+            "tests/unit/apply/test_life_of_a_plan.py::test_a_rollback_that_made_a_hidden_commit_visible_and_removed_nothing_does_not_end_as_if_it_had_written_nothing",
         ),
     ),
     Mutant(

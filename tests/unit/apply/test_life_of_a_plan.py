@@ -250,3 +250,15 @@ def test_what_a_rollback_may_still_restore_is_unknown_and_not_failed_to_an_undo_
     ran = machine.life.run("apply undo", HERE, Trouble(Kind.UNREADABLE, at=3), saved, moved=saved.moved, **options)
     assert ran.result and {row.status for row in ran.result.rows} == {RowStatus.UNKNOWN}, ran.said
     machine.holds(ran)
+
+
+def test_a_rollback_that_made_a_hidden_commit_visible_and_removed_nothing_does_not_end_as_if_it_had_written_nothing():
+    """Found by the machine: what overtakes a write that was never acknowledged is a write itself."""
+    machine = LifeOfAPlan()
+    machine.a_plan([["new", "new"]], blocked=False, trouble=None)
+    options = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 1.0}
+    machine.apply_in_trouble(HERE, Trouble(answers=((0, "lost, applied later, then denied"),)), options)
+    trouble = Trouble(answers=((0, "loading"), (0, "loading")))
+    ran = machine.life.run("rollback", HERE, trouble, moved="refuse", **options)
+    assert any(w.carried_out for w in ran.writes) and ran.code == 4, ran.said
+    machine.holds(ran)
