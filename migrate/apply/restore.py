@@ -90,7 +90,7 @@ class GroupRestorer(GroupWriter):
         # What was hidden is there now, by this run: it must not end as one that has written nothing.
         for group in shown:
             failed = {p: replace(a, outcome_unknown=True) for p, a in answers[group].items() if isinstance(a, Failure)}
-            answers[group] = answers[group] | failed
+            answers[group].update(failed)
         return answers
 
     def _still_hidden(self, left: Left, removed: Left, shown: set[str]) -> Answers:
