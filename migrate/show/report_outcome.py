@@ -237,7 +237,8 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
 
 
 def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline:
-    if state.is_spent and not state.rolled_back:
+    # A rollback of single groups before has written here; an undo plan that was applied has a journal of its own.
+    if state.is_spent and (state.spent_by != ROLLBACK or not state.rolled_back):
         undo = f"its undo {state.spent_by[:SHORT_DIGITS]} was begun, and has a journal of its own"
         return Headline(f"SPENT: {'a rollback was begun' if state.spent_by == ROLLBACK else undo}", "warn")
     if state.is_spent:
@@ -257,7 +258,8 @@ def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline
     rows = f"{done} as planned{_counted(counts, *left)}{alone}"
     if last is not None and last.exit_code is None:
         return Headline(f"NOT FINISHED: the last run noted no end; {rows}", "bad")
-    return Headline(f"PARTLY APPLIED: {rows}" if done else f"NOT APPLIED: {rows}", "bad")
+    may_be_written = done or counts.get(RowStatus.UNKNOWN)
+    return Headline(f"{'PARTLY' if may_be_written else 'NOT'} APPLIED: {rows}", "bad")
 
 
 def _rollback_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline:

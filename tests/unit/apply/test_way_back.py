@@ -318,6 +318,18 @@ def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night
     assert wave_of(night.folder / "cutover.plan", read_plan(night.folder / "cutover.plan")).groups["g03"] == "undone"
 
 
+def test_an_undo_that_was_applied_after_one_group_was_taken_back_is_not_shown_as_that_groups_rollback(
+    night: Night,
+) -> None:
+    night.plan()
+    ends(night.execute("apply", "cutover.plan"), 0)
+    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
+    ends(night.save_undo(), 0)
+    ends(night.execute("apply", UNDO), 0, "RESTORED: 11 offsets")
+    assert night.all_at(PRIOR)
+    assert first_line(night, "show").startswith("SPENT: its undo")
+
+
 def test_a_rollback_of_one_group_that_was_killed_is_no_part_of_the_plan_and_is_finished_by_the_same_command(
     night: Night,
 ) -> None:

@@ -280,5 +280,7 @@ def test_an_offset_that_stood_there_with_other_metadata_is_never_told_as_planned
     result = scene.apply()
     told = after(scene)
     assert result.exit_code == code and not told.complete
-    assert (told.verdicts[0].text, told.verdicts[0].kind) == (f"NOT APPLIED: 0 as planned, {verdict}", "bad")
+    # What may have been written is not said to be not applied.
+    word = "PARTLY" if answer is TIMED_OUT else "NOT"
+    assert (told.verdicts[0].text, told.verdicts[0].kind) == (f"{word} APPLIED: 0 as planned, {verdict}", "bad")
     assert_same(result, told)
