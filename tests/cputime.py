@@ -23,7 +23,7 @@ def cpu_seconds() -> float:
         children[int(fields[1])].append(process)
         # utime, stime, and those of the children that were waited for: proc_pid_stat(5).
         spent[process] = sum(map(int, fields[11:15])) / TICKS
-    family = [os.getpid()]
-    for process in family:
-        family += children[process]
-    return sum(spent.get(process, 0.0) for process in family)
+    counted = [os.getpid()]
+    for process in counted:
+        counted += children[process]
+    return sum(spent.get(process, 0.0) for process in counted)

@@ -55,7 +55,7 @@ class GroupRestorer(GroupWriter):
         shown: set[str] = set()
         try:
             doubtful = {group: rows for group, rows in removed.items() if _need_acknowledgement(rows)}
-            answers |= self._still_hidden(left, doubtful, shown)
+            answers, shown = self._still_hidden(left, doubtful)
             asked = [group for group in removed if group not in answers]
             for group, now in self.commits(asked).items():
                 rows, whole, judged = removed[group], group in self._whole, self._before.get(group, {})
@@ -88,20 +88,21 @@ class GroupRestorer(GroupWriter):
             lost = no_answer(error)
             answers = {group: answers.get(group, dict.fromkeys(left[group], lost)) for group in removed}
         # What was hidden is there now, by this run: it must not end as one that has written nothing.
-        for group in shown:
+        for group in shown & answers.keys():
             failed = {p: replace(a, outcome_unknown=True) for p, a in answers[group].items() if isinstance(a, Failure)}
             answers[group].update(failed)
         return answers
 
-    def _still_hidden(self, left: Left, removed: Left, shown: set[str]) -> Answers:
+    def _still_hidden(self, left: Left, removed: Left) -> tuple[Answers, set[str]]:
         """Commit once more what unanswered writes may have left where nobody sees it; answer where that cannot be done.
 
-        Groups of which something was committed are added to `shown`.
+        Returns also the groups of which something was committed.
 
         A coordinator up to Kafka 3.9 keeps such an append in its log and not in memory, and removes only what it has in
         memory: without a word it would come back when the coordinator moves.
         """
         answers: Answers = {}
+        shown: set[str] = set()
         unseen: dict[str, Commits] = {}
         for group, now in self.commits(removed).items():
             if isinstance(now, Failure):
@@ -116,7 +117,7 @@ class GroupRestorer(GroupWriter):
                 shown.add(group)
             if failed := [answer for answer in results if isinstance(answer, Failure)]:
                 answers[group] = dict.fromkeys(removed[group], failed[0])
-        return answers
+        return answers, shown
 
 
 def goes_whole(rows: Collection[Row], commits: Commits) -> bool:

@@ -247,10 +247,8 @@ def compare(
                 sentence = "its group was given up by `rollback --group` before anything of it was written"
             elif back is None or not back.read_back:
                 # Somewhere between the two states; else it is no part of the plan any more.
-                sentence, those = (
-                    "its group was rolled back alone, and not read back: run that rollback again",
-                    findings,
-                )
+                sentence = "its group was rolled back alone, and not read back: run that rollback again"
+                those = findings
             those += (
                 VerifyFinding(r.key, r.target_partition, None, None, Standing.ROLLED_BACK, sentence) for r in table
             )

@@ -287,9 +287,8 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
             parts = [f"missing: {_listed(lacking)}"] * bool(lacking)
             parts += [f"not-visible: {_listed(unseen)}"] * bool(unseen)
             todo = [f"Grant them to this principal on {alias}."] * bool(lacking)
-            todo += ["Run doctor again: the cluster did not report whether it grants what is not-visible."] * bool(
-                unseen
-            )
+            if unseen:
+                todo.append("Run doctor again, or look at the ACLs: the cluster did not report what is not-visible.")
             todo += ["A cutover needs none of them, only the way back."] * (command == FAILBACK)
             health = Health.WARN if command == FAILBACK else Health.FAIL
             yield Examined(health, what, "; ".join(parts), " ".join(todo))

@@ -145,7 +145,7 @@ class Header:
 
     @property
     def asks_source(self) -> bool:
-        """True if it was made from what the source had, which is to be as it was then: no undo, nor without one."""
+        """True if what the source has must be as the plan found it: False of an undo, and with the source down."""
         return self.kind != UNDO and not self.source_down
 
     @property

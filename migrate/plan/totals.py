@@ -184,8 +184,8 @@ def group_totals(rows: GroupRows) -> GroupTotals:
 # Starting the process and reaching a cluster, where no timing tells.
 START_SECONDS = 1.0
 WRITE_IN_READS = 3.0
-# Reading the commits of fewer takes the time of finding their coordinators, which writing does not take three times:
-# six rows were forecast to be applied in 16 s, and took 2.
+# With fewer, reading commits mostly finds coordinators, and says nothing of writing: six rows were forecast to be
+# applied in 16 s, and took 2.
 MEASURABLE_OFFSETS = 1000
 # What `plan` read that `apply` reads again, by the names of its steps.
 READ_AGAIN = ("reach", "commits", "pin", "topics")
