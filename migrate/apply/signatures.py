@@ -18,10 +18,10 @@ from typing import Protocol
 
 from migrate.apply.history import JournalState
 from migrate.apply.journal import drop_torn_line, journal_to_read, no_locks, read_journal, write_all
-from migrate.errors import MigrateError, UnreadablePlan, UsageError
+from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.plan.companions import companion_path
-from migrate.plan.plan import SHORT_DIGITS
-from migrate.text import name
+from migrate.plan.plan import SHORT_DIGITS, Plan
+from migrate.text import name, shell_word
 from migrate.whole_file import sync_folder
 
 REQUIRED_SETTING = "require-signatures"
@@ -198,3 +198,15 @@ def standing(plan: Signable, names: Sequence[str]) -> str:
     required = signatures_required(plan)
     listed = f" ({', '.join(map(name, names))})" if names else ""
     return f"{len(names)}{f' of {required}' if required else ', none is required'}{listed}"
+
+
+def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused | None:
+    """Return why `apply` must not write this plan yet; None where enough different people have signed."""
+    names = names_of(signatures)
+    if len(names) >= signatures_required(plan):
+        return None
+    return Refused(
+        f"Plan {plan.short_fingerprint} asks for {signatures_required(plan)} signatures of different names, and has "
+        f"{standing(plan, names)} in {signatures_path(path, plan.fingerprint).name}.",
+        f"Whoever has read it signs with: mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT",
+    )

@@ -13,13 +13,12 @@ from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.journal import Journal
 from migrate.apply.later_plans import held_by_other_plans, other_plans
-from migrate.apply.signatures import Signature, signatures_beside
+from migrate.apply.signatures import Signature, refusal, signatures_beside
 from migrate.apply.undo import Elsewhere, look_elsewhere, outside
 from migrate.apply.write import Interruption
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, ReachedClusters, Seconds, argument, flag, option
-from migrate.cli.sign import refusal
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.mm2.flow import Flow

@@ -1,19 +1,16 @@
-"""The `sign` command, and what `apply` asks of signatures."""
+"""The `sign` command."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import (
     Signable,
-    Signature,
     add_signature,
     names_of,
     person,
     signature_of,
     signatures_path,
-    signatures_required,
     standing,
 )
 from migrate.cli.console import printed
@@ -21,11 +18,9 @@ from migrate.cli.options import LogOptions, argument, option
 from migrate.clock import SystemClock, iso
 from migrate.errors import Refused
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan
 from migrate.plan.totals import totals
 from migrate.show.plan_table import verdict
 from migrate.text import name as shown
-from migrate.text import shell_word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +70,3 @@ def signed(plan: Signable, path: Path, by: str, note: str, what: str) -> list[st
         f"Signatures   {standing(plan, names)}",
         f"File         {file.name}",
     ]
-
-
-def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused | None:
-    """Return why `apply` must not write this plan yet; None where enough different people have signed."""
-    names = names_of(signatures)
-    if len(names) >= signatures_required(plan):
-        return None
-    return Refused(
-        f"Plan {plan.short_fingerprint} asks for {signatures_required(plan)} signatures of different names, and has "
-        f"{standing(plan, names)} in {signatures_path(path, plan.fingerprint).name}.",
-        f"Whoever has read it signs with: mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT",
-    )

@@ -22,8 +22,8 @@ from migrate.plan.totals import Forecast, forecast
 from migrate.plan.watch import Watch, watch_until_ready
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
-from migrate.session.clusters import StatusSession, status_session
 from migrate.session.options import SessionOptions
+from migrate.session.status import StatusSession, status_session
 from migrate.show.plan_table import Page
 from migrate.show.screen import Draw, screen_if
 from migrate.show.status import first_look_lines, late_line, left_text, progress_line, status_document, status_lines

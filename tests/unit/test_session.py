@@ -12,7 +12,7 @@ from migrate.kafka.record_reader import RecordReader
 from migrate.mm2.config_file import client_flow
 from migrate.model import Side
 from migrate.session import clusters as sessions
-from migrate.session import plan
+from migrate.session import plan, status
 from migrate.session.options import SessionOptions
 from migrate.survey.commits_source import FROM_CHECKPOINTS, CommitsSource
 from tests.fakes import FakeClock, NoProgress
@@ -88,14 +88,14 @@ def test_status_closes_its_clients_but_not_under_a_look(looking, monkeypatch):
     closed = []
     for client in (KafkaCluster, RecordReader):
         monkeypatch.setattr(client, "close", lambda self: closed.append(type(self)))
-    with sessions.status_session(flow(), FakeClock(), OPTIONS) as edges:
+    with status.status_session(flow(), FakeClock(), OPTIONS) as edges:
         if looking:
             edges.in_use.acquire()
     assert closed == ([] if looking else [KafkaCluster] * 2 + [RecordReader] * 4)
 
 
 def test_a_source_that_does_not_answer_is_left_out_of_a_look():
-    with sessions.status_session(flow(), FakeClock(), OPTIONS) as edges:
+    with status.status_session(flow(), FakeClock(), OPTIONS) as edges:
         down, up = edges.clusters(FROM_CHECKPOINTS), edges.clusters()
     assert (down.source, down.comparer) == (None, None)
     assert up.source is edges.source and up.comparer is edges.comparer and down.target is up.target is edges.target

@@ -12,8 +12,9 @@ from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
 from migrate.ports import Progress
-from migrate.session.clusters import apply_session, endpoints, readers_of, status_session
+from migrate.session.clusters import apply_session, endpoints, readers_of
 from migrate.session.options import SessionOptions
+from migrate.session.status import status_session
 from migrate.survey.survey import Clusters
 
 # What was read of MM2's topics is kept that long: they are compacted, and memory is not.

@@ -34,9 +34,10 @@ from migrate.mm2.flow import Flow
 from migrate.model import Commits, Failure
 from migrate.ports import Progress
 from migrate.progress import LineProgress, Timer
-from migrate.session.clusters import endpoints, status_session
+from migrate.session.clusters import endpoints
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
+from migrate.session.status import status_session
 from migrate.show.lines import wrapped
 from migrate.survey.commits import read_priors
 from migrate.survey.group_facts import GroupFacts

@@ -16,13 +16,13 @@ from migrate.apply.signatures import (
     names_of,
     person,
     read_signatures,
+    refusal,
     signature_of,
     signatures_beside,
     signatures_path,
     signatures_required,
 )
 from migrate.cli.main import cli
-from migrate.cli.sign import refusal
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import LogRange
 from migrate.plan.companions import journal_path

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.signatures import signatures_beside
-from migrate.cli.sign import refusal, run_sign
+from migrate.apply.signatures import refusal, signatures_beside
+from migrate.cli.sign import run_sign
 from migrate.plan.file import read_plan, write_plan
 from tests.builders import make_plan, make_row
 

@@ -6,7 +6,7 @@ from migrate.cli.status import Lookout
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.topic_reader import News
 from migrate.model import Failure, GroupState, Side
-from migrate.session.clusters import StatusSession
+from migrate.session.status import StatusSession
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import REMEMBERED_SECONDS, AnswerMemory
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
