@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from migrate.apply.runs import UNDONE, PastRun
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Commits, TopicPartition, partitions_of
 
 APPLY = "apply"
 ROLLBACK = "rollback"
-UNDONE = "apply of an undo plan"
 SET = "set"
 REMOVED = "removed"
 FAILED = "failed"
@@ -175,28 +175,6 @@ class _Rounds:
         return {
             "planned": self._planned, "metadata": self._metadata, "earlier": self._earlier, "_instead": self._instead,
         }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class PastRun:
-    """One run of `apply` or `rollback`, or `UNDONE`: the apply of a plan that undoes this one, with its own journal.
-
-    Times are ISO 8601; `ended` is "" and `exit_code` None where no end was noted. `counts` are rows by status, as
-    `outcome.RowStatus` names them. `source_not_seen` is why the source was not compared, "" where it was.
-    """
-
-    command: str
-    began: str
-    who: str
-    ended: str = ""
-    exit_code: int | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
-    source_not_seen: str = ""
-
-    @property
-    def end_noted(self) -> str:
-        """When it ended, or where that can be looked up."""
-        return self.ended or ("see its own journal" if self.command == UNDONE else "no end noted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,18 @@ import fcntl
 import json
 import os
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from migrate.apply.history import JournalState
 from migrate.apply.journal import drop_torn_line, journal_to_read, no_locks, read_journal, write_all
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.plan.companions import companion_path
-from migrate.plan.plan import SHORT_DIGITS, Plan
-from migrate.text import name, shell_word
+from migrate.plan.plan import SHORT_DIGITS, Plan, signatures_required, signed_so_far
+from migrate.text import shell_word
 from migrate.whole_file import sync_folder
 
-REQUIRED_SETTING = "require-signatures"
 LONGEST_NAME = 200
 LONGEST_NOTE = 2000
 # What `isprintable` lets pass although nothing shows: Default_Ignorable_Code_Point (Unicode 16,
@@ -37,26 +35,6 @@ _UNSEEN = (
 
 FilesBeside = tuple[JournalState, Sequence["Signature"]]
 """What lies beside a plan: its journal, folded, and who has signed it."""
-
-
-class WithSettings(Protocol):
-    """A header: what was chosen, by option name."""
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """The choices."""
-
-
-class Signable(Protocol):
-    """A plan, or what else has a fingerprint that people sign."""
-
-    @property
-    def header(self) -> WithSettings:
-        """What is said before the rows."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What is signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +52,12 @@ def signatures_path(plan_path: Path, fingerprint: str) -> Path:
     return companion_path(plan_path, fingerprint, "signatures.jsonl")
 
 
-def files_beside(plan: Signable, path: Path) -> FilesBeside | MigrateError:
-    """Return what lies beside a plan, or the error of a file that cannot be read: the plan itself is readable."""
+def files_beside(path: Path, fingerprint: str) -> FilesBeside | MigrateError:
+    """Return what lies beside a plan file, or the error of a file that cannot be read: the plan itself is readable."""
     try:
-        state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
-        return state, signatures_beside(plan, path)
+        return read_journal(journal_to_read(path, fingerprint), fingerprint), signatures_beside(path, fingerprint)
     except MigrateError as error:
         return error
-
-
-def signatures_required(plan: Signable) -> int:
-    """Return how many different names the plan asks for; it is in its settings, and so in its fingerprint."""
-    return int(plan.header.settings.get(REQUIRED_SETTING, "0"))
 
 
 def person(name: str) -> str:
@@ -105,7 +77,7 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def signature_of(plan: Signable, name: str, note: str, time: str) -> Signature:
+def signature_of(fingerprint: str, name: str, note: str, time: str) -> Signature:
     """Return a signature of this plan; raises `UsageError` for a name or note that is too long or not printable."""
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
@@ -118,7 +90,7 @@ def signature_of(plan: Signable, name: str, note: str, time: str) -> Signature:
             )
     if not person(name):
         raise UsageError("--by is empty.", "Give the name of the person who has read the plan.")
-    return Signature(time, plan.fingerprint, " ".join(name.split()), note.strip())
+    return Signature(time, fingerprint, " ".join(name.split()), note.strip())
 
 
 def read_signatures(path: Path, fingerprint: str) -> tuple[Signature, ...]:
@@ -136,9 +108,9 @@ def read_signatures(path: Path, fingerprint: str) -> tuple[Signature, ...]:
     return tuple(_parsed(line, number, path, fingerprint) for number, line in enumerate(lines, 1))
 
 
-def signatures_beside(plan: Signable, plan_path: Path) -> tuple[Signature, ...]:
+def signatures_beside(plan_path: Path, fingerprint: str) -> tuple[Signature, ...]:
     """Return the signatures in the file beside the plan; raises as `read_signatures` does."""
-    return read_signatures(signatures_path(plan_path, plan.fingerprint), plan.fingerprint)
+    return read_signatures(signatures_path(plan_path, fingerprint), fingerprint)
 
 
 def add_signature(path: Path, signature: Signature) -> tuple[Signature, ...]:
@@ -193,20 +165,14 @@ def _parsed(line: bytes, number: int, path: Path, fingerprint: str) -> Signature
     return signature
 
 
-def standing(plan: Signable, names: Sequence[str]) -> str:
-    """Return "1 of 2 (Ada)": how many different names have signed, and how many are asked for."""
-    required = signatures_required(plan)
-    listed = f" ({', '.join(map(name, names))})" if names else ""
-    return f"{len(names)}{f' of {required}' if required else ', none is required'}{listed}"
-
-
 def refusal(plan: Plan, path: Path, signatures: Sequence[Signature]) -> Refused | None:
     """Return why `apply` must not write this plan yet; None where enough different people have signed."""
-    names = names_of(signatures)
-    if len(names) >= signatures_required(plan):
+    names, settings = names_of(signatures), plan.header.settings
+    if len(names) >= signatures_required(settings):
         return None
+    file = signatures_path(path, plan.fingerprint).name
     return Refused(
-        f"Plan {plan.short_fingerprint} asks for {signatures_required(plan)} signatures of different names, and has "
-        f"{standing(plan, names)} in {signatures_path(path, plan.fingerprint).name}.",
+        f"Plan {plan.short_fingerprint} asks for {signatures_required(settings)} signatures of different names, and "
+        f"has {signed_so_far(settings, names)} in {file}.",
         f"Whoever has read it signs with: mm2-migrate sign {shell_word(str(path))} --by NAME --note TEXT",
     )

@@ -133,7 +133,7 @@ def approved_plan(plan: Plan, path: Path, writing: WritingOptions, *, goes_back:
     refuse_other_name(plan, path, goes_back)
     if goes_back:
         return Approved(path, plan, approval)
-    signatures = signatures_beside(plan, path)
+    signatures = signatures_beside(path, plan.fingerprint)
     unsigned = refusal(plan, path, signatures)
     if unsigned is not None and writing.execute:
         raise unsigned

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.choices import MatchingOptions, MovedGroupOptions, PolicyOptions, commits_from
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
@@ -16,7 +15,7 @@ from migrate.errors import EXIT_DONE, EXIT_REFUSED, UsageError
 from migrate.mm2.flow import Flow
 from migrate.plan.build import plan_of
 from migrate.plan.file import refuse_out, write_plan
-from migrate.plan.plan import Plan
+from migrate.plan.plan import REQUIRED_SETTING, Plan
 from migrate.ports import Progress
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session

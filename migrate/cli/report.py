@@ -60,7 +60,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     state = read_journal(journal, plan.fingerprint)
     verified = None if verification is None else verified_of(read_verification(verification), str(verification), plan)
     after = aftermath(plan, state, verified)
-    html, data = page_of(plan, str(path), after, options, signatures_beside(plan, path))
+    html, data = page_of(plan, str(path), after, options, signatures_beside(path, plan.fingerprint))
     size = _write(html, out)
     lines = [
         f"Wrote {name(str(out))}: {bytes_text(size)}, {many(len(plan.rows), 'row')}, plan {plan.short_fingerprint}."

@@ -67,7 +67,8 @@ def _shown(options: ShowOptions, terminal: Terminal) -> tuple[Iterable[str], str
     if options.other is not None:
         return _difference(plan, path, options.other, options, terminal), ""
     rows = select(plan.rows, options.rows.groups, options.rows.only)
-    page = Page(str(path), terminal.width, terminal.colour, beside=beside_of(plan, files_beside(plan, path)))
+    beside = beside_of(plan, files_beside(path, plan.fingerprint))
+    page = Page(str(path), terminal.width, terminal.colour, beside=beside)
     lines = FORMATS[form](plan, rows, page)
     return lines, kcg_companion(plan, str(path), rows) if form == "kcg" else ""
 

@@ -1,23 +1,23 @@
 """The `sign` command."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.apply.journal import journal_to_read, read_journal
 from migrate.apply.signatures import (
-    Signable,
     add_signature,
     names_of,
     person,
     signature_of,
     signatures_path,
-    standing,
 )
 from migrate.cli.console import printed
 from migrate.cli.options import LogOptions, argument, option
 from migrate.clock import SystemClock, iso
 from migrate.errors import Refused
 from migrate.plan.file import read_plan
+from migrate.plan.plan import signed_so_far
 from migrate.plan.totals import totals
 from migrate.show.plan_table import verdict
 from migrate.text import name as shown
@@ -53,20 +53,20 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
             f"Plan {plan.short_fingerprint} has been rolled back and cannot be applied again.",
             "Make a new plan, and sign that.",
         )
-    return signed(plan, path, by, note, verdict(plan, totals(plan))[0])
+    return signed(path, plan.fingerprint, plan.header.settings, by, note, verdict(plan, totals(plan))[0])
 
 
-def signed(plan: Signable, path: Path, by: str, note: str, what: str) -> list[str]:
+def signed(path: Path, fingerprint: str, settings: Mapping[str, str], by: str, note: str, what: str) -> list[str]:
     """Add a signature to those beside a file; return the lines to print, in which `what` says what was signed."""
-    signature = signature_of(plan, by, note, iso(SystemClock().now_ms()))
-    file = signatures_path(path, plan.fingerprint)
+    signature = signature_of(fingerprint, by, note, iso(SystemClock().now_ms()))
+    file = signatures_path(path, fingerprint)
     signatures = add_signature(file, signature)
     names = names_of(signatures)
     again = sum(person(s.name) == person(signature.name) for s in signatures) > 1
     return [
         f"SIGNED by {shown(signature.name)}" + (" (again: a name counts once)" if again else ""),
-        f"Fingerprint  {plan.fingerprint}",
+        f"Fingerprint  {fingerprint}",
         f"Plan         {what}",
-        f"Signatures   {standing(plan, names)}",
+        f"Signatures   {signed_so_far(settings, names)}",
         f"File         {file.name}",
     ]

@@ -11,7 +11,7 @@ Invariants:
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from migrate.model import (
 )
 from migrate.row_table import GroupRows, PlanRows
 from migrate.survey.commits_source import AS_OF_SETTING
+from migrate.text import name
 
 # Of the plan file, its fingerprint and its journal.
 FORMAT_VERSION = 1
@@ -39,6 +40,7 @@ CUTOVER, UNDO = "plan", "undo"
 MOVED_SETTING, REFUSE_MOVED, RESTORE_MOVED = "moved", "refuse", "restore"
 # A setting of an undo: the command that set what it takes back, where that was not `apply`.
 SET_BY_SETTING = "set-by"
+REQUIRED_SETTING = "require-signatures"
 MIN_APPROVAL_DIGITS = 32
 SHORT_DIGITS = 12
 
@@ -321,3 +323,15 @@ def approves(approval: str, plan: Plan) -> bool:
     """
     given = approval.strip().lower()
     return len(given) >= MIN_APPROVAL_DIGITS and plan.fingerprint.startswith(given)
+
+
+def signatures_required(settings: Mapping[str, str]) -> int:
+    """Return how many different names have to sign what was made with these settings."""
+    return int(settings.get(REQUIRED_SETTING, "0"))
+
+
+def signed_so_far(settings: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return "1 of 2 (Ada)": how many different names have signed, and how many are asked for."""
+    required = signatures_required(settings)
+    listed = f" ({', '.join(map(name, names))})" if names else ""
+    return f"{len(names)}{f' of {required}' if required else ', none is required'}{listed}"

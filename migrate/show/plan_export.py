@@ -12,15 +12,14 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
-from migrate.apply.signatures import signatures_required
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Row, lag
-from migrate.plan.plan import Header, Plan
+from migrate.plan.plan import Header, Plan, signatures_required
 from migrate.plan.totals import Totals, totals
 from migrate.row_table import row_document
+from migrate.show.aftermath import Beside
 from migrate.show.lines import wrapped
 from migrate.show.plan_table import Page, table, verdicts
-from migrate.show.report_outcome import Beside
 from migrate.show.table import Column, Table, Value, csv_line, document_lines, fields_of
 from migrate.text import many, name, safe, shell_word
 
@@ -173,7 +172,7 @@ def _beside_document(plan: Plan, beside: Beside) -> dict[str, Any]:
         "spent": after.spent,
         "complete": after.complete,
         "rows": after.counts,
-        "signatures_required": signatures_required(plan),
+        "signatures_required": signatures_required(plan.header.settings),
         "signed_by": beside.signed,
     }
 

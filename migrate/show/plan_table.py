@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from migrate.apply.signatures import signatures_required, standing
 from migrate.checks.groups import offsets_expiry
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
 from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
-from migrate.plan.plan import UNDO, Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan, signatures_required, signed_so_far
 from migrate.plan.totals import Mm2Comparison, Totals, forecast, totals
+from migrate.show.aftermath import Beside, Headline
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
-from migrate.show.report_outcome import Beside, Headline
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
@@ -105,7 +104,7 @@ def verdicts(plan: Plan, counted: Totals, beside: Beside | None) -> list[Headlin
     if beside is not None and beside.after:
         # What was true before the apply is not today's verdict any more: it comes last, without a colour.
         return [*beside.after.verdicts, Headline(f"The plan was: {text}", "past")]
-    required, signed = signatures_required(plan), () if beside is None else beside.signed
+    required, signed = signatures_required(plan.header.settings), () if beside is None else beside.signed
     if required:
         text, kind = f"{text}; SIGNED {len(signed)} OF {required}", kind if len(signed) >= required else "warn"
     return [Headline(text if beside is None else f"{text}; no journal beside this file", kind)]
@@ -118,8 +117,9 @@ def _head(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     # painted before it is wrapped: the digits are one word, so the colour never crosses a line's end
     yield f"Fingerprint  {paint(plan.fingerprint, Colour.BOLD, page.colour)}"
     yield from aligned(identity(plan, page.path), page.width, LABELS)
-    if page.beside is not None and (page.beside.signed or signatures_required(plan)):
-        yield from aligned([("Signatures", standing(plan, page.beside.signed))], page.width, LABELS)
+    if page.beside is not None and (page.beside.signed or signatures_required(plan.header.settings)):
+        so_far = signed_so_far(plan.header.settings, page.beside.signed)
+        yield from aligned([("Signatures", so_far)], page.width, LABELS)
     yield ""
 
 
@@ -309,9 +309,10 @@ def next_steps(
         return ("This plan is spent: to go forward again, make a new one.",), []
     sentences, applying = _applying(plan, t, path, cluster_options)
     if not beside.after.runs:
-        if len(applying) > 1 and len(beside.signed) < signatures_required(plan):
+        if len(applying) > 1 and len(beside.signed) < signatures_required(plan.header.settings):
+            so_far = signed_so_far(plan.header.settings, beside.signed)
             sign = f"mm2-migrate sign {shell_word(path)} --by NAME --note TEXT"
-            return sentences, [(f"Whoever has read it signs; so far: {standing(plan, beside.signed)}", sign), *applying]
+            return sentences, [(f"Whoever has read it signs; so far: {so_far}", sign), *applying]
         return sentences, applying
     sentences = () if cluster_options is not None else (OPTIONS_TO_ADD,)
     rest = " ".join(["", shell_word(path), *map(shell_word, cluster_options or ())])

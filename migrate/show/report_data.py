@@ -16,9 +16,10 @@ from migrate.model import Grade, Row, between, may_skip, rewinds
 from migrate.plan.plan import Plan
 from migrate.plan.totals import compare_with_mm2, group_totals
 from migrate.row_table import GroupRows
+from migrate.show.aftermath import Aftermath, RowAfter
 from migrate.show.group_table import activity_texts, group_word, state_texts
 from migrate.show.lines import tally
-from migrate.show.report_outcome import AS_PLANNED, Aftermath, RowAfter
+from migrate.show.report_outcome import AS_PLANNED
 from migrate.text import both_names, name, safe, shell_word
 
 GAP = "\x01"  # where a number was in a sentence: safe text has no control characters

@@ -6,7 +6,7 @@ Invariant: a row counts as set only if the journal says that it was read back at
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from migrate.apply.history import (
@@ -16,74 +16,25 @@ from migrate.apply.history import (
     REMOVED,
     ROLLBACK,
     SET,
-    UNDONE,
     UNKNOWN,
     GroupTrace,
     JournalState,
-    PastRun,
 )
 from migrate.apply.outcome import RowStatus, State, state_of, status_of
+from migrate.apply.runs import UNDONE
 from migrate.apply.signatures import FilesBeside, names_of
 from migrate.apply.verify import GOOD, MAKE_VERIFICATION
 from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, MigrateError, UsageError
 from migrate.model import Commit, Decision, Failure, Row, TopicPartition
 from migrate.plan.plan import SHORT_DIGITS, Plan
+from migrate.show.aftermath import Aftermath, Beside, Headline, Key, RowAfter
 from migrate.show.lines import number, tally
 from migrate.text import many
 
-Key = tuple[str, str, int]
 DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
 AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RowStatus.RESTORED})
 _UNTOLD = Failure("NOT_NOTED", "the journal does not say what was read back")
-
-
-@dataclass(frozen=True, slots=True)
-class RowAfter:
-    """One row afterwards. `seen` is the offset that was read back as text, "" where it was not read, "none" for none.
-
-    `standing` and `verified` are `verify`'s word and sentence, "" where it was not run or did not look at this row.
-    """
-
-    status: str
-    seen: str = ""
-    told: str = ""
-    standing: str = ""
-    verified: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """One sentence in capitals at the top, and whether it is good news: "good", "warn" or "bad"."""
-
-    text: str
-    kind: str
-
-
-@dataclass(frozen=True)
-class Aftermath:
-    """What happened to a plan. Empty where it has no journal and was not verified; `verified_at` is ISO 8601, or ""."""
-
-    verdicts: tuple[Headline, ...] = ()
-    runs: tuple[PastRun, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-    rows: Mapping[Key, RowAfter] = field(default_factory=dict)
-    standings: Mapping[str, int] = field(default_factory=dict)
-    spent: bool = False
-    some_spent: bool = False
-    complete: bool = False
-    verified_at: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.verdicts)
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What the files beside a plan say: what became of it, and the different names that have signed it."""
-
-    after: Aftermath = field(default_factory=Aftermath)
-    signed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from migrate.apply.signatures import Signature, names_of, signatures_required, standing
+from migrate.apply.signatures import Signature, names_of
 from migrate.model import Grade
 from migrate.plan.attention import failback_text, findings, not_ruled_out, passed
-from migrate.plan.plan import UNDO, Header, Plan
+from migrate.plan.plan import UNDO, Header, Plan, signatures_required, signed_so_far
 from migrate.plan.totals import totals
+from migrate.show.aftermath import Aftermath, Beside
 from migrate.show.charts import chart_of, lag_bars, rereads_bars
 from migrate.show.lines import tally
 from migrate.show.plan_table import (
@@ -32,7 +33,6 @@ from migrate.show.plan_table import (
     verdicts,
 )
 from migrate.show.report_data import Data, as_json, report_data
-from migrate.show.report_outcome import Aftermath, Beside
 from migrate.text import bytes_text, many, name, safe, shell_word
 
 ROWS_EMBEDDED = 100_000
@@ -59,6 +59,8 @@ def report(
     data = report_data(plan, after, path, cap)
     beside = Beside(after, names_of(signatures))
     sentences, steps = next_steps(plan, counted, path, options or None, beside)
+    settings = plan.header.settings
+    so_far = signed_so_far(settings, beside.signed)
     style, script = _asset("report.css"), _asset("report.js")
     text = _template().render(
         plan=plan,
@@ -75,7 +77,7 @@ def report(
         listed=RESULTS_LISTED,
         everything=f"mm2-migrate show {shell_word(path)} --format json",
         after=after,
-        signed=standing(plan, beside.signed) if signatures or signatures_required(plan) else "",
+        signed=so_far if signatures or signatures_required(settings) else "",
         signatures=signatures,
         sentences=sentences,
         steps=steps,

@@ -11,13 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrate.apply.signatures import files_beside, names_of, signatures_beside, standing
+from migrate.apply.signatures import files_beside, names_of, signatures_beside
 from migrate.errors import MigrateError, UsageError
 from migrate.model import Decision, Method, Row, lag, may_skip, rereads, rewinds
 from migrate.plan.attention import findings
 from migrate.plan.diff import diff, moved_by
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan, refuse_rules
+from migrate.plan.plan import Plan, refuse_rules, signed_so_far
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.plan_table import OPTIONS_TO_ADD, identity, made_with, next_steps, totals_lines, verdicts
@@ -68,7 +68,7 @@ def head(plan: Plan, path: str | Path) -> "pd.DataFrame":
     """Return what a plan is, as `show` says at its top: verdict, fingerprint, clusters, totals."""
     counted = totals(plan)
     facts = {
-        "Verdict": verdicts(plan, counted, beside_of(plan, files_beside(plan, Path(path))))[0].text,
+        "Verdict": verdicts(plan, counted, beside_of(plan, files_beside(Path(path), plan.fingerprint)))[0].text,
         "Fingerprint": plan.fingerprint,
         **dict(identity(plan, str(path))),
         **dict(totals_lines(plan, counted)),
@@ -205,7 +205,7 @@ def _decided(row: Row) -> str:
 
 def _signed(plan: Plan, path: str | Path) -> str:
     try:
-        return standing(plan, names_of(signatures_beside(plan, Path(path))))
+        return signed_so_far(plan.header.settings, names_of(signatures_beside(Path(path), plan.fingerprint)))
     except MigrateError as error:
         return error.problem
 

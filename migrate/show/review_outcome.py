@@ -105,7 +105,7 @@ def _verified(path: str | Path, plan: Plan) -> Verified:
 def signatures_table(path: str | Path, plan: Plan) -> "pd.DataFrame":
     """Return who has signed the plan: time, name, note. Names are claims."""
     with review_errors():
-        signatures = signatures_beside(plan, Path(path))
+        signatures = signatures_beside(Path(path), plan.fingerprint)
     return data_frame([asdict(s) for s in signatures], ["time", "name", "note"])
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from migrate.apply.signatures import REQUIRED_SETTING
 from migrate.cli.choices import DecisionOptions, MovedGroupOptions, ReadingOptions
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
@@ -17,6 +16,7 @@ from migrate.extras.follow.mandate import DEFAULT_GRADES, Mandate, parse_grades,
 from migrate.extras.follow.mandate_text import mandate_lines
 from migrate.mm2.flow import Flow
 from migrate.plan.file import refuse_out, write_plan
+from migrate.plan.plan import REQUIRED_SETTING
 from migrate.ports import Progress
 from migrate.session.clusters import endpoints
 from migrate.survey.policies import Policies, Untranslatable

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from migrate.apply.signatures import REQUIRED_SETTING, names_of, signatures_beside, signatures_required, standing
+from migrate.apply.signatures import names_of, signatures_beside
 from migrate.checks.checklist import parse_waiver
 from migrate.cli.choices import MatchingOptions
 from migrate.cli.console import Terminal, print_in_utf8, print_lines, printed, say_beside
@@ -29,6 +29,7 @@ from migrate.extras.positions.held import CheckpointAsked, PositionsAsked
 from migrate.extras.positions.plan import PositionPlan, is_clean, plan_of, read, refuse_out, surveyed, write
 from migrate.extras.positions.reader import HolderReader, refuse_suffix
 from migrate.mm2.flow import Flow
+from migrate.plan.plan import REQUIRED_SETTING, signatures_required, signed_so_far
 from migrate.ports import Progress
 from migrate.session.clusters import parse_spark_conf, spark_session
 from migrate.session.options import SessionOptions, SparkOptions
@@ -207,9 +208,10 @@ def print_positions(options: PrintedPositions) -> int:
     (exit 3). What has to be known beside the text goes to stderr, such as signatures that are missing.
     """
     made = read(options.file)
-    names = names_of(signatures_beside(made, options.file))
-    if len(names) < signatures_required(made):
-        say_beside(f"WARNING: not signed by enough different names: {standing(made, names)}. Do not set these yet.")
+    names, settings = names_of(signatures_beside(options.file, made.fingerprint)), made.header.settings
+    if len(names) < signatures_required(settings):
+        so_far = signed_so_far(settings, names)
+        say_beside(f"WARNING: not signed by enough different names: {so_far}. Do not set these yet.")
     if options.form == TABLE:
         if options.out is not None or options.holders:
             raise UsageError(
@@ -280,4 +282,5 @@ class SignedPositions:
 def sign(options: SignedPositions) -> int:
     """Sign a file of positions that you have reviewed: fingerprint, name and time go into a file next to it."""
     made = read(options.file)
-    return printed(signed(made, options.file, options.by, options.note, table.verdict(made)[0]))
+    settings, what = made.header.settings, table.verdict(made)[0]
+    return printed(signed(options.file, made.fingerprint, settings, options.by, options.note, what))

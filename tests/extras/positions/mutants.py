@@ -142,7 +142,7 @@ MUTANTS = (
         "unsigned-positions-printed-in-silence",
         "Who prints positions that lack their signatures is told so.",
         f"{HERE}commands.py",
-        "    if len(names) < signatures_required(made):\n",
+        "    if len(names) < signatures_required(settings):\n",
         "    if len(names) < 0:\n",
         (f"{TESTS}test_commands.py",),
     ),

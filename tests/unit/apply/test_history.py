@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNDONE, UNKNOWN, sealed
+from migrate.apply.history import APPLY, FAILED, ROLLBACK, SET, UNKNOWN, sealed
+from migrate.apply.runs import UNDONE
 from migrate.errors import UnreadablePlan
 from migrate.model import Commit, Failure
 from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, TIMED_OUT, journal, one_group

@@ -20,13 +20,13 @@ from migrate.apply.signatures import (
     signature_of,
     signatures_beside,
     signatures_path,
-    signatures_required,
 )
 from migrate.cli.main import cli
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
+from migrate.plan.plan import signatures_required
 from tests.builders import make_plan, make_row
 from tests.fakes import FakeApplyEdges, FakeClock, FakeCluster
 from tests.unit.commands import plug_in, run_on_plan
@@ -82,7 +82,7 @@ def test_a_name_counts_once_however_it_is_written(plan_file):
         shown = sign(plan_file, name)
         assert shown.exit_code == 0 and "1 of 2" in shown.stdout, shown.stdout
     plan = read_plan(plan_file)
-    signatures = signatures_beside(plan, plan_file)
+    signatures = signatures_beside(plan_file, plan.fingerprint)
     assert len(signatures) == 3
     assert refusal(plan, plan_file, signatures) is not None
 
@@ -90,8 +90,8 @@ def test_a_name_counts_once_however_it_is_written(plan_file):
 @given(st.lists(st.sampled_from(["Ada", "ada", "Bob", "BOB ", "Cy"]), max_size=6), st.integers(0, 4))
 def test_a_plan_may_be_written_exactly_if_as_many_different_names_stand_as_it_asks_for(names, required):
     plan = make_plan([make_row()], settings={"require-signatures": str(required)} if required else {})
-    assert signatures_required(plan) == required
-    signatures = [signature_of(plan, name, "", NOW) for name in names]
+    assert signatures_required(plan.header.settings) == required
+    signatures = [signature_of(plan.fingerprint, name, "", NOW) for name in names]
     different = len({name.strip().lower() for name in names})
     assert len(names_of(signatures)) == different
     assert (refusal(plan, Path("cutover.plan"), signatures) is None) == (different >= required)
@@ -143,7 +143,7 @@ def test_with_enough_names_apply_goes_on_to_the_clusters(plan_file, tmp_path):
 def test_a_signature_of_another_plan_counts_for_nothing_and_is_told(plan_file, tmp_path):
     plan, other = read_plan(plan_file), make_plan([make_row("other")])
     file = signatures_path(plan_file, plan.fingerprint)
-    add_signature(file, signature_of(other, "Eve", "", NOW))
+    add_signature(file, signature_of(other.fingerprint, "Eve", "", NOW))
     with pytest.raises(UnreadablePlan, match="is for plan"):
         read_signatures(file, plan.fingerprint)
 
@@ -162,9 +162,9 @@ def test_a_line_that_a_crash_tore_off_is_no_signature_and_harms_no_later_one(pla
     plan = read_plan(plan_file)
     file = signatures_path(plan_file, plan.fingerprint)
     file.write_bytes(file.read_bytes() + b'{"time":"2026-11-')
-    assert [s.name for s in signatures_beside(plan, plan_file)] == ["Ada"]
+    assert [s.name for s in signatures_beside(plan_file, plan.fingerprint)] == ["Ada"]
     sign(plan_file, "Bob")
-    assert [s.name for s in signatures_beside(plan, plan_file)] == ["Ada", "Bob"]
+    assert [s.name for s in signatures_beside(plan_file, plan.fingerprint)] == ["Ada", "Bob"]
 
 
 # Characters that show nothing: zero width, fillers, joiners, variation selectors, tags.
@@ -180,7 +180,7 @@ def test_a_name_with_a_character_that_nobody_sees_is_refused_and_counts_for_nobo
     shown = sign(plan_file, f"Ada{unseen}")
     assert shown.exit_code == 2 and "invisible characters" in shown.stderr, shown.stdout
     plan = read_plan(plan_file)
-    assert len(names_of(signatures_beside(plan, plan_file))) == 1
+    assert len(names_of(signatures_beside(plan_file, plan.fingerprint))) == 1
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_how_a_name_is_counted_does_not_change_when_it_is_counted_again(name):
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[2J", "x" * 201])
 def test_a_name_that_is_none_is_wrong_use(plan_file, name):
     with pytest.raises(UsageError):
-        signature_of(read_plan(plan_file), name, "", NOW)
+        signature_of(read_plan(plan_file).fingerprint, name, "", NOW)
     assert sign(plan_file, name).exit_code == 2
 
 

@@ -31,10 +31,10 @@ def test_a_name_that_signs_again_learns_that_it_counts_once(plan_file):
 def test_a_plan_with_too_few_names_is_refused_with_the_command_that_signs_it(plan_file):
     plan = read_plan(plan_file)
     for name in ("Ada", "Bob"):
-        refused = refusal(plan, plan_file, signatures_beside(plan, plan_file))
+        refused = refusal(plan, plan_file, signatures_beside(plan_file, plan.fingerprint))
         assert refused is not None and f"mm2-migrate sign '{plan_file}'" in refused.todo
         run_sign(plan_file, name, "")
-    assert refusal(plan, plan_file, signatures_beside(plan, plan_file)) is None
+    assert refusal(plan, plan_file, signatures_beside(plan_file, plan.fingerprint)) is None
 
 
 def test_a_plan_that_asks_for_no_signature_is_not_refused(tmp_path):

@@ -157,7 +157,7 @@ def test_a_file_system_without_locks_is_called_that_and_nothing_is_left_on_it(ma
     assert found.value.exit_code == 1 and "in use" not in str(found.value) and "local disk" in found.value.todo
     assert not log.path.exists()
     with pytest.raises(MigrateError, match="has no locks"):
-        add_signature(signatures_path(plan_file, made.fingerprint), signature_of(made, "Ada", "", NOW))
+        add_signature(signatures_path(plan_file, made.fingerprint), signature_of(made.fingerprint, "Ada", "", NOW))
 
 
 def test_a_run_that_finds_the_journal_there_brings_its_name_to_disk_as_well(tmp_path, monkeypatch):

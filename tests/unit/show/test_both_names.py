@@ -7,12 +7,12 @@ import pytest
 from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.show import review
+from migrate.show.aftermath import Aftermath
 from migrate.show.diff import diff_lines
 from migrate.show.explain import explanation
 from migrate.show.plan_export import FORMATS, select
 from migrate.show.plan_table import Page
 from migrate.show.report_data import report_data
-from migrate.show.report_outcome import Aftermath
 from tests.builders import make_plan, make_row
 
 PLAN = make_plan([make_row("orders", target_group="orders-eu"), make_row("plain")])

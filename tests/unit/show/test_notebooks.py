@@ -13,7 +13,7 @@ from migrate.model import Decision, Row
 from migrate.plan.file import write_plan
 from migrate.plan.totals import totals
 from migrate.show import review
-from migrate.show.report_outcome import Aftermath
+from migrate.show.aftermath import Aftermath
 from migrate.show.report_page import report
 from tests.builders import make_plan, make_row
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.plan.plan import PlannedActivity
+from migrate.show.aftermath import Aftermath
 from migrate.show.report_data import GAP, as_json, report_data, split_sentence
-from migrate.show.report_outcome import Aftermath
 from tests.builders import make_plan, make_row
 
 

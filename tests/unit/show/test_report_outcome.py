@@ -8,16 +8,18 @@ import pytest
 
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
-from migrate.apply.history import UNDONE, read_history
+from migrate.apply.history import read_history
 from migrate.apply.journal import Journal
 from migrate.apply.outcome import RowStatus
+from migrate.apply.runs import UNDONE
 from migrate.apply.verify import Known, compare
 from migrate.cli.report import run_report
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import Decision, Failure
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.show.report_outcome import Aftermath, Verified, aftermath, verified_of
+from migrate.show.aftermath import Aftermath
+from migrate.show.report_outcome import Verified, aftermath, verified_of
 from migrate.show.verify import verify_document
 from tests.builders import make_check
 from tests.fakes import Crash, NoProgress, Script

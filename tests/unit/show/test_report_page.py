@@ -19,12 +19,12 @@ from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals, totals
 from migrate.row_table import row_document
+from migrate.show.aftermath import Aftermath
 from migrate.show.plan_table import identity, next_steps, totals_lines, verdict
 from migrate.show.report_data import (
     GAP,
     report_data,
 )
-from migrate.show.report_outcome import Aftermath
 from migrate.show.report_page import ROWS_EMBEDDED, report
 from migrate.text import safe
 from tests.builders import make_check, make_plan, make_row

@@ -28,7 +28,8 @@ def applied(tmp_path):
     path = tmp_path / "cutover.plan"
     write_plan(made, path)
     add_signature(
-        signatures_path(path, made.fingerprint), signature_of(made, "Ada", "read", "2026-11-21T02:00:00.000Z")
+        signatures_path(path, made.fingerprint),
+        signature_of(made.fingerprint, "Ada", "read", "2026-11-21T02:00:00.000Z"),
     )
     target, source = clusters(made)
     journal = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
