@@ -559,7 +559,7 @@ WRITING = (
         "migrate/apply/drift.py",
         "_HELD = _WRITTEN | {Decision.KEEP}\n",
         "_HELD = _WRITTEN\n",
-        ("tests/unit/apply/test_drift.py::test_a_kept_row_that_moved_refuses_its_group",),
+        ("tests/unit/apply/test_assess.py::test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned",),
     ),
     Mutant(
         "blocks-without-rows-ignored",
