@@ -23,4 +23,5 @@ def facts(flow: Flow) -> Flow:
     policy = flow.policy
     if isinstance(policy, ReplicationPolicy):  # which says as well whether MM2 is an old one
         policy = replace(policy, before_kafka_4=None)
-    return replace(flow, policy=policy, runtime=runtime, **ends)  # type: ignore[arg-type]
+    # One file has both ways, a worker that writes to one cluster has one.
+    return replace(flow, policy=policy, runtime=runtime, sync_back=(None, None), **ends)  # type: ignore[arg-type]

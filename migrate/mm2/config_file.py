@@ -11,7 +11,7 @@ from pathlib import Path
 
 from migrate.errors import ConfigError
 from migrate.mm2.config_providers import Providers, provider_settings
-from migrate.mm2.flow import CONVERTERS, Cluster, Flow, Mm2Home, Mm2Runtime, called, converter_class
+from migrate.mm2.flow import CONVERTERS, Cluster, Flow, FlowFilter, Mm2Home, Mm2Runtime, called, converter_class
 from migrate.mm2.java_properties import BLANKS, read_properties
 from migrate.mm2.naming import ReplicationPolicy
 from migrate.mm2.settings import NO_OVERRIDES, FlowSettings, isolation_level, together
@@ -30,7 +30,7 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
     settings = _Settings(path, read_properties(path), source_alias, target_alias)
     settings.require_flow()
     of_flow = [FlowSettings(str(path), *settings.connectors_aliases(), settings.flow)]
-    return flow_from(
+    flow = flow_from(
         of_flow,
         of_flow,
         settings.isolation_level(),
@@ -39,6 +39,7 @@ def read_flow(path: Path, source_alias: str, target_alias: str, overrides: Overr
         settings.runtime(),
         overrides,
     )
+    return replace(flow, sync_back=settings.sync_back())
 
 
 def flow_from(
@@ -207,6 +208,14 @@ class _Settings:
         """A setting of the flow, else the one at the top; None if neither is there."""
         own = self._resolved(f"{self.source}->{self.target}.{key}")
         return self._resolved(key) if own is None else own
+
+    def sync_back(self) -> tuple[bool, FlowFilter | None]:
+        """Whether MM2 sets offsets of groups on the source as well, and of which; not by a flow that is not enabled."""
+        if not self._is_enabled(self.target, self.source):
+            return False, None
+        back = replace(self, source=self.target, target=self.source)
+        settings = FlowSettings(str(self.path), *back.connectors_aliases(), back.flow)
+        return settings.syncs_groups(), together([settings.group_filter()])
 
     def _is_enabled(self, source: str, target: str) -> bool:
         value = self.values.get(f"{source}->{target}.enabled", self.values.get("enabled", "false"))

@@ -195,10 +195,10 @@ class Flow:
     `group_filter` are None without an MM2 configuration: the target's topics then show what is replicated.
     `syncs_side` is where the offset-syncs topic is. `named` lists the MM2 topics that the user named by option: a
     missing one is an error then, not a warning. `group_sync` is whether MM2 sets offsets of groups, `sync_filter` of
-    which (None: of any), `emits_offset_syncs` and `emits_checkpoints` whether it writes to its two topics; None where
-    unknown. On the way back (`reversed`) `source` is MM2's target and `target` MM2's source; MM2's own settings stay
-    its own. Where the `replicator` is not MM2, MM2's topics have no names (""), and are not looked
-    for.
+    which (None: of any), `sync_back` both for MM2's flow the other way, `emits_offset_syncs` and `emits_checkpoints`
+    whether it writes to its two topics; None where unknown. On the way back (`reversed`) `source` is MM2's target and
+    `target` MM2's source; MM2's own settings stay its own. Where the `replicator` is not MM2, MM2's topics have no
+    names (""), and are not looked for.
     """
 
     source: Cluster
@@ -212,6 +212,7 @@ class Flow:
     named: frozenset[str] = frozenset()
     group_sync: bool | None = None
     sync_filter: FlowFilter | None = None
+    sync_back: tuple[bool | None, FlowFilter | None] = (None, None)
     mm2_isolation_level: str | None = None
     emits_offset_syncs: bool | None = None
     emits_checkpoints: bool | None = None
@@ -256,9 +257,10 @@ class Flow:
     def reversed(self) -> "Flow":
         """Return the way back: the groups leave MM2's target, and MM2's source is what is written.
 
-        MM2's filter on groups says nothing there. Whether another MM2 copies that way, and sets offsets, is unknown.
+        MM2's filter on groups says nothing there.
         """
         assert not isinstance(self.policy, ReversedPolicy), "a way back has no way back"
+        group_sync, sync_filter = self.sync_back
         return replace(
             self,
             source=replace(self.target, side=Side.SOURCE),
@@ -266,8 +268,8 @@ class Flow:
             policy=ReversedPolicy(self.policy),
             syncs_side=self.syncs_side.other,
             group_filter=None,
-            group_sync=None,
-            sync_filter=None,
+            group_sync=group_sync,
+            sync_filter=sync_filter,
         )
 
     def left_out(self, groups: Iterable[str]) -> tuple[str, ...]:

@@ -69,6 +69,20 @@ def test_a_setting_of_the_flow_wins_over_the_same_at_the_top_and_other_flows_do_
     assert flow.offset_syncs_topic == "mm2-offset-syncs.A.internal"
 
 
+@pytest.mark.parametrize(
+    ("lines", "synced"),
+    [
+        ("", frozenset()),
+        ("B->A.sync.group.offsets.enabled = true\nB->A.enabled = false\n", frozenset()),
+        ("B->A.enabled = true\n", frozenset()),
+        ("B->A.enabled = true\nB->A.sync.group.offsets.enabled = true\nB->A.groups = b.*\n", {"b1"}),
+    ],
+)
+def test_on_the_way_back_mm2s_own_flow_that_way_says_which_groups_it_sets(flow_of, lines, synced):
+    back = flow_of("A->B.sync.group.offsets.enabled = true\n" + lines).reversed()
+    assert back.synced(["a1", "b1"]) == synced
+
+
 def test_connections_come_from_the_top_then_the_alias_then_its_admin_or_consumer(flow_of):
     lines = """
 security.protocol = SSL
