@@ -79,7 +79,7 @@ def apply_plan(
     state, command, spends = journal.read(), options.command, options.spends
     if command == APPLY and state.is_spent:
         raise Refused(
-            f"Plan {plan.short_fingerprint} has been rolled back and cannot be applied again. Nothing was written.",
+            f"Plan {plan.short_fingerprint} is spent: a rollback of it has begun. Nothing was written.",
             "Make a new plan of the world as it is now.",
         )
     undone = spends.read() if spends is not None else state

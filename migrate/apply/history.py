@@ -210,6 +210,22 @@ class JournalState:
         """True once a rollback of the whole plan was begun: it must not be applied any more."""
         return bool(self.spends)
 
+    def is_restored(self, group: str) -> bool:
+        """True if all that was, or may have been, written of a group was restored and read back."""
+        trace, back = self.applied.get(group), self.rolled_back.get(group)
+        return trace is None or not trace.written() or (back is not None and back.read_back is True)
+
+    @property
+    def is_undone(self) -> bool | None:
+        """True once rollbacks have restored all that was written; None where only an undo plan's journal says that."""
+        if all(map(self.is_restored, self.applied)):
+            return True
+        if set(self.spends) <= {ROLLBACK}:
+            return False
+        # What an undo plan had restored before, no later rollback writes.
+        last = self.last(ROLLBACK)
+        return True if self.spent_by == ROLLBACK and last is not None and last.exit_code == 0 else None
+
     def traces(self, command: str) -> Mapping[str, GroupTrace]:
         """Return what `command` did, by group."""
         return self.rolled_back if command == ROLLBACK else self.applied

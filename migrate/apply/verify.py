@@ -125,7 +125,8 @@ class Verification:
     """All rows compared, in the plan's order. `moving` are groups that moved between two readings.
 
     `not_written` are the rows that there is nothing to compare of, `blocks` the plan's blocks that have no row at all.
-    `spent` says that the plan was rolled back.
+    `spent` says that a rollback of the plan was begun, `undone` whether it restored all, None where another journal
+    says so. `unapplied` says that the plan has no journal, and that all it writes is where it was before.
     """
 
     findings: tuple[VerifyFinding, ...]
@@ -133,6 +134,8 @@ class Verification:
     not_written: tuple[VerifyFinding, ...] = ()
     blocks: tuple[CheckResult, ...] = ()
     spent: bool = False
+    undone: bool | None = None
+    unapplied: bool = False
 
     @property
     def bad(self) -> tuple[VerifyFinding, ...]:
@@ -237,6 +240,7 @@ def compare(
     journal, shown = known.journal, known.topics
     findings: list[VerifyFinding] = []
     unwritten: list[VerifyFinding] = []
+    states: set[tuple[bool, State]] = set()
     tables = plan.groups().values() if rows is None else PlanRows.of(rows).groups().values()
     for table in tables:
         trace, partitions = journal.applied.get(table.group), table.target_partitions()
@@ -261,6 +265,7 @@ def compare(
                 unwritten.append(VerifyFinding(row.key, partition, None, None, why, sentence, reason=row.reason))
                 continue
             word = noted(row, trace, journal)
+            states.add((row.decision is Decision.KEEP, state))
             if state is State.AS_PLANNED:
                 offset = None if commit is None or isinstance(commit, Failure) else commit.offset
                 findings.append(VerifyFinding(row.key, partition, offset, offset, Standing.EQUAL, "as planned", word))
@@ -275,7 +280,10 @@ def compare(
             else:
                 findings.append(finding)
     blocks = blocks_without_rows(plan) if rows is None else ()
-    return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, journal.is_spent)
+    pending = {state for is_kept, state in states if not is_kept} == {State.PENDING}
+    undone = journal.is_undone if journal.is_spent else None
+    unapplied = not journal.events and pending
+    return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, journal.is_spent, undone, unapplied)
 
 
 def _found(
@@ -320,7 +328,8 @@ def _finding(
     else:
         standing, sentence = _explained(plan, row, seen - expected, seen, word, known)
     if not kept and (word is not Noted.NOTHING or standing in _BY_CONSUMERS):
-        sentence = f"{sentence}; {NOTED_WORDS[word]}"
+        since = ", and a rollback has begun since" if known.journal.is_spent and word is Noted.READ_BACK else ""
+        sentence = f"{sentence}; {NOTED_WORDS[word]}{since}"
     return VerifyFinding(row.key, row.target_partition, expected, seen, standing, sentence, word)
 
 

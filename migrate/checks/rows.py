@@ -128,8 +128,10 @@ def commit_of_another_log(survey: Survey, rows: PlanRows) -> Iterable[CheckResul
     if open_ones:
         yield commit_of_another_log.on_cluster.unseen(
             Level.PASS, survey.flow.source.alias, expected,
-            f"nothing refutes {many(open_ones, 'commit')}, which is no proof: a new log reaches every epoch in time, "
-            "and a commit need not carry one", "",
+            f"no topic id proves on which log {many(open_ones, 'commit')} {'was' if open_ones == 1 else 'were'} made, "
+            "and no leader epoch refutes it",
+            "Only if a topic was deleted and created anew since its groups committed: reset them there, then plan "
+            "again.",
         )  # fmt: skip
 
 

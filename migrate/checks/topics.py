@@ -183,7 +183,9 @@ def target_recreated(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         yield target_recreated.on_cluster.unseen(
             Level.PASS, target, expected,
             f"of {many(len(untold), 'topic')} no sync or checkpoint that could show it was seen, and not all commits "
-            "were compared", "",
+            "were compared",
+            f"Only if one was deleted and created anew on {target}: let {survey.flow.replicator.name} copy all of it "
+            "again, then plan again.",
         )  # fmt: skip
 
 

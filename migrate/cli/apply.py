@@ -19,6 +19,7 @@ from migrate.apply.write import Interruption
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, ReachedClusters, Seconds, argument, flag, option
+from migrate.cli.sign import refuse_spent
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.mm2.flow import Flow
@@ -38,7 +39,8 @@ from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.session.clusters import apply_session
 from migrate.session.options import SessionOptions
-from migrate.show.apply import Typed, apply_lines, deleted_whole_lines, elsewhere_lines
+from migrate.show.apply import apply_lines, deleted_whole_lines, elsewhere_lines
+from migrate.show.next_steps import Typed
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
 from migrate.text import many, safe, some
@@ -147,6 +149,7 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     refuse_empty(plan, "apply")
     flow = roles(flow, plan)
     found = approved_plan(plan, path, writing)
+    refuse_spent(plan, path, options.clusters.words())
     clock = SystemClock()
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrate.apply.signatures import files_beside
 from migrate.cli.console import Terminal, printed
 from migrate.cli.options import LogOptions, argument, flag, repeated
 from migrate.errors import UsageError
@@ -11,6 +12,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import refuse_rules
 from migrate.show.explain import explanation
 from migrate.show.fence import fence
+from migrate.show.report_outcome import beside_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +35,9 @@ class ExplainOptions:
 def explain(options: ExplainOptions) -> int:
     """Say in a few sentences why the rows of a group, or one of them, are what they are.
 
-    Reads the plan alone: where the group was, which of MM2's offset syncs surround that offset, what was compared,
-    what MM2's own checkpoint says, what applying does, and what else was considered. Changes nothing.
+    Reads the plan and what lies beside it: where the group was, which of MM2's offset syncs surround that offset, what
+    was compared, what MM2's own checkpoint says, what applying does, what else was considered, and what became of the
+    group since. Changes nothing.
     """
     return printed(_explained(options, Terminal.here()))
 
@@ -55,5 +58,8 @@ def _explained(options: ExplainOptions, terminal: Terminal) -> Iterator[str]:
         raise UsageError("--principal says whom --fence keeps out.", "Give --fence too, or omit it.")
     if group is None:
         raise UsageError("explain needs a GROUP.", "`show` lists the groups of the plan; --fence takes all of them.")
-    asked = options.mm2_commands
-    return explanation(plan, group, place, mm2_commands=asked, width=terminal.width, colour=terminal.colour)
+    beside, asked = beside_of(plan, files_beside(options.plan, plan.fingerprint)), options.mm2_commands
+    return explanation(
+        plan, group, place, after=beside.after if beside else None, mm2_commands=asked, width=terminal.width,
+        colour=terminal.colour,
+    )  # fmt: skip

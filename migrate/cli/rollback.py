@@ -37,7 +37,8 @@ from migrate.plan.plan import REFUSE_MOVED, SHORT_DIGITS, UNDO, Plan, refuse_rul
 from migrate.ports import Progress
 from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.session.clusters import apply_session
-from migrate.show.apply import Typed, deleted_whole_lines
+from migrate.show.apply import deleted_whole_lines
+from migrate.show.next_steps import Typed
 from migrate.show.plan_export import select
 from migrate.text import many, shell_word
 

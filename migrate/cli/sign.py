@@ -17,8 +17,9 @@ from migrate.cli.options import LogOptions, argument, option
 from migrate.clock import SystemClock, iso
 from migrate.errors import Refused
 from migrate.plan.file import read_plan
-from migrate.plan.plan import signed_so_far
+from migrate.plan.plan import Plan, signed_so_far
 from migrate.plan.totals import totals
+from migrate.show.next_steps import spent_steps
 from migrate.show.plan_table import verdict
 from migrate.text import name as shown
 
@@ -45,15 +46,24 @@ def sign(options: SignOptions) -> int:
 def run_sign(path: Path, by: str, note: str) -> list[str]:
     """Sign a plan file; return the lines to print.
 
-    Raises `Refused` for a plan that was rolled back: nothing can come of it any more.
+    Raises `Refused` for a plan that is spent: nothing can come of it any more.
     """
     plan = read_plan(path)
-    if read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint).is_spent:
-        raise Refused(
-            f"Plan {plan.short_fingerprint} has been rolled back and cannot be applied again.",
-            "Make a new plan, and sign that.",
-        )
+    refuse_spent(plan, path)
     return signed(path, plan.fingerprint, plan.header.settings, by, note, verdict(plan, totals(plan))[0])
+
+
+def refuse_spent(plan: Plan, path: Path, options: tuple[str, ...] = ()) -> None:
+    """Raise `Refused` for a plan that a rollback was begun of; `options` are those of the clusters, as typed."""
+    state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    if not state.is_spent:
+        return
+    spent = "has been rolled back" if state.is_undone else "is spent, because a rollback of it has begun,"
+    purpose, command = next(spent_steps(plan, str(path), options, state.is_undone))
+    raise Refused(
+        f"Plan {plan.short_fingerprint} {spent} and cannot be applied again. Nothing was written.",
+        f"{purpose}: {command}",
+    )
 
 
 def signed(path: Path, fingerprint: str, settings: Mapping[str, str], by: str, note: str, what: str) -> list[str]:

@@ -26,7 +26,7 @@ from migrate.row_table import groups_with_metadata
 from migrate.session.clusters import apply_session
 from migrate.session.options import SessionOptions
 from migrate.show.plan_export import select
-from migrate.show.verify import proof_lines, verify_document, verify_lines
+from migrate.show.verify import proof_lines, verify_document, verify_lines, verify_steps
 from migrate.text import many
 
 
@@ -105,6 +105,7 @@ def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal:
     lines = list(verify_lines(verification, plan, terminal.width, terminal.colour))
     if len(rows) != len(plan.rows):
         lines.append(f"{len(rows)} of {many(len(plan.rows), 'row')} were looked at, as --group and --only say.")
+    lines += verify_steps(verification, plan, str(path), options.clusters.words(), terminal.width)
     if proof is not None:
         lines += ["", *proof_lines(proof, plan, terminal.width, terminal.colour)]
     return lines, code

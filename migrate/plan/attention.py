@@ -105,8 +105,9 @@ def passed(checks: Sequence[CheckResult]) -> tuple[str, ...]:
 
 
 def not_ruled_out(checks: Sequence[CheckResult]) -> tuple[str, ...]:
-    """Return the names of the checks that can only refute, and found nothing: neither a finding nor a pass."""
-    return tuple(dict.fromkeys(c.check for c in checks if c.says_nothing))
+    """Return a sentence for each check that can only refute, and found nothing: neither a finding nor a pass."""
+    said = (f"{c.check}: {c.seen}. {c.todo}".rstrip() for c in checks if c.says_nothing)
+    return tuple(safe(sentence) for sentence in dict.fromkeys(said))
 
 
 def _of_checks(checks: Iterable[CheckResult]) -> Iterator[Attention]:

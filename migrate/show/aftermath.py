@@ -32,7 +32,13 @@ class Headline:
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What happened to a plan. Empty where it has no journal and was not verified; `verified_at` is ISO 8601, or ""."""
+    """What happened to a plan. Empty where it has no journal and was not verified; `verified_at` is ISO 8601, or "".
+
+    `spent` says that a rollback of all of it was begun, `undone` whether that restored everything, None where another
+    journal says so. Groups: `spent_groups` were rolled back alone, `half_undone` are those of them that were not
+    restored, or not read back; `unwritten` are those of others that `apply` did not set, and may: with `left_out` it
+    saw to that itself.
+    """
 
     verdicts: tuple[Headline, ...] = ()
     runs: tuple[PastRun, ...] = ()
@@ -40,7 +46,11 @@ class Aftermath:
     rows: Mapping[Key, RowAfter] = field(default_factory=dict)
     standings: Mapping[str, int] = field(default_factory=dict)
     spent: bool = False
-    some_spent: bool = False
+    undone: bool | None = None
+    spent_groups: frozenset[str] = frozenset()
+    half_undone: frozenset[str] = frozenset()
+    unwritten: frozenset[str] = frozenset()
+    left_out: bool = False
     complete: bool = False
     verified_at: str = ""
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from migrate.apply.assess import Assessment, Fate
 from migrate.apply.engine import ApplyResult
@@ -14,8 +13,9 @@ from migrate.model import Decision, Level, Row
 from migrate.plan.attention import failback_text
 from migrate.plan.plan import UNDO, Plan
 from migrate.show.lines import at_most, names, number, tally, wrapped
+from migrate.show.next_steps import Typed, only_anew
 from migrate.show.table import Column, Table
-from migrate.text import Colour, both_names, many, name, paint, safe, shell_word
+from migrate.text import Colour, both_names, many, name, paint, safe
 
 ROWS_SHOWN = 200
 NAMED = 20
@@ -30,24 +30,6 @@ COLUMNS: tuple[Column[tuple[Row, RowOutcome]], ...] = (
     Column("RESULT", lambda pair: pair[1].status),
 )
 _BAD = (RowStatus.FAILED, RowStatus.UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """The command as it was typed, for the next one to copy: command, plan path, and its cluster options.
-
-    `to_sign` says how the plan is signed, "" where it need not be: it comes before anything that writes.
-    """
-
-    command: str
-    path: str
-    options: tuple[str, ...]
-    to_sign: str = ""
-
-    def line(self, *more: str) -> str:
-        """Return a command line to copy."""
-        words = ("mm2-migrate", *self.command.split(), self.path, *self.options, *more)
-        return " ".join(shell_word(word) for word in words)
 
 
 def apply_lines(result: ApplyResult, typed: Typed, approval: str, width: int, colour: bool) -> Iterator[str]:
@@ -233,8 +215,10 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
             yield "Next: " + Typed("verify", typed.path, typed.options).line()
         elif any(row.status in (*_BAD, RowStatus.PLANNED) for row in result.rows) or result.journal_gap:
             yield from wrapped("The same command again takes up what is left; the journal says what is set.", width)
+        elif result.exit_code == EXIT_DONE:
+            yield from _restored(plan, typed, width)
         elif not assessment.is_whole:
-            yield from wrapped(_ways_on(assessment), width)
+            yield from _ways_on("", result, typed, width)
         return
     if typed.to_sign and assessment.writable and not assessment.refusals and result.exit_code != EXIT_REFUSED:
         yield f"Nothing was written. {typed.to_sign}"
@@ -242,7 +226,7 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         yield "Nothing was written. To do it:"
         yield "  " + typed.line("--approve", approval, "--execute")
     elif assessment.writable and not assessment.refusals:
-        yield from wrapped(f"Nothing was written. {_ways_on(assessment)}", width)
+        yield from _ways_on("Nothing was written. ", result, typed, width)
         if plan.is_rehearsal:
             yield from wrapped(
                 "Groups were alive when this plan was made, so the command that writes is not offered: stop them, then "
@@ -253,25 +237,48 @@ def _next(result: ApplyResult, typed: Typed, approval: str, width: int) -> Itera
         else:
             yield "  " + typed.line("--approve", approval, "--execute", "--allow-partial")
     elif not assessment.is_clean:
-        yield from wrapped(f"Nothing was written. {_ways_on(assessment)}", width)
+        yield from _ways_on("Nothing was written. ", result, typed, width)
 
 
-def _ways_on(assessment: Assessment) -> str:
-    """Return what helps with what is refused: the same command again, a new plan, or for an undo neither.
+def _restored(plan: Plan, typed: Typed, width: int) -> Iterator[str]:
+    """Yield what comes after a rollback: the plan that was typed is spent, an undo that was saved can be verified."""
+    source = name(plan.header.source_alias)
+    yield from wrapped(f"Nothing was changed on {source}: these groups can go on there, from where they were.", width)
+    after = Typed("verify", typed.path, typed.options) if typed.command == "apply" else Typed("show", typed.path, ())
+    yield f"Next: {after.line()}"
+
+
+_LASTING = (Fate.BLOCKED, Fate.SPENT, Fate.DRIFTED)
+
+
+def _ways_on(begin: str, result: ApplyResult, typed: Typed, width: int) -> Iterator[str]:
+    """Yield what helps with what is refused: the same command again, a new plan, or for an undo neither.
 
     A new plan would carry forward once more what an undo was to take back.
     """
-    if assessment.plan.header.kind != UNDO:
-        lasting = [group for group in assessment.refused if not group.may_pass and group.fate is not Fate.UNREAD]
-        leave = " --allow-partial leaves out what is refused." if assessment.writable else ""
-        if not (assessment.refusals or assessment.open_blocks) and {g.fate for g in assessment.refused} == {Fate.SPENT}:
-            return (
-                "Only what was rolled back alone is refused: the rest of the plan stays applied, or can be. To move "
-                f"those groups after all, plan them anew: `plan --group NAME --out ANOTHER.plan`.{leave}"
-            )
-        if assessment.plan.cluster_blocks() or assessment.open_blocks or lasting:
-            return f"Only a new plan helps: what this one was made of has changed, or is blocked.{leave}"
-        return f"Fix the above, then run the same command again.{leave}"
+    assessment, plan = result.assessment, result.assessment.plan
+    if plan.header.kind == UNDO:
+        yield from wrapped(begin + _ways_of_undo(assessment), width)
+        return
+    leave = (
+        "--allow-partial leaves out what is refused."
+        if assessment.writable and result.exit_code == EXIT_REFUSED
+        else ""
+    )
+    lasting = [group.group for group in assessment.refused if group.fate in _LASTING and not group.may_pass]
+    # Another cluster, or a source that does not answer, is no group's fault; a block of everything is.
+    is_whole = bool(plan.cluster_blocks() or assessment.open_blocks)
+    if not (lasting or is_whole):
+        yield from wrapped(f"{begin}Fix the above, then run the same command again. {leave}".rstrip(), width)
+        return
+    why, command = only_anew(plan, typed.path, typed.options, () if is_whole else lasting)
+    yield from wrapped(f"{begin}{why}:", width)
+    yield f"  {command}"
+    if leave:
+        yield leave
+
+
+def _ways_of_undo(assessment: Assessment) -> str:
     if not any(group.has_moved_on for group in assessment.groups):
         return "Fix the above, then run the same command again; --allow-partial leaves these groups as they are."
     others = any(group.fate in (Fate.DRIFTED, Fate.UNREAD) and not group.has_moved_on for group in assessment.groups)

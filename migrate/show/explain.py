@@ -1,6 +1,7 @@
-"""Why a plan's row is what it is, in a few sentences with numbers, and MM2's own commands: by the plan alone. Pure."""
+"""Why a plan's row is what it is, in sentences with numbers, what became of it, and MM2's own commands. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from migrate.errors import UsageError
@@ -26,6 +27,7 @@ from migrate.model import (
 from migrate.plan.plan import UNDO, Header, Plan
 from migrate.plan.totals import is_of_later_commit, is_proven_best
 from migrate.plan.translate import why_text
+from migrate.show.aftermath import Aftermath
 from migrate.show.group_table import activity_texts, state_texts
 from migrate.show.lines import aligned, headed, wrapped
 from migrate.survey.policies import AS_OF_GONE, AS_OF_NONE, UNTRANSLATABLE_REASONS
@@ -49,19 +51,23 @@ def explanation(
     group: str,
     place: str | None = None,
     *,
+    after: Aftermath | None = None,
     mm2_commands: bool = False,
     width: int = 80,
     colour: bool = False,
 ) -> Iterator[str]:
     """Yield the lines that explain a group, or its one row at `place` ("topic:partition", either side's name).
 
-    `mm2_commands` adds those that stop and reset MM2: owners of groups read this, and are not to copy them.
+    `after` is what became of the plan, None where nobody looked. `mm2_commands` adds those that stop and reset MM2:
+    owners of groups read this, and are not to copy them.
     Raises `UsageError` before the first line where the plan has no such group or row; it names some.
     """
     rows, header = _chosen_rows(plan, group, place), plan.header
     title = both_names(rows[0].group, rows[0].group_on_target)
     yield paint(f"{title}, in plan {plan.short_fingerprint}", Colour.BOLD, colour)
     yield from _paragraph(_group_lines(plan, rows), width, colour)
+    if after:
+        yield from _paragraph([("Since", _since(rows, after))], width, colour)
     for row in rows:
         yield ""
         shade = Colour.RED if row.decision is Decision.BLOCK or may_skip(row) else Colour.GREEN
@@ -143,6 +149,18 @@ def _group_lines(plan: Plan, chosen: Sequence[Row]) -> Iterator[Labelled]:
     yield from _checks(c for c in header.checks if c.scope is Scope.CLUSTER or c.subject in subjects.get(c.scope, ()))
 
 
+def _since(rows: Sequence[Row], after: Aftermath) -> str:
+    """Return what became of these rows of a group; of a spent plan, or one whose journal cannot be read, only that."""
+    if not after.rows or after.spent:
+        return safe(after.verdicts[0].text)
+    statuses = Counter(after.rows[row.key].status for row in rows)
+    text = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+    group = rows[0].group
+    if group in after.half_undone:
+        return f"{text}; a rollback of this group alone has begun, and is not finished: run it again."
+    return f"{text}; rolled back alone: this plan never sets it again." if group in after.spent_groups else f"{text}."
+
+
 def _row_title(row: Row, header: Header) -> str:
     where = f"{name(row.group)}, {name(row.source_topic)}:{row.partition}"
     if row.target_topic != row.source_topic:
@@ -162,7 +180,8 @@ def _row_lines(row: Row, header: Header) -> Iterator[Labelled]:
     if is_translated:
         if of_mm2 and (syncs := _syncs(row, header)):
             yield "Syncs", syncs
-        yield "Compared", _compared(row, header)
+        if compared := _compared(row, header):
+            yield "Compared", compared
     yield "Decided", f"{safe(row.reason)}: {safe(row.sentence)}"
     if of_mm2:
         yield "MM2", _beside_mm2(row, header)
@@ -217,7 +236,9 @@ def _compared(row: Row, header: Header) -> str:
         if header.source_down:
             return f"Nothing: {name(header.source_alias)} was down."
         return "Nothing: this row was not placed by records."
-    parts = [why_text(row.why)]
+    # A row that records placed says why where it says what was decided.
+    said = why_text(row.why)
+    parts = [] if said.removesuffix(".") in row.sentence else [said]
     if row.equality in list(Equality) and row.why != Why.LEAST_TIMESTAMP:
         parts.insert(0, f"Records had to agree in {_COMPARED_BY[Equality(row.equality)]}.")
     if row.missing_on_target:

@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 
 from migrate.checks.groups import offsets_expiry
 from migrate.model import CheckResult, Decision, Grade, Level, Row, Scope
-from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, not_ruled_out, passed
+from migrate.plan.attention import Attention, AttentionKind, failback_text, findings, listed, not_ruled_out, passed
 from migrate.plan.plan import UNDO, Header, Plan, signatures_required, signed_so_far
 from migrate.plan.totals import Mm2Comparison, Totals, forecast, totals
 from migrate.show.aftermath import Beside, Headline
 from migrate.show.group_table import group_lines
 from migrate.show.lines import aligned, headed, tally, wrapped
+from migrate.show.next_steps import next_steps
 from migrate.text import Colour, bytes_text, many, name, paint, safe, shell_word
 
 # A finding on 300 groups must not push the next one off the screen: so many lines of it are shown, and so many names.
 EVIDENCE_SHOWN = 20
 SUBJECTS_NAMED = 40
 LABELS = 11  # columns of the labels at the left edge
-OPTIONS_TO_ADD = "With the cluster options of `plan` added (or in MM2_MIGRATE_* variables):"
 KINDS = {Colour.GREEN: "good", Colour.YELLOW: "warn", Colour.RED: "bad"}
 _COLOURS = {kind: colour for colour, kind in KINDS.items()}
 _WHY_ESTIMATED = "what is read twice is a guess and bounds nothing."
@@ -120,6 +120,9 @@ def _head(plan: Plan, counted: Totals, page: Page) -> Iterator[str]:
     if page.beside is not None and (page.beside.signed or signatures_required(plan.header.settings)):
         so_far = signed_so_far(plan.header.settings, page.beside.signed)
         yield from aligned([("Signatures", so_far)], page.width, LABELS)
+    if page.beside is not None and page.beside.after.spent_groups and not page.beside.after.spent:
+        alone = f"alone, and never set again by this plan: {listed(sorted(page.beside.after.spent_groups))}"
+        yield from aligned([("Rolled back", alone)], page.width, LABELS)
     yield ""
 
 
@@ -256,8 +259,8 @@ def attention_lines(
     """Yield findings, then the checks that say nothing; `command` prints what is left out."""
     for finding in attention:
         yield from _finding_lines(finding, page, command, most_names)
-    if unsure := not_ruled_out(checks):
-        yield from wrapped(f"Not ruled out: {', '.join(unsure)}", page.width, "", "  ")
+    for unsure in not_ruled_out(checks):
+        yield from wrapped(f"Not ruled out: {unsure}", page.width, "", "  ")
 
 
 def passed_lines(checks: Sequence[CheckResult], page: Page) -> Iterator[str]:
@@ -294,62 +297,6 @@ def _evidence(finding: Attention, width: int, command: str, room: int) -> Iterat
         yield from wrapped(one.listed(named) + more, width, "      ")
     if left := sum(len(one.subjects) for one in evidence[EVIDENCE_SHOWN:]):
         yield from wrapped(f"and {left} more: {command}", width, "    ", "      ")
-
-
-def next_steps(
-    plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None, beside: Beside | None = None
-) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """Return what to do next in sentences, and the commands to copy, each with what it is for.
-
-    `path` is the plan file's, the options those of `plan`, None where they are not known. `beside` is what the files
-    beside the plan say, None where nobody looked.
-    """
-    beside = beside or Beside()
-    if beside.after.spent:
-        return ("This plan is spent: to go forward again, make a new one.",), []
-    sentences, applying = _applying(plan, t, path, cluster_options)
-    if not beside.after.runs:
-        if len(applying) > 1 and len(beside.signed) < signatures_required(plan.header.settings):
-            so_far = signed_so_far(plan.header.settings, beside.signed)
-            sign = f"mm2-migrate sign {shell_word(path)} --by NAME --note TEXT"
-            return sentences, [(f"Whoever has read it signs; so far: {so_far}", sign), *applying]
-        return sentences, applying
-    sentences = () if cluster_options is not None else (OPTIONS_TO_ADD,)
-    rest = " ".join(["", shell_word(path), *map(shell_word, cluster_options or ())])
-    commands = []
-    if applying and not beside.after.complete:
-        partly = " --allow-partial" if beside.after.some_spent else ""
-        commands.append(("Take up what is left: the same command again", f"{applying[-1][1]}{partly}"))
-    commands.append(("Read the target afresh, and compare", f"mm2-migrate verify{rest}"))
-    if plan.header.kind != UNDO:  # an undo is not undone: forward again is a new plan
-        commands.append(("The way back, as a dry run", f"mm2-migrate rollback{rest}"))
-    return sentences, commands
-
-
-def _applying(
-    plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """Return how a plan is applied: sentences, and the dry run and the writing, or none."""
-    if not t.groups_to_write or plan.cluster_blocks():
-        clean = plan.is_clean()
-        if plan.is_empty:
-            return ("There is nothing to apply: correct the filters, then make a new plan.",), []
-        return ("There is nothing to apply." if clean else "Fix what is blocked, then make a new plan.",), []
-    lines, partial = [], "" if plan.is_clean_to_apply() else " --allow-partial"
-    if partial and not plan.is_rehearsal:
-        lines.append("Fix what is blocked and make a new plan, or leave the blocked groups out with --allow-partial:")
-    if cluster_options is None:
-        lines.append(OPTIONS_TO_ADD)
-    command = " ".join(["mm2-migrate apply", shell_word(path), *map(shell_word, cluster_options or ())]) + partial
-    if plan.is_rehearsal:
-        lines.insert(
-            0, "A rehearsal: groups were alive. Stop them, then make a new plan; this shows what apply would do:"
-        )
-        return tuple(lines), [("Dry run: every check, nothing written", command)]
-    return tuple(lines), [
-        ("Dry run: every check, nothing written", command),
-        ("Apply what was approved", f"{command} --approve {plan.fingerprint} --execute"),
-    ]
 
 
 def _next(plan: Plan, t: Totals, page: Page) -> Iterator[str]:

@@ -23,17 +23,18 @@ from migrate.apply.history import (
 from migrate.apply.outcome import RowStatus, State, state_of, status_of
 from migrate.apply.runs import UNDONE
 from migrate.apply.signatures import FilesBeside, names_of
-from migrate.apply.verify import GOOD, MAKE_VERIFICATION
+from migrate.apply.verify import GOOD, MAKE_VERIFICATION, Standing
 from migrate.clock import iso, ms_of
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, MigrateError, UsageError
 from migrate.model import Commit, Decision, Failure, Row, TopicPartition
-from migrate.plan.plan import SHORT_DIGITS, Plan
+from migrate.plan.plan import SHORT_DIGITS, UNDO, Plan
 from migrate.show.aftermath import Aftermath, Beside, Headline, Key, RowAfter
 from migrate.show.lines import number, tally
 from migrate.text import many
 
 DONE = (RowStatus.SET, RowStatus.REMOVED, RowStatus.ALREADY)
 AS_PLANNED = frozenset({*DONE, RowStatus.KEPT, RowStatus.SKIPPED, RowStatus.RESTORED})
+_TO_WRITE = (RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.NOT_WRITTEN)
 _UNTOLD = Failure("NOT_NOTED", "the journal does not say what was read back")
 
 
@@ -106,15 +107,30 @@ def aftermath(plan: Plan, state: JournalState, verified: Verified | None) -> Aft
         return Aftermath()
     rows = {row.key: _with_verified(row, _after(row, state), verified) for row in plan.rows}
     counts = Counter(after.status for after in rows.values()) if state.runs else Counter[str]()
-    verdicts = [_journal_verdict(state, counts)] if counts or state.is_spent else []
+    verdicts = [_journal_verdict(plan, state, counts)] if counts or state.is_spent else []
     standings = Counter[str]() if verified is None else verified.standings
     if verified is not None:
         verdicts.append(verified_headline(plan, verified, state))
     return Aftermath(
         tuple(verdicts), state.runs, dict(sorted(counts.items())), rows, dict(sorted(standings.items())),
-        state.is_spent, bool(state.spent_groups), bool(counts) and _is_complete(state, counts),
-        "" if verified is None else iso(verified.looked_ms),
+        state.is_spent, state.is_undone if state.is_spent else None, *_groups_after(rows, state),
+        bool(counts) and _is_complete(state, counts), "" if verified is None else iso(verified.looked_ms),
     )  # fmt: skip
+
+
+def _groups_after(
+    rows: Mapping[Key, RowAfter], state: JournalState
+) -> tuple[frozenset[str], frozenset[str], frozenset[str], bool]:
+    """Return the groups that were rolled back alone, those of them not restored, and those that may still be set.
+
+    And whether the last apply left the latter out itself: then the same command again may do so once more.
+    """
+    alone, last = state.spent_groups, state.last(APPLY)
+    left = {key[0]: after.status for key, after in rows.items() if after.status in _TO_WRITE and key[0] not in alone}
+    by_choice = last is not None and last.counts.get(RowStatus.LEFT_OUT, 0) and not last.counts.get(RowStatus.PLANNED)
+    left_out = bool(by_choice) and set(left.values()) <= {RowStatus.NOT_WRITTEN}
+    half = frozenset(group for group in alone if not state.is_restored(group))
+    return alone, half, frozenset(left), left_out
 
 
 def _after(row: Row, state: JournalState) -> RowAfter:
@@ -187,7 +203,8 @@ def _with_verified(row: Row, after: RowAfter, verified: Verified | None) -> RowA
     return RowAfter(after.status, after.seen, after.told, str(offset["standing"]), "; ".join(sentences))
 
 
-def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline:
+def _journal_verdict(plan: Plan, state: JournalState, counts: Mapping[str, int]) -> Headline:
+    done_word = "RESTORED" if plan.header.kind == UNDO else "APPLIED"
     # A rollback of single groups before has written here; an undo plan that was applied has a journal of its own.
     if state.is_spent and (state.spent_by != ROLLBACK or not state.rolled_back):
         undo = f"its undo {state.spent_by[:SHORT_DIGITS]} was begun, and has a journal of its own"
@@ -203,21 +220,22 @@ def _journal_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline
         word, colour = (", SOURCE NOT SEEN", "warn") if unseen else ("", "good")
         at = f" AT {last.ended}" if last is not None else ""
         rows = f"{many(done, 'offset')} {'is' if done == 1 else 'are'} as planned, read back"
-        return Headline(f"APPLIED{at}{word}: {rows}{alone}", colour)
+        return Headline(f"{done_word}{at}{word}: {rows}{alone}", colour)
     left = [RowStatus.FAILED, RowStatus.UNKNOWN, RowStatus.NOT_WRITTEN, RowStatus.LEFT_OUT]
     left += [RowStatus.NOT_RESTORED, RowStatus.UNDO_UNKNOWN]
     rows = f"{done} as planned{_counted(counts, *left)}{alone}"
     if last is not None and last.exit_code is None:
         return Headline(f"NOT FINISHED: the last run noted no end; {rows}", "bad")
     may_be_written = done or counts.get(RowStatus.UNKNOWN)
-    return Headline(f"{'PARTLY' if may_be_written else 'NOT'} APPLIED: {rows}", "bad")
+    return Headline(f"{'PARTLY' if may_be_written else 'NOT'} {done_word}: {rows}", "bad")
 
 
 def _rollback_verdict(state: JournalState, counts: Mapping[str, int]) -> Headline:
     last, restored = state.last(ROLLBACK), counts.get(RowStatus.RESTORED, 0)
     rest = _counted(counts, RowStatus.NOT_RESTORED, RowStatus.UNDO_UNKNOWN)
-    if last is not None and last.exit_code == EXIT_DONE and not rest:
-        text = f"ROLLED BACK AT {last.ended}: {many(restored, 'offset')} restored, read back"
+    if state.is_undone and not rest:
+        at = f" AT {last.ended}" if last is not None and last.ended else ""
+        text = f"ROLLED BACK{at}: {many(restored, 'offset')} restored, read back"
         return Headline(f"{text}; this plan is SPENT", "warn")
     return Headline(f"PARTLY ROLLED BACK: {restored} restored{rest}; this plan is SPENT", "bad")
 
@@ -248,7 +266,9 @@ def verified_headline(plan: Plan, verified: Verified, state: JournalState) -> He
     if (why := _out_of_date(verified, state)) is not None:
         return Headline(f"VERIFIED {why}: {counted}", "warn")
     rest = [f"{many(not_looked_at, 'row')} not looked at"] * bool(not_looked_at)
-    rest += [f"{many(len(verified.left_out), 'row')} not written"] * bool(verified.left_out)
+    was = (entry["why"] == Standing.ROLLED_BACK for entry in verified.left_out.values())
+    unwritten = Counter("rolled back" if undone else "not written" for undone in was)
+    rest += [f"{many(unwritten[word], 'row')} {word}" for word in sorted(unwritten)]
     rest += [f"{many(verified.blocks, 'block')} of the plan open"] * bool(verified.blocks)
     if rest or verified.exit_code == EXIT_PARTLY:
         return Headline(f"VERIFIED IN PART: {counted}; {', '.join(rest) or 'exit code 4'}", "warn")

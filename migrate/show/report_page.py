@@ -23,12 +23,12 @@ from migrate.plan.totals import totals
 from migrate.show.aftermath import Aftermath, Beside
 from migrate.show.charts import chart_of, lag_bars, rereads_bars
 from migrate.show.lines import tally
+from migrate.show.next_steps import next_steps
 from migrate.show.plan_table import (
     EVIDENCE_SHOWN,
     SUBJECTS_NAMED,
     identity,
     made_with,
-    next_steps,
     totals_lines,
     verdicts,
 )

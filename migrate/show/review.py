@@ -20,7 +20,8 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import Plan, refuse_rules, signed_so_far
 from migrate.plan.totals import compare_with_mm2, group_totals, totals
 from migrate.row_table import row_document
-from migrate.show.plan_table import OPTIONS_TO_ADD, identity, made_with, next_steps, totals_lines, verdicts
+from migrate.show.next_steps import OPTIONS_TO_ADD, next_steps
+from migrate.show.plan_table import identity, made_with, totals_lines, verdicts
 from migrate.show.report_outcome import beside_of
 from migrate.show.table import fields_of
 from migrate.text import shell_word

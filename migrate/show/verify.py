@@ -20,6 +20,7 @@ from migrate.match.next_record import NextRecord
 from migrate.model import Failure
 from migrate.plan.plan import Plan
 from migrate.show.lines import at_most, names, tally, wrapped
+from migrate.show.next_steps import Typed, only_anew, spent_steps
 from migrate.show.table import Column, Table, document_lines, fields_of
 from migrate.text import Colour, both_names, many, name, paint, safe
 
@@ -46,12 +47,13 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
         width, "", "  ",
     )  # fmt: skip
     if verification.spent:
-        yield "This plan was rolled back, so its offsets are not expected to be there: make a new plan."
+        yield from wrapped("So its offsets are not expected to be there.", width)
     if verification.moving:
         yield from wrapped(f"Moving now: {names(sorted(verification.moving), NAMED)}", width, "", "  ")
     moved = [f for f in verification.findings if f.is_good and f.standing is not Standing.EQUAL]
     called = plan.rows.renamed()
-    yield from _section("Not as planned:", (_sentence(f, called) for f in verification.bad), width)
+    if not verification.unapplied:
+        yield from _section("Not as planned:", (_sentence(f, called) for f in verification.bad), width)
     if any(f.standing in _EMPTY for f in verification.bad):
         yield from wrapped(
             "A client commits for a group without members, such as MM2's group sync, or its consumers have run and "
@@ -70,13 +72,36 @@ def verify_lines(verification: Verification, plan: Plan, width: int, colour: boo
     yield from _section("Blocks of the plan that no row shows:", blocks, width, NAMED, "all")
 
 
+def verify_steps(
+    verification: Verification, plan: Plan, path: str, options: tuple[str, ...], width: int
+) -> Iterator[str]:
+    """Yield the commands that help with what is not there, each below what it is for."""
+    steps: list[tuple[str, str]] = []
+    anew = {row.group for row in verification.not_written if row.standing in (Standing.BLOCKED, Standing.ROLLED_BACK)}
+    if verification.spent:
+        steps += spent_steps(plan, path, options, verification.undone)
+    else:
+        if verification.unapplied or any(row.standing is Standing.LEFT_OUT for row in verification.not_written):
+            steps.append(("To apply what was not, first as a dry run", Typed("apply", path, options).line()))
+        if anew:
+            steps.append(only_anew(plan, path, options, sorted(anew)))
+    for purpose, command in steps:
+        yield ""
+        yield from wrapped(f"{purpose}:", width)
+        yield f"  {command}"
+
+
 def verdict(verification: Verification) -> tuple[str, Colour]:
     """Return the first line, and its colour: green only where everything that the plan has was verified."""
     total, rest = len(verification.findings), _rest(verification)
     if verification.spent:
         equal = verification.counts()[Standing.EQUAL]
         verb = "is" if equal == 1 else "are"
-        return f"ROLLED BACK: this plan is spent, and {equal} of {many(total, 'offset')} {verb} as it says", Colour.RED
+        what = "ROLLED BACK: this plan is spent" if verification.undone else "SPENT: a rollback of this plan has begun"
+        return f"{what}, and {equal} of {many(total, 'offset')} {verb} as it says", Colour.RED
+    if verification.unapplied:
+        before = f"{many(total, 'offset')} {'is' if total == 1 else 'are'} where they were before"
+        return f"NOTHING VERIFIED: nothing of this plan has been applied, {before}", Colour.RED
     if verification.bad:
         tail = f"; and {rest}" if rest else ""
         return f"NOT AS PLANNED: {len(verification.bad)} of {many(total, 'offset')}{tail}", Colour.RED

@@ -88,7 +88,8 @@ def expiry_of(
     retention_ms = settings.retention_ms
     length = f"{alias} keeps offsets {span(retention_ms)}"
     back_by = now_ms + retention_ms
-    when = f"consumers must be back on {alias} by {minute(back_by)} if the offsets are set now: {length}"
+    back = f"consumers must be back on {alias} by {minute(back_by)}"
+    when = f"{back} if the offsets are set at {minute(now_ms)}: {length}"
     fresh = Expiry(back_by, when, from_apply=True)
     if state.state != "Empty":
         return fresh

@@ -241,7 +241,7 @@ def test_offsets_that_retention_is_about_to_take_block_with_the_date_and_time(ni
         night, "offsets-expiry", night.group("ran-out"), "must be back on B by 20", "UTC", "2 hours", "empty there"
     )
     steady = night.of("offsets-expiry")[night.group("steady")]
-    assert steady["level"] == "warn" and "if the offsets are set now" in steady["seen"]
+    assert steady["level"] == "warn" and "if the offsets are set at" in steady["seen"]
 
 
 def test_a_smaller_target_topic_blocks(night: Night) -> None:

@@ -13,7 +13,8 @@ from migrate.apply.undo import undo_plan
 from migrate.model import CheckResult, Decision, Level, Row, Scope
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from migrate.show.apply import Typed, apply_lines
+from migrate.show.apply import apply_lines
+from migrate.show.next_steps import Typed
 from tests.builders import make_check
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.plans import clusters, plan, row

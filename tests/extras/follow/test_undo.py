@@ -4,7 +4,8 @@ import pytest
 
 from migrate.model import UNACKNOWLEDGED, Decision, Failure
 from migrate.plan.plan import RESTORE_MOVED
-from migrate.show.apply import Typed, apply_lines
+from migrate.show.apply import apply_lines
+from migrate.show.next_steps import Typed
 from tests.extras.follow.followscene import T0, T1, FollowScene
 from tests.fakes import Crash, Script
 

@@ -19,7 +19,8 @@ from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.model import Decision, Failure, Level, LogRange, Method, TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import RESTORE_MOVED, Plan
-from migrate.show.apply import Typed, apply_lines
+from migrate.show.apply import apply_lines
+from migrate.show.next_steps import Typed
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check
@@ -370,7 +371,7 @@ def test_after_a_rollback_the_plan_is_spent(folder: Path) -> None:
     scene = three_groups(folder)
     scene.apply()
     scene.rollback()
-    with pytest.raises(Refused, match="has been rolled back"):
+    with pytest.raises(Refused, match="is spent: a rollback of it has begun"):
         scene.apply(execute=False)
 
 
@@ -575,7 +576,7 @@ def test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one(folder: Path)
     )  # fmt: skip
     assert result.exit_code == 0 and scene.target.held("c") == {("A.orders", 0): 30}
     assert scene.journal.read().spent_by == undo.fingerprint
-    with pytest.raises(Refused, match="has been rolled back"):
+    with pytest.raises(Refused, match="is spent: a rollback of it has begun"):
         scene.apply()
 
 

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,90 +19,18 @@ from migrate.apply.waves import wave_of
 from migrate.cli import rollback
 from migrate.cli.main import cli
 from migrate.clock import SystemClock
-from migrate.model import Decision, Failure, LogRange
+from migrate.model import Decision, Failure
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
-from tests.fakes import Crash, FakeApplyEdges, FakeCluster, Script
-from tests.unit.commands import plug_in
+from tests.fakes import Crash, Script
+from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told, verify_words
 from tests.unit.plans import plan, row
-
-GROUPS = [f"g{n:02}" for n in range(12)]
-PLANNED, PRIOR = 60, 10
-UNDO = "undo.plan"
-
-
-class Night:
-    """A folder, a target in memory, and the commands. Every group is at 10, and moves to 60."""
-
-    def __init__(self, folder: Path, target: FakeCluster) -> None:
-        self.folder = folder
-        self.target = target
-        self.ticks = itertools.count()
-        for name in ("a", "b"):
-            (folder / f"{name}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
-
-    def plan(self, name: str = "cutover.plan", prior: int | None = PRIOR) -> Plan:
-        made = plan(
-            *(row(group, target_prior=prior, source_log_start=None, source_log_end=None) for group in GROUPS),
-            source_down=True, source_cluster_id="", created_at_ms=next(self.ticks),
-        )  # fmt: skip
-        write_plan(made, self.folder / name)
-        for r in made.rows:
-            self.target.ranges[r.target_partition] = LogRange(0, 100)
-        return made
-
-    def run(self, command: str, name: str, *options: str, folder: Path | None = None) -> Result:
-        path = (folder or self.folder) / name
-        files = (f"--source-config={self.folder / 'a.properties'}", f"--target-config={self.folder / 'b.properties'}")
-        words = (command, str(path), *files, "--source", "A", "--target", "B", "--concurrency", "1", *options)
-        return CliRunner().invoke(cli, words)
-
-    def execute(self, command: str, name: str, *options: str, folder: Path | None = None) -> Result:
-        approval = read_plan((folder or self.folder) / name).fingerprint
-        return self.run(command, name, "--approve", approval, "--execute", *options, folder=folder)
-
-    def killed(self, command: str, name: str, after: int, folder: Path | None = None) -> None:
-        """Run a command that dies right after so many groups were written."""
-        self.target.crash_after = after
-        with pytest.raises(Crash):
-            raise self.execute(command, name, folder=folder).exception or AssertionError("it was not killed")
-
-    def save_undo(self, name: str = UNDO, plan_name: str = "cutover.plan") -> Result:
-        return self.run("rollback", plan_name, "--out", str(self.folder / name))
-
-    def at(self) -> dict[str, int | None]:
-        return {g: self.target.held(g).get(("A.orders", 0)) for g in GROUPS}
-
-    def all_at(self, offset: int | None) -> bool:
-        return set(self.at().values()) == {offset}
-
-    def elsewhere(self) -> Path:
-        """Another folder with a copy of the plan, and no journal."""
-        other = self.folder / "elsewhere"
-        other.mkdir()
-        shutil.copy(self.folder / "cutover.plan", other)
-        return other
-
-
-def told(result: Result) -> str:
-    return " ".join((result.stdout + result.stderr).split())
-
-
-def ends(result: Result, code: int, *words: str) -> None:
-    assert result.exit_code == code, f"{result.stdout}\n{result.stderr}\n{result.exception!r}"
-    for word in words:
-        assert word in told(result), f"{word!r}\n{result.stdout}\n{result.stderr}"
 
 
 @pytest.fixture
 def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
-    target = FakeCluster(ids={"A.orders": "id-1", "A.bills": "id-2"})
-    for group in GROUPS:
-        target.commit(group, "A.orders", 0, PRIOR)
-    edges = nullcontext(FakeApplyEdges(target))
-    plug_in(monkeypatch, apply_session=lambda *_: edges, get_ready=lambda: None)
-    return Night(tmp_path, target)
+    return night_on(tmp_path, monkeypatch)
 
 
 # --- a saved undo and a journal that has gone on ----------------------------------------------------------
@@ -139,7 +66,7 @@ def test_an_undo_that_was_saved_and_killed_is_finished_by_the_same_command(night
     ends(night.save_undo(), 0)
     night.killed("apply", UNDO, 3)
     assert not night.all_at(PRIOR)
-    ends(night.execute("apply", "cutover.plan"), 3, "has been rolled back")
+    ends(night.execute("apply", "cutover.plan"), 3, "is spent, because a rollback of it has begun")
     ends(night.execute("apply", UNDO), 0, "RESTORED")
     ends(night.execute("apply", UNDO), 0, "NOTHING LEFT TO DO")
     assert night.all_at(PRIOR)
@@ -276,10 +203,6 @@ def test_an_undo_of_another_folders_journal_is_refused(night: Night) -> None:
 # --- some groups alone ------------------------------------------------------------------------------------
 
 
-def first_line(night: Night, *words: str) -> str:
-    return told(CliRunner().invoke(cli, [*words, str(night.folder / "cutover.plan")]))
-
-
 def test_one_group_is_taken_back_alone_and_no_apply_sets_it_again_and_the_rest_goes_back_later(night: Night) -> None:
     night.plan()
     ends(night.execute("apply", "cutover.plan"), 0, "APPLIED")
@@ -352,11 +275,6 @@ def test_a_group_that_no_plan_has_and_an_undo_plan_of_some_groups_are_wrong_usag
     ends(night.run("rollback", "cutover.plan", "--group", "typo"), 2, "matches none of this plan's 12 groups")
     both = night.run("rollback", "cutover.plan", "--group", "g03", "--out", str(night.folder / UNDO))
     ends(both, 2, "--out saves the undo of the whole plan")
-
-
-def verify_words(night: Night) -> list[str]:
-    files = [f"--source-config={night.folder / 'a.properties'}", f"--target-config={night.folder / 'b.properties'}"]
-    return ["verify", str(night.folder / "cutover.plan"), *files, "--source", "A", "--target", "B"]
 
 
 # --- two folders ------------------------------------------------------------------------------------------

@@ -26,10 +26,10 @@ def test_the_worst_comes_first() -> None:
 
 
 def test_a_pass_and_a_check_that_can_only_refute_and_found_nothing_need_nobody() -> None:
-    silent = make_check("silent", level=Level.NOT_VISIBLE, counts_as=Level.PASS)
+    silent = make_check("silent", level=Level.NOT_VISIBLE, counts_as=Level.PASS, seen="no proof", todo="Look.")
     fine = make_check("fine", level=Level.PASS, counts_as=Level.PASS)
     assert findings_of([silent, fine]) == ()
-    assert not_ruled_out([silent, fine]) == ("silent",) and passed([silent, fine]) == ("fine",)
+    assert not_ruled_out([silent, fine]) == ("silent: no proof. Look.",) and passed([silent, fine]) == ("fine",)
 
 
 def test_a_check_that_passes_for_some_and_not_for_others_has_not_passed() -> None:

@@ -26,7 +26,8 @@ from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, To
 from migrate.plan.build import plan_of
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.show.apply import Typed, apply_lines
+from migrate.show.apply import apply_lines
+from migrate.show.next_steps import Typed
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest

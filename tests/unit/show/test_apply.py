@@ -8,7 +8,8 @@ import pytest
 from migrate.apply.undo import Elsewhere
 from migrate.model import Failure, Level
 from migrate.row_table import PlanRows
-from migrate.show.apply import NAMED, Typed, apply_lines, deleted_whole_lines, elsewhere_lines
+from migrate.show.apply import NAMED, apply_lines, deleted_whole_lines, elsewhere_lines
+from migrate.show.next_steps import Typed
 from tests.builders import make_check, make_row
 from tests.fakes import ALIVE, Script
 from tests.unit.applyscene import Scene, block, three_groups, with_checks

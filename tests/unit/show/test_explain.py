@@ -98,6 +98,12 @@ def test_what_is_special_about_a_row_is_said(row, words):
     assert words in told(make_plan([row]))
 
 
+def test_what_the_decision_says_of_the_records_is_said_once():
+    sentence = "Beyond what --match-limit and --max-fetch allow to read. The nearest sync below is taken."
+    said = told(make_plan([make_row(why="match-limit", reason="match-limit", sentence=sentence)]))
+    assert said.count("Beyond what --match-limit") == 1 and "Decided match-limit: Beyond" in said
+
+
 def test_source_down_failback_and_undo_are_told_as_what_they_are():
     down = make_row(source_committed=None, source_log_start=None, source_log_end=None)
     assert "A was down: where the group stood there is not known." in told(make_plan([down], source_down=True))

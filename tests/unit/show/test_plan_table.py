@@ -2,7 +2,8 @@
 
 from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.totals import totals
-from migrate.show.plan_table import OPTIONS_TO_ADD, Page, identity, made_with, next_steps, table, totals_lines, verdict
+from migrate.show.next_steps import OPTIONS_TO_ADD, next_steps
+from migrate.show.plan_table import Page, identity, made_with, table, totals_lines, verdict
 from tests.builders import make_check, make_plan, make_row
 
 TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check("re-read-limit", "b"),))

@@ -20,7 +20,8 @@ from migrate.plan.plan import Plan
 from migrate.plan.totals import group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.aftermath import Aftermath
-from migrate.show.plan_table import identity, next_steps, totals_lines, verdict
+from migrate.show.next_steps import next_steps
+from migrate.show.plan_table import identity, totals_lines, verdict
 from migrate.show.report_data import (
     GAP,
     report_data,
