@@ -101,7 +101,7 @@ def verdict(verification: Verification) -> tuple[str, Colour]:
         return f"{what}, and {equal} of {many(total, 'offset')} {verb} as it says", Colour.RED
     if verification.unapplied:
         before = f"{many(total, 'offset')} {'is' if total == 1 else 'are'} where they were before"
-        return f"NOTHING VERIFIED: nothing of this plan has been applied, {before}", Colour.RED
+        return f"NOTHING VERIFIED: nothing of it has been applied, {before}", Colour.RED
     if verification.bad:
         tail = f"; and {rest}" if rest else ""
         return f"NOT AS PLANNED: {len(verification.bad)} of {many(total, 'offset')}{tail}", Colour.RED

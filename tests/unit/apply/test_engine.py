@@ -730,6 +730,13 @@ def test_one_that_was_accepted_in_the_plan_is_written(folder: Path) -> None:
     assert scene.apply().exit_code == 0
 
 
+def test_a_date_that_is_reckoned_from_the_apply_is_true_before_and_after_it(folder: Path) -> None:
+    scene = Scene(plan(row("a")), folder)
+    scene.groups = FakeGroupFacts()
+    for result in (scene.apply(execute=False), scene.apply()):
+        assert any("if the offsets are set at 2023-11-14 22:13 UTC" in note for note in result.assessment.notes)
+
+
 def test_a_dry_run_and_a_run_say_by_when_the_consumers_must_be_back(folder: Path) -> None:
     scene = three_groups(folder)
     scene.groups = emptied(scene, "a", 100)

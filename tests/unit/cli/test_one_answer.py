@@ -105,7 +105,7 @@ def test_verify_before_any_apply_says_that_nothing_was_applied_and_how_to(night)
     night.plan()
     ends(
         CliRunner().invoke(cli, verify_words(night)), 1,
-        "NOTHING VERIFIED: nothing of this plan has been applied, 12 offsets are where they were before",
+        "NOTHING VERIFIED: nothing of it has been applied, 12 offsets are where they were before",
         f"mm2-migrate apply {night.folder / 'cutover.plan'} --source A",
     )  # fmt: skip
     night.target.commit("g03", "A.orders", 0, 7)
