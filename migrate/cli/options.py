@@ -28,7 +28,7 @@ from migrate.cli.console import (
 from migrate.errors import UsageError
 from migrate.mm2.flow import ANY, REPLICATORS, Cluster, Flow, called
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy, TopicNames
-from migrate.model import Side
+from migrate.model import Decision, Grade, Side
 
 if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
@@ -302,6 +302,12 @@ class OnOneCluster(OnClusters):
         return source if self.side is Side.SOURCE else target
 
 
+def _kinds_of_rows(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    from migrate.survey.policies import UNTRANSLATABLE_REASONS
+
+    return [word for word in (*Decision, *Grade, *UNTRANSLATABLE_REASONS) if word.startswith(typed)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRowOptions:
     """Which rows of a plan."""
@@ -309,7 +315,9 @@ class PlanRowOptions:
     TITLE: ClassVar = "Which rows"
     # Inherited from a shell, they would let `verify` open the gate over rows that it passed over.
     groups: tuple[str, ...] = repeated("Only groups that match in full.", name="--group", metavar="REGEX", envvar=None)
-    only: tuple[str, ...] = repeated("Only rows of this kind.", metavar="DECISION|GRADE|REASON", envvar=None)
+    only: tuple[str, ...] = repeated(
+        "Only rows of this kind.",
+        metavar="DECISION|GRADE|REASON", envvar=None, shell_complete=_kinds_of_rows)  # fmt: skip
 
 
 def resolve_flow(given: ClusterOptions) -> Flow:

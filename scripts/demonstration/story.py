@@ -101,7 +101,10 @@ def hand_over(stage: Stage, folder: Path) -> int:
             (folder / name).write_text("".join(f"{group}\n" for group in groups))
         stage.say("All is set. In another terminal, and then by RUNBOOK.md:")
         stage.lines(["", f"  cd {folder.resolve()}", f"  export PATH={PROGRAM.parent}:$PATH", f"  {SETTINGS}", ""])
-        stage.lines(["Ctrl-C here ends the clusters; your plans and journals stay."])
+        pids = (("A", lab.source.pids()), ("B", lab.target.pids()), ("MM2", [lab.mirror.pid]))
+        running = "; ".join(f"{name} {' '.join(map(str, ids))}" for name, ids in pids)
+        stage.lines([f"Processes: {running}. `kill -STOP ID` freezes one, `kill -CONT ID` lets it go on.", ""])
+        stage.lines(["Ctrl-C here ends them all; your plans and journals stay."])
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
         return 0

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,10 @@ def test_the_scene_alone_can_be_planned_by_hand_and_ends_with_ctrl_c(tmp_path: P
     process = start_demo(dict(os.environ) | {"TMPDIR": str(folders)}, "--hands-on", str(work))
     try:
         assert process.stdout is not None
-        assert any(line.startswith("Ctrl-C") for line in process.stdout), process.communicate()
+        told = list(takewhile(lambda line: not line.startswith("Ctrl-C"), process.stdout))
+        (processes,) = (line for line in told if line.startswith("Processes: "))
+        ids = [int(word) for word in re.findall(r"\d+", processes.replace("MM2", ""))]
+        assert len(ids) == 3 and all(Path(f"/proc/{pid}").exists() for pid in ids), told
         commands = CommandLine(work, ("--mm2-config", "mm2.properties", "--source", "A", "--target", "B"))
         commands.plan("wave1.plan", "--groups-file", "wave1.txt").expect(0)
         commands.plan("read.plan", "--groups-file", "wave1.txt", "--commits-from", "consumer-offsets").expect(0)

@@ -101,6 +101,8 @@ def test_help_before_a_command_is_as_help_behind_it(command):
         ("mm2-migrate help pl", ["plan"]),
         ("mm2-migrate plan --commits", ["--commits-from", "--commits-as-of"]),
         ("mm2-migrate plan --commits-from ", ["admin", "consumer-offsets"]),
+        ("mm2-migrate show --only b", ["block", "bounded"]),
+        ("mm2-migrate show --only commit-b", ["commit-beyond-log-end"]),
         ("mm2-migrate show ", [""]),
     ],
 )
