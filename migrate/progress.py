@@ -2,7 +2,7 @@
 
 In a log it is one line per step, and one more whenever a long step has gone on for another while; on a terminal the
 line of the present step is written over until the step is done. A step that cannot say how far it is says how long
-it has taken: a heartbeat, so that a slow cluster is not mistaken for a hang.
+it has taken: a heartbeat, so that a slow cluster is not mistaken for a hang. A cluster that does not answer is named.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from migrate.clock import Clock
 from migrate.ports import Progress
+from migrate.silence import silence_text
 from migrate.text import cells, safe
 
 K = TypeVar("K")
@@ -81,11 +82,15 @@ class LineProgress:
 
     def _say_again(self) -> None:
         now = self._clock.monotonic()
-        pause = BEAT_SECONDS if self._columns else self._pause
+        # A line that wrapped stays: said at every look, it would fill the screen.
+        pause = BEAT_SECONDS if self._shown else self._pause
         if now - self._last_line < pause or now - self._step_began < FIRST_SECONDS:
             return
         self._pause = min(2 * self._pause, LONGEST_SECONDS)
         took = now - self._step_began
+        if silence := silence_text():
+            self._say(f"{self._text}: {silence}")
+            return
         if self._far is None:
             self._say(f"{self._text}: {took:.0f} s so far")
             return

@@ -231,7 +231,8 @@ def written(row: Row, answer: Answer | None, is_in_doubt: bool, after: Commit | 
     status, detail, now = status_of(row, state, word), trouble, None
     if isinstance(after, Failure):
         if status is RowStatus.UNKNOWN:
-            detail = f"{trouble or 'written'}, but it could not be read back: {after}"
+            again = "nor could it be read back" if str(after) in trouble else f"but it could not be read back: {after}"
+            detail = f"{trouble or 'written'}, {again}"
     else:
         now = offset_of(after)
         if state is State.AS_PLANNED:

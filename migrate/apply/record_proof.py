@@ -53,7 +53,10 @@ class PinnedLogs:
         self._side = side
         self._pinned = pinned
         self._progress = progress
-        self._ranges = side.admin.log_ranges(list(pinned)) if pinned else {}
+        self._ranges: Mapping[TopicPartition, LogRange | Failure] = {}
+        if pinned:
+            progress.step(f"reading the ends of {many(len(pinned), 'log')} on {side.admin.side} {side.admin.alias}")
+            self._ranges = side.admin.log_ranges(list(pinned))
 
     def next(self, places: Collection[Place], pinned: bool = True) -> Mapping[Place, Next | Failure]:
         """Return what is at each place; beyond the ends that the plan pinned only where `pinned` is False."""

@@ -125,7 +125,7 @@ def _unexpected(error: Exception) -> int:
 
 def _interrupted(end: KeyboardInterrupt) -> int:
     by = f" by {end.name}" if isinstance(end, Ended) else ""
-    _complain(f"Interrupted{by}.", "Run the same command again: it starts afresh, or takes up what is left to write.")
+    _complain(f"Interrupted{by}.", "Run the same command again: it starts afresh, or takes up what is left.")
     return end.exit_code if isinstance(end, Ended) else EXIT_FAILED
 
 

@@ -93,6 +93,7 @@ def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal:
         proof = None
         if options.records:
             source = edges.source.admin()
+            progress.step(f"reaching {plan.header.source_alias}")
             refuse_other_cluster(source, plan.header.source_cluster_id)
             sides = (
                 LogSide(source, edges.source.next_records()),

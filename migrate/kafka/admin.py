@@ -144,21 +144,26 @@ def _is_empty(listed: Any) -> bool:
 class ConfluentAdmin:
     """Lists, describes and alters one cluster through librdkafka.
 
-    `deadline_seconds` is how long any request may stay without an answer; `concurrency` how many may be in flight.
+    `deadline_seconds` is how long any request may stay without an answer; `concurrency` how many may be in flight;
+    `heard` is called while a call of several requests is answered.
     Nothing is opened before the first call, and the first call of a client proves reachability and authentication
     (`ClusterError`).
     """
 
     def __init__(
-        self, settings: ClientSettings, deadline_seconds: float = 60.0, concurrency: int = MAX_IN_FLIGHT
+        self,
+        settings: ClientSettings,
+        deadline_seconds: float = 60.0,
+        concurrency: int = MAX_IN_FLIGHT,
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
         self.side = settings.side
         self.alias = settings.alias
         self._deadline_seconds = deadline_seconds
         self._concurrency = max(1, min(concurrency, MAX_IN_FLIGHT))
-        self._connection = Connection(settings, deadline_seconds)
+        self._connection = Connection(settings, deadline_seconds, heard)
         # For many small requests; the others are made when they are first asked.
-        beside = (Connection(settings, deadline_seconds) for _ in range(SIDE_BY_SIDE - 1))
+        beside = (Connection(settings, deadline_seconds, heard) for _ in range(SIDE_BY_SIDE - 1))
         self._connections = (self._connection, *beside)
         self._counts = _PartitionCounts(lambda: self.topics())
         self._empty = EmptyGroups(settings, deadline_seconds)

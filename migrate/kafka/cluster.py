@@ -29,10 +29,11 @@ from migrate.clock import Backoff, SystemClock
 from migrate.commit_table import CommitTable, has_metadata, without_metadata
 from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.kafka.frames import NOT_EXACT, receive, send
+from migrate.kafka.frames import HEARD, NOT_EXACT, receive, send
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.ports import Outcomes
+from migrate.silence import OpenCall, asking
 from migrate.survey.cluster import BrokerSettings, ClusterAdmin, JavaAdmin
 from migrate.survey.group_facts import MOST_RECORDS, AnswerMemory
 from migrate.survey.offsets_topic import GroupRecord
@@ -67,6 +68,7 @@ class HostedClient:
     ) -> None:
         self.deaths = 0
         self._name = settings.name
+        self._cluster = f"{settings.side} {settings.alias}"
         # What ConfluentAdmin is made with, in its order.
         self._settings = (settings, deadline_seconds, concurrency)
         self._lock = lock
@@ -128,7 +130,8 @@ class HostedClient:
                 self._drop()
                 raise ClientDied("the Kafka client is closed")
             try:
-                kind, value = self._process.ask(method, arguments, options)
+                with asking(self._cluster, self._settings[1]) as open_call:
+                    kind, value = self._process.ask(open_call, method, arguments, options)
             except BaseException as error:
                 # Also where we were interrupted: the answer to this call must not be taken for the next one's.
                 self.deaths += isinstance(error, ClientDied)
@@ -415,11 +418,13 @@ class _Process:
             send(self._channel, settings)
         return self
 
-    def ask(self, *call: Any) -> tuple[str, Any]:
+    def ask(self, open_call: OpenCall, *call: Any) -> tuple[str, Any]:
         """Return the answer to a method's name, arguments and options; raises `ClientDied`."""
         try:
             send(self._channel, call)
-            kind, value = receive(self._channel)
+            while (answer := receive(self._channel)) == HEARD:
+                open_call.heard()
+            kind, value = answer
         except (OSError, EOFError):
             raise ClientDied(f"the Kafka client's process ended {self._ending()}") from None
         return kind, value

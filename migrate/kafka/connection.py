@@ -72,10 +72,13 @@ _stuck: list[threading.Thread] = []
 class Connection:
     """A client to one cluster, with the causes of trouble that its error callback reported.
 
-    `deadline_seconds` is how long any one call may stay without an answer.
+    `deadline_seconds` is how long any one call may stay without an answer; `heard` is called at each part of one.
     """
 
-    def __init__(self, settings: ClientSettings, deadline_seconds: float) -> None:
+    def __init__(
+        self, settings: ClientSettings, deadline_seconds: float, heard: Callable[[], None] = lambda: None
+    ) -> None:
+        self._heard = heard
         self.name = settings.name
         self.deadline_seconds = deadline_seconds
         self._config = settings.config
@@ -98,6 +101,7 @@ class Connection:
             except BaseException:
                 self.drop()
                 raise
+            self._heard()
         return self._held[0]
 
     def drop(self) -> None:
@@ -179,6 +183,8 @@ class Connection:
             answers = {key: _outcome(future) if future.done() else late for key, future in futures.items()}
             if any(answer is late for answer in answers.values()):
                 self.drop()
+            else:
+                self._heard()
             return answers
 
     def gather(
@@ -217,6 +223,7 @@ class Connection:
                     if future in running:
                         answers[running.pop(future)[0]] = _outcome(future, writing)
                         answered = True
+                        self._heard()
                 self.client().poll(0)
                 now = time.monotonic()
                 if running and next(iter(running.values()))[1] <= now:

@@ -17,6 +17,8 @@ from migrate.model import ClusterFacts, Failure, GroupState, LogRange, TopicPart
 
 _LENGTH = struct.Struct(">Q")
 _READ_SIZE = 1 << 20
+# Instead of an answer that is still to come: the cluster has said something.
+HEARD = "heard"
 # What either side says of commits with metadata, and of single offsets that are to be removed.
 NOT_EXACT = Failure(
     "UNSUPPORTED_BY_CLIENT", "librdkafka can neither write commit metadata byte for byte nor remove single offsets"

@@ -12,12 +12,14 @@ import queue
 import socket
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.kafka.frames import receive, send
+from migrate.kafka.frames import HEARD, receive, send
 from migrate.mm2.secrets import forbid_core_dumps
 
 
@@ -31,7 +33,7 @@ def main(descriptor: int) -> None:
     threading.Thread(target=_listen, args=(channel, calls), daemon=True).start()
     with suppress(ImportError):  # the first call runs into it again, and reports it
         importlib.import_module("migrate.kafka.admin")
-    settings = calls.get()
+    settings, deadline_seconds, concurrency = calls.get()
     admin: Any = None
     while True:
         method, arguments, options = calls.get()
@@ -40,7 +42,7 @@ def main(descriptor: int) -> None:
             if admin is None or method == "renewed":
                 from migrate.kafka.admin import ConfluentAdmin
 
-                admin = ConfluentAdmin(*settings)
+                admin = ConfluentAdmin(settings, deadline_seconds, concurrency, _reporting(channel))
             value: Any = None if method == "renewed" else getattr(admin, method)(*arguments, **options)
             answer: Any = ("done", value)
         except MigrateError as error:
@@ -51,6 +53,20 @@ def main(descriptor: int) -> None:
             send(channel, answer)
         except OSError:
             os._exit(1)
+
+
+def _reporting(channel: socket.socket) -> Callable[[], None]:
+    """Return what says, once a second at most, that the cluster goes on answering; from any thread of a call."""
+    lock, said_at = threading.Lock(), [0.0]
+
+    def heard() -> None:
+        with lock:
+            if (now := time.monotonic()) - said_at[0] >= 1.0:
+                said_at[0] = now
+                with suppress(OSError):  # `_listen` ends us
+                    send(channel, HEARD)
+
+    return heard
 
 
 def _listen(channel: socket.socket, calls: "queue.SimpleQueue[Any]") -> None:

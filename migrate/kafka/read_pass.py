@@ -10,7 +10,7 @@ import time
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import wait
 from itertools import groupby, repeat
 from operator import itemgetter
@@ -70,7 +70,8 @@ class ReadPass(Generic[S]):
 
     When done, `problems` holds the error of each partition that could not be read. What is still in `waiting` took
     longer than `patience_seconds` in all, or the cluster was silent for `silence_seconds`. `value_bytes` is about what
-    the values of all records delivered take. `poll` is how many records one poll takes at most, and its seconds.
+    the values of all records delivered take. `poll` is how many records one poll takes at most, and its seconds;
+    `heard` is called at each sign of life.
     """
 
     def __init__(
@@ -80,7 +81,9 @@ class ReadPass(Generic[S]):
         patience_seconds: float = math.inf,
         silence_seconds: float = math.inf,
         poll: tuple[int, float] = (BATCH, POLL_SECONDS),
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
+        self._heard = heard
         self.consumer = consumer
         self.waiting = waiting
         self.problems: dict[TopicPartition, KafkaError] = {}
@@ -98,6 +101,7 @@ class ReadPass(Generic[S]):
             messages = self.consumer.consume(*self._poll)
             if messages and self._take(messages):
                 heard = time.monotonic()
+                self._heard()
             elif not self.waits(time.monotonic() - heard):
                 break
         self.consumer.unassign()

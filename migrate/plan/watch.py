@@ -1,7 +1,7 @@
 """`status --watch`: looking until everything is ready, and how much MM2 has copied since; bars never fall."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from migrate.clock import Clock
@@ -80,12 +80,21 @@ GLANCE_SECONDS = 1.0
 class CopyProgress:
     """How much of a topic MM2 has copied: `done` of the `total` records in the source's log.
 
-    `done` never falls; it reaches `total` only when the topic is proven to be copied in full.
+    `done` never falls; it reaches `total` only when the topic is proven to be copied in full. `still_seconds` is how
+    long the target's log ends have not moved, None at the first look; `has_moved` is True once they have.
     """
 
     done: int
     total: int
     is_complete: bool
+    target_end: int | None = None
+    still_seconds: float | None = None
+    has_moved: bool = False
+
+    @property
+    def is_copying(self) -> bool:
+        """True where records were seen to arrive a moment ago: MM2 copies in bursts."""
+        return self.has_moved and self.still_seconds is not None and self.still_seconds < STALLED_SECONDS
 
     @property
     def part(self) -> float:
@@ -107,11 +116,12 @@ class Watch:
     readings: list[Reading] = field(default_factory=list)
     bars: dict[str, CopyProgress] = field(default_factory=dict)
     _is_known: bool = False
+    _still_since: dict[str, float] = field(default_factory=dict)
 
     def take(self, status: Status, seconds: float) -> None:
         """Take in a status read at `seconds`, of a clock that never goes back."""
         for topic in status.topics:
-            bar = self._bar(topic)
+            bar = self._bar(topic, seconds)
             if bar is not None:
                 self.bars[topic.source_topic] = bar
         left = status.lag.records
@@ -123,14 +133,22 @@ class Watch:
         """Return how long it will take until everything is copied; too early to tell where the last look could not."""
         return time_left(self.readings if self._is_known else ())
 
-    def _bar(self, topic: TopicStatus) -> CopyProgress | None:
+    def _bar(self, topic: TopicStatus, seconds: float) -> CopyProgress | None:
         copied, start, end = topic.copied, topic.source_start, topic.source_end
         if copied is None or start is None or end is None:
             return None
         before = self.bars.get(topic.source_topic)
         # An estimate may take back what an earlier one gave; a bar that goes back tells nobody anything.
         done = max(copied - start, before.done if before else 0)
-        return CopyProgress(done, max(end - start, done), topic.drained is True)
+        bar = CopyProgress(done, max(end - start, done), topic.drained is True, topic.target_end)
+        if before is None or None in (before.target_end, bar.target_end):
+            self._still_since[topic.source_topic] = seconds
+            return bar
+        moves = bar.target_end != before.target_end
+        if moves:
+            self._still_since[topic.source_topic] = seconds
+        still = seconds - self._still_since[topic.source_topic]
+        return replace(bar, still_seconds=still, has_moved=moves or before.has_moved)
 
 
 def watch_until_ready(

@@ -195,9 +195,13 @@ def _rows(result: ApplyResult, width: int, colour: bool) -> Iterator[str]:
         table = Table(COLUMNS, [(planned[row.key], row) for row in shown], width, narrow=COLUMNS[1:])
         yield from table.lines(colour, _shade, above=COLUMNS[0].cell)
         yield ""
+    causes: dict[str, list[Row]] = {}
     for row in shown:
         if row.detail and row.status in _BAD:
-            yield from wrapped(f"{safe(planned[row.key].subject)}: {safe(row.detail)}", width, "  ", "    ")
+            causes.setdefault(row.detail, []).append(planned[row.key])
+    for detail, concerned in causes.items():
+        more = f" and {many(len(concerned) - 1, 'more row')}" if concerned[1:] else ""
+        yield from wrapped(f"{safe(concerned[0].subject)}{more}: {safe(detail)}", width, "  ", "    ")
 
 
 def _be(count: int) -> str:

@@ -291,11 +291,18 @@ def _written(topic: TopicStatus) -> str:
 
 
 def _bar(topic: TopicStatus, progress: CopyProgress | None) -> str:
-    verdict = {True: "copied", False: "copying", None: "not known"}[topic.drained]
+    verdict = {True: "copied", False: _motion(progress), None: "not known"}[topic.drained]
     if progress is None or topic.source_end is None:  # a bar of an earlier look would pass for this one's
         return verdict
     done = int(BAR_WIDTH * progress.part)
     return f"[{'#' * done}{'.' * (BAR_WIDTH - done)}] {progress.percent:3d}% {verdict}"
+
+
+def _motion(progress: CopyProgress | None) -> str:
+    """Return what looks have seen of a topic that is not copied in full: one look sees no motion."""
+    if progress is None or progress.still_seconds is None:
+        return "behind"
+    return "copying" if progress.is_copying else f"no progress for {duration_text(progress.still_seconds)}"
 
 
 def _groups(status: Status, page: Page) -> Iterator[str]:

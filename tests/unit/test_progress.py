@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.progress import BEAT_SECONDS, LONGEST_SECONDS, Heart, LineProgress, in_batches, side_by_side
+from migrate.silence import asking
 from tests.fakes import FakeClock, NoProgress
 
 
@@ -58,6 +59,32 @@ def test_a_long_step_that_can_not_say_how_far_it_is_says_how_long_it_has_taken()
     log.clock.wait(2)
     log.progress.beat()
     assert log.written[1:] == ["[  2.0 s] reading MM2's offset syncs: 2 s so far\n"]
+
+
+@pytest.mark.parametrize("columns", [0, 80])
+def test_a_cluster_that_does_not_answer_is_named_with_how_long_it_is_waited_for(columns):
+    log = Log(columns=columns)
+    log.progress.step("reading 3 groups again on target B")
+    with asking("source A", 30.0) as call:
+        log.clock.wait(9)
+        log.progress.beat()
+        call.heard_at -= 9
+        log.clock.wait(9)
+        log.progress.beat()
+        call.heard()
+        log.clock.wait(9)
+        log.progress.beat()
+    told = [line.partition("B: ")[2] for line in log.text().replace("\r", "\n").splitlines() if "B: " in line]
+    assert told == ["9 s so far", "no answer from source A for 9 s (--request-timeout 30)", "27 s so far"]
+
+
+def test_on_a_terminal_a_line_that_wraps_is_not_said_again_at_every_look():
+    log = Log(columns=30)
+    log.progress.step("x" * 40)
+    for _ in range(20):
+        log.clock.wait(BEAT_SECONDS)
+        log.progress.beat()
+    assert log.text().count("so far") < 5
 
 
 @given(st.floats(60, 3600))

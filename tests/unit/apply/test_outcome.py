@@ -83,3 +83,10 @@ def test_a_sure_failure_after_an_earlier_try_in_doubt_is_unknown() -> None:
     denied = Failure("GROUP_AUTHORIZATION_FAILED", "no")
     for is_in_doubt, status in ((False, RowStatus.FAILED), (True, RowStatus.UNKNOWN)):
         assert written(row("g"), denied, is_in_doubt, None).status is status
+
+
+def test_one_cause_of_a_write_and_of_its_reading_back_is_said_once() -> None:
+    gone = Failure("NO_ANSWER", "target B cannot be reached", retriable=True, outcome_unknown=True)
+    outcome = written(row(0), gone, False, Failure("NO_ANSWER", "target B cannot be reached"))
+    assert outcome.status is RowStatus.UNKNOWN and outcome.detail.count("cannot be reached") == 1
+    assert "nor could it be read back" in outcome.detail

@@ -23,6 +23,7 @@ from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commit, Side, TopicPartition
 from migrate.plan.companions import journal_path
+from migrate.silence import silence_text
 from tests.mockcluster import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
@@ -121,6 +122,27 @@ def kill(hosted: KafkaCluster, listener: socket.socket, number: signal.Signals) 
     assert pid is not None
     os.kill(pid, number)
     return pid
+
+
+def test_while_it_waits_for_a_cluster_that_says_nothing_that_cluster_is_named(monkeypatch) -> None:
+    monkeypatch.setattr("migrate.silence.SILENT_SECONDS", 0.0)
+    with silent_port() as listener:
+        hosted = admin(listener)
+        thread, _ = in_thread(hosted.facts)
+        until(lambda: silence_text().startswith("no answer from target B for "), "nobody says who is waited for")
+        assert silence_text().endswith(" (--request-timeout 3600)")
+        hosted.close()
+        thread.join(DEADLINE_SECONDS)
+        assert silence_text() == ""
+
+
+def test_a_cluster_that_answers_a_part_of_a_call_is_not_silent(mock: MockCluster, monkeypatch) -> None:
+    heard = []
+    monkeypatch.setattr("migrate.silence.OpenCall.heard", lambda call: heard.append(call))
+    hosted = of(mock)
+    hosted.commits(["g"])
+    hosted.close()
+    assert {call.cluster for call in heard} == {"target B"}
 
 
 def test_a_question_is_asked_again_of_a_new_process_when_one_dies_over_it() -> None:

@@ -85,7 +85,7 @@ def test_what_keeps_plan_from_being_clean_is_told_with_what_to_do():
     said = " ".join(text(status).split())
     assert said.startswith("NOT READY: not-drained, source-group-stopped")
     assert "GROUPS ALIVE g: Stable on A, 1 member: app@10.0.0.7" in said
-    assert "t -> A.t 2 200 197 3 95 s no copying" in said  # 80 s and the settle time
+    assert "t -> A.t 2 200 197 3 95 s no behind" in said  # 80 s and the settle time
     assert "Stop these consumers" in said and "on A: 1 alive (1 member); on B: none alive, 0 with offsets" in said
 
 

@@ -1,6 +1,7 @@
 """Looking until all is ready: bars never fall, and nothing old is drawn as if it were new."""
 
 import re
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -344,9 +345,22 @@ def test_an_mm2_that_copies_nothing_shows_the_share_it_has_copied_and_is_to_be_r
     _, told = watched(Draining(lag=100, rate=0.0), timeout=60.0)
     said, bars, left = told[-1]
     screen = " ".join(text(said.seen, progress=bars, left=left_text(left, said.seen.lag)).split())
-    assert "66% copying" in screen and "nothing is being copied: restart MM2" in screen
+    assert re.search(r"66% no progress for \d+ s", screen) and "copying" not in screen
+    assert "nothing is being copied: restart MM2" in screen
     missing = next(c for c in said.seen.blocks if c.check == "not-drained")
     assert "restart it" in missing.todo and "--accept" not in missing.todo and "Stop the producers" not in missing.todo
+
+
+def test_one_look_sees_no_motion_and_a_watch_says_copying_only_once_records_were_seen_to_arrive():
+    seen, watch, words = watched(Draining())[1][0][0].seen, Watch(), []
+    (topic,) = (each for each in seen.topics if not each.drained)
+    first, *others = topic.partitions
+    for seconds, copied in ((0, 0), (2, 0), (4, 1), (6, 1), (30, 1)):
+        log = LogRange(first.target_log.start, first.target_log.end + copied)
+        moved = replace(topic, partitions=(replace(first, target_log=log), *others))
+        watch.take(replace(seen, topics=(moved,)), seconds)
+        words += re.findall(r"\[[#.]+\] +\d+% (.*)", text(replace(seen, topics=(moved,)), progress=watch.bars))
+    assert words == ["behind", "no progress for 2 s", "copying", "copying", "no progress for 26 s"]
 
 
 def test_what_is_missing_fits_a_screen_of_24_lines():
@@ -373,7 +387,10 @@ def test_a_bar_never_breaks_and_no_line_is_wider_than_the_screen(width):
     for said, bars, left in told:
         shown = text(said.seen, width, progress=bars, left=left_text(left, said.seen.lag), freshness=said.freshness)
         assert [line for line in shown.splitlines() if len(line) > width] == []
-        assert len(re.findall(r"\[[#.]+\] +\d+% (?:copied|copying|not known)$", shown, re.M)) == 2, shown
+        assert (
+            len(re.findall(r"\[[#.]+\] +\d+% (?:copied|copying|behind|no progress for \d+ s|not known)$", shown, re.M))
+            == 2
+        ), shown
 
 
 def test_numbers_stand_under_their_headings_at_every_width():

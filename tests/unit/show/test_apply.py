@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.apply.outcome import RowStatus
 from migrate.apply.undo import Elsewhere
 from migrate.model import Failure, Level
 from migrate.row_table import PlanRows
@@ -50,6 +51,14 @@ def test_a_large_dry_run_says_that_the_plan_has_the_rows_and_a_large_apply_that_
     dry, done = (" ".join(said(scene.apply(execute=execute)).split()) for execute in (False, True))
     assert "mm2-migrate show PLAN has all" in dry and "journal beside the plan has all" not in dry
     assert "the journal beside the plan has all" in done
+
+
+def test_one_cause_of_many_rows_is_said_once_with_their_count(scene):
+    result = scene.apply()
+    lost = tuple(row._replace(status=RowStatus.UNKNOWN, detail="no certain answer (B)") for row in result.rows)
+    told = said(replace(result, rows=lost, exit_code=4))
+    assert told.count("no certain answer") == 1
+    assert f" and {len(lost) - 1} more rows: no certain answer (B)" in told
 
 
 def test_what_was_written_is_a_row_each_and_is_verified_next(scene):
