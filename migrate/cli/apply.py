@@ -11,7 +11,7 @@ import click
 from migrate import __version__
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
-from migrate.apply.journal import Journal
+from migrate.apply.journal import Journal, journal_to_read, read_journal
 from migrate.apply.later_plans import held_by_other_plans, other_plans
 from migrate.apply.signatures import Signature, refusal, signatures_beside
 from migrate.apply.undo import Elsewhere, look_elsewhere, outside
@@ -19,7 +19,6 @@ from migrate.apply.write import Interruption
 from migrate.cli.console import Terminal, printed
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, ReachedClusters, Seconds, argument, flag, option
-from migrate.cli.sign import refuse_spent
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_PARTLY, EXIT_REFUSED, MigrateError, Refused, UsageError
 from migrate.mm2.flow import Flow
@@ -40,7 +39,7 @@ from migrate.row_table import PlanRows, groups_with_metadata
 from migrate.session.clusters import apply_session
 from migrate.session.options import SessionOptions
 from migrate.show.apply import apply_lines, deleted_whole_lines, elsewhere_lines
-from migrate.show.next_steps import Typed
+from migrate.show.next_steps import Typed, spent_refusal
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.renamed import TargetNames
 from migrate.text import many, safe, some
@@ -149,7 +148,9 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     refuse_empty(plan, "apply")
     flow = roles(flow, plan)
     found = approved_plan(plan, path, writing)
-    refuse_spent(plan, path, options.clusters.words())
+    state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    if state.is_spent:
+        raise spent_refusal(plan, str(path), options.clusters.words(), state.is_undone)
     clock = SystemClock()
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")

@@ -15,11 +15,10 @@ from migrate.apply.signatures import (
 from migrate.cli.console import printed
 from migrate.cli.options import LogOptions, argument, option
 from migrate.clock import SystemClock, iso
-from migrate.errors import Refused
 from migrate.plan.file import read_plan
-from migrate.plan.plan import Plan, signed_so_far
+from migrate.plan.plan import signed_so_far
 from migrate.plan.totals import totals
-from migrate.show.next_steps import spent_steps
+from migrate.show.next_steps import spent_refusal
 from migrate.show.plan_table import verdict
 from migrate.text import name as shown
 
@@ -49,21 +48,10 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
     Raises `Refused` for a plan that is spent: nothing can come of it any more.
     """
     plan = read_plan(path)
-    refuse_spent(plan, path)
-    return signed(path, plan.fingerprint, plan.header.settings, by, note, verdict(plan, totals(plan))[0])
-
-
-def refuse_spent(plan: Plan, path: Path, options: tuple[str, ...] = ()) -> None:
-    """Raise `Refused` for a plan that a rollback was begun of; `options` are those of the clusters, as typed."""
     state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
-    if not state.is_spent:
-        return
-    spent = "has been rolled back" if state.is_undone else "is spent, because a rollback of it has begun,"
-    purpose, command = next(spent_steps(plan, str(path), options, state.is_undone))
-    raise Refused(
-        f"Plan {plan.short_fingerprint} {spent} and cannot be applied again. Nothing was written.",
-        f"{purpose}: {command}",
-    )
+    if state.is_spent:
+        raise spent_refusal(plan, str(path), (), state.is_undone)
+    return signed(path, plan.fingerprint, plan.header.settings, by, note, verdict(plan, totals(plan))[0])
 
 
 def signed(path: Path, fingerprint: str, settings: Mapping[str, str], by: str, note: str, what: str) -> list[str]:

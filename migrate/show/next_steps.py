@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from migrate.errors import Refused
 from migrate.plan.plan import UNDO, Plan, signatures_required, signed_so_far
 from migrate.plan.totals import Totals
 from migrate.show.aftermath import Aftermath, Beside
@@ -139,6 +140,16 @@ def spent_steps(plan: Plan, path: str, options: tuple[str, ...], undone: bool | 
         finish = Typed("rollback", path, options).line("--approve", plan.fingerprint, "--execute")
         yield "Finish the rollback that has begun", finish
     yield "To go forward again, make a new plan", plan_anew(plan, path, options)
+
+
+def spent_refusal(plan: Plan, path: str, options: tuple[str, ...], undone: bool | None) -> Refused:
+    """Return why a spent plan is neither signed nor applied, with what helps; parameters as those of `spent_steps`."""
+    why = "has been rolled back" if undone else "is spent, because a rollback of it has begun,"
+    purpose, command = next(spent_steps(plan, path, options, undone))
+    return Refused(
+        f"Plan {plan.short_fingerprint} {why} and cannot be applied again. Nothing was written.",
+        f"{purpose}: {command}",
+    )
 
 
 def _applying(plan: Plan, t: Totals, path: str, cluster_options: tuple[str, ...] | None) -> Steps:
