@@ -52,7 +52,7 @@ def test_share_groups_and_streams_groups_block_and_are_never_passed_unseen():
     kinds = {"sharers": "share", "topology": "streams"}
     assert levels("share-group", source_kinds=kinds) == {"sharers": Level.BLOCK}
     assert levels("streams-group", source_kinds=kinds) == {"topology": Level.BLOCK}
-    assert "docs/positions.md" in found("share-group", source_kinds=kinds)[0].todo
+    assert "docs/limits.md" in found("share-group", source_kinds=kinds)[0].todo
     accepted = found("share-group", source_kinds=kinds, policies=Policies(waivers=(Waiver("share-group", "sharers"),)))
     assert accepted[0].accepted
     for check in ("share-group", "streams-group"):
