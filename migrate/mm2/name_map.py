@@ -91,30 +91,6 @@ class NameMap:
             raise UsageError(f"{option} {file} maps no {kind}.", f"Write lines of the form {place.form}.")
         return cls(option, file, kind, names, tuple(expressions))
 
-    @classmethod
-    def from_written(cls, option: str, file: str, kind: str, written: Iterable[tuple[str, str, bool]]) -> "NameMap":
-        """Return the map whose lines were `written` down, in their order; one without lines of none.
-
-        A line is a name or the text of an expression, what the target calls it, and whether it is an expression. Raises
-        `UsageError` for an expression that is none.
-        """
-        names: dict[str, MapLine] = {}
-        expressions: list[MapLine] = []
-        place = _Place(option, file, f"{REGEX}EXPRESSION,REPLACEMENT")
-        for number, (source, target, is_expression) in enumerate(written, 1):
-            if is_expression:
-                expressions.append(place.expression(number, source, target))
-            else:
-                names[source] = MapLine(number, source, target)
-        return cls(option, file, kind, names, tuple(expressions))
-
-    def written(self) -> tuple[tuple[str, str, bool], ...]:
-        """Return the lines in their order, as `from_written` takes them."""
-        return tuple(
-            (line.source if line.pattern is None else line.source.removeprefix(REGEX), line.target, bool(line.pattern))
-            for line in self.lines()
-        )
-
     def lines(self) -> list[MapLine]:
         """Return the lines in the file's order."""
         return sorted([*self.names.values(), *self.expressions], key=lambda line: line.number)

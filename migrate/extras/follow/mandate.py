@@ -16,7 +16,7 @@ from migrate.clock import iso, ms_of
 from migrate.errors import Refused, UnreadablePlan, UsageError
 from migrate.match.protocol import Limits
 from migrate.mm2.flow import Flow, RuntimeWord
-from migrate.mm2.name_map import NameMap
+from migrate.mm2.name_map import REGEX, MapLine, NameMap
 from migrate.mm2.settings import java_pattern
 from migrate.model import Grade
 from migrate.plan.build import flow_names
@@ -98,8 +98,15 @@ class Mandate:
             ) from None
 
     def names(self) -> NameMap:
-        """Return what groups are called on the target; raises `UsageError` for an expression that is none."""
-        return NameMap.from_written("the group map of", "the mandate", "group", self.group_map)
+        """Return what groups are called on the target."""
+        lines = [
+            MapLine(number, REGEX + source, target, java_pattern(source)) if is_expression
+            else MapLine(number, source, target)
+            for number, (source, target, is_expression) in enumerate(self.group_map, 1)
+        ]  # fmt: skip
+        names = {line.source: line for line in lines if line.pattern is None}
+        expressions = tuple(line for line in lines if line.pattern is not None)
+        return NameMap("the group map of", "the mandate", "group", names, expressions)
 
     def limits(self) -> Limits:
         """Return what a pass may read."""
@@ -112,6 +119,14 @@ class Mandate:
                 f"The mandate {plan.short_fingerprint} ended {iso(self.until_ms)}: nothing was written.",
                 "Have a new one approved. `follow rollback` takes back what was written under this one.",
             )
+
+
+def lines_of(group_map: NameMap) -> tuple[tuple[str, str, bool], ...]:
+    """Return the lines of a map in their order, as a mandate's `group_map` holds them."""
+    return tuple(
+        (line.source.removeprefix(REGEX) if line.pattern else line.source, line.target, line.pattern is not None)
+        for line in group_map.lines()
+    )
 
 
 def refuse_other_names(plan: Plan, flow: Flow) -> None:

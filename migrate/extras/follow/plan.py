@@ -12,7 +12,14 @@ from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, option, repeated, time_of
 from migrate.clock import SystemClock
 from migrate.errors import Refused, UsageError
-from migrate.extras.follow.mandate import DEFAULT_GRADES, Mandate, parse_grades, plan_of_mandate, refuse_until
+from migrate.extras.follow.mandate import (
+    DEFAULT_GRADES,
+    Mandate,
+    lines_of,
+    parse_grades,
+    plan_of_mandate,
+    refuse_until,
+)
 from migrate.extras.follow.mandate_text import mandate_lines
 from migrate.mm2.flow import Flow
 from migrate.plan.file import refuse_out, write_plan
@@ -83,7 +90,7 @@ def plan(options: MandateOptions) -> int:
         named_groups=None if named is None else tuple(sorted(named)),
         max_fetch=options.reading.max_fetch,
         moving_group=options.moving_groups,
-        group_map=group_map.written(),
+        group_map=lines_of(group_map),
     )
     mandate.moving_groups()  # refused now, and not in the first pass
     settings = {REQUIRED_SETTING: str(options.require_signatures)} if options.require_signatures else {}

@@ -4,14 +4,17 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.judge import WhyNot
+from migrate.extras.follow.mandate import lines_of
 from migrate.extras.follow.seen_groups import survey_of_the_others
 from migrate.extras.follow.undo import renamed
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
 from migrate.model import Commit, Decision, Failure
-from tests.extras.follow.followscene import T0, FollowScene
+from tests.extras.follow.followscene import T0, FollowScene, mandate
 from tests.fakes import ALIVE, Crash, Script
 from tests.unit.checkscene import SURVEY
 
@@ -191,7 +194,7 @@ def test_what_was_left_out_is_still_asked_for_where_the_others_are_judged():
 
 
 def test_only_those_with_another_name_are_named():
-    names = NameMap.from_written("", "", "group", [("a", "b", False), ("x(.*)", "\\1", True)])
+    names = NameMap.from_lines("", "", "group", ["source_group,target_group", "a,b", "regex:x(.*),\\1"])
     assert renamed(names, ["a", "c", "x", "xy"]) == {"a": "b", "xy": "y"}
     assert renamed(replace(names, names={}, expressions=()), ["a"]) == {}
 
@@ -217,3 +220,29 @@ def test_where_no_group_can_be_read_all_are_named_and_none_is_written(tmp_path):
         scene.target.script("commits", group, Script(Failure("GROUP_AUTHORIZATION_FAILED", "no")))
     result = scene.look()
     assert reasons(result) == {"g": WhyNot.COMMITS, "h": WhyNot.COMMITS} and scene.target.calls["alter"] == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab:regx", min_size=1), st.text("xy", min_size=1), st.booleans()),
+        unique_by=lambda line: line[0],
+    ),
+    st.text("ab:regx", min_size=1),
+)
+def test_a_group_map_in_a_mandate_says_the_same_of_every_name(lines, source):
+    made = mandate(group_map=tuple(lines))
+    again = mandate(group_map=lines_of(made.names()))
+    assert again.names().mapped(source) == made.names().mapped(source) and again.group_map == tuple(lines)
+
+
+def test_what_a_mandate_has_of_a_file_keeps_the_order_that_decides():
+    lines = ["source_group,target_group", "# a comment", "", "a,1", "regex:[ab],2", "b,3"]
+    of_file = NameMap.from_lines("", "", "group", lines)
+    approved = mandate(group_map=lines_of(of_file))
+    assert approved.group_map == (("a", "1", False), ("[ab]", "2", True), ("b", "3", False))
+    assert [approved.names().mapped(name) for name in "abc"] == [of_file.mapped(name) for name in "abc"]
+
+
+def test_a_name_that_begins_like_an_expression_is_none_in_a_mandate():
+    names = mandate(group_map=(("regex:.*", "x", False),)).names()
+    assert (names.mapped("regex:.*"), names.mapped("a")) == ("x", "a")

@@ -117,37 +117,6 @@ def test_all_names_that_would_share_one_are_told_of_at_once():
     assert refused.value.names == ("team-",)
 
 
-@given(
-    st.lists(
-        st.tuples(st.text("ab:regx", min_size=1), st.text("xy", min_size=1), st.booleans()),
-        unique_by=lambda line: line[0],
-    ),
-    st.text("ab:regx", min_size=1),
-)
-def test_a_map_that_was_written_down_says_the_same_of_every_name(lines, source):
-    made = NameMap.from_written("", "", "group", lines)
-    again = NameMap.from_written("", "", "group", made.written())
-    assert again.mapped(source) == made.mapped(source) and again.written() == tuple(lines)
-
-
-def test_what_was_written_down_of_a_file_keeps_the_order_that_decides():
-    names = map_of(HEADING, "# a comment", "", "a,1", "regex:[ab],2", "b,3")
-    written = names.written()
-    assert written == (("a", "1", False), ("[ab]", "2", True), ("b", "3", False))
-    again = NameMap.from_written("", "", "group", written)
-    assert [again.mapped(name) for name in "abc"] == [names.mapped(name) for name in "abc"] == ["1", "2", "c"]
-
-
-def test_a_name_that_begins_like_an_expression_is_none_where_it_was_written_down_as_a_name():
-    names = NameMap.from_written("", "", "group", [("regex:.*", "x", False)])
-    assert (names.mapped("regex:.*"), names.mapped("a")) == ("x", "a")
-
-
-def test_an_expression_that_was_written_down_wrong_is_refused_with_its_line():
-    with pytest.raises(UsageError, match=re.escape("the map of m, line 2: (, no regular expression")):
-        NameMap.from_written("the map of", "m", "group", [("a", "b", False), ("(", "b", True)])
-
-
 def test_two_groups_may_swap_their_names():
     assert map_of(HEADING, "a,b", "b,a").all_mapped(["a", "b"]) == {"a": "b", "b": "a"}
 
