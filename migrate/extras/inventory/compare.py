@@ -15,7 +15,7 @@ wrote that: MM2's group sync, a tool, consumers.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -197,14 +197,8 @@ REFUTING = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class ComparedSurvey(Survey):
-    """One look at both clusters; `priors` has the groups too that only the target lists.
-
-    `commits_after` are the source's commits as they were after the target's had been read.
-    """
-
-    commits_after: Mapping[str, Commits | Failure] = field(default_factory=dict)
+# The source's commits by group, as they were after the target's had been read.
+After = Mapping[str, Commits | Failure]
 
 
 @dataclass(frozen=True)
@@ -224,7 +218,7 @@ class TranslatedCommits:
                 yield Stretch(row.target_partition, start, end)
 
 
-def translated_commits(survey: ComparedSurvey) -> TranslatedCommits:
+def translated_commits(survey: Survey) -> TranslatedCommits:
     """Translate every commit of a survey, with policies that choose nothing."""
     # With another choice, a commit further on the target would block the translation that it is compared with.
     request = replace(survey.request, policies=Policies(rewind=Rewind.SET))
@@ -232,22 +226,24 @@ def translated_commits(survey: ComparedSurvey) -> TranslatedCommits:
 
 
 def comparison_of(
-    survey: ComparedSurvey, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
+    survey: Survey, after: After, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
 ) -> GroupComparison:
     """Return the verdict on every commit of either side.
 
-    `records` tells of some stretches how many records they hold; of the others only offsets are known.
+    `survey` has priors of the groups too that only the target lists. `records` tells of some stretches how many
+    records they hold; of the others only offsets are known.
     """
     results = translated.results
     judge = _Judge(
         survey,
+        after,
         {r.subject: r for r in results if r.scope is Scope.ROW and r.check in REFUTING and r.counts_as is Level.BLOCK},
         proofs_on_source(survey).others,
         proofs_on_target(survey).others,
         records,
     )
     rows = [judge.row(row) for row in translated.rows]
-    rows += only_on_target(survey)
+    rows += only_on_target(survey, after)
     groups = {row.group for row in rows}
     premises = tuple(
         result
@@ -265,7 +261,8 @@ def comparison_of(
 class _Judge:
     """Decides about commits of the source, one by one. `refuted` is by a row's subject."""
 
-    survey: ComparedSurvey
+    survey: Survey
+    after: After
     refuted: Mapping[str, CheckResult]
     source_other_logs: Mapping[GroupPartition, str]
     target_other_logs: Mapping[GroupPartition, str]
@@ -273,7 +270,7 @@ class _Judge:
 
     def row(self, row: Row) -> ComparedRow:
         """Return the verdict on one commit of the source."""
-        moved_to = committed_after(self.survey, row.group, row.source_partition)
+        moved_to = committed_after(self.after, row.group, row.source_partition)
         found = self._untranslated(row) or self._without_commit(row) or self._moved(row, moved_to)
         if found is None:
             found = self._compared(row, isinstance(moved_to, int) and moved_to != row.source_committed)
@@ -486,16 +483,16 @@ def _undecided(
     )
 
 
-def committed_after(survey: ComparedSurvey, group: str, source: TopicPartition) -> int | None | Failure:
+def committed_after(after: After, group: str, source: TopicPartition) -> int | None | Failure:
     """Return what the second look at the source found committed; None for nothing."""
-    after = survey.commits_after.get(group, NO_ANSWER)
-    if isinstance(after, Failure):
-        return after
-    commit = after.get(source)
+    commits = after.get(group, NO_ANSWER)
+    if isinstance(commits, Failure):
+        return commits
+    commit = commits.get(source)
     return None if commit is None else commit.offset
 
 
-def only_on_target(survey: ComparedSurvey) -> Iterator[ComparedRow]:
+def only_on_target(survey: Survey, after: After) -> Iterator[ComparedRow]:
     """Yield the commits on copies, inside the filters, that have no commit on the source."""
     flow = survey.flow
     originals: dict[str, str | None] = {}
@@ -509,10 +506,10 @@ def only_on_target(survey: ComparedSurvey) -> Iterator[ComparedRow]:
             source = TopicPartition(topic, place.partition)
             if GroupPartition(group, *source) in survey.keys or copy_of(flow, source) != place:
                 continue
-            yield _on_target_only(survey, group, source, place, commit)
+            yield _on_target_only(survey, group, source, commit, committed_after(after, group, source))
 
 
-def _original(survey: ComparedSurvey, target_topic: str) -> str | None:
+def _original(survey: Survey, target_topic: str) -> str | None:
     """Return the source topic that a topic of the target is a copy of; None where it is none, or may be its own."""
     flow = survey.flow
     topic = flow.policy.source_topic(target_topic)
@@ -523,9 +520,8 @@ def _original(survey: ComparedSurvey, target_topic: str) -> str | None:
 
 
 def _on_target_only(
-    survey: ComparedSurvey, group: str, source: TopicPartition, target: TopicPartition, commit: Commit
+    survey: Survey, group: str, source: TopicPartition, commit: Commit, after: int | None | Failure
 ) -> ComparedRow:
-    after = committed_after(survey, group, source)
     verdict, reason = CompareVerdict.UNDECIDED, "not-visible"
     if isinstance(after, Failure):
         sentence = f"What the source has committed could not be read: {after}."
@@ -546,8 +542,8 @@ def _on_target_only(
         sentence = "The source has no such commit: the group never made it, or it has expired or was deleted there."
     return ComparedRow.of(
         Finding(verdict, Loss.POSSIBLE, sentence, reason), group=group, source_topic=source.topic,
-        target_topic=target.topic, partition=source.partition, source_committed=None, target_committed=commit.offset,
-        source_moved_to=after if isinstance(after, int) else None,
+        target_topic=copy_of(survey.flow, source).topic, partition=source.partition, source_committed=None,
+        target_committed=commit.offset, source_moved_to=after if isinstance(after, int) else None,
         target_group=survey.target_names.renamed.get(group, ""),
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import click
 
@@ -13,7 +13,7 @@ from migrate.cli.options import OnClusters, option
 from migrate.clock import Clock, SystemClock
 from migrate.errors import EXIT_DONE, EXIT_FAILED
 from migrate.extras.inventory.compare import (
-    ComparedSurvey,
+    After,
     Stretch,
     comparison_of,
     count_plan,
@@ -131,12 +131,12 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
     )
     with compare_session(flow, clock, session) as edges:
         request = with_names(request, edges.clusters)
-        survey = look_at_both(request, edges.clusters, clock, progress)
+        survey, after = look_at_both(request, edges.clusters, clock, progress)
         edges.clusters.end()
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
         translated = translated_commits(survey)
         records = _records(edges, survey, set(translated.stretches()), limits, progress)
-        seen = comparison_of(survey, translated, records, now_ms)
+        seen = comparison_of(survey, after, translated, records, now_ms)
         view = CompareView(options.within, options.matching.no_match, edges.unread_syncs())
     if options.form == "json":
         terminal.show(comparison_document(seen, view))
@@ -150,10 +150,11 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
     return EXIT_DONE if seen.is_good(view.within) else EXIT_FAILED
 
 
-def look_at_both(request: PlanRequest, clusters: Clusters, clock: Clock, progress: Progress) -> ComparedSurvey:
+def look_at_both(request: PlanRequest, clusters: Clusters, clock: Clock, progress: Progress) -> tuple[Survey, After]:
     """Look once, as `plan` does first, also at what only the target has committed, and at the source's commits again.
 
-    Nobody is to cut over: what a second look tells is not asked. Raises as `take_survey`.
+    Nobody is to cut over: what a second look tells is not asked. The survey has priors of the groups too that only the
+    target lists; beside it the source's commits after those were read. Raises as `take_survey`.
     """
     first = first_look(request, clusters, clock, progress)
     clusters, timer = first.context.clusters, first.context.timer
@@ -164,10 +165,8 @@ def look_at_both(request: PlanRequest, clusters: Clusters, clock: Clock, progres
     first = replace(first, priors={**first.priors, **priors}, unstable_on_target=first.unstable_on_target | unstable)
     survey, _ = read_once(first)
     source, target = with_hidden(clusters, survey.source, survey.target, hosted_ahead(clusters), timer)
-    survey = replace(
-        survey, source=source, target=target, group_facts=GroupFacts(source_kinds=read_kinds(clusters, timer))
-    )
-    return ComparedSurvey(**{each.name: getattr(survey, each.name) for each in fields(Survey)}, commits_after=after)
+    kinds = GroupFacts(source_kinds=read_kinds(clusters, timer))
+    return replace(survey, source=source, target=target, group_facts=kinds), after
 
 
 def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Mapping[str, Commits | Failure]:

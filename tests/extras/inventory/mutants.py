@@ -338,8 +338,8 @@ MUTANTS = (
         "kinds-not-asked-of-the-source",
         "Share and streams groups are in no listing of consumer groups.",
         f"{HERE}compare_command.py",
-        "group_facts=GroupFacts(source_kinds=read_kinds(clusters, timer))",
-        "group_facts=GroupFacts()",
+        "    kinds = GroupFacts(source_kinds=read_kinds(clusters, timer))\n",
+        "    kinds = GroupFacts()\n",
         (f"{TESTS}test_compare.py",),
     ),
     Mutant(

@@ -29,9 +29,9 @@ def compared(
     clock = FakeClock()
     source.told = FakeGroupFacts(kinds or {})
     clusters = Clusters(source, target, mirror, reader)
-    survey = look_at_both(request, clusters, clock, NoProgress())
+    survey, after = look_at_both(request, clusters, clock, NoProgress())
     translated = translated_commits(survey)
-    return comparison_of(survey, translated, records or {}, clock.now_ms())
+    return comparison_of(survey, after, translated, records or {}, clock.now_ms())
 
 
 def rows_of(comparison: GroupComparison) -> dict[tuple[str, str, int], ComparedRow]:
