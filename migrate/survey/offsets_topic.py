@@ -5,7 +5,7 @@ readers says; nothing here raises on foreign bytes.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -22,7 +22,6 @@ from migrate.survey.offsets_wire import (
     KINDS_OF_PARTS,
     CommitValue,
     Fault,
-    OffsetsKey,
     decode_any_commit,
     decode_classic,
     decode_commit,
@@ -49,11 +48,11 @@ class GroupKind(StrEnum):
     STREAMS = "streams"
 
 
-class CommitGap(NamedTuple):
-    """From one commit on a partition to the next: milliseconds, and offsets (below 0 where somebody set it back)."""
+class PastCommit(NamedTuple):
+    """When a commit was made, in ms since 1970, and at which offset."""
 
-    ms: int
-    offsets: int
+    at_ms: int
+    offset: int
 
 
 class CommitTopic(NamedTuple):
@@ -71,10 +70,9 @@ class GroupRecord:
     "" for other kinds. `empty_since_ms` is the moment that a classic group lost its last member, None while it has
     members and where its coordinator did not store it (before Kafka 2.1). `committed_ms` are the times of the group's
     present commits, by partition, those of -1 among them; `expires_ms` the ends of those that carry one, which brokers
-    honour before anything else. `gaps` lie between successive commits, on a few partitions, newest commits only, where
-    they were asked for. `made_on` are the topics of those present commits that say so, which brokers from Kafka 4.1 on
-    write. `recent_ms` are the times of the newest commits where `gaps` were asked for, by their offsets on the source:
-    of the first of those that repeat one another.
+    honour before anything else. `newest` are the last commits, oldest first, of a few partitions with more than one,
+    where they were asked for. `made_on` are the topics of those present commits that say so, which brokers from Kafka
+    4.1 on write.
     """
 
     kind: GroupKind
@@ -82,9 +80,8 @@ class GroupRecord:
     empty_since_ms: int | None = None
     committed_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     expires_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
-    gaps: tuple[CommitGap, ...] = ()
+    newest: Mapping[TopicPartition, tuple[PastCommit, ...]] = field(default_factory=dict)
     made_on: Mapping[TopicPartition, CommitTopic] = field(default_factory=dict)
-    recent_ms: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
 
     @property
     def has_one_clock(self) -> bool:
@@ -100,17 +97,19 @@ class GroupRecord:
     def seconds_between_commits(self) -> float | None:
         """The median time between successive commits on a partition; None where fewer than two are left."""
         steps = self._steps()
-        return round(median(gap.ms for gap in steps) / 1000, 1) if steps else None
+        return round(median(ms for ms, _ in steps) / 1000, 1) if steps else None
 
     @property
     def records_between_commits(self) -> int | None:
         """The median of offsets between successive commits on a partition; None where fewer than two are left."""
         steps = self._steps()
-        return round(median(gap.offsets for gap in steps)) if steps else None
+        return round(median(offsets for _, offsets in steps)) if steps else None
 
-    def _steps(self) -> list[CommitGap]:
+    def _steps(self) -> list[tuple[int, int]]:
+        pairs = (pair for commits in self.newest.values() for pair in pairwise(commits))
+        steps = [(then.at_ms - before.at_ms, then.offset - before.offset) for before, then in pairs]
         # A step back is somebody's reset, and no consumer's pace.
-        return [gap for gap in self.gaps if gap.ms >= 0 and gap.offsets >= 0]
+        return [step for step in steps if min(step) >= 0]
 
 
 def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
@@ -178,13 +177,12 @@ class GroupLog:
         words = _understood(self._records())
         # In an order that does not depend on who came first: the records may be those that another reader has found.
         for key, values in sorted(self._newest.items()):
-            place, commits = decode_key(key), [_made(decode_commit(value)) for value in values]
-            if isinstance(place, OffsetsKey) and (word := words.get(place.group)) is not None:
-                made = [commit for commit in commits if commit is not None]
-                if len(made) > 1 and place.topic is not None and place.partition is not None:
-                    word.recent[TopicPartition(place.topic, place.partition)] = _first_made(made)
-                pairs = pairwise(made)
-                word.gaps += [CommitGap(then - at, new - old) for (at, old), (then, new) in pairs]
+            place, commits = decode_key(key), map(decode_commit, values)
+            made = tuple(PastCommit(c.committed_ms, c.offset) for c in commits if not isinstance(c, Fault))
+            if len(made) < 2 or isinstance(place, Fault) or place.topic is None or place.partition is None:
+                continue
+            if place.group in words:
+                words[place.group].newest[TopicPartition(place.topic, place.partition)] = made
         records = {name: words[name].record() for name in sorted(words)}
         return {name: record for name, record in records.items() if record is not None}
 
@@ -206,8 +204,7 @@ class _Words:
     committed_ms: dict[TopicPartition, int] = field(default_factory=dict)
     expires_ms: dict[TopicPartition, int] = field(default_factory=dict)
     made_on: dict[TopicPartition, CommitTopic] = field(default_factory=dict)
-    gaps: list[CommitGap] = field(default_factory=list)
-    recent: dict[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
+    newest: dict[TopicPartition, tuple[PastCommit, ...]] = field(default_factory=dict)
 
     def take(self, place: TopicPartition, commit: CommitValue) -> None:
         """Keep a commit, unless a later one of that place is known, and nothing of one that is older.
@@ -231,8 +228,8 @@ class _Words:
             if kind in kinds:
                 protocol_type, empty_since_ms = kinds[kind]
                 return GroupRecord(
-                    kind, protocol_type, empty_since_ms, self.committed_ms, self.expires_ms, tuple(self.gaps),
-                    self.made_on, self.recent,
+                    kind, protocol_type, empty_since_ms, self.committed_ms, self.expires_ms, self.newest,
+                    self.made_on,
                 )  # fmt: skip
         return None
 
@@ -263,20 +260,6 @@ def _understood(records: Iterable[tuple[bytes, bytes]]) -> dict[str, _Words]:
         elif about.group:
             words[about.group].part_kinds.add(KINDS_OF_PARTS[about.record_type])
     return words
-
-
-def _first_made(made: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return when each offset was committed first, of the last time that the group came to it.
-
-    A consumer that commits by the clock repeats the offset at which it waits: the last of these times says nothing.
-    """
-    changes = [made[0], *(commit for before, commit in pairwise(made) if commit[1] != before[1])]
-    return {offset: at for at, offset in changes}
-
-
-def _made(commit: CommitValue | Fault) -> tuple[int, int] | None:
-    """Return when and at which offset a commit was made."""
-    return None if isinstance(commit, Fault) else (commit.committed_ms, commit.offset)
 
 
 def logs_of(groups: Iterable[str], partitions: int, with_gaps: bool) -> dict[int, GroupLog]:

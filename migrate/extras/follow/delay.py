@@ -6,6 +6,7 @@ It is delivered once its records are copied and its offset is on the target.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from migrate.match.protocol import PartitionAnswer, Why
 from migrate.model import Decision, Failure, GroupPartition, Row, TopicPartition
@@ -88,9 +89,11 @@ def made_at(row: Row, record: GroupRecord, began_ms: int) -> int | None:
     The records are read after the commit, and may tell of a later one: a time counts where it is that of the same
     offset, or comes before the commits were read.
     """
-    recent = record.recent_ms.get(row.source_partition, {}).get(row.source_committed or 0)
-    if recent is not None and row.source_committed is not None:
-        return recent
+    # A consumer that commits by the clock repeats the offset at which it waits: only the first of these times counts.
+    runs = groupby(record.newest.get(row.source_partition, ()), key=lambda commit: commit.offset)
+    came_ms: dict[int | None, int] = {offset: next(same).at_ms for offset, same in runs}
+    if (came := came_ms.get(row.source_committed)) is not None:
+        return came
     made_ms, made_on = record.committed_ms.get(row.source_partition), record.made_on.get(row.source_partition)
     if made_ms is None:
         return None

@@ -2,7 +2,7 @@
 
 from migrate.extras.follow.delay import Delay, DelaySum, DelayWatch, made_at
 from migrate.model import Failure, TopicPartition
-from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
+from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord, PastCommit
 from tests.builders import make_row
 
 PLACE = TopicPartition("orders", 0)
@@ -48,10 +48,18 @@ def test_a_record_that_may_be_of_a_later_commit_tells_nothing():
 def test_an_earlier_one_of_the_newest_commits_tells_its_own_time():
     newest = GroupRecord(
         GroupKind.CLASSIC, "consumer", None, {PLACE: 6000}, made_on={PLACE: CommitTopic(803, "id")},
-        recent_ms={PLACE: {800: 4500, 801: 5500, 803: 6000}},
+        newest={PLACE: (PastCommit(4500, 800), PastCommit(5500, 801), PastCommit(6000, 803))},
     )  # fmt: skip
     assert made_at(make_row(source_committed=801), newest, 5000) == 5500
     assert made_at(make_row(source_committed=802), newest, 5000) is None
+
+
+def test_an_offset_that_was_committed_again_and_again_was_made_when_it_came_first():
+    """Java's consumer commits every five seconds, moved or not: the time that it waited would be left out."""
+    newest = tuple(PastCommit(4000 + n, offset) for n, offset in enumerate([7, 9, 9, 9, 7, 7]))
+    waiting = GroupRecord(GroupKind.CLASSIC, "consumer", None, {PLACE: 4005}, newest={PLACE: newest})
+    assert made_at(make_row(source_committed=9), waiting, 5000) == 4001
+    assert made_at(make_row(source_committed=7), waiting, 5000) == 4004
 
 
 def test_the_clock_of_a_broker_that_is_ahead_makes_no_delay_below_nothing():

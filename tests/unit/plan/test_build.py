@@ -15,7 +15,7 @@ from migrate.plan.plan import PlannedActivity
 from migrate.plan.rows import translate
 from migrate.show.plan_table import Page, table
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
+from migrate.survey.offsets_topic import GroupKind, GroupRecord, PastCommit
 from migrate.survey.policies import Policies, Rewind, Uncommitted, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
@@ -459,10 +459,11 @@ def test_rows_are_sorted_by_group_topic_and_partition_in_whatever_order_the_comm
 
 
 def test_the_plan_keeps_when_its_groups_committed_last_and_how_often_as_far_as_their_records_tell():
-    at, gaps = {TopicPartition("t", 0): 40_000, TopicPartition("t", 1): 50_000}, (CommitGap(5_000, 12),)
+    at = {TopicPartition("t", 0): 40_000, TopicPartition("t", 1): 50_000}
+    newest = {TopicPartition("t", 0): (PastCommit(35_000, 8), PastCommit(40_000, 20))}
     told = FakeGroupFacts(
         commits={
-            "g": GroupRecord(GroupKind.CLASSIC, committed_ms=at, gaps=gaps),
+            "g": GroupRecord(GroupKind.CLASSIC, committed_ms=at, newest=newest),
             "h": GroupRecord(GroupKind.CLASSIC),
             "not-in-the-plan": GroupRecord(GroupKind.CLASSIC, committed_ms=at),
         }

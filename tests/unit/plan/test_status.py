@@ -13,7 +13,7 @@ from migrate.plan.watch import Watch
 from migrate.show.status import progress_line, status_document
 from migrate.survey.drain import UNKNOWN, Lag
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
+from migrate.survey.offsets_topic import GroupKind, GroupRecord, PastCommit
 from migrate.survey.policies import Policies, Waiver
 from tests.fakes import ALIVE, FakeClock, FakeComparer, FakeGroupFacts
 from tests.unit.planscene import planned, world
@@ -196,9 +196,8 @@ def test_a_glance_says_that_it_did_not_watch_producers_for_long_and_is_not_ready
 
 def committed(ago_seconds: int, every_ms: int = 5_000) -> GroupRecord:
     at_ms = FakeClock().now_ms() - 1000 * ago_seconds
-    return GroupRecord(
-        GroupKind.CLASSIC, "consumer", None, {TopicPartition("t", 0): at_ms}, gaps=(CommitGap(every_ms, 120),)
-    )
+    place, newest = TopicPartition("t", 0), (PastCommit(at_ms - every_ms, 0), PastCommit(at_ms, 120))
+    return GroupRecord(GroupKind.CLASSIC, "consumer", None, {place: at_ms}, newest={place: newest})
 
 
 def test_of_a_living_group_it_says_what_a_hard_stop_reads_twice_and_of_stopped_ones_when_they_committed_last():

@@ -10,11 +10,11 @@ from migrate.model import TopicPartition
 from migrate.survey.offsets_topic import (
     PACE_COMMITS,
     PACE_PARTITIONS,
-    CommitGap,
     CommitTopic,
     GroupKind,
     GroupLog,
     GroupRecord,
+    PastCommit,
     logs_of,
     newest_ms,
     partition_of,
@@ -53,7 +53,7 @@ def test_the_time_of_a_commit_is_read_from_every_version_of_its_record(version):
     place = TopicPartition("t1", 3)
     expires = {place: EXPIRES[version]} if version in EXPIRES else {}
     made_on = {place: CommitTopic(258, "AAECAwQFBgcICQoLDA0ODw")} if version == "v4t" else {}
-    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {place: AT_MS}, expires, (), made_on)}
+    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {place: AT_MS}, expires, made_on=made_on)}
 
 
 def test_a_commit_of_version_1_without_an_expiry_of_its_own_has_none():
@@ -192,67 +192,50 @@ def commit_record(partition: int, offset: int, at_ms: int) -> tuple[bytes, bytes
     return COMMIT_KEY[:-4] + struct.pack(">i", partition), struct.pack(">hqihq", 3, offset, -1, 0, at_ms)
 
 
-def gaps_of(*records) -> tuple[CommitGap, ...]:
+def newest_of(*records) -> list[list[tuple[int, int]]]:
+    """The newest commits of each partition of g1, oldest first: when, from `AT_MS`, and the offset."""
     log = GroupLog(None, with_gaps=True)
     for key, value in records:
         log.take([key], [value])
-    return log.groups()["g1"].gaps
+    return [[(at_ms - AT_MS, offset) for at_ms, offset in made] for made in log.groups()["g1"].newest.values()]
 
 
-def test_gaps_lie_between_successive_commits_of_one_partition():
+def test_the_newest_commits_of_a_partition_are_kept_in_their_order():
     records = [commit_record(p, 10 * n + p, AT_MS + 1000 * n + p) for n in range(3) for p in range(2)]
-    assert gaps_of(*records) == (CommitGap(1000, 10),) * 4
-    assert gaps_of(commit_record(0, 9, AT_MS), commit_record(0, 4, AT_MS + 5)) == (CommitGap(5, -5),)
-
-
-def test_the_newest_commits_of_a_partition_tell_when_each_was_made():
-    log = GroupLog(None, with_gaps=True)
-    log.take(*zip(*(commit_record(0, 10 * n, AT_MS + n) for n in range(3)), strict=True))
-    assert list(log.groups()["g1"].recent_ms.values()) == [{0: AT_MS, 10: AT_MS + 1, 20: AT_MS + 2}]
-    assert log_of(commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1))["g1"].recent_ms == {}
-    first, after = commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1)
-    log = GroupLog(None, with_gaps=True)
-    log.take(*zip(first, (first[0], None), after, strict=True))
-    assert log.groups()["g1"].recent_ms == {}, "one commit after a deletion is no row of them"
-
-
-def test_an_offset_that_was_committed_again_and_again_was_made_when_it_came_first():
-    """Java's consumer commits every five seconds, moved or not: the time that it waited would be left out."""
-    offsets = [7, 9, 9, 9, 7, 7]
-    log = GroupLog(None, with_gaps=True)
-    log.take(*zip(*(commit_record(0, offset, AT_MS + n) for n, offset in enumerate(offsets)), strict=True))
-    assert list(log.groups()["g1"].recent_ms.values()) == [{9: AT_MS + 1, 7: AT_MS + 4}]
+    assert newest_of(*records) == [[(0, 0), (1000, 10), (2000, 20)], [(1, 1), (1001, 11), (2001, 21)]]
+    assert newest_of(commit_record(0, 9, AT_MS), commit_record(0, 4, AT_MS + 5)) == [[(0, 9), (5, 4)]]
 
 
 def test_only_the_newest_commits_of_a_few_partitions_are_kept():
     many = [commit_record(p, n, AT_MS + n * n) for n in range(20) for p in range(9)]
-    gaps = gaps_of(*many)
-    assert len(gaps) == PACE_PARTITIONS * (PACE_COMMITS - 1)
-    assert max(gap.ms for gap in gaps) == 19**2 - 18**2
+    kept = [(n * n, n) for n in range(20 - PACE_COMMITS, 20)]
+    assert newest_of(*many) == [kept] * PACE_PARTITIONS
 
 
 def test_quiet_partitions_and_tombstones_take_nobodys_place():
     quiet = [commit_record(p, 5, AT_MS) for p in range(9)] + [(commit_record(p, 0, 0)[0], None) for p in range(9, 20)]
     busy = [commit_record(99, n, AT_MS + n) for n in range(3)]
-    assert gaps_of(*quiet, *busy) == (CommitGap(1, 1),) * 2
+    assert newest_of(*quiet, *busy) == [[(0, 0), (1, 1), (2, 2)]]
 
 
-def test_a_commit_after_a_deletion_is_no_step_from_the_one_before():
+def test_a_commit_after_a_deletion_does_not_follow_the_one_before():
     first, second = commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1)
-    assert gaps_of(first, (first[0], None), second) == ()
+    assert newest_of(first, (first[0], None), second) == []
     third = commit_record(0, 12, AT_MS + 3)
-    assert gaps_of(first, second, (first[0], None), third) == ()
+    assert newest_of(first, second, (first[0], None), third) == []
 
 
-def test_without_being_asked_for_there_are_no_gaps():
-    assert log_of(commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1))["g1"].gaps == ()
+def test_without_being_asked_for_none_are_kept():
+    assert log_of(commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1))["g1"].newest == {}
 
 
 def test_how_often_a_group_commits_is_a_median_and_a_step_back_is_nobodys_pace():
-    steps = (CommitGap(1_000, 10), CommitGap(3_000, 40), CommitGap(5_000, 12), CommitGap(9_000, -500))
-    record = GroupRecord(GroupKind.SIMPLE, gaps=steps)
+    made = ((0, 500), (1_000, 510), (4_000, 550), (9_000, 562), (18_000, 62))
+    newest = {TopicPartition("t", 0): tuple(PastCommit(*commit) for commit in made)}
+    record = GroupRecord(GroupKind.SIMPLE, newest=newest)
     assert (record.seconds_between_commits, record.records_between_commits) == (3.0, 12)
-    none = GroupRecord(GroupKind.SIMPLE, gaps=(CommitGap(9_000, -500),))
+    back = {TopicPartition("t", 0): (PastCommit(0, 500), PastCommit(9_000, 0))}
+    none = GroupRecord(GroupKind.SIMPLE, newest=back)
     assert (none.seconds_between_commits, none.records_between_commits, none.last_commit_ms) == (None, None, None)
 
 

@@ -1,6 +1,7 @@
 """What a group's own records tell of its use, and nothing that they do not tell."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from migrate.extras.inventory.listing import DAY_MS, GroupSummary, activity_of
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.expiry import OffsetClocks
-from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
+from migrate.survey.offsets_topic import GroupKind, GroupRecord, PastCommit
 from tests.extras.inventory.unit.inventoryscene import DENIED, RETENTION_MS
 from tests.unit.describedgroups import group, member
 
@@ -78,19 +79,29 @@ def test_an_expiry_that_nobody_can_tell_is_no_date():
     assert activity(commits=DENIED).expires_ms == DENIED
 
 
-@given(st.lists(st.builds(CommitGap, st.integers(-5, 99_999), st.integers(-5, 99)), max_size=9))
-def test_the_pace_is_a_median_of_steps_forward(gaps):
-    found = activity(replace(SIMPLE, gaps=tuple(gaps)))
-    forward = [gap for gap in gaps if gap.ms >= 0 and gap.offsets >= 0]
+def committed(*steps):
+    """Commits of one partition, so many ms and offsets from one to the next."""
+    made = accumulate(steps, lambda before, step: (before[0] + step[0], before[1] + step[1]), initial=(0, 0))
+    return {TopicPartition("t", 0): tuple(PastCommit(*commit) for commit in made)}
+
+
+@given(st.lists(st.tuples(st.integers(-5, 99_999), st.integers(-5, 99)), max_size=9))
+def test_the_pace_is_a_median_of_steps_forward(steps):
+    found = activity(replace(SIMPLE, newest=committed(*steps)))
+    forward = [step for step in steps if min(step) >= 0]
     assert (found.seconds_between_commits is None) == (found.records_between_commits is None) == (not forward)
     if forward:
-        assert min(g.ms for g in forward) <= 1000 * found.seconds_between_commits + 50
-        assert 1000 * found.seconds_between_commits - 50 <= max(g.ms for g in forward)
-        assert min(g.offsets for g in forward) <= found.records_between_commits <= max(g.offsets for g in forward)
+        assert min(ms for ms, _ in forward) <= 1000 * found.seconds_between_commits + 50
+        assert 1000 * found.seconds_between_commits - 50 <= max(ms for ms, _ in forward)
+        assert (
+            min(offsets for _, offsets in forward)
+            <= found.records_between_commits
+            <= max(offsets for _, offsets in forward)
+        )
 
 
 def test_a_pace_is_the_middle_one_of_three():
-    found = activity(replace(SIMPLE, gaps=(CommitGap(9_000, 1), CommitGap(2_000, 70), CommitGap(3_000, 8))))
+    found = activity(replace(SIMPLE, newest=committed((9_000, 1), (2_000, 70), (3_000, 8))))
     assert (found.seconds_between_commits, found.records_between_commits) == (3.0, 8)
 
 

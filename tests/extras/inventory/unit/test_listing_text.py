@@ -11,7 +11,7 @@ from migrate.described_group import ListedGroup
 from migrate.extras.inventory.listing import inventory_of, listing_csv, listing_document, listing_lines
 from migrate.model import TopicPartition
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_topic import CommitGap, GroupKind, GroupRecord
+from migrate.survey.offsets_topic import GroupKind, GroupRecord, PastCommit
 from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
 from tests.fakes import FakeClock
 from tests.unit.describedgroups import group, member
@@ -129,11 +129,11 @@ def test_json_has_null_and_a_reason_for_what_is_not_visible():
 
 def with_records():
     made = {TopicPartition("orders", 0): NOW_MS - 90 * 86_400_000}
-    gaps = (CommitGap(5_200, 312),)
     seen = cluster()
     billing = dict.fromkeys(seen.committed["billing"], NOW_MS - 5_000)
+    newest = {next(iter(billing)): (PastCommit(NOW_MS - 10_200, 0), PastCommit(NOW_MS - 5_000, 312))}
     seen.records = {
-        "billing": GroupRecord(GroupKind.CLASSIC, "consumer", None, billing, gaps=gaps),
+        "billing": GroupRecord(GroupKind.CLASSIC, "consumer", None, billing, newest=newest),
         "partly": GroupRecord(GroupKind.SIMPLE, committed_ms=made | {TopicPartition("gone", 0): NOW_MS}),
         EVIL: GroupRecord(GroupKind.SIMPLE, committed_ms=made),
     }  # fmt: skip
