@@ -159,7 +159,7 @@ SAYING = (
         "somebodys-reset-taken-for-a-pace",
         "A step back is a reset, not how often a group commits.",
         "migrate/survey/offsets_topic.py",
-        "if gap.ms >= 0 and gap.offsets >= 0]",
+        "if min(step) >= 0]",
         "]",
         ("tests/unit/survey/test_offsets_topic.py",),
     ),

@@ -233,10 +233,10 @@ MUTANTS = (
     Mutant(
         "delays-count-from-a-repeated-commit",
         "A commit that a waiting consumer repeats was made when it came first.",
-        "migrate/survey/offsets_topic.py",
-        "if commit[1] != before[1])]\n",
-        ")]\n",
-        ("tests/unit/survey/test_offsets_topic.py",),
+        "migrate/extras/follow/delay.py",
+        "{offset: next(same).at_ms for",
+        "{offset: [*same][-1].at_ms for",
+        ("tests/extras/follow/test_delay.py",),
     ),
     Mutant(
         "a-machine-that-failed-once-is-lost",
