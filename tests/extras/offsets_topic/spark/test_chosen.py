@@ -146,29 +146,6 @@ def test_a_line_says_what_the_commit_says(spark):
     assert decode_commit(commit_value(said)) == said
 
 
-def test_a_newest_record_that_cannot_be_decoded_hides_the_older_one(quick):
-    whole = commit(offset=1)
-    found, lines = exported(quick, [whole, (0, whole[1], whole[2] + b"x")], ExportRequest())
-    assert lines == [] and found.left_out == {"superseded": 1, "undecodable-value:bad-length": 1}
-
-
-def test_a_commit_without_an_offset_hides_the_older_one_and_is_left_out_by_its_name_and_not_lost(quick):
-    records = [commit(offset=1), commit(offset=-1), commit("h", offset=2)]
-    found, lines = exported(quick, records, ExportRequest())
-    assert [line["group"] for line in lines] == ["h"] and found.lost == {}
-    assert found.left_out == {"superseded": 1, "commit-without-offset": 1}
-    history, lines = exported(quick, records, ExportRequest(history=True))
-    assert [line["offset"] for line in lines] == [1, 2] and history.left_out == {"commit-without-offset": 1}
-
-
-def test_a_tombstone_takes_the_commit_away_and_is_told_where_it_is_asked_for(quick):
-    records = [commit(offset=1), gone(commit()), commit("h", offset=2)]
-    assert [line["group"] for line in exported(quick, records, ExportRequest())[1]] == ["h"]
-    tombstone = exported(quick, records, ExportRequest(tombstones=True))[1][0]
-    assert (tombstone["group"], tombstone["offset"], tombstone["expires"]) == ("g", None, None)
-    assert tombstone["tombstone"] is True and tombstone["partition"] == 0
-
-
 MEMBER = GroupValueMember("m", None, "c", "/h", 1, 1)
 KIND_VALUE = bytes.fromhex("0000 00000005 00")
 
@@ -208,29 +185,21 @@ def test_when_a_commit_expires_depends_on_what_its_group_is(quick):
 
 
 def test_an_end_of_its_own_counts_where_nobody_consumes_and_a_retention_that_is_not_known_is_not_guessed(quick):
-    stored = (0, commit_key("g", "t", 0), commit_value(CommitValue(1, 5, None, "", EPOCH_MS, EPOCH_MS + 9)))
-    _, lines = exported(quick, [stored, commit("h")], ExportRequest(), retention_ms=None)
-    told = {line["group"]: (line["expires"], line["expireTimestamp"]) for line in lines}
-    assert told == {"g": ("stored", EPOCH_MS + 9), "h": ("unknown", None)}
+    def stored(group):
+        return 0, commit_key(group, "t", 0), commit_value(CommitValue(1, 5, None, "", EPOCH_MS, EPOCH_MS + 9))
+
     members = [
-        (0, group_key(2, "g"), group_value(GroupValue("classic", 4, "consumer", 1, "r", "m", 5, (MEMBER,)))),
-        (0, group_key(3, "h"), KIND_VALUE), (0, group_key(5, "h", b"\x00\x01m"), b"member"),
+        (0, group_key(2, "m"), group_value(GroupValue("classic", 4, "consumer", 1, "r", "m", 5, (MEMBER,)))),
+        (0, group_key(3, "n"), KIND_VALUE), (0, group_key(5, "n", b"\x00\x01m"), b"member"),
     ]  # fmt: skip
-    of_h = (0, commit_key("h", "t", 0), stored[2])
-    _, lines = exported(quick, [*members, stored, of_h], ExportRequest())
-    assert {(line["expires"], line["expireTimestamp"]) for line in lines} == {("not-while-consumed", None)}
+    records = [stored("g"), commit("h"), *members, stored("m"), stored("n")]
+    _, lines = exported(quick, records, ExportRequest(), retention_ms=None)
+    assert {line["group"]: (line["expires"], line["expireTimestamp"]) for line in lines} == {
+        "g": ("stored", EPOCH_MS + 9), "h": ("unknown", None),
+        "m": ("not-while-consumed", None), "n": ("not-while-consumed", None),
+    }  # fmt: skip
     _, lines = exported(quick, [commit("h")], ExportRequest(history=True))
     assert [(line["expires"], line["expireTimestamp"]) for line in lines] == [("unknown", None)]
-
-
-def test_a_group_that_is_named_and_has_no_record_is_told(quick):
-    found, lines = exported(quick, [commit("g")], ExportRequest(Filters.from_options(groups=["g", "simpel"])))
-    assert found.unknown == ("simpel",) and len(lines) == 1
-
-
-def test_an_empty_topic_has_no_lines(quick):
-    found, lines = exported(quick, [commit()], ExportRequest(until_ms=1))
-    assert lines == [] and found.left_out == {"outside-time": 1}
 
 
 class CompactedTopic:
@@ -269,74 +238,116 @@ def test_compaction_without_later_ends_or_time_and_again_is_an_error_and_no_sile
         chosen_and_written(read, logs, 1, ExportRequest(), HOUR_MS, lambda chosen: 0, lambda: logs)
 
 
-VALUE, KEY = "undecodable-value:unknown-version", "undecodable-key:bad-length"
+VALUE, KEY, CUT = "undecodable-value:unknown-version", "undecodable-key:bad-length", "undecodable-value:bad-length"
 
 
-def broken(group="g"):
-    return 0, commit_key(group, "t", 0), b"\x00\x09"
+def broken(group="g", topic="t"):
+    return 0, commit_key(group, topic, 0), b"\x00\x09"
 
 
 def misspelt(group="g"):
     return 0, commit_key(group, "t", 0)[:-1], commit(group)[2]
 
 
+def of_old_type(group):
+    """Brokers take both types of key for the same commit."""
+    return 0, commit_key(group, "t", 0, record_type=0), commit(group)[2]
+
+
+END_OF_TIME = CommitValue(3, 1, None, "", 2**63 - 1)
+# What each group has left, all in one topic: each export takes seconds.
+LEFT = {
+    "whole": [commit("whole")],
+    "replaced": [commit("replaced", 1), commit("replaced", 3)],
+    "cut": [commit("cut"), (0, commit("cut")[1], commit("cut")[2] + b"x")],
+    "without-offset": [commit("without-offset"), commit("without-offset", -1)],
+    "was": [commit("was"), gone(commit("was"))],
+    "gone": [gone(commit("gone"))],
+    "two-types": [of_old_type("two-types"), commit("two-types", 2)],
+    "was-of-two-types": [of_old_type("was-of-two-types"), gone(commit("was-of-two-types"))],
+    "end-of-time": [(0, commit_key("end-of-time", "t", 0), commit_value(END_OF_TIME))],
+    "broke": [commit("broke"), broken("broke")],
+    "broken": [broken("broken"), broken("broken")],
+    "mended": [broken("mended"), commit("mended")],
+    "broken-and-gone": [broken("broken-and-gone"), gone(commit("broken-and-gone"))],
+    "misspelt": [misspelt("misspelt")],
+    "misspelt-and-gone": [misspelt("misspelt-and-gone"), gone(misspelt("misspelt-and-gone"))],
+    "other-types": [(0, group_key(99, "other-types"), b"?"), (0, group_key(5, "other-types", b"\x00\x01m"), b"?")],
+}
+NEWEST = {"whole": [1], "replaced": [3], "two-types": [2], "end-of-time": [1], "mended": [1]}
+TOLD_APART = {VALUE: 5, KEY: 3, CUT: 1, "type-99": 1, "type-5": 1}
+NEVER_THERE = ("misspelt", "misspelt-and-gone", "nobody", "other-types")
+
+
+@pytest.mark.parametrize(
+    ("more", "written", "left_out", "lost", "unknown"),
+    [
+        pytest.param(
+            {}, NEWEST, {"superseded": 7, "commit-without-offset": 1, "tombstone": 4}, {VALUE: 2, KEY: 1, CUT: 1},
+            ("broken-and-gone", "gone", "was", "was-of-two-types"), id="the newest",
+        ),
+        pytest.param(
+            {"tombstones": True},
+            {**NEWEST, **dict.fromkeys(("was", "gone", "was-of-two-types", "broken-and-gone"), [None])},
+            {"superseded": 7, "commit-without-offset": 1}, {VALUE: 2, KEY: 2, CUT: 1}, (), id="with tombstones",
+        ),
+        pytest.param(
+            {"history": True},
+            {
+                **NEWEST, "replaced": [1, 3], "two-types": [1, 2],
+                **dict.fromkeys(("cut", "without-offset", "was", "was-of-two-types", "broke"), [1]),
+            },
+            {"commit-without-offset": 1, "tombstone": 4}, {VALUE: 5, KEY: 2, CUT: 1}, ("gone",), id="all",
+        ),
+        # All are later than that.
+        pytest.param({"until_ms": 1}, {}, {"outside-time": 16, "commit-without-offset": 1}, {}, ("gone",), id="none"),
+    ],
+)  # fmt: skip
+def test_what_is_written_of_a_group_why_not_the_rest_what_is_lost_and_who_is_not_there(
+    quick, more, written, left_out, lost, unknown
+):
+    request = ExportRequest(Filters.from_options(groups=[*LEFT, "nobody"]), **more)
+    found, lines = exported(quick, [record for records in LEFT.values() for record in records], request)
+    offsets = {}
+    for line in lines:
+        offsets.setdefault(line["group"], []).append(line["offset"])
+        assert line["tombstone"] is (line["offset"] is None) and line["partition"] == 0
+        assert line["offset"] is not None or line["expires"] is None
+        if line["group"] == "end-of-time":  # a time that no clock has stops nothing
+            assert (line["commitTimestamp"], line["expireTimestamp"]) == (2**63 - 1, None)
+    assert offsets == written
+    assert found.left_out == {**TOLD_APART, **left_out}
+    assert found.lost == lost
+    assert found.unknown == tuple(sorted((*unknown, *NEVER_THERE)))
+
+
 BROKEN_GROUP = (0, group_key(2, "g"), b"\x00\x09")
-OF_OTHER_TYPES = [(0, group_key(99, "g"), b"?"), (0, group_key(5, "g", b"\x00\x01m"), b"?")]
-# Two are lost: the last of a key that was there, or never whole. Not one that is followed by another, or taken away.
-SEVERAL = [
-    commit("a"), broken("a"), broken("b"), broken("b"), broken("c"), commit("c"), broken("d"), gone(commit("d")),
-    misspelt("e"), gone(misspelt("e")), *OF_OTHER_TYPES,
-]  # fmt: skip
+# One of a group that is left out, one of a topic that is, and one that comes too late.
+ASKED_IN_PART = [
+    commit("h"),
+    broken("g"),
+    broken("h", "u"),
+    misspelt(),
+    broken("h"),
+    commit("h", 3, "v"),
+    broken("h", "v"),
+]
 
 
 @pytest.mark.parametrize(
     ("records", "request_", "lost"),
     [
-        (SEVERAL, ExportRequest(), {VALUE: 2}),
-        ([*SEVERAL, misspelt("f")], ExportRequest(tombstones=True), {VALUE: 2, KEY: 2}),
-        (SEVERAL, ExportRequest(history=True), {VALUE: 5, KEY: 1}),
         ([broken(), BROKEN_GROUP], ExportRequest(kinds=ExportKinds.GROUPS), {VALUE: 1}),
         ([broken(), BROKEN_GROUP], ExportRequest(kinds=ExportKinds.ALL), {VALUE: 2}),
-        ([broken(), broken("h"), misspelt()], ExportRequest(Filters.from_options(groups=["h"])), {VALUE: 1, KEY: 1}),
-        ([broken()], ExportRequest(Filters.from_options(exclude_topics=["t"])), {}),
-        ([commit(), broken()], ExportRequest(until_ms=EPOCH_MS + 1), {}),
+        (
+            ASKED_IN_PART,
+            ExportRequest(Filters.from_options(groups=["h"], exclude_topics=["u"]), until_ms=EPOCH_MS + 6),
+            {VALUE: 1, KEY: 1},
+        ),
     ],
 )
 def test_what_was_asked_for_and_cannot_be_decoded_is_lost(quick, records, request_, lost):
     assert exported(quick, records, request_)[0].lost == lost
-
-
-def test_both_types_of_key_name_the_same_commit(quick):
-    old = (0, commit_key("g", "t", 0, record_type=0), commit("g", 1)[2])
-    found, lines = exported(quick, [old, commit("g", 2), commit("h", 3)], ExportRequest())
-    assert [(line["group"], line["offset"]) for line in lines] == [("g", 2), ("h", 3)]
-    assert found.left_out == {"superseded": 1}
-    assert exported(quick, [old, gone(commit("g"))], ExportRequest())[1] == []
-
-
-def test_a_time_that_no_clock_tells_stops_nothing(quick):
-    late = CommitValue(3, 1, None, "", 2**63 - 1)
-    _, (line,) = exported(quick, [(0, commit_key("g", "t", 0), commit_value(late))], ExportRequest())
-    assert (line["commitTimestamp"], line["expireTimestamp"]) == (2**63 - 1, None)
-
-
-@pytest.mark.parametrize(
-    ("more", "unknown"),
-    [
-        ({}, ("gone", "member", "nobody", "was")),
-        ({"tombstones": True}, ("member", "nobody")),
-        ({"history": True}, ("gone", "member", "nobody")),
-        ({"until_ms": 1}, ("gone", "member", "nobody")),
-    ],
-)
-def test_of_a_group_that_is_named_something_has_to_be_there(quick, more, unknown):
-    records = [
-        gone(commit("gone")), commit("was"), gone(commit("was")), broken("broken"), commit("whole"),
-        (0, group_key(5, "member", b"\x00\x01m"), b"?"),
-    ]  # fmt: skip
-    names = ["gone", "was", "broken", "whole", "member", "nobody"]
-    request = ExportRequest(Filters.from_options(groups=names), **more)
-    assert exported(quick, records, request)[0].unknown == unknown
 
 
 def test_the_lines_of_a_long_topic_come_in_several_parts(quick, monkeypatch):

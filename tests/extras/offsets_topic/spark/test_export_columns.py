@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from functools import cache
 
 import pytest
 
@@ -11,6 +12,7 @@ from migrate.extras.offsets_topic.chosen import chosen_and_written
 from migrate.extras.offsets_topic.request import ExportKinds, ExportRequest
 from migrate.model import LogRange
 from migrate.show.table import csv_cell
+from migrate.spark.consumer_offsets import offsets_session
 from migrate.survey.offsets_wire import CommitValue
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.offsetsdecoded import GroupValue, GroupValueMember
@@ -22,7 +24,14 @@ TEXTS = ["", "plain", " blanks ", 'quo"ted', "com,ma", "line\nend", "line\r\nend
 MEMBER = GroupValueMember("m,1", None, 'c"\x7f\u202e\x1b', "/h\n", 1, 2)
 
 
-def forms(spark, kinds):
+@pytest.fixture(scope="module")
+def forms(spark):
+    """What each kind of an export is in every form; compiled queries for all kinds, as for a long topic."""
+    quick = offsets_session(lambda: spark, is_small=True)
+    return cache(lambda kinds: forms_of(spark if kinds == ExportKinds.ALL else quick, kinds))
+
+
+def forms_of(spark, kinds):
     rows = []
     for number, text in enumerate(TEXTS):
         commit = commit_value(CommitValue(3, number, None, text, 7))
@@ -50,8 +59,8 @@ def in_csv(value):
 
 
 @pytest.mark.parametrize("kinds", list(ExportKinds))
-def test_each_field_is_the_same_in_every_form_and_harmless_in_csv_and_stands_in_the_same_order(spark, kinds):
-    found = forms(spark, kinds)
+def test_each_field_is_the_same_in_every_form_and_harmless_in_csv_and_stands_in_the_same_order(forms, kinds):
+    found = forms(kinds)
     fields = export_columns.names(kinds)
     assert len(found["json"]) == {"commits": len(TEXTS), "groups": 1, "all": len(TEXTS) + 1}[kinds]
     for line, row, columns in zip(found["json"], found["csv"], found["table"], strict=True):
@@ -66,8 +75,8 @@ def test_each_field_is_the_same_in_every_form_and_harmless_in_csv_and_stands_in_
             assert row[name].isprintable()
 
 
-def test_members_are_told_without_what_they_subscribe_to(spark):
-    (line,) = forms(spark, ExportKinds.GROUPS)["json"]
+def test_members_are_told_without_what_they_subscribe_to(forms):
+    (line,) = forms(ExportKinds.GROUPS)["json"]
     assert line["members"] == [
         {"memberId": "m,1", "groupInstanceId": None, "clientId": 'c"\x7f\u202e\x1b', "clientHost": "/h\n",
          "rebalanceTimeout": 1, "sessionTimeout": 2},
