@@ -44,7 +44,7 @@ class Resources(StrEnum):
     CHECKPOINTS = "MM2's checkpoints topic"
     POSITIONS = "MM2's Connect offsets topic"
     OFFSETS = "`__consumer_offsets`"
-    READER = "the group `mm2-migrate`"
+    READER = "groups that begin with `mm2-migrate-`"
 
     @property
     def kind(self) -> ResourceKind:

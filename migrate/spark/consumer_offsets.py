@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from migrate.model import LogRange
 from migrate.spark.background import Session
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 _OLDER_LISTING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 # For a short topic: planning the query anew after every stage takes longer than it saves as well.
 _SMALL = {**UNCOMPILED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "2"}
-# That listing asks for what its own group has committed, which takes DESCRIBE on it: one name can be granted, a
-# random one of Spark's cannot. Nothing is ever committed under it, and nobody joins it.
-_OF_ONE_GROUP = {"kafka.group.id": READER_GROUP}
 # The driver holds the lines of a task at once.
 OFFSETS_A_TASK = 100_000
 
@@ -42,11 +40,15 @@ def offsets_session(session: Session, is_small: bool = False) -> "SparkSession":
 
 def topic_reader(spark: "SparkSession", settings: JavaSettings) -> Read:
     """Return what reads the offsets topic of a cluster; `spark` is an `offsets_session`."""
+    # That listing asks for what its own group has committed, which takes DESCRIBE on it: names that begin alike can be
+    # granted. A JVM keeps one client for a group and a partition, and refuses another's properties (Spark's
+    # InternalKafkaConsumerPool): under one name, two clusters could not be read in a process.
+    group = {"kafka.group.id": f"{READER_GROUP}{uuid4().hex}"}
 
     def read(logs: Mapping[int, LogRange]) -> "DataFrame":
         offsets = sum(log.end - log.start for log in logs.values())
         tasks = max(spark.sparkContext.defaultParallelism, offsets // OFFSETS_A_TASK)
-        options = {**settings.source, **_OF_ONE_GROUP, "minPartitions": str(tasks)}
+        options = {**settings.source, **group, "minPartitions": str(tasks)}
         return read_ranges(spark, options, OFFSETS_TOPIC, logs)
 
     return read

@@ -29,8 +29,8 @@ from migrate.survey.offsets_wire import (
 )
 
 OFFSETS_TOPIC = "__consumer_offsets"
-# Spark reads that topic under the name of this group, which nobody joins and which commits nothing.
-READER_GROUP = "mm2-migrate"
+# Spark reads that topic under names of groups that begin so, which nobody joins and which commit nothing.
+READER_GROUP = "mm2-migrate-"
 UNKNOWN_PROTOCOL = "unknown"
 
 _COMMIT_KEY = b"\0\1"

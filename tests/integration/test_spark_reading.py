@@ -18,11 +18,14 @@ from migrate.mm2.wire import RecordKind, SyncRecord, WireCheckpoint, decode_chec
 from migrate.model import Commit, Failure, LogRange, OffsetSync, Side
 from migrate.model import TopicPartition as Partition
 from migrate.session.clusters import endpoints
+from migrate.spark.consumer_offsets import offsets_session
+from migrate.spark.consumer_offsets import topic_reader as offsets_reader
 from migrate.spark.dataframes import read_topic
 from migrate.spark.java_admin import UNSTABLE, KafkaJava
 from migrate.spark.java_settings import java_settings
 from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.integration.clusters import AnyLab, create_topic, partitions_of
 from tests.lab.cluster import QUIET_CLIENT
 from tests.lab.ports import free_ports
@@ -41,6 +44,19 @@ def spark():
 @pytest.fixture
 def flow(lab: AnyLab) -> Flow:
     return read_flow(lab.mm2_properties, lab.options.source_alias, lab.options.target_alias)
+
+
+def test_one_spark_reads_the_offsets_topics_of_two_clusters(spark, lab, flow, topic):
+    """Under a name of one group for both, the second would be refused: a client is kept for a group and a partition."""
+    found = []
+    for bootstrap, side in ((lab.source_bootstrap, flow.source), (lab.target_bootstrap, flow.target)):
+        create_topic(bootstrap, f"{topic}-offsets", 1)
+        commit(bootstrap, f"g-{topic}", [(f"{topic}-offsets", 0, 7)])
+        with topic_reader(bootstrap) as reader:
+            logs = {p: LogRange(*reader.bounds(t, p)) for t, p in partitions_of(bootstrap, [OFFSETS_TOPIC])}
+        read = offsets_reader(offsets_session(lambda: spark, is_small=True), java_settings(side))(logs)
+        found.append(read.filter(f"instr(cast(key as string), 'g-{topic}') > 0").count())
+    assert min(found) >= 1
 
 
 @pytest.fixture

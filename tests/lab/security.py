@@ -164,12 +164,12 @@ class SecureCluster(Cluster):
 
 
 def binding(principal: str, operation: str, kind: str, name: str) -> AclBinding:
-    """Return an ACL; a cluster's name is always kafka-cluster."""
+    """Return an ACL, on all names that begin so where `name` ends with a star; a cluster's is always kafka-cluster."""
     resource = ResourceType.BROKER if kind == "CLUSTER" else ResourceType[kind]
     return AclBinding(
         resource,
-        "kafka-cluster" if kind == "CLUSTER" else name,
-        ResourcePatternType.LITERAL,
+        "kafka-cluster" if kind == "CLUSTER" else name.removesuffix("*"),
+        ResourcePatternType.PREFIXED if name.endswith("*") else ResourcePatternType.LITERAL,
         principal,
         "*",
         AclOperation[operation],
