@@ -45,4 +45,4 @@ def silence_text() -> str:
     seconds = 0.0 if call is None else time.monotonic() - call.heard_at
     if call is None or seconds < SILENT_SECONDS:
         return ""
-    return f"no answer from {call.cluster} for {seconds:.0f} s (--request-timeout {call.deadline_seconds:g})"
+    return f"no answer from {call.cluster} for {seconds:.0f} of {call.deadline_seconds:g} s"

@@ -75,7 +75,7 @@ def test_a_cluster_that_does_not_answer_is_named_with_how_long_it_is_waited_for(
         log.clock.wait(9)
         log.progress.beat()
     told = [line.partition("B: ")[2] for line in log.text().replace("\r", "\n").splitlines() if "B: " in line]
-    assert told == ["9 s so far", "no answer from source A for 9 s (--request-timeout 30)", "27 s so far"]
+    assert told == ["9 s so far", "no answer from source A for 9 of 30 s", "27 s so far"]
 
 
 def test_on_a_terminal_a_line_that_wraps_is_not_said_again_at_every_look():
