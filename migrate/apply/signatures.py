@@ -78,7 +78,10 @@ def names_of(signatures: Sequence[Signature]) -> tuple[str, ...]:
 
 
 def signature_of(fingerprint: str, name: str, note: str, time: str) -> Signature:
-    """Return a signature of this plan; raises `UsageError` for a name or note that is too long or not printable."""
+    """Return a signature of what has this fingerprint.
+
+    Raises `UsageError` for a name or note that is too long or not printable.
+    """
     for option, text, longest in (("--by", name, LONGEST_NAME), ("--note", note, LONGEST_NOTE)):
         if len(text) > longest:
             raise UsageError(f"{option} has more than {longest} characters.", "Write one plain line.")

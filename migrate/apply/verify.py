@@ -240,7 +240,7 @@ def compare(
     journal, shown = known.journal, known.topics
     findings: list[VerifyFinding] = []
     unwritten: list[VerifyFinding] = []
-    states: set[tuple[bool, State]] = set()
+    states: set[State] = set()
     tables = plan.groups().values() if rows is None else PlanRows.of(rows).groups().values()
     for table in tables:
         trace, partitions = journal.applied.get(table.group), table.target_partitions()
@@ -265,7 +265,8 @@ def compare(
                 unwritten.append(VerifyFinding(row.key, partition, None, None, why, sentence, reason=row.reason))
                 continue
             word = noted(row, trace, journal)
-            states.add((row.decision is Decision.KEEP, state))
+            if row.decision is not Decision.KEEP:
+                states.add(state)
             if state is State.AS_PLANNED:
                 offset = None if commit is None or isinstance(commit, Failure) else commit.offset
                 findings.append(VerifyFinding(row.key, partition, offset, offset, Standing.EQUAL, "as planned", word))
@@ -280,9 +281,8 @@ def compare(
             else:
                 findings.append(finding)
     blocks = blocks_without_rows(plan) if rows is None else ()
-    pending = {state for is_kept, state in states if not is_kept} == {State.PENDING}
     undone = journal.is_undone if journal.is_spent else None
-    unapplied = not journal.events and pending
+    unapplied = not journal.events and states == {State.PENDING}
     return Verification(tuple(findings), frozenset(), tuple(unwritten), blocks, journal.is_spent, undone, unapplied)
 
 

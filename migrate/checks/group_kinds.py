@@ -35,7 +35,7 @@ def share_group(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
         share_group, survey, "share", "a share group (KIP-932)",
         "MM2 and this tool do not move share groups: leave it out here with --exclude-group or --accept "
         "share-group:GROUP, and set its start on the target with kafka-share-groups --reset-offsets. "
-        "docs/limits.md says how its start offsets are translated.",
+        "Its start offsets can be translated: see docs/limits.md.",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from migrate.mm2.flow import Flow
 from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Commits, Failure, Side
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP_PREFIX
 from migrate.text import many, name, some
 
 CLUSTER_NAME = "kafka-cluster"
@@ -144,7 +144,7 @@ def resources_of(
         Resources.TOPICS: names if side is Side.SOURCE else [flow.policy.target_topic(name) for name in names],
     }
     if reads_offsets and side is Side.SOURCE:
-        named |= {Resources.OFFSETS: [OFFSETS_TOPIC], Resources.READER: [READER_GROUP]}
+        named |= {Resources.OFFSETS: [OFFSETS_TOPIC], Resources.READER: [READER_GROUP_PREFIX]}
     if flow.syncs_side is side and flow.offset_syncs_topic:
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if side is Side.TARGET and flow.mm2_delivers:

@@ -11,7 +11,7 @@ import click
 from migrate import __version__
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
-from migrate.apply.journal import Journal, journal_to_read, read_journal
+from migrate.apply.journal import Journal
 from migrate.apply.later_plans import held_by_other_plans, other_plans
 from migrate.apply.signatures import Signature, refusal, signatures_beside
 from migrate.apply.undo import Elsewhere, look_elsewhere, outside
@@ -148,10 +148,10 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     refuse_empty(plan, "apply")
     flow = roles(flow, plan)
     found = approved_plan(plan, path, writing)
-    state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
-    if state.is_spent:
-        raise spent_refusal(plan, str(path), options.clusters.words(), state.is_undone)
     clock = SystemClock()
+    journal = found.journal(clock)
+    if (state := journal.read()).is_spent:
+        raise spent_refusal(plan, str(path), options.clusters.words(), state.is_undone)
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")
     if undone is not None:
@@ -164,7 +164,7 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
         result = apply_plan(
             plan,
             ApplyClusters(target, source, watches_expiry=True),
-            found.journal(clock),
+            journal,
             clock,
             progress,
             replace(

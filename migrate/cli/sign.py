@@ -5,13 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.apply.journal import journal_to_read, read_journal
-from migrate.apply.signatures import (
-    add_signature,
-    names_of,
-    person,
-    signature_of,
-    signatures_path,
-)
+from migrate.apply.signatures import add_signature, names_of, person, signature_of, signatures_path
 from migrate.cli.console import printed
 from migrate.cli.options import LogOptions, argument, option
 from migrate.clock import SystemClock, iso

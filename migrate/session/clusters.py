@@ -1,4 +1,4 @@
-"""One cluster and the ways to it, and what `status`, `apply` and their like go through: plain consumers, and a JVM."""
+"""One cluster and the ways to it, and what `apply`, `rollback` and `verify` go through: its clients, and a JVM."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager

@@ -60,7 +60,7 @@ def plan_anew(plan: Plan, path: str, options: tuple[str, ...], groups: Collectio
     if required := signatures_required(settings):
         words += ["--require-signatures", str(required)]
     if 0 < len(groups) <= GROUPS_TYPED:
-        words += _named(groups)
+        words += group_words(groups)
     else:
         words += ["--groups-file", listed] if (listed := settings.get("groups-file", "")) else []
         words += _repeated(settings, _GROUPS)
@@ -74,7 +74,8 @@ def _repeated(settings: Mapping[str, str], names: Collection[str]) -> list[str]:
     return [word for name in names for each in shlex.split(settings.get(name, "")) for word in (f"--{name}", each)]
 
 
-def _named(groups: Collection[str]) -> list[str]:
+def group_words(groups: Collection[str]) -> list[str]:
+    """Return the `--group` options that select just these groups, as words that are not quoted yet."""
     # Python escapes a hyphen, which is one anyway: names are to be read.
     return [word for group in groups for word in ("--group", re.escape(group).replace("\\-", "-"))]
 
@@ -107,7 +108,7 @@ def _after(
         yield from spent_steps(plan, path, options, after.undone)
         return
     if after.half_undone:
-        back = Typed("rollback", path, options).line(*_named(sorted(after.half_undone)))
+        back = Typed("rollback", path, options).line(*group_words(sorted(after.half_undone)))
         yield "Finish the rollback of these groups alone that has begun", back
     anew = after.spent_groups | plan.blocked_groups()
     if applying and after.unwritten:

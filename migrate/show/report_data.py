@@ -19,8 +19,9 @@ from migrate.row_table import GroupRows
 from migrate.show.aftermath import Aftermath, RowAfter
 from migrate.show.group_table import activity_texts, group_word, state_texts
 from migrate.show.lines import tally
+from migrate.show.next_steps import command_line, group_words
 from migrate.show.report_outcome import AS_PLANNED
-from migrate.text import both_names, name, safe, shell_word
+from migrate.text import both_names, name, safe
 
 GAP = "\x01"  # where a number was in a sentence: safe text has no control characters
 EXACT_IN_JAVASCRIPT = 2**53
@@ -71,7 +72,7 @@ def report_data(plan: Plan, after: Aftermath, path: str, cap: int) -> Data:
     embedded = _embedded(described, cap)
     left = groups.keys() - embedded
     for group in left:
-        described[group]["show"] = f"mm2-migrate show {shell_word(path)} --group {shell_word(re.escape(group))}"
+        described[group]["show"] = command_line("show", path, *group_words([group]))
     documents = tuple(_rows(rows, after, words) if group in embedded else "" for group, rows in groups.items())
     page = {
         "columns": COLUMNS,

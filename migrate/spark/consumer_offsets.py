@@ -10,7 +10,7 @@ from migrate.spark.dataframes import read_ranges
 from migrate.spark.java_settings import JavaSettings
 from migrate.spark.session import with_newer_sources
 from migrate.spark.session_settings import SQL_SETTINGS, UNCOMPILED
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP_PREFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +43,7 @@ def topic_reader(spark: "SparkSession", settings: JavaSettings) -> Read:
     # That listing asks for what its own group has committed, which takes DESCRIBE on it: names that begin alike can be
     # granted. A JVM keeps one client for a group and a partition, and refuses another's properties (Spark's
     # InternalKafkaConsumerPool): under one name, two clusters could not be read in a process.
-    group = {"kafka.group.id": f"{READER_GROUP}{uuid4().hex}"}
+    group = {"kafka.group.id": f"{READER_GROUP_PREFIX}{uuid4().hex}"}
 
     def read(logs: Mapping[int, LogRange]) -> "DataFrame":
         offsets = sum(log.end - log.start for log in logs.values())

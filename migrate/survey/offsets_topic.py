@@ -30,7 +30,7 @@ from migrate.survey.offsets_wire import (
 
 OFFSETS_TOPIC = "__consumer_offsets"
 # Spark reads that topic under names of groups that begin so, which nobody joins and which commit nothing.
-READER_GROUP = "mm2-migrate-"
+READER_GROUP_PREFIX = "mm2-migrate-"
 UNKNOWN_PROTOCOL = "unknown"
 
 _COMMIT_KEY = b"\0\1"

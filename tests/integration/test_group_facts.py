@@ -30,7 +30,7 @@ from migrate.show.fence import fence
 from migrate.survey.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE, BrokerSettings
 from migrate.survey.connect_topics import read_connect_topics
 from migrate.survey.expiry import OffsetClocks, expiry_of
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP, GroupKind, GroupLog, GroupRecord
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP_PREFIX, GroupKind, GroupLog, GroupRecord
 from migrate.survey.other_log import other_topic
 from tests.builders import make_plan, make_row
 from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic, delete_before
@@ -277,8 +277,8 @@ def test_more_records_than_a_plan_should_wait_for_are_not_read(facts: KafkaClust
 
 def test_of_a_group_that_nobody_has_made_yet_brokers_tell_the_rights_all_the_same(cluster: Cluster) -> None:
     settings = client_settings(FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap}))
-    found = ConfluentAdmin(settings, CALL_SECONDS).rights([READER_GROUP], [])
-    operations = found.groups[READER_GROUP]
+    found = ConfluentAdmin(settings, CALL_SECONDS).rights([READER_GROUP_PREFIX], [])
+    operations = found.groups[READER_GROUP_PREFIX]
     assert isinstance(operations, frozenset) and "DESCRIBE" in operations
 
 

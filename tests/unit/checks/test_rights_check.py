@@ -12,7 +12,7 @@ from migrate.checks.rights import (
 )
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
-from migrate.survey.offsets_topic import READER_GROUP
+from migrate.survey.offsets_topic import READER_GROUP_PREFIX
 from tests.unit.rightscene import FLOW, REFUSED, granted, seen
 
 
@@ -88,7 +88,7 @@ def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_ther
     def told(answer, reads_offsets=True, reader=frozenset({"DESCRIBE"})):
         resources = names_to_ask(FLOW, Side.SOURCE, [], [], {}, reads_offsets)
         topics = dict.fromkeys([name for kind, names in resources.items() if kind.is_topic for name in names], answer)
-        shown = seen(groups={READER_GROUP: reader}, topics=topics)
+        shown = seen(groups={READER_GROUP_PREFIX: reader}, topics=topics)
         return {line: health for health, line, _ in lines(Side.SOURCE, resources, shown)}
 
     assert what not in told(frozenset({"READ"}), reads_offsets=False)
