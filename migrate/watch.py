@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 
 from migrate.clock import Clock
 from migrate.errors import ClusterError
-from migrate.progress import LONGEST_SECONDS, in_background
+from migrate.progress import LONGEST_SECONDS, QuietProgress, in_background
+from migrate.silence import longest_silence
 from migrate.text import duration_text
 
 # From one look to the next, in seconds.
@@ -68,40 +69,14 @@ class Glance(Generic[T]):
     is_tick: bool = False
 
 
-class Asking:
-    """Progress and clock of looks at once: it knows which question is open, and since when.
+class LastStep(QuietProgress):
+    """Progress of looks: `text` is the step that the present one is at."""
 
-    One thread asks, another may look on.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.now_ms, self.monotonic = clock.now_ms, clock.monotonic
-        # One value, replaced as a whole: who looks on never sees the text of one question with the time of another.
-        self._open: tuple[str, float] | None = None
+    text = ""
 
     def step(self, text: str) -> None:
-        """Note a new question; the one before it is answered."""
-        self._open = text, self.monotonic()
-
-    def advance(self, done: int, total: int) -> None:
-        """Note a part of the answer: a cluster that goes on answering is not a silent one."""
-        if self._open is not None:
-            self.step(self._open[0])
-
-    def end(self) -> None:
-        """Note that nothing is asked any more."""
-        self._open = None
-
-    def wait(self, seconds: float) -> None:
-        """Wait of our own will: no cluster is late then."""
-        self.end()
-        self._clock.wait(seconds)
-
-    def waiting(self) -> Waiting | None:
-        """Return the open question; None where nothing is asked."""
-        asked = self._open
-        return None if asked is None else Waiting(asked[0], self.monotonic() - asked[1])
+        """Note a new step."""
+        self.text = text
 
 
 class Wakeful:
@@ -128,16 +103,9 @@ class Wakeful:
 class BackgroundLook(Generic[T]):
     """One look in a thread of its own, which nobody has to wait for: what hangs ends with the process."""
 
-    def __init__(self, look: Callable[[], T], asking: Asking) -> None:
-        self._asking = asking
-
-        def run() -> T:
-            try:
-                return look()
-            finally:
-                asking.end()
-
-        self._seen = in_background(run, "look")
+    def __init__(self, look: Callable[[], T], progress: LastStep) -> None:
+        self._progress = progress
+        self._seen = in_background(look, "look")
 
     def ended_within(self, seconds: float) -> bool:
         """Wait so long at most; return whether the look is over."""
@@ -148,8 +116,9 @@ class BackgroundLook(Generic[T]):
         return self._seen.result()
 
     def waiting(self) -> Waiting | None:
-        """Return the question that it waits for; None where nothing is asked."""
-        return self._asking.waiting()
+        """Return the step that waits for a cluster, and how long; None where none is asked: we wait of our own will."""
+        call = longest_silence()
+        return None if call is None else Waiting(self._progress.text, call.seconds)
 
 
 @dataclass

@@ -33,7 +33,7 @@ from migrate.survey.records import read_positions
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from migrate.text import many
-from migrate.watch import Asking, BackgroundLook, Freshness, Glance, Wakeful
+from migrate.watch import BackgroundLook, Freshness, Glance, LastStep, Wakeful
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +98,15 @@ def status(options: StatusOptions) -> int:
     )
     clock = SystemClock()
     if options.watch:
-        asking = Asking(clock)
+        step = LastStep()
         with (
-            status_session(flow, asking, options.session()) as edges,
+            status_session(flow, clock, options.session()) as edges,
             screen_if(teller.on_terminal and not teller.as_json) as teller.draw,
         ):
-            lookout = Lookout(request, edges, asking, asking, watches=True)
+            lookout = Lookout(request, edges, step, clock, watches=True)
 
             def begin(settle_seconds: float) -> BackgroundLook[Status]:
-                return BackgroundLook(lambda: lookout.look(settle_seconds), asking)
+                return BackgroundLook(lambda: lookout.look(settle_seconds), step)
 
             try:
                 seen = watch_until_ready(begin, options.settle, options.timeout, clock, teller, teller.watch)

@@ -33,7 +33,7 @@ from migrate.kafka.frames import HEARD, NOT_EXACT, receive, send
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commits, Failure, GroupState, TopicPartition
 from migrate.ports import Outcomes
-from migrate.silence import OpenCall, asking
+from migrate.silence import asking, heard
 from migrate.survey.cluster import BrokerSettings, ClusterAdmin, JavaAdmin
 from migrate.survey.group_facts import MOST_RECORDS, AnswerMemory
 from migrate.survey.offsets_topic import GroupRecord
@@ -68,7 +68,6 @@ class HostedClient:
     ) -> None:
         self.deaths = 0
         self._name = settings.name
-        self._cluster = f"{settings.side} {settings.alias}"
         # What ConfluentAdmin is made with, in its order.
         self._settings = (settings, deadline_seconds, concurrency)
         self._lock = lock
@@ -130,8 +129,8 @@ class HostedClient:
                 self._drop()
                 raise ClientDied("the Kafka client is closed")
             try:
-                with asking(self._cluster, self._settings[1]) as open_call:
-                    kind, value = self._process.ask(open_call, method, arguments, options)
+                with asking(self._name, self._settings[1]):
+                    kind, value = self._process.ask(self._name, method, arguments, options)
             except BaseException as error:
                 # Also where we were interrupted: the answer to this call must not be taken for the next one's.
                 self.deaths += isinstance(error, ClientDied)
@@ -418,12 +417,15 @@ class _Process:
             send(self._channel, settings)
         return self
 
-    def ask(self, open_call: OpenCall, *call: Any) -> tuple[str, Any]:
-        """Return the answer to a method's name, arguments and options; raises `ClientDied`."""
+    def ask(self, name: str, *call: Any) -> tuple[str, Any]:
+        """Return what the cluster of this name answers to a method's name, arguments and options.
+
+        Raises `ClientDied`.
+        """
         try:
             send(self._channel, call)
             while (answer := receive(self._channel)) == HEARD:
-                open_call.heard()
+                heard(name)
             kind, value = answer
         except (OSError, EOFError):
             raise ClientDied(f"the Kafka client's process ended {self._ending()}") from None

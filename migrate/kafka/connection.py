@@ -41,6 +41,7 @@ from migrate.kafka.errors import (
 )
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure
+from migrate.silence import asking, heard
 
 _SETTINGS: dict[str, Any] = {
     # A socket that times out while a coordinator is looked up aborts the process, as a request does.
@@ -72,13 +73,13 @@ _stuck: list[threading.Thread] = []
 class Connection:
     """A client to one cluster, with the causes of trouble that its error callback reported.
 
-    `deadline_seconds` is how long any one call may stay without an answer; `heard` is called at each part of one.
+    `deadline_seconds` is how long any one call may stay without an answer; `on_heard` is called at each part of one.
     """
 
     def __init__(
-        self, settings: ClientSettings, deadline_seconds: float, heard: Callable[[], None] = lambda: None
+        self, settings: ClientSettings, deadline_seconds: float, on_heard: Callable[[], None] | None = None
     ) -> None:
-        self._heard = heard
+        self._heard = on_heard or partial(heard, settings.name)
         self.name = settings.name
         self.deadline_seconds = deadline_seconds
         self._config = settings.config
@@ -115,7 +116,8 @@ class Connection:
             self._renew()
         self._calls += 1
         try:
-            yield
+            with asking(self.name, self.deadline_seconds):
+                yield
         finally:
             self._calls -= 1
 

@@ -185,7 +185,7 @@ def group_records(
     failure: Failure | None = None
     if most is not None and offsets > most:
         failure = Failure(TOO_MANY_RECORDS, f"up to {offsets:,} records to read")
-    failure = failure or read_offsets_topic(config, wanted, READ_SECONDS)
+    failure = failure or read_offsets_topic(config, f"{admin.side} {admin.alias}", wanted, READ_SECONDS)
     if failure is not None:
         return failure
     if memory is not None:
@@ -235,12 +235,12 @@ def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
 
 
 def read_offsets_topic(
-    config: Mapping[str, str], logs: Mapping[int, GroupLog], deadline_seconds: float
+    config: Mapping[str, str], name: str, logs: Mapping[int, GroupLog], deadline_seconds: float
 ) -> Failure | None:
     """Hand every record of each partition to its log; return why that could not be done in full, None where it was.
 
     Each is read from where its log goes on to the end that was seen first; read_committed, because transactional
-    commits are in transactions.
+    commits are in transactions. `name` is the cluster's in messages,
     `deadline_seconds` bounds the whole reading: the topic of a busy cluster may be large.
     """
     try:
@@ -248,7 +248,7 @@ def read_offsets_topic(
     except (KafkaException, ValueError, TypeError) as error:
         return failure_of(error)
     sinks = {TopicPartition(OFFSETS_TOPIC, partition): _Records(logs[partition]) for partition in sorted(logs)}
-    reading = _WholePass(consumer, sinks, deadline_seconds, poll=(5000, 0.1))
+    reading = _WholePass(consumer, sinks, name, deadline_seconds, poll=(5000, 0.1))
     try:
         reading.run()
     except KafkaException as error:

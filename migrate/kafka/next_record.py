@@ -13,7 +13,6 @@ from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers, in_tu
 from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.model import Failure, TopicPartition
-from migrate.silence import asking
 
 PARTITIONS_AT_ONCE = 500
 _SETTINGS: dict[str, Any] = {
@@ -67,11 +66,10 @@ class ConsumerOfNextRecords:
 
     def _read(self, consumer: Consumer, turn: Sequence[Position]) -> dict[Position, tuple[NextRecord, ...] | Failure]:
         sinks = {position.partition: _FirstRecords(position) for position in turn}
-        with asking(f"{self._settings.side} {self._settings.alias}", self._deadline_seconds) as call:
-            reading = ReadPass(
-                consumer, dict(sinks), silence_seconds=self._deadline_seconds, poll=(500, 0.05), heard=call.heard
-            )
-            reading.run()
+        reading = ReadPass(
+            consumer, dict(sinks), self._settings.name, silence_seconds=self._deadline_seconds, poll=(500, 0.05)
+        )
+        reading.run()
         failures = {p: failure_of(error, fetching=True) for p, error in reading.problems.items()}
         failures |= dict.fromkeys(reading.waiting, timed_out(self._deadline_seconds))
         return {sink.position: failures.get(place) or tuple(sink.records) for place, sink in sinks.items()}

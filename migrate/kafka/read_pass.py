@@ -10,7 +10,7 @@ import time
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import wait
 from itertools import groupby, repeat
 from operator import itemgetter
@@ -25,6 +25,7 @@ from migrate.match.log_reader import Run
 from migrate.match.protocol import LogSlice, OffsetRange, key_mark
 from migrate.model import TopicPartition
 from migrate.progress import batches, in_background
+from migrate.silence import asking, heard
 
 BATCH = 2000
 POLL_SECONDS = 0.02
@@ -71,19 +72,19 @@ class ReadPass(Generic[S]):
     When done, `problems` holds the error of each partition that could not be read. What is still in `waiting` took
     longer than `patience_seconds` in all, or the cluster was silent for `silence_seconds`. `value_bytes` is about what
     the values of all records delivered take. `poll` is how many records one poll takes at most, and its seconds;
-    `heard` is called at each sign of life.
+    `name` the cluster's in messages.
     """
 
     def __init__(
         self,
         consumer: Consumer,
         waiting: dict[TopicPartition, S],
+        name: str,
         patience_seconds: float = math.inf,
         silence_seconds: float = math.inf,
         poll: tuple[int, float] = (BATCH, POLL_SECONDS),
-        heard: Callable[[], None] = lambda: None,
     ) -> None:
-        self._heard = heard
+        self._name = name
         self.consumer = consumer
         self.waiting = waiting
         self.problems: dict[TopicPartition, KafkaError] = {}
@@ -96,14 +97,15 @@ class ReadPass(Generic[S]):
     def run(self) -> None:
         """Read until no partition is waiting, or patience ends."""
         self.consumer.assign([KafkaPartition(p.topic, p.partition, sink.start) for p, sink in self.waiting.items()])
-        begun = heard = time.monotonic()
-        while self.waiting and time.monotonic() - begun <= self._patience_seconds:
-            messages = self.consumer.consume(*self._poll)
-            if messages and self._take(messages):
-                heard = time.monotonic()
-                self._heard()
-            elif not self.waits(time.monotonic() - heard):
-                break
+        begun = heard_at = time.monotonic()
+        with asking(self._name, min(self._patience_seconds, self.silence_seconds)):
+            while self.waiting and time.monotonic() - begun <= self._patience_seconds:
+                messages = self.consumer.consume(*self._poll)
+                if messages and self._take(messages):
+                    heard_at = time.monotonic()
+                    heard(self._name)
+                elif not self.waits(time.monotonic() - heard_at):
+                    break
         self.consumer.unassign()
 
     def waits(self, silent_seconds: float) -> bool:
@@ -307,11 +309,12 @@ class RunPass(ReadPass[RunIntake]):
         self,
         consumer: Consumer,
         waiting: dict[TopicPartition, RunIntake],
+        name: str,
         patience_seconds: float,
         silence_seconds: float,
         causes: MutableMapping[str, str],
     ) -> None:
-        super().__init__(consumer, waiting, patience_seconds, silence_seconds)
+        super().__init__(consumer, waiting, name, patience_seconds, silence_seconds)
         self.moved: list[TopicPartition] = []
         self._causes = causes
         # Where the log ended before its run did, by what comes next.

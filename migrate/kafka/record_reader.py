@@ -106,7 +106,7 @@ class ReaderClients:
     def __init__(self, settings: ClientSettings, deadline_seconds: float, isolation_level: str) -> None:
         self.causes: dict[str, str] = {}
         self._deadline_seconds = deadline_seconds
-        self._name = settings.name
+        self.name = settings.name
         self._config = {**settings.config, "isolation.level": isolation_level}
         self._secrets = settings.secrets
         self._consumers: dict[Reach, Consumer] = {}
@@ -140,7 +140,7 @@ class ReaderClients:
             try:
                 self._consumers[reach] = Consumer(settings)
             except (KafkaException, ValueError, TypeError) as error:
-                raise refused_settings(self._name, "read", error, self._secrets) from None
+                raise refused_settings(self.name, "read", error, self._secrets) from None
         return self._consumers[reach]
 
     def introduce(self, reach: Reach, topics: Collection[str]) -> None:
@@ -176,7 +176,7 @@ class ReaderClients:
         self._is_silent = True
         what = "refused" if code in HOPELESS else f"did not answer within {self._deadline_seconds:g} s"
         return ClusterError(
-            f"{self._name} {what} while its records were read{cause}.",
+            f"{self.name} {what} while its records were read{cause}.",
             "Check that all its brokers run and can be reached from where Spark's tasks run, then run again. Where "
             "quotas throttle clients, raise --request-timeout.",
         )
@@ -315,7 +315,8 @@ class RecordReader:
         patience = PATIENCE_SECONDS if reach is Reach.SHORT else math.inf
         consumer = self._clients.of(reach)
         self._clients.introduce(reach, {place.topic for place in intakes})
-        now = RunPass(consumer, dict(intakes), patience, self._deadline_seconds, self._clients.causes)
+        clients = self._clients
+        now = RunPass(consumer, dict(intakes), clients.name, patience, self._deadline_seconds, clients.causes)
         try:
             now.run()
             problems |= {place: Unreadable(code_of(error)) for place, error in now.problems.items()}

@@ -21,6 +21,7 @@ from migrate.mm2.connectors import Described, Role, connector_of
 from migrate.mm2.flow import Mm2Home, Mm2Runtime
 from migrate.mm2.secrets import redact, secret_values
 from migrate.model import Failure, TopicPartition
+from migrate.silence import asking
 
 # Never an option: a process list shows what is typed.
 LOGIN = "MM2_MIGRATE_CONNECT_LOGIN"
@@ -148,9 +149,10 @@ class ConnectWorker:
         if self.login:
             headers["Authorization"] = "Basic " + b64encode(self.login.encode()).decode()
         try:
-            connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+            with asking(f"the Connect worker at {self.url}", self.deadline_seconds):
+                connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+                answer = connection.getresponse()
+                return answer.status, answer.read()
         except (OSError, HTTPException) as error:
             why = f": {getattr(error, 'strerror', None) or type(error).__name__}"
             if isinstance(error, TimeoutError):

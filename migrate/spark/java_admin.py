@@ -29,6 +29,7 @@ from migrate.mm2.secrets import redact
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
 from migrate.progress import in_background
+from migrate.silence import asking
 from migrate.spark.dead_jvm import LostMachine, asking_machine
 from migrate.spark.java_errors import described, innermost, java_exception
 from migrate.spark.java_settings import JAVA_ADDRESSES, JavaSettings
@@ -169,7 +170,8 @@ class JavaClient:
 
     def get(self, future: Any, seconds: float) -> Any:
         """Return a Java future's value; raises `Py4JJavaError` with what it ended in, or after `seconds`."""
-        return future.get(int(seconds * 1000), self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
+        with asking(self.name, seconds):
+            return future.get(int(seconds * 1000), self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
 
     def failure(self, throwable: Any, what: str) -> Failure:
         """Return a call's error under Kafka's name of it; raises `ClusterError` if we were not let in."""

@@ -302,5 +302,5 @@ def test_an_offsets_topic_that_begins_later_is_read_from_where_it_begins(
 
     log = Noting()
     config = {"bootstrap.servers": cluster.bootstrap}
-    assert group_facts.read_offsets_topic(config, {0: log}, CALL_SECONDS) is None
+    assert group_facts.read_offsets_topic(config, "B", {0: log}, CALL_SECONDS) is None
     assert log.values_taken == [b"value-3", b"value-4"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.progress import BEAT_SECONDS, LONGEST_SECONDS, Heart, LineProgress, in_batches, side_by_side
-from migrate.silence import asking
+from migrate.silence import asking, heard, longest_silence
 from tests.fakes import FakeClock, NoProgress
 
 
@@ -65,13 +65,13 @@ def test_a_long_step_that_can_not_say_how_far_it_is_says_how_long_it_has_taken()
 def test_a_cluster_that_does_not_answer_is_named_with_how_long_it_is_waited_for(columns):
     log = Log(columns=columns)
     log.progress.step("reading 3 groups again on target B")
-    with asking("source A", 30.0) as call:
+    with asking("source A (a:9092)", 30.0):
         log.clock.wait(9)
         log.progress.beat()
-        call.heard_at -= 9
+        longest_silence().heard_at -= 9
         log.clock.wait(9)
         log.progress.beat()
-        call.heard()
+        heard("source A (a:9092)")
         log.clock.wait(9)
         log.progress.beat()
     told = [line.partition("B: ")[2] for line in log.text().replace("\r", "\n").splitlines() if "B: " in line]

@@ -67,7 +67,7 @@ from migrate.show.status import late_line, late_text
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.filters import Filters
 from migrate.text import Colour, duration_text, parse_bytes, parse_duration
-from migrate.watch import Asking, BackgroundLook, Glance, watch_until_over
+from migrate.watch import BackgroundLook, Glance, LastStep, watch_until_over
 
 T = TypeVar("T")
 Described = tuple[ClusterGroups, tuple[DescribedGroup, ...]]
@@ -286,14 +286,14 @@ def _look(of: Endpoint, teller: "Teller[T]", look: Callable[[ClusterAdmin, Timer
         if not asked.watch:
             seen = look(admin, Timer(clock, teller.progress))
         else:
-            asking = Asking(clock)
+            step = LastStep()
 
             def once() -> T:
                 with in_use:
-                    return look(admin, Timer(clock, asking))
+                    return look(admin, Timer(clock, step))
 
             with screen_if(teller.terminal.is_screen and asked.form != "json") as teller.draw:
-                begin = partial(BackgroundLook, once, asking)
+                begin = partial(BackgroundLook, once, step)
                 seen = teller.unless_left(lambda: watch_until_over(begin, asked.timeout, clock, teller))
     finally:
         # As in `status_session`: a client that is closed under a question can take the process with it.

@@ -19,7 +19,7 @@ OWN = {group: TopicPartition(OFFSETS_TOPIC, partition_of(group, PARTITIONS)) for
 def read(monkeypatch):
     """The partitions of the offsets topic that were read, each with the names of the groups that were looked for."""
     found = {}
-    monkeypatch.setattr(group_facts, "read_offsets_topic", lambda config, logs, seconds: found.update(logs))
+    monkeypatch.setattr(group_facts, "read_offsets_topic", lambda config, name, logs, seconds: found.update(logs))
     monkeypatch.setattr(offsets_pin, "PATIENCE_SECONDS", 0.0)
     return found
 
@@ -54,7 +54,7 @@ def reader(monkeypatch):
     """An offsets topic that is read: where each reading of a partition begins, and what it comes to."""
     found = SimpleNamespace(starts=[], failure=None, records=9)
 
-    def read_some(config, logs, seconds):
+    def read_some(config, name, logs, seconds):
         found.starts += [log.next_offset for log in logs.values()]
         for log in logs.values():
             log.taken += found.records - log.next_offset

@@ -38,7 +38,9 @@ def reading(consumer=None, causes=None):
     ranges = (OffsetRange(0, 10),)
     (run,) = runs_of(ranges, 100)
     waiting = {place: RunIntake(run, ranges, [Contents()]) for place in PLACES[:2]}
-    return RunPass(consumer or Consumer(t=4), waiting, 60.0, DEADLINE_SECONDS, causes if causes is not None else {})
+    return RunPass(
+        consumer or Consumer(t=4), waiting, "B", 60.0, DEADLINE_SECONDS, causes if causes is not None else {}
+    )
 
 
 def event(code, offset=5):

@@ -16,9 +16,10 @@ from migrate.progress import LineProgress
 from migrate.show.plan_table import Page
 from migrate.show.screen import fitting
 from migrate.show.status import first_look_lines, left_text, progress_line, status_document, status_lines
+from migrate.silence import asking, heard, longest_silence
 from migrate.survey.filters import Filters
 from migrate.text import Colour, paint
-from migrate.watch import Asking, BackgroundLook, Freshness, Waiting, Wakeful
+from migrate.watch import BackgroundLook, Freshness, LastStep, Waiting, Wakeful
 from tests.fakes import ALIVE, FakeClock, FakeComparer
 from tests.unit.planscene import world
 from tests.unit.statusscene import looked, text
@@ -269,17 +270,19 @@ def test_a_ready_glance_whose_second_look_fails_as_the_time_runs_out_does_not_en
         watched(flow, timeout=3.0)
 
 
-def test_the_time_that_a_look_waits_by_itself_is_no_question():
-    clock = FakeClock()
-    asking = Asking(clock)
-    assert asking.waiting() is None
-    asking.step("listing groups on A")
-    clock.wait(3.0)
-    assert asking.waiting() == Waiting("listing groups on A", 3.0)
-    asking.advance(1, 2)
-    assert asking.waiting() == Waiting("listing groups on A", 0.0)
-    asking.wait(15.0)
-    assert asking.waiting() is None
+def test_a_look_waits_for_the_cluster_that_is_silent_longest_and_for_none_while_it_waits_by_itself():
+    step, gate = LastStep(), Event()
+    step.step("listing groups on A")
+    look = BackgroundLook(lambda: gate.wait(60), step)
+    assert look.waiting() is None
+    with asking("source A", 30.0), asking("target B", 30.0):
+        longest_silence().heard_at -= 3
+        waiting = look.waiting()
+        assert waiting.question == "listing groups on A" and 3.0 <= waiting.seconds < 60.0
+        heard("source A")
+        assert look.waiting().seconds < waiting.seconds
+    assert look.waiting() is None
+    gate.set()
 
 
 def test_a_long_wait_of_a_look_asks_in_between_and_ends_on_time_or_with_what_the_asking_raises():
@@ -297,17 +300,16 @@ def test_a_long_wait_of_a_look_asks_in_between_and_ends_on_time_or_with_what_the
 
 
 def test_a_look_under_way_hands_back_what_it_saw_or_raises_what_it_raised():
-    gate, asking = Event(), Asking(FakeClock())
+    gate = Event()
 
     def failing():
-        asking.step("reaching A")
         gate.wait(60)
         raise ClusterError("A is gone.", "Start it.")
 
-    look = BackgroundLook(failing, asking)
+    look = BackgroundLook(failing, LastStep())
     assert not look.ended_within(0.01)
     gate.set()
-    assert look.ended_within(60) and look.waiting() is None
+    assert look.ended_within(60)
     with pytest.raises(ClusterError, match="A is gone"):
         look.result()
 

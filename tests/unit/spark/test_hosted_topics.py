@@ -9,6 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from migrate.model import Failure
+from migrate.silence import silence_text
 from migrate.spark.java_admin import KafkaJava, topics_of
 from migrate.spark.java_settings import JavaSettings
 
@@ -80,6 +81,15 @@ def test_javas_own_deadline_has_kafkas_name_of_it_as_in_every_other_call(jvm):
     told = KafkaJava(lambda: jvm, SETTINGS, 5).hosted_topics()
     assert isinstance(told, Failure) and told.code == "REQUEST_TIMED_OUT"
     assert "TimeoutException" in told.message and "hunter2" not in told.message
+
+
+def test_a_cluster_that_only_java_asks_is_named_when_it_is_silent(jvm, monkeypatch):
+    monkeypatch.setattr("migrate.silence.SILENT_SECONDS", 0.0)
+    told = []
+    nodes = jvm.org.apache.kafka.clients.admin.Admin.create.return_value.describeCluster.return_value.nodes
+    nodes.return_value.get.side_effect = lambda *_: told.append(silence_text()) or []
+    KafkaJava(lambda: jvm, SETTINGS, 5).hosted_topics()
+    assert told == ["no answer from source A for 0 of 15 s"] and silence_text() == ""
 
 
 def test_settings_that_kafka_will_not_have_are_a_failure_that_says_so(jvm):
