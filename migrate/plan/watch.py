@@ -80,14 +80,16 @@ GLANCE_SECONDS = 1.0
 class CopyProgress:
     """How much of a topic MM2 has copied: `done` of the `total` records in the source's log.
 
-    `done` never falls; it reaches `total` only when the topic is proven to be copied in full. `still_seconds` is how
-    long the target's log ends have not moved, None at the first look; `has_moved` is True once they have.
+    `done` never falls; it reaches `total` only when the topic is proven to be copied in full. `seen_at` is the look's
+    time, in seconds of a clock that never goes back. `still_seconds` is how long the target's log ends have not moved,
+    None at the first look; `has_moved` is True once they have.
     """
 
     done: int
     total: int
     is_complete: bool
-    target_end: int | None = None
+    target_end: int | None
+    seen_at: float
     still_seconds: float | None = None
     has_moved: bool = False
 
@@ -116,7 +118,6 @@ class Watch:
     readings: list[Reading] = field(default_factory=list)
     bars: dict[str, CopyProgress] = field(default_factory=dict)
     _is_known: bool = False
-    _still_since: dict[str, float] = field(default_factory=dict)
 
     def take(self, status: Status, seconds: float) -> None:
         """Take in a status read at `seconds`, of a clock that never goes back."""
@@ -140,15 +141,13 @@ class Watch:
         before = self.bars.get(topic.source_topic)
         # An estimate may take back what an earlier one gave; a bar that goes back tells nobody anything.
         done = max(copied - start, before.done if before else 0)
-        bar = CopyProgress(done, max(end - start, done), topic.drained is True, topic.target_end)
+        bar = CopyProgress(done, max(end - start, done), topic.drained is True, topic.target_end, seconds)
         if before is None or None in (before.target_end, bar.target_end):
-            self._still_since[topic.source_topic] = seconds
             return bar
-        moves = bar.target_end != before.target_end
-        if moves:
-            self._still_since[topic.source_topic] = seconds
-        still = seconds - self._still_since[topic.source_topic]
-        return replace(bar, still_seconds=still, has_moved=moves or before.has_moved)
+        if bar.target_end != before.target_end:
+            return replace(bar, still_seconds=0.0, has_moved=True)
+        still = (before.still_seconds or 0.0) + seconds - before.seen_at
+        return replace(bar, still_seconds=still, has_moved=before.has_moved)
 
 
 def watch_until_ready(
