@@ -171,9 +171,9 @@ class FakeCluster:
     def group_kinds(self) -> Any:
         return self._told("kinds", lambda told: told.group_kinds())
 
-    def group_records(self, groups: Collection[str], with_gaps: bool = False, most: int | None = None) -> Any:
-        what = "gaps" if with_gaps else "records"
-        return self._told(what, lambda told: told.group_records(groups, with_gaps, most))
+    def group_records(self, groups: Collection[str], most: int | None = None) -> Any:
+        what = "records" if most is None else "few records"
+        return self._told(what, lambda told: told.group_records(groups, most))
 
     def broker_settings(self) -> Any:
         return self._told("settings", lambda told: told.broker_settings())
@@ -368,10 +368,8 @@ class FakeGroupFacts:
     def broker_settings(self) -> BrokerSettings | Failure:
         return self.brokers
 
-    def group_records(
-        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
-    ) -> Mapping[str, GroupRecord] | Failure:
-        if with_gaps:
+    def group_records(self, groups: Collection[str], most: int | None = None) -> Mapping[str, GroupRecord] | Failure:
+        if most is not None:
             return self.commits
         self.asked += sorted(groups)
         return self.records

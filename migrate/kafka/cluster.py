@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from migrate.clock import Backoff, SystemClock
@@ -335,17 +335,14 @@ class KafkaCluster:
 
         return lambda groups: group_records(self, self._config, groups, most=most, any_will_do=True)
 
-    def group_records(
-        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
-    ) -> Mapping[str, GroupRecord] | Failure:
+    def group_records(self, groups: Collection[str], most: int | None = None) -> Mapping[str, GroupRecord] | Failure:
         """Return what the offsets topic holds of these groups."""
         from migrate.kafka.group_facts import group_records
 
-        asked, what = self._names.asked(groups), "gaps" if with_gaps else "records"
+        asked = self._names.asked(groups)
         memory = None if self._memory is None else self._memory.logs
-        found = self._answer(
-            what, asked, lambda _: group_records(self, self._config, asked, with_gaps, most, memory=memory)
-        )
+        read = partial(group_records, self, self._config, asked, most, memory=memory)
+        found = self._answer("records", asked, lambda _: read())
         return found if isinstance(found, Failure) else self._names.to_source(found)
 
     def broker_settings(self) -> BrokerSettings | Failure:

@@ -154,7 +154,6 @@ def group_records(
     admin: ClusterAdmin,
     config: Mapping[str, str],
     groups: Collection[str],
-    with_gaps: bool = False,
     most: int | None = None,
     any_will_do: bool = False,
     memory: LogMemory | None = None,
@@ -176,11 +175,7 @@ def group_records(
     seen = pin.logs.keys() if any_will_do else pin.logs.keys() - pin.open_ends.keys()
     named = [group for group in groups if partition_of(group, pin.partitions) in seen]
     ends = {partition: log.end for partition, log in pin.logs.items()}
-    wanted = (
-        logs_of(named, pin.partitions, with_gaps)
-        if memory is None
-        else memory.take(named, pin.partitions, with_gaps, ends)
-    )
+    wanted = logs_of(named, pin.partitions) if memory is None else memory.take(named, pin.partitions, ends)
     offsets = sum(max(0, ends[n] - max(pin.logs[n].start, log.next_offset)) for n, log in wanted.items())
     failure: Failure | None = None
     if most is not None and offsets > most:
@@ -189,7 +184,7 @@ def group_records(
     if failure is not None:
         return failure
     if memory is not None:
-        memory.keep(wanted, with_gaps)
+        memory.keep(wanted)
     asked = frozenset(named)
     return {group: record for group, record in records_of(wanted.values()).items() if group in asked}
 

@@ -101,12 +101,10 @@ class ClusterAdmin(Protocol):
         Where only a group's own records tell its kind, few are read, and of more the kind is a `Failure`.
         """
 
-    def group_records(
-        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
-    ) -> Mapping[str, GroupRecord] | Failure:
+    def group_records(self, groups: Collection[str], most: int | None = None) -> Mapping[str, GroupRecord] | Failure:
         """Return what the offsets topic holds of these groups; needs READ on it. A group without records is left out.
 
-        `with_gaps` reads the gaps between commits too. A `Failure` where more than `most` records are to be read.
+        A `Failure` where more than `most` records are to be read.
         """
 
     def broker_settings(self) -> BrokerSettings | Failure:

@@ -64,7 +64,7 @@ def commit_records_ahead(clusters: Clusters, groups: Collection[str]) -> Records
     source = clusters.source
     if source is None or not groups:
         return None
-    return in_background(lambda: source.group_records(groups, with_gaps=True, most=MOST_RECORDS), "commit-records")
+    return in_background(lambda: source.group_records(groups, most=MOST_RECORDS), "commit-records")
 
 
 def read_kinds(clusters: Clusters, timer: Timer) -> Mapping[str, str] | Failure:

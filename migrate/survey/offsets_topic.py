@@ -125,17 +125,16 @@ def newest_ms(records: Mapping[str, GroupRecord] | Failure) -> int:
 class GroupLog:
     """Takes the records of the offsets topic, each partition in log order, and keeps the last record of each key.
 
-    Only those of `groups` are kept, of all groups where it is None; `with_gaps` keeps a few earlier commits too. A busy
-    cluster commits by the million and under few keys: bytes are kept as they come, and decoded at the end. `taken` is
-    how many records this reading took, `next_offset` where the next one begins; `goes_on` says that there will be one.
+    Only those of `groups` are kept, of all groups where it is None; a few earlier commits too, which tell their pace. A
+    busy cluster commits by the million and under few keys: bytes are kept as they come, and decoded at the end. `taken`
+    is how many records this reading took, `next_offset` where the next begins; `goes_on` says that there will be one.
     """
 
-    def __init__(self, groups: Collection[str] | None = None, with_gaps: bool = False) -> None:
+    def __init__(self, groups: Collection[str] | None = None) -> None:
         self._names = None if groups is None else frozenset(map(key_part, groups))
         self.taken = self.next_offset = 0
         self.goes_on = False
         self._last: dict[bytes, bytes | None] = {}
-        self._with_gaps = with_gaps
         self._newest: dict[bytes, deque[bytes]] = {}
         self._partitions: Counter[bytes] = Counter()
 
@@ -150,8 +149,7 @@ class GroupLog:
             if key is None:
                 continue
             if key in last or names is None or key[2 : 4 + int.from_bytes(key[2:4], "big")] in names:
-                if self._with_gaps:
-                    self._note(key, value, last.get(key))
+                self._note(key, value, last.get(key))
                 last[key] = value
 
     def _note(self, key: bytes, value: bytes | None, before: bytes | None) -> None:
@@ -262,7 +260,7 @@ def _understood(records: Iterable[tuple[bytes, bytes]]) -> dict[str, _Words]:
     return words
 
 
-def logs_of(groups: Iterable[str], partitions: int, with_gaps: bool) -> dict[int, GroupLog]:
+def logs_of(groups: Iterable[str], partitions: int) -> dict[int, GroupLog]:
     """Return a log for each partition of the offsets topic that holds some of these groups, for those groups alone.
 
     Where the topic was given more partitions, a group's old one still has what it had: no coordinator reads that.
@@ -270,7 +268,7 @@ def logs_of(groups: Iterable[str], partitions: int, with_gaps: bool) -> dict[int
     held: dict[int, list[str]] = {}
     for group in groups:
         held.setdefault(partition_of(group, partitions), []).append(group)
-    return {partition: GroupLog(named, with_gaps) for partition, named in held.items()}
+    return {partition: GroupLog(named) for partition, named in held.items()}
 
 
 class LogMemory:
@@ -280,31 +278,28 @@ class LogMemory:
     """
 
     def __init__(self) -> None:
-        # By partition, and whether gaps are wanted: a log with gaps keeps more.
-        self._logs: dict[tuple[int, bool], GroupLog] = {}
+        self._logs: dict[int, GroupLog] = {}
         self.records_read = 0
 
-    def take(
-        self, groups: Collection[str], partitions: int, with_gaps: bool, ends: Mapping[int, int]
-    ) -> dict[int, GroupLog]:
+    def take(self, groups: Collection[str], partitions: int, ends: Mapping[int, int]) -> dict[int, GroupLog]:
         """Return what `logs_of` does, each log as far as it was read; `ends` are those of the topic's partitions.
 
         A log is not here until it is kept again: what was read in part of a reading that failed is not known. One that
         is shorter than it was read, by the election of a replica that was behind, is read anew; one that has grown
         beyond that place again looks like one that lost nothing.
         """
-        logs = logs_of(groups, partitions, with_gaps)
+        logs = logs_of(groups, partitions)
         for partition, log in logs.items():
             log.goes_on = True
-            known = self._logs.pop((partition, with_gaps), None)
+            known = self._logs.pop(partition, None)
             if known is not None and known.holds(log) and known.next_offset <= ends[partition]:
                 logs[partition] = known
             logs[partition].taken = 0
         return logs
 
-    def keep(self, logs: Mapping[int, GroupLog], with_gaps: bool) -> None:
+    def keep(self, logs: Mapping[int, GroupLog]) -> None:
         """Keep logs that were read to their ends."""
-        self._logs |= {(partition, with_gaps): log for partition, log in logs.items()}
+        self._logs |= logs
         self.records_read += sum(log.taken for log in logs.values())
 
 

@@ -257,7 +257,7 @@ def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digit
     for topic in topics:
         create_topic(cluster.bootstrap, topic, 1)
     commit(cluster.bootstrap, {"of-twelve": {(topic, 0): 0 for topic in topics}})
-    found = facts.group_records(["of-twelve"], with_gaps=True)
+    found = facts.group_records(["of-twelve"])
     assert not isinstance(found, Failure)
     settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
     reader = ConfluentAdmin(settings, CALL_SECONDS)
@@ -269,8 +269,8 @@ def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digit
 
 
 def test_more_records_than_a_plan_should_wait_for_are_not_read(facts: KafkaCluster) -> None:
-    assert facts.group_records([], with_gaps=True, most=0) == {}
-    found = facts.group_records(SIMPLE, with_gaps=True, most=0)
+    assert facts.group_records([], most=0) == {}
+    found = facts.group_records(SIMPLE, most=0)
     assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "to read" in found.message
     assert not isinstance(facts.group_records(SIMPLE), Failure)
 

@@ -48,17 +48,17 @@ class RecordsOfAnyLength:
     most: int = MOST_CONSUMED
 
     def __call__(self, groups: Collection[str]) -> Mapping[str, GroupRecord] | Failure:
-        """Return the records of these groups, with gaps; one in a partition with an open transaction is left out.
+        """Return the records of these groups; one in a partition with an open transaction is left out.
 
         Raises `Refused` where more would be fetched than is allowed.
         """
         try:
             pin = pin_offsets_topic(self.admin, groups)
         except ClusterError:
-            return self.admin.group_records(groups, with_gaps=True)  # it says why
+            return self.admin.group_records(groups)  # it says why
         if pin.offsets <= self.most:
             refuse_beyond(self.max_fetch, pin.offsets_bytes, pin.alias)
-            return self.admin.group_records(groups, with_gaps=True)
+            return self.admin.group_records(groups)
         try:
             with self.long() as read:
                 return persistently(lambda: self._read(read, groups))

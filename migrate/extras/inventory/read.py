@@ -24,7 +24,7 @@ HIDDEN = "groups that this principal may not DESCRIBE: brokers leave them out of
 
 
 ReadRecords = Callable[[Collection[str]], Mapping[str, GroupRecord] | Failure]
-"""Returns what the offsets topic holds of these groups, with gaps; a group without any is left out."""
+"""Returns what the offsets topic holds of these groups; a group without any is left out."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def records_in(
         places.unpersist()
     if len(found) != sum(count for *_, count in ends):
         raise CompactedMeanwhileError(OFFSETS_TOPIC)
-    kept_of = logs_of(groups, partitions, with_gaps=True)
+    kept_of = logs_of(groups, partitions)
     for partition, rows in groupby(found, key=itemgetter(0)):
         of_one = list(rows)
         kept_of[partition].take(

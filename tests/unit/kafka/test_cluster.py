@@ -224,9 +224,7 @@ def test_a_listing_has_the_sources_names_and_no_group_that_merely_has_an_old_one
 
 
 def test_facts_of_groups_are_asked_by_the_targets_names(fake: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    def records(
-        admin: Any, config: Any, groups: Collection[str], with_gaps: bool, most: int | None, memory: Any
-    ) -> Any:
+    def records(admin: Any, config: Any, groups: Collection[str], most: int | None, memory: Any) -> Any:
         return NOT_ASKED if most else {group: f"record of {group}" for group in groups}
 
     class Facts:
@@ -236,6 +234,6 @@ def test_facts_of_groups_are_asked_by_the_targets_names(fake: FakeCluster, monke
     monkeypatch.setattr(group_facts, "group_records", records)
     admin = cluster_of(fake, facts=Facts()).named(NAMES)
     assert admin.group_records(["orders", "plain"]) == {"orders": "record of orders-eu", "plain": "record of plain"}
-    assert admin.group_records(["a"], with_gaps=True) == {"a": "record of b"}
+    assert admin.group_records(["a"]) == {"a": "record of b"}
     assert admin.group_records(["a"], most=1) is NOT_ASKED
     assert admin.group_kinds() == {"orders": "consumer"}

@@ -33,7 +33,7 @@ def facts_of(monkeypatch, records, **protocol_types):
     monkeypatch.setattr(Connection, "answer", lambda self, what, ask: consumers)
     monkeypatch.setattr(ConfluentGroupFacts, "_listed", lambda self: listed)
 
-    def read(admin, config, groups, with_gaps=False, most=None, any_will_do=False):
+    def read(admin, config, groups, most=None, any_will_do=False):
         if isinstance(records, Failure):
             return records
         log = GroupLog(groups)

@@ -194,7 +194,7 @@ def commit_record(partition: int, offset: int, at_ms: int) -> tuple[bytes, bytes
 
 def newest_of(*records) -> list[list[tuple[int, int]]]:
     """The newest commits of each partition of g1, oldest first: when, from `AT_MS`, and the offset."""
-    log = GroupLog(None, with_gaps=True)
+    log = GroupLog()
     for key, value in records:
         log.take([key], [value])
     return [[(at_ms - AT_MS, offset) for at_ms, offset in made] for made in log.groups()["g1"].newest.values()]
@@ -225,10 +225,6 @@ def test_a_commit_after_a_deletion_does_not_follow_the_one_before():
     assert newest_of(first, second, (first[0], None), third) == []
 
 
-def test_without_being_asked_for_none_are_kept():
-    assert log_of(commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1))["g1"].newest == {}
-
-
 def test_how_often_a_group_commits_is_a_median_and_a_step_back_is_nobodys_pace():
     made = ((0, 500), (1_000, 510), (4_000, 550), (9_000, 562), (18_000, 62))
     newest = {TopicPartition("t", 0): tuple(PastCommit(*commit) for commit in made)}
@@ -249,7 +245,7 @@ def test_a_commits_time_that_is_no_date_does_not_make_the_clock_run_on():
 
 
 def test_each_partition_has_a_log_of_its_own_groups_alone():
-    logs = logs_of(["g1", "other"], 50, with_gaps=False)
+    logs = logs_of(["g1", "other"], 50)
     own, stray = partition_of("g1", 50), partition_of("other", 50)
     assert logs.keys() == {own, stray} and own != stray
     logs[own].take([COMMIT_KEY], [bytes.fromhex(COMMITS["v3"])])

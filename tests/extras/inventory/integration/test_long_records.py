@@ -60,7 +60,7 @@ def test_spark_tells_of_every_group_what_a_plain_consumer_tells(crowded: Endpoin
     long = partial(spark_records, crowded, SparkOptions(master="local[2]"))
     with closing(crowded.admin()) as admin:
         by_length = RecordsOfAnyLength(admin, long, NoProgress(), SystemClock())
-        plain = admin.group_records(groups, with_gaps=True)
+        plain = admin.group_records(groups)
         assert not isinstance(plain, Failure)
         assert replace(by_length, most=0)(groups) == plain
         assert by_length(groups) == plain

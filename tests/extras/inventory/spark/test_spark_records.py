@@ -28,7 +28,7 @@ OF_A, OF_B = (partition_of(group, PARTITIONS) for group in "ab")
 
 
 def walked(records, groups):
-    logs = logs_of(groups, PARTITIONS, with_gaps=True)
+    logs = logs_of(groups, PARTITIONS)
     for number in logs.keys() & {partition for partition, _, _ in records}:
         of_one = [record for record in records if record[0] == number]
         logs[number].take([key for _, key, _ in of_one], [value for _, _, value in of_one])

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from migrate.described_group import ListedGroup
@@ -78,11 +77,9 @@ class FakeGroups:
         gone = Failure("UNKNOWN_TOPIC_OR_PARTITION", "not there")
         return {place: self.ends.get(place, 100 if place.topic in self.partitions else gone) for place in partitions}
 
-    def group_records(
-        self, groups: Collection[str], with_gaps: bool = False, most: int | None = None
-    ) -> Mapping[str, GroupRecord] | Failure:
+    def group_records(self, groups: Collection[str], most: int | None = None) -> Mapping[str, GroupRecord] | Failure:
         self.calls.append("group_records")
-        assert with_gaps and most is None
+        assert most is None
         return self.records if isinstance(self.records, Failure) else dict(self.records)
 
     def broker_settings(self) -> BrokerSettings | Failure:
@@ -96,5 +93,5 @@ def read(
 ) -> ClusterGroups:
     """Read the cluster, everything on it by default."""
     asked: Any = cluster
-    records = partial(asked.group_records, with_gaps=True) if with_records else None
+    records = asked.group_records if with_records else None
     return read_groups(asked, filters, Timer(FakeClock(), NoProgress()), with_ends, records)

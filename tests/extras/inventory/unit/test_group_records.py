@@ -39,7 +39,7 @@ class FakeLong:
 
 def cluster(**more):
     ranges = {TopicPartition(OFFSETS_TOPIC, n): LogRange(5, end) for n, end in enumerate((10, 20, 30))}
-    return FakeCluster(ranges=ranges, told=FakeGroupFacts(commits=PLAIN), **more)
+    return FakeCluster(ranges=ranges, told=FakeGroupFacts(records=PLAIN), **more)
 
 
 def told(long, most, held=None, **more):
@@ -60,7 +60,7 @@ def test_what_a_consumer_may_read_is_left_to_it_and_what_is_beyond_is_not():
 
 
 def test_a_topic_that_is_not_shown_is_told_as_the_consumer_tells_it():
-    assert told(FakeLong(), most=0, held=FakeCluster(told=FakeGroupFacts(commits=PLAIN))) == PLAIN
+    assert told(FakeLong(), most=0, held=FakeCluster(told=FakeGroupFacts(records=PLAIN))) == PLAIN
 
 
 def test_a_topic_that_was_compacted_meanwhile_is_pinned_and_read_anew():
