@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from migrate.errors import UsageError
 from migrate.plan.diff import diff
 from migrate.show import review
 from migrate.show.aftermath import Aftermath
@@ -28,11 +27,6 @@ def test_the_table_says_how_many_are_renamed_and_both_names_at_the_head_of_the_g
     assert "orders -> orders-eu  SET" in text and "\nplain  SET" in text
 
 
-def test_a_plan_in_which_every_group_keeps_its_name_says_nothing_of_names():
-    plain = make_plan([make_row("plain")])
-    assert "another name" not in "\n".join(FORMATS["table"](plain, plain.rows, Page("p", 200)))
-
-
 def test_json_has_the_field():
     assert [row["target_group"] for row in json.loads(told("json"))["rows"]] == ["orders-eu", ""]
 
@@ -45,12 +39,7 @@ def test_rows_are_selected_by_either_name(pattern):
 @pytest.mark.parametrize("group", ["orders", "orders-eu"])
 def test_a_group_is_explained_by_either_name(group):
     text = "\n".join(explanation(PLAN, group, width=200))
-    assert text.startswith("orders -> orders-eu, in plan") and "On B it is called orders-eu" in text
-
-
-def test_the_name_of_no_group_is_refused():
-    with pytest.raises(UsageError, match="The plan has no group orders-us"):
-        list(explanation(PLAN, "orders-us"))
+    assert text.startswith("orders -> orders-eu, in plan") and "On B it is called orders-eu, by --group-map." in text
 
 
 def test_another_name_on_the_target_is_a_difference_of_plans():

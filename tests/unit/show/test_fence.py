@@ -40,9 +40,7 @@ def test_every_group_of_the_plan_is_denied_read_on_the_cluster_that_it_leaves():
 
 
 def test_bash_is_not_given_the_brackets_of_an_ipv6_address_for_a_pattern():
-    lines = list(fence(plan("billing", flow={"source_bootstrap": "[::1]:9092"}), None, ()))
-    (words,) = added(lines)
-    assert values(words, "--bootstrap-server") == ["[::1]:9092"]
+    lines = fence(plan("billing", flow={"source_bootstrap": "[::1]:9092"}), None, ())
     assert any("--bootstrap-server '[::1]:9092' " in line for line in lines)
 
 
@@ -86,20 +84,13 @@ def test_many_groups_make_several_commands_and_none_is_lost():
     assert [group for words in typed for group in values(words, "--group")] == names
 
 
-def test_a_name_that_kafka_acls_takes_for_another_is_never_typed_but_named():
-    lines = list(fence(plan("*", " blank", "fine"), None, ()))
-    assert values(added(lines)[0], "--group") == ["fine"]
-    assert "2 groups not fenced" in " ".join(lines)
-    for group in ("*", " blank"):
-        with pytest.raises(UsageError, match="cannot be named in an ACL"):
-            fence(plan("*", " blank", "fine"), group, ())
-
-
-@pytest.mark.parametrize("group", ["\x01billing", "billing\x1b", "\x00x", "\t", "x\x1f", "a\x00b"])
-def test_a_name_whose_control_characters_would_be_cut_off_on_the_way_is_not_fenced_as_another(group):
+@pytest.mark.parametrize("group", ["*", " blank", "\x01billing", "billing\x1b", "\x00x", "\t", "x\x1f", "a\x00b"])
+def test_a_name_that_kafka_acls_takes_for_another_is_never_typed_but_named(group):
     lines = list(fence(plan(group, "fine"), None, ()))
     assert values(added(lines)[0], "--group") == ["fine"]
     assert "1 group not fenced" in " ".join(lines)
+    with pytest.raises(UsageError, match="cannot be named in an ACL"):
+        fence(plan(group, "fine"), group, ())
 
 
 @pytest.mark.parametrize("group", ["\u00a0x", "x\u3000", "\x85x", "a\x1bb", "a b"])

@@ -5,7 +5,6 @@ import json
 import re
 from io import StringIO
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +17,7 @@ from migrate.plan.totals import totals
 from migrate.show.plan_export import FORMATS, kcg_companion, refuse_unprintable, select
 from migrate.show.plan_table import Page, table
 from migrate.text import cells
-from tests.builders import make_check, make_plan, make_row, make_untranslated
+from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenfiles import compare_with_golden
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render
@@ -54,99 +53,6 @@ def test_the_summary_is_the_table_without_the_rows():
     whole, short = text(golden_plan()), "\n".join(table(golden_plan(), None, Page("cutover.plan"))) + "\n"
     before, after = whole.split("GROUPS\n")[0], whole[whole.index("Passed: ") :]
     assert short == before + after
-
-
-# Every row in every format, and the same numbers.
-
-
-def rows_of_table(shown: str) -> list[list[str]]:
-    """Return the cells of the wide table's rows: lines of 15 cells that are no heading."""
-    found = [re.split(" {2,}", line.strip()) for line in shown.splitlines()]
-    return [r for r in found if len(r) == 15 and r[2].isdigit()]
-
-
-def number(value: object) -> str:
-    return "-" if value is None else str(value)
-
-
-def test_every_row_stands_in_the_wide_table_with_its_numbers():
-    found = rows_of_table(text(golden_plan(), width=200))
-    assert [(r[0], r[1], r[2], r[3], r[4], r[8], r[9], r[11], r[14]) for r in found] == [
-        (
-            row.group, row.source_topic, str(row.partition), number(row.source_committed),
-            number(row.source_log_end), number(row.target_offset), number(row.checkpoint_target_offset),
-            str(row.decision), row.reason,
-        )
-        for row in golden_plan().rows
-    ]  # fmt: skip
-
-
-def test_every_row_stands_in_the_narrow_table_with_its_numbers():
-    shown = text(golden_plan(), width=80)
-    found = re.findall(r"^ +(\d+) +(\d+|-) +(\d+|-) +(-?\d+|-) +(\d+|-) +(\d+|-) +\S+ +(\w+)", shown, re.M)
-    assert [(f[0], f[1], f[2], f[4], f[5], f[6]) for f in found] == [
-        (
-            str(row.partition), number(row.source_committed), number(row.source_log_end),
-            number(row.target_offset), number(row.checkpoint_target_offset), str(row.decision),
-        )
-        for row in golden_plan().rows
-    ]  # fmt: skip
-
-
-def test_json_is_one_document_with_header_checks_and_all_rows():
-    plan = golden_plan()
-    document = json.loads(text(plan, "json"))
-    assert document["fingerprint"] == plan.fingerprint
-    assert document["header"]["source_alias"] == "A"
-    assert len(document["checks"]) == len(plan.header.checks)
-    assert [row["target_offset"] for row in document["rows"]] == [row.target_offset for row in plan.rows]
-    assert document["rows_in_plan"] == len(plan.rows)
-
-
-def test_json_lines_are_the_header_then_a_row_per_line_and_say_the_same_as_json():
-    plan = golden_plan()
-    header, *rows = [json.loads(line) for line in lines(plan, "jsonl")]
-    document = json.loads(text(plan, "json"))
-    assert header.pop("type") == "header"
-    assert header["checks"] == document["checks"]
-    assert {row.pop("type") for row in rows} == {"row"}
-    assert rows == document["rows"]
-
-
-def test_csv_parses_back_with_the_numbers_of_json():
-    plan = golden_plan()
-    rows = list(csv.DictReader(StringIO(text(plan, "csv"))))
-    columns = {
-        "GROUP": "group", "TOPIC": "source_topic", "TARGET TOPIC": "target_topic", "PARTITION": "partition",
-        "SOURCE GROUP OFFSET": "source_committed", "SOURCE TOPIC LATEST OFFSET": "source_log_end",
-        "TARGET GROUP OFFSET": "target_prior", "NEW OFFSET": "target_offset", "DECISION": "decision",
-        "METHOD": "method", "GRADE": "grade", "REASON": "reason", "MESSAGE": "sentence",
-        "CHECKPOINT TARGET OFFSET": "checkpoint_target_offset", "REREADS ESTIMATE": "rereads_estimate",
-    }  # fmt: skip
-    documents = json.loads(text(plan, "json"))["rows"]
-    for name, key in columns.items():
-        assert [r[name] for r in rows] == ["" if d[key] is None else str(d[key]) for d in documents], name
-
-
-def test_csv_has_the_column_names_of_the_inspector_that_people_know():
-    header = next(csv.reader(lines(golden_plan(), "csv")))
-    assert header[:4] == ["CLUSTER PAIR", "TOPIC", "PARTITION", "GROUP"]
-    # Of its twenty columns those that mean the same here: not TARGET GROUP LAG TO SOURCE and BLOCKING COMPONENT.
-    assert header[:18] == [
-        "CLUSTER PAIR", "TOPIC", "PARTITION", "GROUP", "SOURCE TOPIC EARLIEST OFFSET", "SOURCE TOPIC LATEST OFFSET",
-        "SOURCE GROUP STATE", "SOURCE GROUP OFFSET", "SOURCE GROUP LAG", "TARGET TOPIC EARLIEST OFFSET",
-        "TARGET TOPIC LATEST OFFSET", "TARGET GROUP STATE", "TARGET GROUP OFFSET", "TARGET GROUP LAG",
-        "SOURCE HAS DATA", "TARGET HAS DATA", "IS OK", "MESSAGE",
-    ]  # fmt: skip
-
-
-def test_kcg_holds_the_set_rows_only_by_the_targets_names():
-    plan = golden_plan()
-    assert list(csv.reader(lines(plan, "kcg"))) == [
-        [row.group, row.target_topic, str(row.partition), str(row.target_offset)]
-        for row in plan.rows
-        if row.decision is Decision.SET
-    ]
 
 
 decisions = st.sampled_from([Decision.SET, Decision.KEEP, Decision.BLOCK])
@@ -203,22 +109,6 @@ def test_only_beside_a_proven_row_mm2_is_said_to_skip_and_not_at_the_logs_end(ch
     assert said in text(make_plan([row]), width=200)
 
 
-def test_re_reads_are_summed_by_what_is_known_of_them():
-    rows = [
-        make_row(partition=0, grade=Grade.EXACT, rereads_at_most=2, rereads_estimate=None),
-        make_row(partition=1, grade=Grade.BOUNDED, rereads_at_most=40, rereads_estimate=None),
-        make_row(partition=2),
-    ]
-    shown = text(make_plan(rows), width=200)
-    assert "Re-reads     at most 42 records on 2 rows; about 12 records on 1 row (estimate)" in shown
-
-
-def test_what_comparing_cost_is_told_and_that_nothing_was_compared():
-    assert "Records      none were compared" in text(make_plan([make_row()]))
-    shown = text(golden_plan(), width=200)
-    assert "5312004 of A and 5411112 of B compared on 3 partitions; 1 partition left out by --max-fetch" in shown
-
-
 @given(many_rows)
 def test_every_group_is_written_blocked_or_left(rows):
     plan = make_plan(rows)
@@ -273,30 +163,10 @@ def test_commits_that_are_nowhere_are_shouted_about():
     assert "Do not apply" in " ".join(text(make_plan([make_row()], counts={"commits_read": 2})).split())
 
 
-def test_rows_and_filtered_stand_beside_commits_read():
-    counts = {"commits_read": 5, "rows": 1, "uncommitted_added": 0, "filtered:exclude-group": 4}
-    assert "5 read = 1 row + 4 filtered (exclude-group 4)" in text(make_plan([make_row()], counts=counts))
-
-
 def test_estimated_rows_say_why_and_exact_ones_do_not():
     assert "records were not compared" in text(make_plan([make_row()]))
     exact = make_row(grade=Grade.EXACT, rereads_at_most=0, rereads_estimate=None)
     assert "No records" not in text(make_plan([exact]))
-
-
-def test_blocks_stand_before_everything_else_that_needs_attention():
-    shown = text(golden_plan())
-    kinds = re.findall(r"^(BLOCK|MAY SKIP|REWIND|ACCEPTED|WARN)  ", shown, re.M)
-    assert kinds == sorted(kinds, key=["BLOCK", "MAY SKIP", "REWIND", "ACCEPTED", "WARN"].index)
-    assert set(kinds) == {"BLOCK", "MAY SKIP", "REWIND", "ACCEPTED", "WARN"}
-    assert shown.index("NEEDS ATTENTION") < shown.index("GROUPS\n")
-
-
-def test_every_blocked_group_is_named_where_attention_is_asked_for():
-    plan = golden_plan()
-    attention = text(plan).split("NEEDS ATTENTION")[1].split("GROUPS\n")[0]
-    for group in plan.blocked_groups():
-        assert group in attention
 
 
 def attention_of(checks, width=80):
@@ -362,24 +232,12 @@ def test_rows_that_skip_or_rewind_are_red():
     assert any("rewound" in line and "payments" in line for line in red)
 
 
-def test_undecodable_records_are_counted_by_reason():
-    shown = text(make_plan([], mm2_counts={"checkpoints topic: undecodable:bad-length": 2}))
-    assert "checkpoints topic: undecodable:bad-length: 2 records" in shown
-
-
 def test_the_next_command_can_be_pasted_and_only_where_there_is_something_to_apply():
     plan = make_plan([make_row()])
     shown = list(render(plan, "table", "my plans/a'b.plan"))
     assert f"""  mm2-migrate apply 'my plans/a'"'"'b.plan' --approve {plan.fingerprint} --execute""" in shown
-    assert "mm2-migrate apply" not in text(make_plan([make_row(decision=Decision.BLOCK)]))
-    assert "mm2-migrate apply" not in text(make_plan([make_row(decision=Decision.KEEP)]))
-    partly = make_plan([make_row(), make_row("x", decision=Decision.BLOCK)])
-    assert "--allow-partial --approve" in text(partly)
-
-
-def test_states_of_a_group_stand_in_its_line():
-    states = (PlannedGroupState("target", "billing", "Stable", 3, "classic"),)
-    assert "Stable (3 members) on B" in text(make_plan([make_row()], group_states=states))
+    for decision in (Decision.BLOCK, Decision.KEEP):
+        assert "mm2-migrate apply" not in text(make_plan([make_row(decision=decision)]))
 
 
 # Widths: nothing is cut.
@@ -387,8 +245,7 @@ def test_states_of_a_group_stand_in_its_line():
 LONG = "a-very-long-group-name-that-somebody-generated-from-a-deployment-" + "x" * 150
 
 
-@pytest.mark.parametrize("width", [40, 80, 120, 200])
-@pytest.mark.parametrize("size", [10**3, 10**18])
+@pytest.mark.parametrize(("width", "size"), [(40, 10**18), (80, 10**18), (200, 10**3)])
 def test_no_name_and_no_number_is_ever_cut(width, size):
     row = make_row(LONG, f"{LONG}-topic", source_committed=size, source_log_end=size + 1, target_offset=size)
     shown = text(make_plan([row]), width=width)
@@ -397,7 +254,7 @@ def test_no_name_and_no_number_is_ever_cut(width, size):
     assert f" {size} " in shown
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("width", [80, 200])
 def test_lines_keep_within_the_page_where_their_words_allow(width):
     for line in lines(golden_plan(), width=width):
         assert cells(line) <= width or "--approve" in line, line
@@ -409,7 +266,10 @@ def test_lines_keep_within_the_page_where_their_words_allow(width):
 def hostile_plan():
     return make_plan(
         [make_row(HOSTILE, f"{HOSTILE}.t", source_metadata=HOSTILE)],
-        checks=(make_check(subject=HOSTILE, seen=f"members: {HOSTILE}", level=Level.WARN),),
+        checks=(
+            make_check(subject=HOSTILE, seen=f"members: {HOSTILE}", level=Level.WARN),
+            make_check(HOSTILE, scope=Scope.CLUSTER),  # what stands in the first line, which reviewers compare
+        ),
         settings={"group": HOSTILE},
         group_states=(PlannedGroupState("source", HOSTILE, HOSTILE, 1, "classic"),),
         counts={"commits_read": 1, "rows": 1, f"filtered:{HOSTILE}": 0},
@@ -422,13 +282,6 @@ def hostile_plan():
 @pytest.mark.parametrize("width", [80, 400])
 def test_a_hostile_name_reaches_no_terminal(form, width):
     for line in lines(hostile_plan(), form, width=width):
-        assert line.isprintable(), line
-
-
-def test_the_name_of_a_check_reaches_no_terminal_either():
-    """Whoever makes a plan file writes it: the first line of `show` would repaint what reviewers compare."""
-    block = make_check(HOSTILE, scope=Scope.CLUSTER, level=Level.BLOCK, counts_as=Level.BLOCK)
-    for line in lines(make_plan([make_row()], checks=(block,)), "table", width=80):
         assert line.isprintable(), line
 
 
@@ -455,7 +308,7 @@ def test_a_group_that_kafkas_tool_would_cut_in_two_is_left_out_of_the_kcg_form_a
     assert text(plan, "kcg").strip() == "c,A.orders,0,650"
     assert r"LEFT OUT: a\nb: that tool cannot read a line feed" in companion(plan)
     assert "1 row of 1 group" in companion(plan)
-    assert "the file is empty" in companion(make_plan([make_row("a\nb")]))
+    assert companion(make_plan()) == "There is no row to set: the file is empty."
 
 
 def test_the_kcg_form_is_not_for_a_terminal_where_a_name_holds_control_characters():
@@ -464,47 +317,35 @@ def test_the_kcg_form_is_not_for_a_terminal_where_a_name_holds_control_character
         refuse_unprintable(make_plan([make_row("a\x1b[2J")]).rows)
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " =", "＝"])
-def test_no_spreadsheet_runs_a_name_or_metadata_as_a_formula(start):
-    plan = make_plan([make_row(f"{start}1+1", source_metadata=f"{start}2")])
-    row = next(csv.DictReader(lines(plan, "csv")))
-    assert row["GROUP"].startswith("'")
-    assert row["SOURCE METADATA"].startswith("'")
-
-
-def test_negative_numbers_stay_numbers_in_csv():
-    row = next(csv.DictReader(lines(make_plan([make_row(source_committed=1200)]), "csv")))
-    assert row["SOURCE GROUP LAG"] == "-200"
-
-
-def test_the_companion_text_names_each_group_for_a_shell_and_shows_no_control_character():
-    on_one_line = HOSTILE.replace("\n", "")
-    told = companion(make_plan([make_row(on_one_line), make_row(HOSTILE)]))
-    assert all(line.isprintable() for line in told.splitlines())
-    assert "--group $'=cmd" in told
-
-
 def test_the_companion_text_says_what_is_lost_and_gives_the_dry_run():
-    told = companion(make_plan([make_row("a b"), make_row("c", target_metadata="x")]))
+    told = companion(make_plan([make_row("a b"), make_row("c", target_metadata="x"), make_row("\x1b[2J")]))
     assert "drops commit metadata (1 of the rows have" in " ".join(told.split())
+    assert all(line.isprintable() for line in told.splitlines())
     assert (
         "kafka-consumer-groups --bootstrap-server b1:9092 --reset-offsets --from-file cutover.plan.csv "
-        "--group 'a b' --group c --dry-run"
+        r"--group $'\x1b[2J' --group 'a b' --group c --dry-run"
     ) in told
-
-
-def test_the_companion_text_of_a_plan_that_sets_nothing_says_so():
-    assert companion(make_plan()) == "There is no row to set: the file is empty."
 
 
 # Selection.
 
 
 def test_a_group_is_selected_by_expressions_that_match_in_full():
-    plan = golden_plan()
-    assert {row.group for row in select(plan.rows, ["bill.*", "undone"])} == {"billing", "undone"}
-    with pytest.raises(UsageError, match="bill matches none"):
-        select(plan.rows, ["bill"])
+    assert {row.group for row in select(golden_plan().rows, ["bill.*", "undone"])} == {"billing", "undone"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"groups": ["bill"]}, "bill matches none"),
+        ({"groups": ["("]}, "not a regular expression"),
+        ({"only": ["nonsense"]}, "nonsense.*set, remove, keep, skip, block.*estimated.*group-blocked.*rewound"),
+    ],
+)
+def test_what_selects_nothing_by_a_slip_is_wrong_use_and_names_what_there_is(options, said):
+    with pytest.raises(UsageError, match=said) as error:
+        select(golden_plan().rows, **options)
+    assert error.value.exit_code == EXIT_USAGE
 
 
 def test_only_widens_within_a_kind_and_narrows_across_kinds():
@@ -516,36 +357,20 @@ def test_only_widens_within_a_kind_and_narrows_across_kinds():
     assert {row.reason for row in select(plan.rows, only=["rewound"])} == {"rewound"}
 
 
-def test_a_decision_or_grade_that_no_row_has_selects_nothing():
-    assert select([make_row()], only=["remove"]) == ()
-    assert "No rows." in text(make_plan([make_row()]), only=["exact"])
-
-
-def test_an_unknown_word_names_the_valid_ones():
-    with pytest.raises(UsageError, match="nonsense") as error:
-        select(golden_plan().rows, only=["nonsense"])
-    assert error.value.exit_code == EXIT_USAGE
-    for word in ("set", "block", "estimated", "group-blocked", "rewound"):
-        assert word in error.value.todo
-
-
-def test_a_bad_expression_is_wrong_use():
-    with pytest.raises(UsageError, match="not a regular expression"):
-        select(golden_plan().rows, ["("])
-
-
 def test_a_selection_is_the_same_in_every_format_and_the_verdict_stays_the_plans():
     plan = golden_plan()
     options = {"groups": ["billing", "payments"], "only": ["set"]}
     wanted = select(plan.rows, **options)
     assert len(json.loads(text(plan, "json", **options))["rows"]) == len(wanted)
-    assert len(lines(plan, "jsonl", **options)) == len(wanted) + 1
-    assert len(lines(plan, "csv", **options)) == len(wanted) + 1
-    assert len(lines(plan, "kcg", **options)) == len(wanted)
+    counted = [len(lines(plan, form, **options)) for form in ("jsonl", "csv", "kcg")]
+    assert counted == [len(wanted) + 1, len(wanted) + 1, len(wanted)]
     shown = text(plan, width=200, **options)
-    assert len(rows_of_table(shown)) == len(wanted)
-    assert f"{len(wanted)} of {len(plan.rows)} rows are shown" in shown
+    assert (
+        len(re.findall(r"^\w\S+  .* set  ", shown, re.M)) == len(wanted)
+        and f"{len(wanted)} of {len(plan.rows)} rows are shown" in shown
+    )
     assert shown.splitlines()[0] == first(plan)
+    assert select([make_row()], only=["remove"]) == () and "No rows." in text(make_plan([make_row()]), only=["exact"])
 
 
 def test_the_golden_plan_has_every_decision_and_every_grade():
@@ -554,15 +379,6 @@ def test_the_golden_plan_has_every_decision_and_every_grade():
     assert {row.grade for row in golden_plan().rows} == {*Grade, None}
 
 
-def test_a_plan_has_five_formats():
-    assert list(FORMATS) == ["table", "json", "jsonl", "csv", "kcg"]
-
-
-def test_the_command_line_offers_the_formats_that_there_are():
+def test_the_command_line_offers_the_five_formats():
     (form,) = (option for option in cli.commands["show"].params if option.name == "form")
-    assert isinstance(form.type, click.Choice) and list(form.type.choices) == list(FORMATS)
-
-
-def test_untranslated_rows_show_no_offset():
-    plan = make_plan([make_untranslated(Decision.BLOCK, "topic-not-replicated")])
-    assert next(csv.DictReader(lines(plan, "csv")))["NEW OFFSET"] == ""
+    assert list(form.type.choices) == list(FORMATS) == ["table", "json", "jsonl", "csv", "kcg"]

@@ -32,11 +32,6 @@ def test_text_that_begins_like_a_formula_is_quoted_with_an_apostrophe():
     assert cells(make_row("=1+1"))["GROUP"] == "'=1+1"
 
 
-def test_the_kcg_form_has_set_rows_only():
-    rows = [make_row("a"), make_row("b", decision=Decision.BLOCK)]
-    assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]
-
-
 def test_what_a_file_for_kafkas_tool_cannot_remove_is_said_beside_it():
     rows = [make_row("a"), make_row("b", decision=Decision.REMOVE, target_offset=None)]
     assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]

@@ -1,16 +1,12 @@
 """A plan's verdict, its numbers, and the commands to type next."""
 
-from migrate.model import Decision, Grade, Level, Scope
+from migrate.model import Decision, Grade, Scope
 from migrate.plan.totals import totals
 from migrate.show.next_steps import OPTIONS_TO_ADD, next_steps
-from migrate.show.plan_table import Page, identity, made_with, table, totals_lines, verdict
+from migrate.show.plan_table import identity, made_with, totals_lines, verdict
 from tests.builders import make_check, make_plan, make_row
 
 TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check("re-read-limit", "b"),))
-
-
-def test_the_verdict_says_how_much_can_be_applied_beside_what_is_blocked():
-    assert verdict(TWO, totals(TWO))[0] == "BLOCKED: 1 of 2 groups; 1 other can be applied with --allow-partial"
 
 
 def test_a_block_of_a_cluster_leaves_nothing_to_apply():
@@ -38,24 +34,6 @@ def test_what_the_plan_is_of_comes_in_order_and_without_what_it_lacks():
     labels = [label for label, _ in identity(plan, "p")]
     assert labels[:5] == ["Plan", "Undoes", "Failback", "Source", "Target"]
     assert [label for label, _ in made_with(plan)][-1] == "Waivers"
-
-
-def test_numbers_come_before_what_the_plan_was_made_with_and_the_checks_that_passed():
-    plan = make_plan([make_row("billing")], checks=(make_check(level=Level.PASS, counts_as=Level.PASS),))
-    shown = "\n".join(table(plan, plan.rows, Page("p")))
-    order = ["Fingerprint ", "Rows  ", "Waivers ", "GROUPS", "billing ", "Passed: ", "NEXT"]
-    assert sorted(order, key=shown.index) == order
-
-
-def test_commits_that_do_not_add_up_are_said_to_be_missing():
-    plan = make_plan([make_row()], counts={"commits_read": 5, "rows": 1, "uncommitted_added": 0})
-    assert "MISSING" in dict(totals_lines(plan, totals(plan)))
-
-
-def test_a_table_without_groups_names_none():
-    plan = make_plan([make_row("billing")])
-    assert "billing" not in "\n".join(table(plan, None, Page("p")))
-    assert "billing" in "\n".join(table(plan, plan.rows, Page("p")))
 
 
 def test_a_plan_of_an_earlier_time_says_so():

@@ -1,14 +1,17 @@
-"""A table in its three forms: the same values, aligned in text, and what is not visible is never a number."""
+"""A table in its three forms: the same values, nothing in a name runs or moves a cursor, and no number is invented."""
 
 import csv
+import json
 from io import StringIO
+from itertools import islice
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import Failure
-from migrate.show.table import INDENT, Column, Table, field
+from migrate.show.table import INDENT, Column, Table, csv_cell, csv_line, document_lines, field, harmless
 from migrate.text import Colour, cells
 
 UNSEEN = Failure("DENIED", "not authorized")
@@ -53,13 +56,6 @@ def test_json_has_the_values_by_the_names_of_csv_and_null_for_what_is_not_visibl
     ]
 
 
-def test_no_name_is_run_by_a_spreadsheet_or_obeyed_by_a_terminal():
-    table = Table(COLUMNS, [Lag("=1\x1b[2J", -5)])
-    _, line = table.csv()
-    assert line.startswith("'=1\\x1b[2J,-5,")
-    assert not any("\x1b" in text for text in table.lines(colour=False))
-
-
 def test_headings_are_broken_at_their_last_hyphen_only_where_that_makes_the_lines_fit():
     assert Table(COLUMNS[:3], ROWS, 27).headings == ("TOPIC   LOG-END-OFFSET  LAG",)
     assert Table(COLUMNS[:3], ROWS, 26).headings == ("        LOG-END-", "TOPIC     OFFSET  LAG")
@@ -90,3 +86,36 @@ def test_a_row_has_the_colour_that_it_deserves_and_none_where_there_is_no_colour
     shaded = table.lines(True, lambda row: Colour.RED if row.end is UNSEEN else None)
     assert [line.startswith("\x1b[1;31m") for line in shaded] == [False, False, True]
     assert not any("\x1b" in line for line in table.lines(False, lambda _: Colour.RED))
+
+
+# Cells of CSV, and JSON in lines.
+
+
+def test_a_line_has_no_end_and_reads_as_the_values_that_it_was_made_of():
+    values = ["a,b", 'say "hi"', "two\nlines", "", 7]
+    line = csv_line(values)
+    assert not line.endswith(("\r", "\n"))
+    assert next(csv.reader(StringIO(line, newline=""))) == [str(value) for value in values]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1", "\uff1d1"])
+def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text):
+    assert harmless(text).startswith("'")
+
+
+def test_numbers_and_nothing_stay_as_they_are_and_what_is_not_visible_is_a_word():
+    assert [csv_cell(value) for value in (-5, 5.2, None, "orders")] == [-5, 5.2, None, "orders"]
+    assert csv_cell(Failure("DENIED", "no")) == "not-visible"
+    assert csv_cell(("a", "b")) == "a b" and csv_cell(("=1",)) == "'=1" and csv_cell(True) == "true"
+
+
+@pytest.mark.parametrize("first", [[], [{"a": 1}], [{"a": 1}, {"a": "\u6ce8\n"}]])
+def test_the_lines_are_the_document_with_an_entry_to_a_line(first):
+    lines = list(document_lines({"count": 2}, {"first": first, "last": []}))
+    assert json.loads("".join(lines)) == {"count": 2, "first": first, "last": []}
+    assert len(lines) == 2 + 1 + 2 * 2 + len(first) and "\n".join(lines).isascii()
+
+
+def test_entries_are_taken_when_their_lines_are():
+    endless = ({"n": n} for n in iter(int, 1))
+    assert list(islice(document_lines({}, {"rows": endless}), 3)) == ["{", '"rows": [', '{"n": 0},']
