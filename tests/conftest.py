@@ -44,7 +44,6 @@ LIMIT_WITH_LONG = 3600
 SKIPS_IN_CI = {
     "the environment names other": "clusters of one's own (tests/lab/fixtures.py) are not ours to stop or configure",
     "MariaDB is missing": "a large package for one long test",
-    "no Latin-1 locale is installed": "minimal systems have C and UTF-8 alone",
     "this machine has no IPv6": "containers often have none",
     "this machine lets nobody mount": "containers rarely may",
 }

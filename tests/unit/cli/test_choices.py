@@ -11,9 +11,8 @@ from tests.builders import make_plan, make_row
 @pytest.fixture
 def file(tmp_path):
     def written(*lines: str):
-        path = tmp_path / "names.csv"
-        path.write_text("\n".join(lines))
-        return MovedGroupOptions(group_map=path)
+        (tmp_path / "names.csv").write_text("\n".join(lines))
+        return MovedGroupOptions(group_map=tmp_path / "names.csv")
 
     return written
 
@@ -25,10 +24,6 @@ def plan_file(tmp_path):
         return MovedGroupOptions(group_map=tmp_path / "cutover.plan")
 
     return written
-
-
-def test_without_a_file_every_group_keeps_its_name():
-    assert not MovedGroupOptions().names()
 
 
 def test_a_file_is_read_as_the_groups_go_and_backwards_on_the_way_back(file):
@@ -63,12 +58,10 @@ def test_the_plan_of_a_way_back_is_read_backwards_on_the_way_there(plan_file):
     assert options.names(failback=True).mapped("orders-eu") == "orders"
 
 
-def test_a_plan_that_renames_nothing_is_refused(plan_file):
+def test_a_plan_that_renames_nothing_and_a_file_that_is_not_there_are_refused(plan_file, tmp_path):
+    assert not MovedGroupOptions().names()
     with pytest.raises(UsageError, match="every group of this plan keeps its name"):
         plan_file(make_row("orders")).names()
-
-
-def test_a_file_that_is_not_there_is_refused_by_name(tmp_path):
     with pytest.raises(UsageError, match="--group-map .*none.csv cannot be read"):
         MovedGroupOptions(group_map=tmp_path / "none.csv").names()
 

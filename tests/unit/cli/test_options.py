@@ -41,8 +41,6 @@ def test_an_option_that_does_not_affect_data_is_taken_from_the_environment(tmp_p
         (["plan", "--mm2-config", "x.properties"], "Which flow?"),
         (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "A"], "are both 'A'"),
         (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "B"], "x.properties"),
-        (["plan", "--accept", "nonsense"], "Where are the clusters?"),
-        (["apply", "x.plan", "--execute"], "Where are the clusters?"),
     ],
 )
 def test_wrong_use_exits_2_with_one_paragraph(words, said):

@@ -60,18 +60,6 @@ def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
     assert read_plan(tmp_path / "c.plan").rows
 
 
-def test_a_failback_is_planned_from_both_clusters(flows, tmp_path):
-    with pytest.raises(UsageError, match="exclude each other"):
-        made(tmp_path / "c.plan", failback=True, source_down=True)
-    assert not flows
-
-
-def test_without_the_source_nobody_reads_its_offsets_topic(flows, tmp_path):
-    with pytest.raises(UsageError, match="exclude each other: the topic is on the source"):
-        made(tmp_path / "c.plan", source_down=True, commits_from=FROM_TOPIC)
-    assert not flows
-
-
 def test_where_commits_come_from_is_in_the_header_unless_coordinators_are_asked(flows, tmp_path):
     assert "commits-from" not in made(tmp_path / "c.plan").header.settings
     header = made(tmp_path / "d.plan", commits_from=FROM_TOPIC).header
@@ -91,9 +79,11 @@ def test_commits_of_an_earlier_time_are_read_in_the_offsets_topic_and_the_time_i
         ({"commits_as_of": "yesterday"}, "is not a time"),
         ({"commits_as_of": "2023-11-14T22:00:00"}, "is not a time"),
         ({"commits_as_of": "2023-11-14T21:00:00Z", "source_down": True}, "exclude each other"),
+        ({"failback": True, "source_down": True}, "exclude each other"),
+        ({"commits_from": FROM_TOPIC, "source_down": True}, "exclude each other: the topic is on the source"),
     ],
 )
-def test_a_time_that_cannot_be_planned_for_is_refused_before_any_cluster_is_asked(flows, tmp_path, options, words):
+def test_what_cannot_be_planned_is_refused_before_any_cluster_is_asked(flows, tmp_path, options, words):
     with pytest.raises(UsageError, match=words):
         made(tmp_path / "c.plan", **options)
     assert not flows

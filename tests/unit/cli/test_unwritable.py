@@ -27,11 +27,9 @@ from tests.unit.applyscene import Scene, statuses, three_groups
 from tests.unit.folders import fill, give_away, held, small_disk, without_root_powers
 from tests.unit.plans import plan, row
 
-READ_ONLY, OTHERS, CLOSED, FULL, GONE = "read-only", "another's", "another's, closed", "on a full disk", "gone"
-WORLDS = (READ_ONLY, OTHERS, CLOSED, FULL, GONE)
+READ_ONLY, CLOSED, FULL, GONE = "read-only", "another's, closed", "on a full disk", "gone"
 WHY = {
     READ_ONLY: "Permission denied",
-    OTHERS: "Permission denied",
     CLOSED: "Permission denied",
     FULL: "No space left on device",
     GONE: "there is no folder",
@@ -63,7 +61,7 @@ class Ground:
         return self.world == GONE or held(self.bad) == self.before
 
 
-@pytest.fixture(params=WORLDS)
+@pytest.fixture(params=WHY)
 def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ground]:
     world = request.param
     good, bad = tmp_path / "good", tmp_path / "bad"
@@ -83,9 +81,9 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ground]:
             fill(bad)
         elif world == READ_ONLY:
             bad.chmod(0o555)
-        elif world in (OTHERS, CLOSED):
+        elif world == CLOSED:
             give_away(bad)
-            bad.chmod(0o755 if world == OTHERS else 0o700)
+            bad.chmod(0o700)
         if world != GONE:
             made.before = held(bad)
         yield made
@@ -93,33 +91,23 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ground]:
             bad.chmod(0o755)
 
 
-def test_plan_says_before_it_asks_anybody_that_its_result_could_not_be_written(ground: Ground) -> None:
-    out = ground.bad / "new.plan"
-    ran = ground.run("plan", *ground.clusters(), "--out", str(out)).expect(2 if ground.world == GONE else 1)
-    assert WHY[ground.world] in ran.complaint() and str(out) in ran.complaint() and "--out" in ran.complaint()
+@pytest.mark.parametrize("command", ["plan", "rollback", "report"])
+def test_what_cannot_be_written_is_said_before_anybody_is_asked_and_nothing_is_left(
+    ground: Ground, command: str
+) -> None:
+    out, clusters = ground.bad / "new", ground.clusters() if command != "report" else ()
+    if command == "rollback":
+        scene = three_groups(ground.folder)
+        write_plan(scene.plan, ground.folder / "cutover.plan")
+        assert scene.apply().exit_code == 0
+        path = journal_path(ground.folder / "cutover.plan", scene.plan.fingerprint)
+        scene.journal.path.rename(path)
+    before = held(ground.folder)
+    ran = ground.run(command, *["cutover.plan"] * (command != "plan"), *clusters, "--out", str(out))
+    said = ran.expect(2 if ground.world == GONE else 1).complaint()
+    assert WHY[ground.world] in said and str(out) in said and "--out" in said
     assert ran.stderr.startswith("mm2-migrate: ") and NOWHERE not in ran.stderr, "nobody was asked"
-    assert ran.stdout == "" and ground.unchanged()
-
-
-def test_rollback_says_so_of_the_plan_of_its_undo(ground: Ground) -> None:
-    scene = three_groups(ground.folder)
-    write_plan(scene.plan, ground.folder / "three.plan")
-    scene.journal = Journal(
-        journal_path(ground.folder / "three.plan", scene.plan.fingerprint), scene.plan.fingerprint, scene.clock.now_ms
-    )
-    assert scene.apply().exit_code == 0
-    before, out = held(ground.folder), ground.bad / "undo.plan"
-    ran = ground.run("rollback", "three.plan", *ground.clusters(), "--out", str(out))
-    assert WHY[ground.world] in ran.expect(2 if ground.world == GONE else 1).complaint() and str(out) in ran.stderr
-    assert NOWHERE not in ran.stderr and ground.unchanged()
-    assert {**held(ground.folder), "client.properties": b""} == {**before, "client.properties": b""}
-
-
-def test_a_report_that_can_not_be_written_leaves_nothing_behind(ground: Ground) -> None:
-    out = ground.bad / "report.html"
-    ran = ground.run("report", "cutover.plan", "--out", str(out)).expect(2 if ground.world == GONE else 1)
-    assert WHY[ground.world] in ran.complaint() and str(out) in ran.complaint() and "--out" in ran.complaint()
-    assert ran.stdout == "" and ground.unchanged()
+    assert ran.stdout == "" and ground.unchanged() and held(ground.folder) == before
 
 
 def test_a_signature_that_can_not_be_written_is_none(ground: Ground) -> None:
@@ -184,12 +172,8 @@ def test_a_missing_working_folder_is_never_called_a_fault_of_ours(tmp_path: Path
     ("words", "code"),
     [
         (["report", "cutover.plan", "--out", "/dev/stdout"], 3),
-        (["report", "cutover.plan", "--out", "pipe"], 3),
         (["plan", "--out", "pipe"], 3),
-        (["plan", "--out", "/dev/stdout"], 3),
-        (["show", "pipe"], 1),
         (["show", "cutover.plan", "--diff", "pipe"], 1),
-        (["report", "pipe"], 1),
     ],
 )
 def test_a_pipe_is_refused_and_nobody_waits_for_its_other_end(tmp_path: Path, words: list[str], code: int) -> None:
@@ -207,12 +191,8 @@ def test_a_pipe_is_refused_and_nobody_waits_for_its_other_end(tmp_path: Path, wo
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        "--help", "--version", "plan --help", "show cutover.plan", "show cutover.plan --format csv",
-        "explain cutover.plan billing", "sign cutover.plan --by Ada", "report cutover.plan",
-    ],
-)  # fmt: skip
+    "words", ["--version", "plan --help", "show cutover.plan --format csv", "sign cutover.plan --by Ada"]
+)
 def test_output_that_nobody_gets_is_a_failure_in_one_paragraph(tmp_path: Path, words: str) -> None:
     write_plan(PLAN, tmp_path / "cutover.plan")
     # A test runner may have it on; without it Python writes at exit, when it is too late to say anything.
@@ -292,9 +272,7 @@ def test_a_disk_that_becomes_full_amid_apply_ends_it_with_what_was_set_and_what_
         assert "what the cluster answered from then on" in result.journal_gap
         now = {key: scene.target.held(key[0])["A.orders", 0] == 70 for key in told}
         assert 0 < sum(now.values()) < groups, "it ended amid them"
-        assert {key for key, status in told.items() if status is RowStatus.SET} == {
-            k for k, done in now.items() if done
-        }
+        assert {key: status is RowStatus.SET for key, status in told.items()} == now
         assert set(told.values()) == {RowStatus.SET, RowStatus.PLANNED}
         fillers[0].unlink()
         assert scene.apply().exit_code == 0
@@ -316,7 +294,7 @@ def test_the_journal_of_another_user_is_named_and_whose_it_must_be(tmp_path: Pat
     journal = journal_path(tmp_path / "cutover.plan", PLAN.fingerprint)
     journal.touch(0o600)
     give_away(journal)
-    made = Ground(tmp_path, tmp_path, OTHERS, without_root_powers())
+    made = Ground(tmp_path, tmp_path, CLOSED, without_root_powers())
     approved = ("--approve", PLAN.fingerprint, "--execute")
     for words in (["apply", "cutover.plan", *made.clusters(), *approved], ["report", "cutover.plan"]):
         said = made.run(*words).expect(1).complaint()
@@ -332,9 +310,7 @@ def test_an_undo_whose_first_plan_can_not_be_marked_as_spent_is_not_begun(tmp_pa
         own = Journal(journal_path(tmp_path / "undo.plan", undo.fingerprint), undo.fingerprint, scene.clock.now_ms)
 
         def apply_undo() -> ApplyResult:
-            return apply_plan(
-                undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options
-            )  # fmt: skip
+            return apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options)
 
         before, filler = scene.target.writes, fill(tmp_path)
         with pytest.raises(MigrateError, match=r"No space left on device.*Nothing was changed"):

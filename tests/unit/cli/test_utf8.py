@@ -23,13 +23,7 @@ GROUP, PLAN_NAME = "café-日本", "pläne-日.plan"
 UTF8 = {"LC_ALL": "C.UTF-8"}
 FORCED = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 WORST = "C, and Python is not to mend it"
-LOCALES = {
-    "C": {"LC_ALL": "C"},
-    WORST: {"LC_ALL": "C", **FORCED},
-    "POSIX, and Python is not to mend it": {"LC_ALL": "POSIX", **FORCED},
-    "none": {},
-    "none, and Python is not to mend it": FORCED,
-}
+LOCALES = {"C": {"LC_ALL": "C"}, WORST: {"LC_ALL": "C", **FORCED}, "none, and Python is not to mend it": FORCED}
 
 
 @pytest.fixture
@@ -57,19 +51,11 @@ def ran(folder: Path, locale: Mapping[str, str], *words: str) -> "subprocess.Com
 
 COMMANDS = (
     ("show", PLAN_NAME),
-    ("show", PLAN_NAME, "--format", "json"),
-    ("show", PLAN_NAME, "--format", "jsonl"),
-    ("show", PLAN_NAME, "--format", "csv"),
     ("show", PLAN_NAME, "--format", "kcg"),
-    ("show", PLAN_NAME, "--group", "café-.*"),
     ("show", PLAN_NAME, "--group", "nirgends-ä"),
     ("show", PLAN_NAME, "--diff", PLAN_NAME),
-    ("show", PLAN_NAME, PLAN_NAME),
-    ("explain", PLAN_NAME, GROUP),
     ("explain", PLAN_NAME, GROUP, "--fence", "--principal", "User:Zoë"),
     ("report", PLAN_NAME, "--out", "bericht-ä.html", "--source", "Ä"),
-    ("sign", "fehlt-ä.plan", "--by", "Zoë"),
-    ("plan", "--out", PLAN_NAME, "--mm2-config", "fehlt-ä.properties", "--source", "Ä", "--target", "B"),
     ("plan", "--out", "nirgends-ä/x.plan", "--mm2-config", "fehlt-ä.properties", "--source", "Ä", "--target", "B"),
 )
 
@@ -101,14 +87,7 @@ def test_a_signature_has_the_name_and_the_note_as_they_were_typed(folder: Path, 
     assert read_plan(folder / PLAN_NAME) == plan()
 
 
-def test_help_is_the_same_in_every_c_locale(folder: Path) -> None:
-    for words in (["--help"], ["plan", "--help"], ["mm2", "offsets", "--help"]):
-        expected = ran(folder, UTF8, *words)
-        done = ran(folder, LOCALES[WORST], *words)
-        assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, b""), words
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_where_the_output_lacks_characters_the_table_is_aligned_all_the_same(folder: Path, encoding: str) -> None:
     shown = ran(folder, {**UTF8, "PYTHONIOENCODING": encoding}, "show", PLAN_NAME).stdout.decode(encoding)
     assert r"\u65e5\u672c" in shown
@@ -121,17 +100,15 @@ def test_where_the_output_lacks_characters_the_table_is_aligned_all_the_same(fol
         assert rows and {line.index(" set ") for line in rows} == {heading.index(" DECISION")}, shown
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("form", ["csv", "kcg", "json", "jsonl"])
-def test_what_programs_read_is_utf_8_whatever_the_output_has(folder: Path, encoding: str, form: str) -> None:
+def test_what_programs_read_is_utf_8_whatever_the_output_has(folder: Path, form: str) -> None:
     words = ("show", PLAN_NAME, "--format", form)
-    assert ran(folder, {**UTF8, "PYTHONIOENCODING": encoding}, *words).stdout == ran(folder, UTF8, *words).stdout
+    assert ran(folder, {**UTF8, "PYTHONIOENCODING": "latin-1"}, *words).stdout == ran(folder, UTF8, *words).stdout
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_printed_command_names_the_same_group_whatever_the_output_has(folder: Path, encoding: str) -> None:
+def test_a_printed_command_names_the_same_group_whatever_the_output_has(folder: Path) -> None:
     words = ("explain", PLAN_NAME, GROUP, "--fence")
-    told = ran(folder, {**UTF8, "PYTHONIOENCODING": encoding}, *words).stdout.decode(encoding)
+    told = ran(folder, {**UTF8, "PYTHONIOENCODING": "latin-1"}, *words).stdout.decode("latin-1")
     line = next(line for line in told.splitlines() if "--deny-principal" in line)
     word = line[line.index("--group ") + len("--group ") :].split(" ")[0]
     assert bash_reads(word) == GROUP
@@ -176,16 +153,3 @@ def test_java_is_told_of_utf_8_where_the_locale_is_c(folder: Path) -> None:
         settings = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LC_ALL": given}
         done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, timeout=60)
         assert done.stdout == f"{expected}\n", done
-
-
-def test_in_a_latin_1_locale_what_it_has_is_shown_and_files_are_utf_8(folder: Path) -> None:
-    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False).stdout.split()
-    installed = [name for name in listed if name.lower().replace("-", "").endswith("iso88591")]
-    if not installed:
-        pytest.skip("no Latin-1 locale is installed")
-    write_plan(plan(), folder / "cutover.plan")
-    done = ran(folder, {"LC_ALL": installed[0]}, "show", "cutover.plan")
-    assert done.returncode == 0 and "caf\xe9-\\u65e5" in done.stdout.decode("latin-1")
-    assert ran(folder, {"LC_ALL": installed[0]}, "report", "cutover.plan").returncode == 0
-    assert ran(folder, UTF8, "report", "cutover.plan", "--out", "other.html").returncode == 0
-    assert (folder / "report.html").read_bytes() == (folder / "other.html").read_bytes()
