@@ -160,6 +160,6 @@ MUTANTS = (
         f"{HERE}forms.py",
         'f"{partition}:{offset}" for',
         'f"{partition}:{offset + 10}" for',
-        (f"{TESTS}test_commands.py",),
+        (f"{TESTS}test_forms.py",),
     ),
 )

@@ -14,11 +14,8 @@ def batch(*lines: str, version: str = "v1", settings: str = SETTINGS) -> str:
     return "\n".join((version, settings, *lines))
 
 
-def test_the_last_finished_batch_counts():
+def test_the_last_finished_batch_counts_and_one_that_was_begun_and_not_finished_is_named():
     assert batches(["0", "1", "2", ".2.crc"], ["0", "1", "2"], "job") == Batches(2, None)
-
-
-def test_a_batch_that_was_begun_and_not_finished_is_named():
     assert batches(["8", "9", "10"], ["8", "9"], "job") == Batches(9, 10)
 
 
@@ -57,8 +54,8 @@ def test_an_offset_that_no_log_has_is_refused(offset):
 @pytest.mark.parametrize(
     "line",
     [
-        "-", "5", "{}", "[]", "null", '"x"', '{"logOffset":3}', '{"a":{}}', '{"a":{"x":1}}', '{"a":{"0":"1"}}', "{",
-        '{"a":{"0":1.5}}', '{"a":{"0":true}}', '{"a":{"0":1},"b":2}', '{"sourceVersion":1,"reservoirId":"r"}',
+        "-", "5", "{}", "[]", '{"logOffset":3}', '{"a":{}}', '{"a":{"x":1}}', '{"a":{"0":"1"}}', "{",
+        '{"a":{"0":1.5}}', '{"a":{"0":true}}', '{"a":{"0":1},"b":2}',
         '{"shardId-0":{"iteratorType":"LATEST"}}', "[" * 99_999,
     ],
 )  # fmt: skip
@@ -71,14 +68,14 @@ def test_a_query_that_reads_no_kafka_is_refused():
         kafka_offsets(batch("5", "-"), "f")
 
 
-@pytest.mark.parametrize("version", ["v2", "v3", "v10", "V1", "", "1", '{"v":1}', "v1 x"])
+@pytest.mark.parametrize("version", ["v2", "v10", "", "v1 x"])
 def test_another_format_is_refused_by_its_name(version):
     with pytest.raises(UsageError, match="line 1: format .*this version reads v1 alone") as error:
         lines_of(batch('{"t":{"0":5}}', version=version), "f")
     assert version in error.value.problem and ("Spark 4.2" in error.value.problem) == (version == "v2")
 
 
-@pytest.mark.parametrize("settings", ["", "[]", "1", "{", '"x"'])
+@pytest.mark.parametrize("settings", ["", "[]", "{"])
 def test_a_damaged_file_is_refused(settings):
     with pytest.raises(UsageError, match=r"f, line 2: no JSON object"):
         lines_of(batch('{"t":{"0":5}}', settings=settings), "f")

@@ -101,10 +101,6 @@ def test_partitions_are_in_the_order_of_their_numbers_and_not_of_their_texts():
     assert list(json.loads(printed("spark", *reversed(rows))[0])["A.orders"]) == [str(p) for p in range(12)]
 
 
-def test_a_group_takes_the_holders_name_for_kafkas_own_tool():
-    assert printed("kcg", *JOB) == ["job,A.orders,0,1112", "job,A.orders,1,4720"]
-
-
 def test_a_job_with_a_name_that_is_no_identifier_is_quoted():
     rows = [make_position("my `job`; drop", "orders", 0, target_offset=1)]
     assert printed("routine-load", *rows)[0].startswith("ALTER ROUTINE LOAD FOR `my ``job``; drop` FROM KAFKA(")
@@ -153,14 +149,6 @@ def test_what_is_selected_is_what_has_a_place_and_the_rest_is_said_to_be_left_ou
     rows = selected(plan, list(plan.holders()))
     assert rows == JOB
     assert any("LEFT OUT: 1 position " in line for line in every_beside(plan, "spark"))
-
-
-def test_a_holder_of_which_nothing_has_a_place_is_said_to_be_left_out():
-    left = make_untranslated(Decision.SKIP, "target-topic-missing", "other-job", "gone", 0)
-    plan = make_positions([*JOB, left])
-    for holders in (["job", "other-job"], ["other-job"]):
-        assert any("LEFT OUT: 1 position " in line for line in beside(plan, "csv", holders))
-    assert not any("LEFT OUT" in line for line in beside(plan, "csv", ["job"]))
 
 
 def test_a_blocked_holder_is_refused_with_its_reason_and_the_others_are_printed():
@@ -252,10 +240,3 @@ def test_a_position_at_a_logs_end_is_said_to_skip_and_not_to_repeat():
     said = "\n".join(every_beside(make_positions(rows), "spark"))
     assert "1 position MAY SKIP records" in said and "job A.orders-0" in said and "twice" not in said
     assert "MAY SKIP" not in "\n".join(every_beside(make_positions(JOB), "spark"))
-
-
-def test_where_every_partition_has_a_position_nothing_is_added():
-    plan = with_copies(JOB, orders=2)
-    assert list(lines_of_form(plan, "spark", ["job"])) == printed("spark", *JOB) and "earliest" not in "\n".join(
-        every_beside(plan, "spark")
-    )

@@ -132,12 +132,8 @@ def test_an_open_batch_blocks_and_its_waiver_says_so_in_the_row():
     said = "\n".join(beside(accepted, "spark", ["query"]))
     assert "WARNING: query: batch 8 was begun and not finished" in said and "is written twice" in said
     assert "WARNING" not in "\n".join(beside(plan_with(checkpoint()), "spark", ["query"]))
-
-
-def test_an_open_batch_is_told_of_a_position_without_a_place_too():
-    blocked = plan_with(checkpoint(offsets=(("gone", 0, 5),), open_batch=8)).rows
-    assert [row.sentence.endswith("Batch 8 was begun and not finished.") for row in blocked] == [True]
-    assert [row.target_offset for row in blocked] == [None]
+    (blocked,) = plan_with(checkpoint(offsets=(("gone", 0, 5),), open_batch=8)).rows
+    assert blocked.sentence.endswith("Batch 8 was begun and not finished.") and blocked.target_offset is None
 
 
 def ended(*ends, **values):
@@ -208,39 +204,27 @@ def test_a_state_is_safe_only_where_nothing_can_be_read_twice(position, level):
 
 def test_a_sink_that_remembers_batches_blocks_and_one_that_was_not_named_warns():
     asked = {"sinks": {"query": "file:///out"}}
-    assert blocking(plan_with(checkpoint(), asked=asked, remembering=frozenset({"file:///out"}))) == {
-        ("sink-remembers-batches", "query")
-    }
-    fine = plan_with(checkpoint(), asked=asked)
-    assert not blocking(fine) and [c.level for c in fine.header.checks if c.check == "sink-remembers-batches"] == [
-        Level.PASS
-    ]
-    unknown = plan_with(checkpoint())
-    (said,) = [c for c in unknown.header.checks if c.check == "sink-remembers-batches"]
-    assert said.level is Level.NOT_VISIBLE and said.counts_as is Level.WARN and not blocking(unknown)
+    remembers = plan_with(checkpoint(), asked=asked, remembering=frozenset({"file:///out"}))
+    assert blocking(remembers) == {("sink-remembers-batches", "query")}
+    for named, level in (asked, (Level.PASS, Level.PASS)), (None, (Level.NOT_VISIBLE, Level.WARN)):
+        plan = plan_with(checkpoint(), asked=named)
+        (said,) = [c for c in plan.header.checks if c.check == "sink-remembers-batches"]
+        assert (said.level, said.counts_as) == level and not blocking(plan)
 
 
-def test_partitions_without_a_position_are_named():
-    assert checks_of(plan_with(read_of(("job", "t", 0, 55))), "holder-partitions") == ["job"]
-    assert not checks_of(plan_with(checkpoint()), "holder-partitions")
-
-
-def test_the_plan_keeps_how_many_partitions_the_copies_of_a_holders_topics_have():
-    plan = plan_with(read_of(("job", "t", 0, 55)))
+def test_partitions_without_a_position_are_named_and_how_many_the_copies_have_is_kept():
+    plan, whole = plan_with(read_of(("job", "t", 0, 55))), plan_with(checkpoint())
+    assert checks_of(plan, "holder-partitions") == ["job"] and not checks_of(whole, "holder-partitions")
     assert plan.header.copies == {"A.t": 2}
-    assert plan.without_place("job") == [("A.t", 1)]
-    assert not plan_with(checkpoint()).without_place("query")
+    assert plan.without_place("job") == [("A.t", 1)] and not whole.without_place("query")
 
 
-def test_one_holder_in_two_places_is_wrong_use():
+def test_one_holder_in_two_places_and_an_option_for_one_that_is_not_there_are_wrong_use():
     with pytest.raises(UsageError, match=r"Holder job is in two\.csv and in jobs\.csv"):
         plan_with(read_of(("job", "t", 0, 55)), read_of(("job", "t", 1, 55), origin="two.csv"))
-
-
-@pytest.mark.parametrize("asked", [{"sinks": {"jop": "x"}}, {"stateful": frozenset({"jop"})}])
-def test_an_option_for_a_holder_that_is_not_there_is_wrong_use(asked):
-    with pytest.raises(UsageError, match="jop: no holder of that name"):
-        plan_with(read_of(("job", "t", 0, 55)), asked=asked)
+    for asked in {"sinks": {"jop": "x"}}, {"stateful": frozenset({"jop"})}:
+        with pytest.raises(UsageError, match="jop: no holder of that name"):
+            plan_with(read_of(("job", "t", 0, 55)), asked=asked)
 
 
 def test_the_header_says_where_positions_were_read_and_the_fingerprint_covers_all_of_it(tmp_path):
