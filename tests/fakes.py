@@ -108,6 +108,19 @@ class FakeCluster:
         """What the group has committed, as plain values."""
         return {(p.topic, p.partition): c.offset for p, c in self.offsets.get(group, {}).items()}
 
+    def when(self, call: str, act: Callable[[], object], once_written: bool = False) -> None:
+        """Do something before every such call; with `once_written` only after a first write."""
+
+        def acting(called: str) -> None:
+            if called == call and (self.writes or not once_written):
+                act()
+
+        self.on_call = acting
+
+    def calm(self) -> None:
+        """Do nothing before any call."""
+        self.on_call = lambda call: None
+
     @property
     def writes(self) -> int:
         return self.calls["alter"] + self.calls["delete"] + self.calls["delete_offsets"]

@@ -279,7 +279,7 @@ SAYING = (
         "migrate/apply/record_proof.py",
         "        RecordVerdict.DIFFERENT,\n        RecordVerdict.NOTHING_LEFT,\n",
         "        RecordVerdict.NOTHING_LEFT,\n",
-        ("tests/unit/apply/test_record_proof.py::test_an_exact_row_whose_records_differ_fails",),
+        ("tests/unit/apply/test_record_proof.py::test_what_two_found_records_prove",),
     ),
     Mutant(
         "lost-record-taken-for-compacted",
@@ -287,10 +287,7 @@ SAYING = (
         "migrate/apply/record_proof.py",
         "    if passed and at is not None and not last:\n",
         "    if passed and at is not None:\n",
-        (
-            "tests/unit/apply/test_record_proof.py::"
-            "test_a_record_that_no_cleaner_takes_and_that_has_no_copy_is_a_failure_of_an_exact_row",
-        ),
+        ("tests/unit/apply/test_record_proof.py::test_what_two_found_records_prove",),
     ),
     Mutant(
         "not-visible-passes",

@@ -1,8 +1,5 @@
 """What a plan is refused for, group by group, before anything is written: blocks, kept rows, a silent source."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
 from migrate.apply.assess import Fate, refuse_other_cluster
@@ -14,6 +11,7 @@ from migrate.show.plan_table import verdict
 from migrate.show.review import next_commands
 from tests.builders import make_check
 from tests.fakes import ALIVE, Script
+from tests.unit.answers import DENIED
 from tests.unit.applyscene import Scene, block, kept, statuses, text, three_groups, with_checks
 from tests.unit.plans import clusters, plan, row
 
@@ -30,9 +28,7 @@ P0 = TopicPartition("A.orders", 0)
         ("not-drained", "no-row-on-it", Scope.TOPIC),
     ],
 )
-def test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over(
-    tmp_path: Path, check: str, subject: str, scope: Scope
-) -> None:
+def test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over(tmp_path, check, subject, scope: Scope):
     scene = Scene(with_checks(plan(row("a")), block(check, subject, scope)), tmp_path)
     assert not scene.plan.is_clean()
     for execute in (False, True):
@@ -50,8 +46,8 @@ def test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over(
 @pytest.mark.parametrize("scope", list(Scope))
 @pytest.mark.parametrize("subject", ["a", "b", "orders", "b/orders/0", "unseen"])
 def test_plan_show_review_and_apply_agree_on_whether_a_plan_may_be_applied_whole(
-    tmp_path: Path, level: Level, scope: Scope, subject: str
-) -> None:
+    tmp_path, level: Level, scope: Scope, subject
+):
     check = make_check(check="some-check", subject=subject, scope=scope, level=level, counts_as=level)
     blocked = level is Level.BLOCK and (scope, subject) == (Scope.GROUP, "b")
     second = row("b", decision=Decision.BLOCK, reason="some-check") if blocked else row("b")
@@ -66,19 +62,14 @@ def test_plan_show_review_and_apply_agree_on_whether_a_plan_may_be_applied_whole
     assert ("apply" in typed) == (partial != 3) and ("--allow-partial" in typed) == (partial == 4)
 
 
-def test_a_block_that_a_row_shows_is_named_once(tmp_path: Path) -> None:
+def test_a_block_that_a_row_shows_is_named_once(tmp_path):
     blocked = row("a", decision=Decision.BLOCK, reason="share-group")
     scene = Scene(with_checks(plan(blocked, row("b")), block("share-group", "a")), tmp_path)
     assert scene.plan.blocks_without_rows() == ()
     assert text(scene.apply()).count("share-group") == 1
 
 
-def test_an_accepted_block_refuses_nothing(tmp_path: Path) -> None:
-    accepted = replace(block("named-groups-exist", "bilings"), accepted=True, level=Level.WARN, counts_as=Level.WARN)
-    assert Scene(with_checks(plan(row("a")), accepted), tmp_path).apply().exit_code == 0
-
-
-def test_a_kept_offset_that_expired_since_the_plan_refuses_its_group(tmp_path: Path) -> None:
+def test_a_kept_offset_that_expired_since_the_plan_refuses_its_group(tmp_path):
     scene = Scene(plan(kept("a"), row("b")), tmp_path)
     del scene.target.offsets["a"]
     result = scene.apply()
@@ -89,7 +80,7 @@ def test_a_kept_offset_that_expired_since_the_plan_refuses_its_group(tmp_path: P
     assert result.exit_code == 4 and scene.target.held("b") == {("A.orders", 0): 60}
 
 
-def test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned(tmp_path: Path) -> None:
+def test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned(tmp_path):
     scene = Scene(plan(kept("a")), tmp_path)
     result = scene.apply()
     assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
@@ -99,21 +90,18 @@ def test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned(tmp_p
     assert scene.apply().exit_code == 3
 
 
-def test_a_source_group_reset_since_the_plan_refuses_a_group_that_is_only_kept(tmp_path: Path) -> None:
-    scene = Scene(plan(kept("a")), tmp_path)
-    scene.source.offsets["a"][TopicPartition("orders", 0)] = Commit(3)
-    result = scene.apply()
-    assert result.exit_code == 3 and "source committed offset: expected 120, seen 3" in text(result)
-
-
-def test_a_kept_row_beside_rows_that_are_done_is_compared_too(tmp_path: Path) -> None:
+def test_what_is_kept_is_refused_where_its_source_group_was_reset_since_and_beside_rows_that_are_done(tmp_path):
     scene = Scene(plan(kept("a"), row("a", partition=1)), tmp_path)
     assert scene.apply().exit_code == 0
     scene.target.offsets["a"][P0] = Commit(12)
     assert scene.apply().exit_code == 3
+    scene = Scene(plan(kept("b")), tmp_path)
+    scene.source.offsets["b"][TopicPartition("orders", 0)] = Commit(3)
+    result = scene.apply()
+    assert result.exit_code == 3 and "source committed offset: expected 120, seen 3" in text(result)
 
 
-def test_consumers_that_move_on_from_what_was_kept_and_read_back_are_no_difference(tmp_path: Path) -> None:
+def test_consumers_that_move_on_from_what_was_kept_and_read_back_are_no_difference(tmp_path):
     scene = Scene(plan(kept("a"), row("b")), tmp_path)
     assert scene.apply().exit_code == 0
     scene.target.states["a"] = ALIVE
@@ -122,20 +110,19 @@ def test_consumers_that_move_on_from_what_was_kept_and_read_back_are_no_differen
     assert result.exit_code == 0 and statuses(result)[("a", "orders", 0)] is RowStatus.KEPT
 
 
-def test_a_kept_row_that_somebody_moves_while_others_are_written_has_failed(tmp_path: Path) -> None:
-    scene = Scene(plan(kept("a"), row("b")), tmp_path)
-
-    def move(call: str) -> None:
-        if call == "alter":
-            scene.target.offsets["a"][P0] = Commit(95)
-
-    scene.target.on_call = move
+@pytest.mark.parametrize(
+    ("group", "said"), [("k", "was to be kept at 60"), ("a", "was already at 60"), ("b", "was already at 60")]
+)
+def test_a_row_that_was_not_to_be_written_and_that_somebody_moves_meanwhile_has_failed(tmp_path, group, said):
+    rows = row("a", target_prior=60), row("a", partition=1), row("b", target_prior=60), kept("k")
+    scene = Scene(plan(*rows), tmp_path)
+    scene.target.when("alter", lambda: scene.target.commit(group, *P0, 95))
     result = scene.apply()
-    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.FAILED
-    assert "was to be kept at 60, and was read back at 95" in text(result)
+    assert result.exit_code == 4 and statuses(result)[(group, "orders", 0)] is RowStatus.FAILED
+    assert f"{said}, and was read back at 95" in text(result)
 
 
-def test_a_row_that_is_already_there_is_read_back_with_those_that_are_written(tmp_path: Path) -> None:
+def test_a_row_that_is_already_there_is_read_back_with_those_that_are_written(tmp_path):
     scene = Scene(plan(row("a", target_prior=60), row("a", partition=1), row("b", target_prior=60)), tmp_path)
     assert scene.apply().exit_code == 0
     applied = scene.journal.read().applied
@@ -143,41 +130,18 @@ def test_a_row_that_is_already_there_is_read_back_with_those_that_are_written(tm
     assert not scene.undo().rows[1:], "and what was not written is not undone"
 
 
-@pytest.mark.parametrize("group", ["a", "b"])
-def test_a_row_that_was_already_there_and_that_somebody_moves_meanwhile_has_failed(tmp_path: Path, group: str) -> None:
-    scene = Scene(plan(row("a", target_prior=60), row("a", partition=1), row("b", target_prior=60)), tmp_path)
-
-    def move(call: str) -> None:
-        if call == "alter":
-            scene.target.offsets[group][P0] = Commit(95)
-
-    scene.target.on_call = move
-    result = scene.apply()
-    assert result.exit_code == 4 and statuses(result)[(group, "orders", 0)] is RowStatus.FAILED
-    assert "was already at 60, and was read back at 95" in text(result)
-
-
-def test_a_kept_row_that_can_not_be_read_back_is_unknown(tmp_path: Path) -> None:
+def test_a_kept_row_that_can_not_be_read_back_is_unknown(tmp_path):
     scene = Scene(plan(kept("a"), row("b")), tmp_path)
-    denied = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
-
-    def deny(call: str) -> None:
-        if call == "alter":
-            scene.target.script("commits", "a", Script(denied))
-
-    scene.target.on_call = deny
+    scene.target.when("alter", lambda: scene.target.script("commits", "a", Script(DENIED)))
     result = scene.apply()
     assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.UNKNOWN
 
 
 @pytest.mark.parametrize("dies_at", ["facts", "commits", "states", "log_ranges"])
-def test_a_source_that_does_not_answer_refuses_before_any_write(tmp_path: Path, dies_at: str) -> None:
+def test_a_source_that_does_not_answer_refuses_before_any_write(tmp_path, dies_at):
     scene = three_groups(tmp_path)
 
-    def die(call: str) -> None:
-        scene.source.down |= call == dies_at
-
-    scene.source.on_call = die
+    scene.source.when(dies_at, lambda: setattr(scene.source, "down", True))
     for execute in (False, True):
         result = scene.apply(execute=execute)
         assert result.exit_code == 3 and scene.target.writes == 0 and list(tmp_path.iterdir()) == []
@@ -185,8 +149,10 @@ def test_a_source_that_does_not_answer_refuses_before_any_write(tmp_path: Path, 
     assert scene.apply(allow_partial=True).exit_code == 3
 
 
-def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal(tmp_path: Path) -> None:
+def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal_and_no_difference_is_forgiven(tmp_path):
     scene = three_groups(tmp_path)
+    scene.source.states["a"] = ALIVE
+    assert scene.apply(source_unreachable=True).exit_code == 3, "it answers"
     scene.source.down = True
     result = scene.apply(source_unreachable=True)
     assert result.exit_code == 0 and set(statuses(result).values()) == {RowStatus.SET}
@@ -194,13 +160,7 @@ def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal(tmp_p
     assert '"source_not_seen":"source A cannot be reached."' in scene.journal.path.read_text()
 
 
-def test_the_option_forgives_no_difference_of_a_source_that_answers(tmp_path: Path) -> None:
-    scene = three_groups(tmp_path)
-    scene.source.states["a"] = ALIVE
-    assert scene.apply(source_unreachable=True).exit_code == 3
-
-
-def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_option(tmp_path: Path) -> None:
+def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_option(tmp_path):
     scene = three_groups(tmp_path)
     lost = Script(Failure("_TIMED_OUT", "no answer", retriable=True))
     scene.source.script("commits", "a", lost, lost)
@@ -209,32 +169,25 @@ def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_optio
     assert result.exit_code == 0 and "SOURCE NOT SEEN" in text(result) and "a: _TIMED_OUT" in text(result)
 
 
-def test_a_finished_apply_needs_no_source_to_say_so(tmp_path: Path) -> None:
+def test_what_is_left_of_an_apply_needs_the_source_and_a_finished_one_does_not(tmp_path):
     scene = three_groups(tmp_path)
-    assert scene.apply().exit_code == 0
-    scene.source.down = True
-    result = scene.apply()
-    assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
-
-
-def test_what_is_left_of_an_apply_needs_the_source(tmp_path: Path) -> None:
-    scene = three_groups(tmp_path)
-    scene.target.script("alter", "b", Script(Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")))
+    scene.target.script("alter", "b", Script(DENIED))
     assert scene.apply().exit_code == 4
     scene.source.down = True
     result = scene.apply()
     assert result.exit_code == 3
     fates = {g.group: g.fate for g in result.assessment.groups}
     assert fates == {"a": Fate.DONE, "b": Fate.UNREAD, "c": Fate.DONE}
+    scene.source.down = False
+    assert scene.apply().exit_code == 0
+    scene.source.down = True
+    result = scene.apply()
+    assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
 
 
-def test_a_cluster_that_is_not_the_plans_is_refused_by_both_ids() -> None:
+def test_a_cluster_that_is_not_the_plans_is_refused_by_both_ids_and_a_plan_without_one_cannot_tell():
     target, _ = clusters(plan(row("g")))
     with pytest.raises(Refused, match="The plan is for target cluster another-id, and B is target-id"):
         refuse_other_cluster(target, "another-id")
-
-
-@pytest.mark.parametrize("planned_id", ["target-id", ""])
-def test_the_plans_cluster_is_taken_and_a_plan_that_was_made_without_it_cannot_tell(planned_id: str) -> None:
-    target, _ = clusters(plan(row("g")))
-    refuse_other_cluster(target, planned_id)
+    for planned_id in ("target-id", ""):
+        refuse_other_cluster(target, planned_id)
