@@ -22,6 +22,7 @@ class Operation(StrEnum):
     """An operation, as ACLs name it."""
 
     DESCRIBE = "DESCRIBE"
+    DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
     READ = "READ"
     DELETE = "DELETE"
 
@@ -73,7 +74,7 @@ def _rights(command: str, side: Side, *rights: tuple[Operation, Resources, str])
     return (Right(command, side, *right) for right in rights)
 
 
-_D, _R, _X = Operation.DESCRIBE, Operation.READ, Operation.DELETE
+_D, _C, _R, _X = Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.READ, Operation.DELETE
 _BASE = ((_D, Resources.CLUSTER, ""), (_D, Resources.GROUPS, ""))
 _WRITE = (
     (_R, Resources.GROUPS, "to commit for them"),
@@ -81,17 +82,31 @@ _WRITE = (
 )
 _UNDO = (_X, Resources.GROUPS, "where a group, or one of its offsets, did not exist before")
 _COMPARE = (_R, Resources.TOPICS, "to compare their records")
-# The plan of the way back, its apply and its rollback. No cutover needs it: what it lacks is a warning.
-FAILBACK = "failback"
+BY_TOPIC = "plan --commits-from consumer-offsets"
+# What `plan` goes without; and the plan of the way back, its apply and its rollback.
+OPTIONAL, FAILBACK = "plan (optional)", "failback"
+# What these lack is a warning: what is lost without it.
+_WARNINGS = {
+    OPTIONAL: "plan does without them, and says that what they are for is unknown.",
+    FAILBACK: "A cutover needs none of them, only the way back.",
+}
 RIGHTS: tuple[Right, ...] = (
     *_rights("plan", Side.SOURCE, *_BASE, _COMPARE, (_R, Resources.SYNCS, "")),
     *_rights("plan", Side.TARGET, *_BASE, _COMPARE),
     *_rights("plan", Side.TARGET, (_R, Resources.CHECKPOINTS, ""), (_R, Resources.POSITIONS, "MM2's own positions")),
     *_rights(
-        "plan --commits-from consumer-offsets",
+        BY_TOPIC,
         Side.SOURCE,
         (_R, Resources.OFFSETS, "to read commits there"),
         (_D, Resources.READER, "under whose name Spark reads them"),
+    ),
+    *_rights(OPTIONAL, Side.SOURCE, (_R, Resources.OFFSETS, "when groups committed last")),
+    *_rights(
+        OPTIONAL,
+        Side.TARGET,
+        (_C, Resources.CLUSTER, "when offsets expire"),
+        (_R, Resources.OFFSETS, "since when groups are empty, and with that when their offsets expire"),
+        (_C, Resources.TOPICS, "which topics are compacted"),
     ),
     *_rights("apply", Side.SOURCE, (_D, Resources.GROUPS, ""), (_D, Resources.TOPICS, "")),
     *_rights("apply", Side.TARGET, *_WRITE),
@@ -141,10 +156,11 @@ def resources_of(
     named = {
         Resources.CLUSTER: [CLUSTER_NAME],
         Resources.GROUPS: sorted(set(groups)),
+        Resources.OFFSETS: [OFFSETS_TOPIC],
         Resources.TOPICS: names if side is Side.SOURCE else [flow.policy.target_topic(name) for name in names],
     }
     if reads_offsets and side is Side.SOURCE:
-        named |= {Resources.OFFSETS: [OFFSETS_TOPIC], Resources.READER: [READER_GROUP_PREFIX]}
+        named[Resources.READER] = [READER_GROUP_PREFIX]
     if flow.syncs_side is side and flow.offset_syncs_topic:
         named[Resources.SYNCS] = [flow.offset_syncs_topic]
     if side is Side.TARGET and flow.mm2_delivers:
@@ -281,6 +297,8 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
     """Yield a line of `doctor` per command that needs anything of this side: what it lacks, by resource."""
     resources = without_absent(resources, seen)
     for command in COMMANDS:
+        if command == BY_TOPIC and Resources.READER not in resources:
+            continue
         what = f"rights for {command} on {side} {alias}"
         lacking, unseen = (missing(command, side, resources, seen, granted) for granted in (False, None))
         if lacking or unseen:
@@ -289,9 +307,9 @@ def examine_rights(side: Side, alias: str, resources: Mapping[Resources, list[st
             todo = [f"Grant them to this principal on {alias}."] * bool(lacking)
             if unseen:
                 todo.append("Run doctor again, or look at the ACLs: the cluster did not report what is not-visible.")
-            todo += ["A cutover needs none of them, only the way back."] * (command == FAILBACK)
-            health = Health.WARN if command == FAILBACK else Health.FAIL
-            yield Examined(health, what, "; ".join(parts), " ".join(todo))
+            lost = _WARNINGS.get(command, "")
+            todo += [lost] * bool(lost)
+            yield Examined(Health.WARN if lost else Health.FAIL, what, "; ".join(parts), " ".join(todo))
         elif any(right.resources in resources for right in needed(command, side)):
             topics = sum(len(names) for kind, names in resources.items() if kind.is_topic)
             groups = many(len(resources[Resources.GROUPS]), "group")

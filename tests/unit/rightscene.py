@@ -10,7 +10,7 @@ FLOW = Flow(
     Cluster(Side.SOURCE, "A", {}), Cluster(Side.TARGET, "B", {}), POLICY, Side.SOURCE,
     "A.checkpoints.internal", "mm2-offset-syncs.B.internal",
 )  # fmt: skip
-ALL = frozenset({"DESCRIBE", "READ", "DELETE"})
+ALL = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS", "READ", "DELETE"})
 REFUSED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
 
 

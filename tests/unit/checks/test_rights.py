@@ -87,7 +87,7 @@ def test_where_no_offsets_topic_of_mm2_is_known_no_right_on_it_is_asked_for():
 
 def test_the_page_of_rights_lists_exactly_these():
     text = RIGHTS_PAGE.read_text()
-    listed = set(re.findall(r"^\| `([^`]+)` \| (source|target) \| ([A-Z]+) \| ([^|]+?) \|", text, re.MULTILINE))
+    listed = set(re.findall(r"^\| `([^`]+)` \| (source|target) \| ([A-Z_]+) \| ([^|]+?) \|", text, re.MULTILINE))
     wanted = {(r.command, str(r.side), str(r.operation), str(r.resources)) for r in RIGHTS}
     assert listed == wanted
 

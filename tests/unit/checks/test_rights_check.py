@@ -32,10 +32,23 @@ def test_the_doctor_names_what_is_missing_per_command():
 
 def test_what_only_the_way_back_lacks_is_a_warning():
     resources = resources_of(FLOW, Side.SOURCE, ["g"], ["t"])
-    told = granted(resources, frozenset({"DESCRIBE", "READ"}))
+    told = granted(resources, frozenset({"DESCRIBE", "DESCRIBE_CONFIGS", "READ"}))
     (line,) = [each for each in examine_rights(Side.SOURCE, "A", resources, told) if each.health is not Health.OK]
     assert (line.health, line.what) == (Health.WARN, "rights for failback on source A")
     assert line.seen.startswith("missing: DELETE on group g (where a group") and "only the way back" in line.todo
+
+
+def test_what_a_plan_does_without_is_a_warning_that_says_what_is_lost():
+    resources = resources_of(FLOW, Side.TARGET, ["g"], ["t"])
+    resources[Resources.POSITIONS] = []
+    told = granted(resources, frozenset({"DESCRIBE", "READ", "DELETE"}))
+    (line,) = [each for each in examine_rights(Side.TARGET, "B", resources, told) if each.health is not Health.OK]
+    assert (line.health, line.what) == (Health.WARN, "rights for plan (optional) on target B")
+    assert line.seen == (
+        "missing: DESCRIBE_CONFIGS on the cluster (when offsets expire); "
+        "DESCRIBE_CONFIGS on topic A.t (which topics are compacted)"
+    )
+    assert line.todo.startswith("Grant them") and "plan does without them" in line.todo
 
 
 def test_a_right_that_was_not_reported_is_not_visible_and_fails():
@@ -82,7 +95,7 @@ def test_groups_whose_commits_were_not_read_are_named_unless_it_is_for_want_of_r
     assert not list(unread_commits("A", ("g", "h"), commits))
 
 
-def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_there():
+def test_the_offsets_topic_is_needed_only_where_commits_are_to_be_read_there():
     what = "rights for plan --commits-from consumer-offsets on source A"
 
     def told(answer, reads_offsets=True, reader=frozenset({"DESCRIBE"})):
@@ -97,5 +110,3 @@ def test_the_offsets_topic_is_asked_about_only_where_commits_are_to_be_read_ther
     assert told(frozenset({"DESCRIBE"}))[what] == "FAIL"
     # Brokers say of a topic that they hide that it is not there, and every cluster with groups has this one.
     assert told(Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone"))[what] == "FAIL"
-    on_target = names_to_ask(FLOW, Side.TARGET, [], [], {}, True)
-    assert Resources.OFFSETS not in on_target

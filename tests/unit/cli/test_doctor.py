@@ -17,7 +17,7 @@ from tests.facts import options as cluster_options
 from tests.fakes import FakeCluster, FakeGroupFacts, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 
-ALL = frozenset({"DESCRIBE", "READ", "ALTER", "DELETE"})
+ALL = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS", "READ", "ALTER", "DELETE"})
 SCREEN = Terminal(columns=lambda: 400)
 
 
