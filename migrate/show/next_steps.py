@@ -49,7 +49,7 @@ def command_line(*words: str) -> str:
 
 
 def plan_anew(plan: Plan, path: str, options: tuple[str, ...], groups: Collection[str] = ()) -> str:
-    """Return the command that makes a new plan of these groups, or of all that a plan is of, under another name.
+    """Return the command that makes a new plan of these groups, or of all that a plan is of, under a name of its own.
 
     It has what the plan was made of; decisions and waivers are made anew. More than `GROUPS_TYPED` groups are not
     typed: then it is of all.
@@ -65,9 +65,9 @@ def plan_anew(plan: Plan, path: str, options: tuple[str, ...], groups: Collectio
         words += ["--groups-file", listed] if (listed := settings.get("groups-file", "")) else []
         words += _repeated(settings, _GROUPS)
     words += _repeated(settings, _TOPICS)
-    # Its journal lies beside the first plan: no other may take that file.
-    out = PurePath(path).with_stem(f"{PurePath(path).stem}-anew")
-    return command_line("plan", *options, *words, "--out", str(out))
+    # By bash's own clock: no plan may take the file of one that was applied, this one or one made after it.
+    out = f'{shell_word(str(PurePath(path).with_suffix("")))}-"$(date +%F-%H%M%S)".plan'
+    return f"{command_line('plan', *options, *words, '--out')} {out}"
 
 
 def _repeated(settings: Mapping[str, str], names: Collection[str]) -> list[str]:

@@ -1,6 +1,8 @@
 """What show, explain, apply, sign, verify and report say of one plan in one state: the same, and what helps."""
 
+import re
 import shlex
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -9,10 +11,14 @@ from migrate.cli import plan as cli_plan
 from migrate.cli.main import cli
 from migrate.model import Decision
 from migrate.plan.file import read_plan, write_plan
+from migrate.show.next_steps import plan_anew
 from tests.fakes import Crash, Script
 from tests.unit.answers import DENIED
 from tests.unit.nights import PRIOR, UNDO, Night, ends, first_line, night_on, told, verify_words
 from tests.unit.plans import plan
+
+# What follows the first plan's name in that of a new one.
+NEW = '-"$(date +%F-%H%M%S)".plan'
 
 
 @pytest.fixture
@@ -35,7 +41,7 @@ def said(*words: str) -> str:
 def plan_commands(text: str) -> list[list[str]]:
     """The plan commands in what was said, as the words of each."""
     rest = text.split("mm2-migrate plan ")[1:]
-    return [shlex.split("plan " + one.partition("-anew.plan")[0] + "-anew.plan") for one in rest]
+    return [shlex.split("plan " + one.partition(NEW)[0] + NEW) for one in rest]
 
 
 def test_show_and_explain_name_the_group_that_was_undone_alone(night):
@@ -57,7 +63,7 @@ def test_where_only_blocked_and_undone_groups_are_left_all_say_that_only_a_new_p
     for text in (shown, applied, told(CliRunner().invoke(cli, verify_words(night)))):
         (command,) = plan_commands(text)
         assert [command[n + 1] for n, word in enumerate(command) if word == "--group"] == ["g00", "g03"]
-        assert command[-2:] == ["--out", path.replace("cutover.plan", "cutover-anew.plan")]
+        assert command[-2:] == ["--out", path.replace(".plan", shlex.split(NEW)[0])]
         assert "Only a new plan helps" in text or "make a new plan" in text
     assert "mm2-migrate apply" not in shown and "mm2-migrate apply" not in applied
 
@@ -77,12 +83,21 @@ def test_the_command_for_a_new_plan_has_what_the_first_was_made_of_and_is_taken_
     CliRunner().invoke(cli, command)
     (options,) = asked
     assert options.failback and options.require_signatures == 2 and options.groups.groups == ("a b", "c.*")
-    assert options.groups.topics == ("orders",) and options.out.name == "cutover-anew.plan"
+    assert options.groups.topics == ("orders",) and options.out.name == "cutover" + shlex.split(NEW)[0]
     assert options.policies.rewind == "block"
     # The plan's own file is refused: its journal lies beside it.
-    first = [word.replace("-anew.plan", ".plan") for word in command]
+    first = [word.replace(shlex.split(NEW)[0], ".plan") for word in command]
     monkeypatch.undo()
     ends(CliRunner().invoke(cli, first), 3)
+
+
+def test_a_new_plan_has_a_name_that_no_earlier_one_has_in_a_folder_of_any_name():
+    command = plan_anew(plan(), "to night's/cutover.plan", ())
+    spoken = subprocess.run(
+        ["bash", "-c", command.replace("mm2-migrate", "printf '%s\\n'")], capture_output=True, text=True
+    )
+    out = spoken.stdout.splitlines()[-1]
+    assert re.fullmatch(r"to night's/cutover-\d{4}-\d\d-\d\d-\d{6}\.plan", out), spoken
 
 
 def test_what_failed_is_tried_again_and_what_apply_left_out_itself_is_asked_about_first(night):

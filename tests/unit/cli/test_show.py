@@ -86,7 +86,7 @@ def test_show_says_first_what_has_happened_to_a_plan_and_offers_what_comes_next(
     first, after = first_line_and_next(path)
     assert first.startswith("ROLLED BACK AT 2023-11-14T22:13:20.000Z: 2 offsets restored")
     assert "SPENT" in run("show", path).stdout
-    assert "mm2-migrate plan" in after and "-anew.plan" in after and "mm2-migrate apply" not in after
+    assert "mm2-migrate plan" in after and "date +%F-%H%M%S" in after and "mm2-migrate apply" not in after
 
 
 def test_show_says_how_far_an_apply_came_that_was_not_finished(night):
