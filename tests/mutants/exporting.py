@@ -157,7 +157,7 @@ EXPORTING = (
         "migrate/whole_file.py",
         "        replacing(path, lambda: _refuse_taken(path)) as file,\n",
         "        replacing(path) as file,\n",
-        ("tests/unit/test_new_file.py",),
+        ("tests/unit/test_whole_file.py",),
     ),
     Mutant(
         "export-half-a-file-under-its-name",
@@ -165,7 +165,7 @@ EXPORTING = (
         "migrate/whole_file.py",
         "        Path(name).unlink(missing_ok=True)\n",
         "        pass\n",
-        ("tests/unit/test_new_file.py",),
+        ("tests/unit/test_whole_file.py",),
     ),
     Mutant(
         "export-takes-a-growing-log-for-an-open-transaction",

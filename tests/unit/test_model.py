@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.described_group import Coordinator, GroupDescription
 from migrate.model import (
     CheckResult,
     Commit,
@@ -20,6 +21,7 @@ from migrate.model import (
     rereads,
     rewinds,
 )
+from tests.unit.describedgroups import COORDINATOR, member
 from tests.unit.plans import row
 
 ROW = row("g")
@@ -27,17 +29,17 @@ ROW = row("g")
 
 @pytest.mark.parametrize(
     ("state", "stopped"),
-    [
-        (GroupState("Empty"), True),
-        (GroupState("Dead"), True),
-        (GroupState("Empty", 1), False),
-        (GroupState("Stable", 0), False),
-        (GroupState("Unknown"), False),
-        (GroupState("Unknown", kind="other"), False),
-    ],
+    [("Empty", True), ("Dead", True), ("Stable", False), ("PreparingRebalance", False), ("Unknown", False)],
 )
 def test_a_group_is_stopped_only_where_its_coordinator_says_so_and_nobody_is_in_it(state, stopped):
-    assert state.is_stopped is stopped
+    assert GroupState(state).is_stopped is GroupDescription(state, (), "", COORDINATOR).is_stopped is stopped
+    assert not GroupState(state, 1).is_stopped and not GroupDescription(state, (member(),), "", COORDINATOR).is_stopped
+
+
+def test_a_described_member_has_its_partitions_and_a_coordinator_is_printed_as_kafkas_own_tool_prints_it():
+    assert [str(place) for place in member(orders=(2, 0), pay=(1,)).partitions()] == ["orders-2", "orders-0", "pay-1"]
+    assert str(Coordinator(3, "kafka-3", 9093)) == "kafka-3:9093 (3)"
+    assert str(Coordinator(3, "::1", 9093)) == "[::1]:9093 (3)"
 
 
 def test_of_many_members_some_are_named_and_all_are_counted():

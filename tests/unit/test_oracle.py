@@ -4,6 +4,7 @@ Logs are written as in the design of the laws: "0 1 2" are records at offsets 0,
 no reader sees (a marker, an aborted or a compacted record); "1!" was aborted.
 """
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,72 +45,43 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def test_a_plain_copy_owes_what_is_at_or_after_the_commit_and_the_best_offset_is_its_copy() -> None:
-    truth = partition("a b c d", "a b c d", "a b c d")
-    assert owed(truth, 2) == names("c d")
-    assert best(truth, 2) == 2
-    assert lost(truth, 2, 2) == frozenset()
-    assert lost(truth, 2, 3) == names("c")
-    assert rereads(truth, 2, 2) == 0
-    assert rereads(truth, 2, 0) == 2
-
-
-def test_a_caught_up_group_is_owed_nothing_and_stands_at_the_targets_end() -> None:
-    truth = partition("a b c", "a b c", "a b c")
-    assert owed(truth, 3) == frozenset()
-    assert best(truth, 3) == 3
-    assert rereads(truth, 3, 2) == 1
-
-
-def test_a_record_that_compaction_removed_is_superseded_and_not_owed() -> None:
-    truth = partition("a b c d", "a . . d", "a b c d")
-    assert owed(truth, 1) == names("d")
-    assert best(truth, 1) == 3
-    assert lost(truth, 1, 3) == frozenset()
-
-
-def test_a_record_that_retention_removed_is_owed_if_the_commit_lies_below_the_log_start() -> None:
-    truth = partition("a b c d", "c d", "a b c d", source_start=2)
-    assert owed(truth, 1) == names("b c d")
-    assert best(truth, 1) == 1
-    assert lost(truth, 1, 2) == names("b")
-    assert owed(truth, 2) == names("c d")
-
-
-def test_an_aborted_record_is_not_owed_even_if_mm2_copied_it_as_an_ordinary_one() -> None:
-    truth = partition("a b! c .", "a . c .", "a b c")
-    assert owed(truth, 1) == names("c")
-    assert best(truth, 1) == 2
-    # It is not read a second time either: nobody had it.
-    assert rereads(truth, 1, 1) == 0
-
-
-def test_an_aborted_record_below_the_log_start_is_not_owed() -> None:
-    truth = partition("a! b . c", "c", "a b . c", source_start=3)
-    assert owed(truth, 0) == names("b c")
-
-
-def test_after_a_replay_the_best_offset_is_in_the_last_copy() -> None:
-    truth = partition("a b c d", "a b c d", "a b c b c d")
-    assert copies(truth, "b") == [1, 3]
-    assert best(truth, 1) == 3
-    assert best(truth, 3) == 5
-    assert lost(truth, 1, 4) == names("b")
-    assert replayed(truth) == 2
-
-
-def test_a_second_copy_is_read_again_whether_the_group_had_the_record_before_or_not() -> None:
-    truth = partition("a b c d", "a b c d", "a b c b c d")
-    assert rereads(truth, 1, 1) == 2
-    assert rereads(truth, 1, 0) == 3
-    assert rereads(truth, 3, 0) == 5
-
-
-def test_a_replay_that_stops_half_way_keeps_the_best_offset_below_what_was_not_repeated() -> None:
+CASES = {
+    "a plain copy": ("a b c d", "a b c d", "a b c d", {}, 2, "c d", 2, ""),
+    "caught up: nothing is owed, and the best is the end": ("a b c", "a b c", "a b c", {}, 3, "", 3, ""),
+    "what compaction removed is superseded": ("a b c d", "a . . d", "a b c d", {}, 1, "d", 3, ""),
+    "what retention removed below the commit": ("a b c d", "c d", "a b c d", {"source_start": 2}, 2, "c d", 2, ""),
+    "what retention removed above it": ("a b c d", "c d", "a b c d", {"source_start": 2}, 1, "b c d", 1, ""),
+    "aborted, and copied as an ordinary one": ("a b! c .", "a . c .", "a b c", {}, 1, "c", 2, ""),
+    "aborted below the log's start": ("a! b . c", "c", "a b . c", {"source_start": 3}, 0, "b c", 1, ""),
+    "a replay: the last copy counts": ("a b c d", "a b c d", "a b c b c d", {}, 1, "b c d", 3, ""),
     # C4: 0@0 1@1 2@2, killed, 0@3, stopped.
-    truth = partition("a b c", "a b c", "a b c a")
-    assert best(truth, 0) == 1
-    assert lost(truth, 0, 3) == names("b c")
+    "a replay that stops half way": ("a b c", "a b c", "a b c a", {}, 0, "a b c", 1, ""),
+    "one without any copy moves no offset": ("a b c d", "a b c d", "a b d", {}, 1, "b c d", 1, "c"),
+    "none has a copy: every offset may pass": ("a b", "a b", ". .", {"target_start": 7}, 0, "a b", 9, "a b"),
+    "a truncated target": ("a b c d", "a b c d", "c d", {"target_start": 2}, 0, "a b c d", 2, "a b"),
+    "what somebody else wrote to the target counts for nothing": ("a b", "a b", "a x b", {}, 1, "b", 2, ""),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_owed_where_its_best_offset_is_and_what_of_it_has_no_copy(case: str) -> None:
+    written, source, target, starts, commit, owes, offset, lacks = CASES[case]
+    truth = partition(written, source, target, **starts)
+    assert owed(truth, commit) == names(owes)
+    assert best(truth, commit) == offset
+    assert missing(truth, commit) == names(lacks)
+
+
+def test_what_is_lost_is_named_and_what_is_read_twice_counted() -> None:
+    plain = partition("a b c d", "a b c d", "a b c d")
+    assert lost(plain, 2, 2) == frozenset() and lost(plain, 2, 3) == names("c")
+    assert rereads(plain, 2, 2) == 0 and rereads(plain, 2, 0) == 2
+    # An aborted record is not read a second time: nobody had it.
+    assert rereads(partition("a b! c .", "a . c .", "a b c"), 1, 1) == 0
+    # A second copy is read again, whether the group had the record before or not.
+    again = partition("a b c d", "a b c d", "a b c b c d")
+    assert copies(again, "b") == [1, 3] and replayed(again) == 2
+    assert [rereads(again, *asked) for asked in ((1, 1), (1, 0), (3, 0))] == [2, 3, 5]
 
 
 def test_a_record_that_mm2_resumed_with_is_known_by_its_two_copies_with_no_other_between() -> None:
@@ -131,31 +103,6 @@ def test_two_copies_are_no_excuse_where_the_row_might_know_or_is_elsewhere() -> 
     thrice = partition("a b x! c d", "a b . c d", "a b c c c d")
     assert resumed_with(thrice, 2, 2) is None, "two copies further down"
     assert resumed_with(partition("a x!", "a .", "a"), 2, 1) is None, "nothing is owed"
-
-
-def test_an_owed_record_without_any_copy_is_missing_and_moves_no_offset() -> None:
-    truth = partition("a b c d", "a b c d", "a b d")
-    assert missing(truth, 1) == names("c")
-    assert best(truth, 2) == 2
-    assert lost(truth, 2, 2) == frozenset()
-
-
-def test_a_target_without_any_owed_record_lets_every_offset_pass() -> None:
-    truth = partition("a b", "a b", ". .", target_start=7)
-    assert best(truth, 0) == 9
-    assert lost(truth, 0, 9) == frozenset()
-
-
-def test_a_target_that_was_truncated_owes_only_what_is_left_of_it() -> None:
-    truth = partition("a b c d", "a b c d", "c d", target_start=2)
-    assert best(truth, 0) == 2
-    assert missing(truth, 0) == names("a b")
-
-
-def test_a_record_written_to_the_target_by_somebody_else_counts_for_nothing() -> None:
-    truth = partition("a b", "a b", "a x b")
-    assert best(truth, 1) == 2
-    assert rereads(truth, 1, 1) == 0
 
 
 def test_a_truth_that_contradicts_itself_is_named() -> None:

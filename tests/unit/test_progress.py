@@ -20,6 +20,13 @@ class Log:
         self.clock = FakeClock()
         self.progress = LineProgress(self.written.append, self.clock, **options)
 
+    def step(self, text: str, *waits: float) -> None:
+        """Begin a step, and look at it after each of these waits."""
+        self.progress.step(text)
+        for seconds in waits:
+            self.clock.wait(seconds)
+            self.progress.beat()
+
     def text(self) -> str:
         return "".join(self.written)
 
@@ -27,38 +34,24 @@ class Log:
         """What stands on a terminal in the end: carriage returns write over."""
         shown = []
         for line in self.text().split("\n"):
-            parts = line.split("\r")
             over = ""
-            for part in parts:
+            for part in line.split("\r"):
                 over = part + over[len(part) :]
             shown.append(over.rstrip())
         return shown
 
 
-def test_a_step_is_one_line_and_a_short_one_says_no_more():
+def test_a_step_is_one_line_and_only_a_long_one_says_how_far_it_is_and_how_long_yet():
     log = Log()
-    log.progress.step("listing groups on A")
-    log.clock.wait(1.9)
+    log.step("listing groups on A", 1.9)
     log.progress.advance(1, 2)
-    log.progress.beat()
-    log.progress.step("listing groups on B")
-    assert log.written == ["[  0.0 s] listing groups on A\n", "[  1.9 s] listing groups on B\n"]
-
-
-def test_a_long_step_says_how_far_it_is_and_how_long_yet():
-    log = Log()
-    log.progress.step("reading commits")
-    log.clock.wait(10)
+    log.step("reading commits", 2)
+    log.clock.wait(8)
     log.progress.advance(250, 1000)
-    assert log.written[1:] == ["[ 10.0 s] reading commits: 250 of 1000, about 30 s left\n"]
-
-
-def test_a_long_step_that_can_not_say_how_far_it_is_says_how_long_it_has_taken():
-    log = Log()
-    log.progress.step("reading MM2's offset syncs")
-    log.clock.wait(2)
-    log.progress.beat()
-    assert log.written[1:] == ["[  2.0 s] reading MM2's offset syncs: 2 s so far\n"]
+    assert log.written == [
+        "[  0.0 s] listing groups on A\n", "[  1.9 s] reading commits\n", "[  3.9 s] reading commits: 2 s so far\n",
+        "[ 11.9 s] reading commits: 250 of 1000, about 30 s left\n",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("columns", [0, 80])
@@ -80,10 +73,7 @@ def test_a_cluster_that_does_not_answer_is_named_with_how_long_it_is_waited_for(
 
 def test_on_a_terminal_a_line_that_wraps_is_not_said_again_at_every_look():
     log = Log(columns=30)
-    log.progress.step("x" * 40)
-    for _ in range(20):
-        log.clock.wait(BEAT_SECONDS)
-        log.progress.beat()
+    log.step("x" * 40, *[BEAT_SECONDS] * 20)
     assert log.text().count("so far") < 5
 
 
@@ -105,10 +95,7 @@ def test_in_a_log_the_lines_of_one_step_come_ever_more_slowly_but_never_stop(sec
 
 def test_on_a_terminal_a_step_stays_one_line_and_the_last_one_is_closed_before_results():
     log = Log(columns=80)
-    log.progress.step("reading commits of 312 groups on A")
-    for _ in range(20):
-        log.clock.wait(1)
-        log.progress.beat()
+    log.step("reading commits of 312 groups on A", *[1] * 20)
     log.progress.step("done")
     log.progress.end()
     assert log.screen() == ["[ 20.0 s] reading commits of 312 groups on A: 20 s so far", "[ 20.0 s] done", ""]
@@ -127,34 +114,23 @@ def test_a_shorter_line_leaves_nothing_of_the_longer_one_behind():
 
 def test_a_line_wider_than_the_terminal_is_not_written_over():
     log = Log(columns=20)
-    log.progress.step("a step with a long name")
-    log.clock.wait(3)
-    log.progress.beat()
+    log.step("a step with a long name", 3)
     log.progress.end()
     assert "\r" not in log.text() and log.text().endswith("\n")
 
 
-def test_a_line_that_is_whole_by_itself_has_no_heart():
+def test_a_line_that_is_whole_by_itself_has_no_heart_and_after_the_end_nothing_is_said_until_the_next_step():
     log = Log()
-    log.progress.step("listing groups on A")
-    log.progress.say("NO ANSWER for 14 s: reaching A")
-    for _ in range(20):
-        log.clock.wait(BEAT_SECONDS)
-        log.progress.beat()
-        log.progress.advance(1, 2)
+    log.step("listing groups on A")
+    for finish in (lambda: log.progress.say("NO ANSWER for 14 s: reaching A"), log.progress.end):
+        finish()
+        for _ in range(20):
+            log.clock.wait(BEAT_SECONDS)
+            log.progress.beat()
+            log.progress.advance(1, 2)
     assert log.written == ["[  0.0 s] listing groups on A\n", "[  0.0 s] NO ANSWER for 14 s: reaching A\n"]
-
-
-def test_after_the_end_nothing_is_said_until_the_next_step():
-    log = Log()
-    log.progress.step("one")
-    log.progress.end()
-    log.clock.wait(60)
-    log.progress.beat()
-    log.progress.advance(1, 2)
-    assert len(log.written) == 1
-    log.progress.step("two")
-    assert len(log.written) == 2
+    log.step("two")
+    assert len(log.written) == 3
 
 
 def test_json_lines_are_one_object_each_with_the_numbers():

@@ -62,37 +62,31 @@ def test_a_table_with_a_column_of_another_length_gives_no_rows(name):
             back([table | {name: table[name][:1] * count}])
 
 
-def test_a_table_without_rows_and_a_group_with_two_tables_are_refused():
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"partition": []}, "for 0 rows"),
+        ({"surprise": [1]}, "surprise"),
+        ({"group": 7}, "must be text"),
+        ({"group": None}, "must be text"),
+        ({"group": ["billing"]}, "must be text"),
+        *(({name: ["unknown"]}, "unknown") for name in ("decision", "method", "grade")),
+    ],
+)
+def test_a_table_that_is_not_as_it_was_written_gives_no_rows(changes, said):
     (table,) = tables_of([make_row()])
-    with pytest.raises(ValueError, match="for 0 rows"):
-        back([table | {"partition": []}])
+    with pytest.raises((ValueError, TypeError), match=said):
+        back([table | changes])
+    with pytest.raises(ValueError, match="sentence"):
+        back([{name: column for name, column in table.items() if name != "sentence"}])
+
+
+def test_rows_of_a_group_that_do_not_follow_each_other_are_refused():
+    (table,) = tables_of([make_row()])
     with pytest.raises(ValueError, match="'billing' do not follow each other"):
         back([table, table])
     with pytest.raises(ValueError, match="'billing' do not follow each other"):
         PlanRows.of([make_row("billing"), make_row("payments"), make_row("billing", partition=1)])
-
-
-def test_a_table_with_a_column_too_few_or_too_many_gives_no_rows():
-    (table,) = tables_of([make_row()])
-    with pytest.raises(ValueError, match="surprise"):
-        back([table | {"surprise": [1]}])
-    del table["sentence"]
-    with pytest.raises(ValueError, match="sentence"):
-        back([table])
-
-
-@pytest.mark.parametrize("group", [7, None, ["billing"]])
-def test_a_group_whose_name_is_no_text_gives_no_rows(group):
-    (table,) = tables_of([make_row()])
-    with pytest.raises(TypeError, match="must be text"):
-        back([table | {"group": group}])
-
-
-@pytest.mark.parametrize("name", ["decision", "method", "grade"])
-def test_a_code_that_is_not_known_here_gives_no_rows(name):
-    (table,) = tables_of([make_row()])
-    with pytest.raises(ValueError, match="unknown"):
-        back([table | {name: ["unknown"]}])
 
 
 def test_equal_texts_of_a_plan_become_one_object_each():
@@ -128,6 +122,8 @@ def test_rows_held_as_columns_are_the_sequence_that_they_were_made_of(rows, at, 
     for group, of_group in held.groups().items():
         assert list(of_group) == [row for row in rows if row.group == group]
         assert [of_group[i] for i in range(len(of_group))] == list(of_group)
+        assert list(of_group.source_partitions()) == [row.source_partition for row in of_group]
+        assert list(of_group.target_partitions()) == [row.target_partition for row in of_group]
     for name in ROW_FIELDS:
         assert held.tally(name) == Counter(getattr(row, name) for row in rows)
 
@@ -156,13 +152,6 @@ def test_the_rows_of_which_a_field_is_as_asked_are_found_in_their_order(rows, na
     wanted = getattr(rows[-1], name) if rows else None
     found = PlanRows.of(rows).where(name, lambda item: item == wanted)
     assert list(found) == [row for row in rows if getattr(row, name) == wanted]
-
-
-@given(some_rows())
-def test_partitions_are_those_of_the_rows(rows):
-    for table in PlanRows.of(sorted(rows, key=lambda row: row.group)).groups().values():
-        assert list(table.source_partitions()) == [row.source_partition for row in table]
-        assert list(table.target_partitions()) == [row.target_partition for row in table]
 
 
 def test_the_groups_to_read_exactly_are_those_to_write_or_keep_that_carry_metadata_anywhere() -> None:

@@ -24,10 +24,7 @@ from migrate.text import (
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("billing", "billing"),
-        ("a b", "a b"),
-        ("zahlungen-größe", "zahlungen-größe"),
-        ("注文", "注文"),
+        ("zahlungen größe 注文", "zahlungen größe 注文"),
         ("a\nb", r"a\nb"),
         ("a\x1b[2Jb", r"a\x1b[2Jb"),
         ("a\x9b2Jb", r"a\x9b2Jb"),
@@ -45,14 +42,9 @@ def test_what_is_not_plainly_visible_is_escaped_and_all_else_kept(text, shown):
 
 
 @given(st.text(st.characters()))
-def test_safe_text_is_printable_and_encodes_to_utf_8(text):
-    assert safe(text).isprintable()
+def test_safe_text_is_printable_encodes_to_utf_8_and_is_not_escaped_twice(text):
+    assert safe(text).isprintable() and safe(safe(text)) == safe(text)
     safe(text).encode()
-
-
-@given(st.text(st.characters()))
-def test_safe_text_is_not_escaped_twice(text):
-    assert safe(safe(text)) == safe(text)
 
 
 @pytest.mark.parametrize(("text", "shown"), [("", '""'), (" a", '" a"'), ("a ", '"a "'), ("a", "a")])

@@ -121,12 +121,6 @@ def test_without_pandas_the_line_to_type_is_told(tmp_path):
     assert ran.returncode == 1 and "pip install -c constraints.txt '.[notebook]'" in ran.stderr.splitlines()[-1]
 
 
-def test_reviewing_needs_neither_broker_nor_spark():
-    code = "import sys; from migrate.show import review, review_outcome, review_charts; print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert not {"pyspark", "py4j", "confluent_kafka"} & {name.split(".")[0] for name in ran.stdout.split()}
-
-
 def test_a_name_in_a_table_stays_text():
     hostile = "<script>alert(1)</script>$x$"
     shown = review.groups_table(make_plan([make_row(hostile)])).to_html()
