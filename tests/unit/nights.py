@@ -41,6 +41,11 @@ class Night:
             self.target.ranges[r.target_partition] = LogRange(0, 100)
         return made
 
+    def applied(self) -> None:
+        """Make the plan, and apply it."""
+        self.plan()
+        ends(self.execute("apply", "cutover.plan"), 0)
+
     def run(self, command: str, name: str, *options: str, folder: Path | None = None) -> Result:
         path = (folder or self.folder) / name
         files = (f"--source-config={self.folder / 'a.properties'}", f"--target-config={self.folder / 'b.properties'}")
@@ -88,9 +93,10 @@ def first_line(night: Night, *words: str) -> str:
     return told(CliRunner().invoke(cli, [*words, str(night.folder / "cutover.plan")]))
 
 
-def verify_words(night: Night) -> list[str]:
+def verify(night: Night) -> Result:
     files = [f"--source-config={night.folder / 'a.properties'}", f"--target-config={night.folder / 'b.properties'}"]
-    return ["verify", str(night.folder / "cutover.plan"), *files, "--source", "A", "--target", "B"]
+    words = ["verify", str(night.folder / "cutover.plan"), *files, "--source", "A", "--target", "B"]
+    return CliRunner().invoke(cli, words)
 
 
 def night_on(folder: Path, patch: pytest.MonkeyPatch) -> Night:

@@ -33,9 +33,15 @@ def drift(made: Plan, change: Change = lambda t, s: None, trace: GroupTrace | No
     return group_drift(made, "g", group_now(made, "g", now := world(made, change), trace), now)
 
 
-def test_an_unchanged_world_has_no_drift() -> None:
+def test_an_unchanged_world_has_no_drift_nor_has_what_a_plan_does_not_go_by():
     made = plan(row("g", target_prior=10), row("g", "bills", 3))
     assert drift(made) == () and cluster_drift(made, world(made)) == ()
+    assert drift(plan(row("g"), source_topic_ids={})) == (), "it knows none"
+    assert drift(plan(row("g")), lambda t, s: s.ranges.update({THERE: LogRange(50, 200)})) == (), "retention"
+    skips = plan(row("g"), row("g", "bills", decision=Decision.SKIP, offset=None))
+    assert drift(skips, lambda t, s: t.commit("g", "A.bills", 0, 5)) == (), "the reviewer's own choice"
+    keeps = plan(row("g"), row("g", "bills", decision=Decision.KEEP, target_prior=60))
+    assert drift(keeps, lambda t, s: t.commit("g", "A.bills", 0, 61)) != ()
 
 
 CHANGES: list[tuple[str, Change]] = [
@@ -67,22 +73,22 @@ CHANGES: list[tuple[str, Change]] = [
 
 
 @pytest.mark.parametrize(("what", "change"), CHANGES)
-def test_each_difference_is_drift_and_named(what: str, change: Change) -> None:
+def test_each_difference_is_drift_and_named(what, change: Change):
     found = drift(plan(row("g", target_prior=10)), change)
     assert [d.what for d in found] == [what]
     assert found[0].expected and found[0].seen
 
 
 @pytest.mark.parametrize(("what", "change"), CHANGES)
-def test_a_group_whose_rows_are_done_is_left_alone_whatever_changed(what: str, change: Change) -> None:
-    def done(target: FakeCluster, source: FakeCluster) -> None:
+def test_a_group_whose_rows_are_done_is_left_alone_whatever_changed(what, change: Change):
+    def done(target: FakeCluster, source: FakeCluster):
         change(target, source)
         target.commit("g", "A.orders", 0, 60)
 
     assert drift(plan(row("g", target_prior=10)), done) == ()
 
 
-def test_a_source_topic_that_was_created_anew_counts_for_a_group_that_was_accepted_alive_and_growing() -> None:
+def test_a_source_topic_that_was_created_anew_counts_for_a_group_that_was_accepted_alive_and_growing():
     made = plan(
         row("g"),
         checks=(
@@ -94,21 +100,17 @@ def test_a_source_topic_that_was_created_anew_counts_for_a_group_that_was_accept
     assert (found.what, found.seen) == ("source topic id", "another: the topic was re-created")
 
 
-def test_a_plan_that_knows_no_source_topic_ids_is_compared_without_them() -> None:
-    assert drift(plan(row("g"), source_topic_ids={})) == ()
-
-
-def test_how_many_records_producers_wrote_is_said() -> None:
+def test_what_was_seen_instead_is_said():
     (found,) = drift(plan(row("g")), lambda t, s: s.ranges.update({THERE: LogRange(0, 203)}))
     assert str(found) == "orders-0: source log end: expected 200, seen 203: 3 records written since the plan"
+    (found,) = drift(made := plan(row("g", target_prior=5)), lambda t, s: t.commit("g", *HERE, 5, "theirs"))
+    assert (found.expected, found.seen.partition(":")[0]) == ("5 (as planned from)", "5 with other metadata")
+    (found,) = drift(made, lambda t, s: t.offsets["g"].clear())
+    assert found.seen == "none"
 
 
-def test_retention_on_the_source_is_no_drift() -> None:
-    assert drift(plan(row("g")), lambda t, s: s.ranges.update({THERE: LogRange(50, 200)})) == ()
-
-
-def test_only_what_the_source_shows_is_excused_where_it_was_accepted_alive() -> None:
-    def moves(target: FakeCluster, source: FakeCluster) -> None:
+def test_only_what_the_source_shows_is_excused_where_it_was_accepted_alive():
+    def moves(target: FakeCluster, source: FakeCluster):
         source.states["g"] = ALIVE
         source.commit("g", "orders", 0, 150)
         source.ranges[THERE] = LogRange(0, 300)
@@ -123,43 +125,33 @@ def test_only_what_the_source_shows_is_excused_where_it_was_accepted_alive() -> 
     assert drift(accepted("g"), lambda t, s: t.states.update({"g": ALIVE})) != ()
 
 
-def test_a_new_source_commit_on_any_topic_is_drift_unless_the_plan_filters_topics() -> None:
-    def commits_elsewhere(target: FakeCluster, source: FakeCluster) -> None:
+def test_a_new_source_commit_on_any_topic_is_drift_unless_the_plan_filters_topics():
+    def commits_elsewhere(target: FakeCluster, source: FakeCluster):
         source.commit("g", "another", 0, 7)
 
     assert [d.subject for d in drift(plan(row("g")), commits_elsewhere)] == ["g/another/0"]
     assert drift(plan(row("g"), settings={"topic": "orders"}), commits_elsewhere) == ()
 
 
-def test_a_source_that_does_not_answer_is_not_compared() -> None:
+def test_a_source_that_does_not_answer_is_not_compared():
     made = plan(row("g"))
     now = world(made, lambda t, s: s.states.update({"g": ALIVE}), source_answers=False)
     assert group_drift(made, "g", group_now(made, "g", now), now) == ()
 
 
-def test_skipped_rows_are_the_reviewers_own_choice() -> None:
-    made = plan(row("g"), row("g", "bills", decision=Decision.SKIP, offset=None))
-    assert drift(made, lambda t, s: t.commit("g", "A.bills", 0, 5)) == ()
-
-
-def test_a_kept_row_that_moved_refuses_its_group() -> None:
-    made = plan(row("g"), row("g", "bills", decision=Decision.KEEP, target_prior=60))
-    assert drift(made, lambda t, s: t.commit("g", "A.bills", 0, 61)) != ()
-
-
-def test_a_half_done_group_is_checked_for_its_other_rows() -> None:
+def test_a_half_done_group_is_checked_for_its_other_rows():
     made = plan(row("g", target_prior=10), row("g", "bills", target_prior=10))
     half = lambda t, s: t.commit("g", "A.orders", 0, 60)  # noqa: E731
     assert drift(made, half) == ()
 
-    def half_and_alive(target: FakeCluster, source: FakeCluster) -> None:
+    def half_and_alive(target: FakeCluster, source: FakeCluster):
         half(target, source)
         target.states["g"] = ALIVE
 
     assert [d.what for d in drift(made, half_and_alive)] == ["target group state"]
 
 
-def test_ahead_is_done_only_where_our_own_write_was_read_back() -> None:
+def test_ahead_is_done_only_where_our_own_write_was_read_back():
     made = plan(row("g"))
     ahead = lambda t, s: t.commit("g", "A.orders", 0, 75)  # noqa: E731
     trace = GroupTrace({HERE: 60}, {HERE: "set"}, read_back=True)
@@ -169,7 +161,7 @@ def test_ahead_is_done_only_where_our_own_write_was_read_back() -> None:
     assert drift(made, lambda t, s: t.commit("g", "A.orders", 0, 59), trace) != ()
 
 
-def test_a_target_that_cannot_be_read_is_drift() -> None:
+def test_a_target_that_cannot_be_read_is_drift():
     made = plan(row("g"))
     now = world(made)
     unread = replace(now.target, commits={"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")})
@@ -178,7 +170,7 @@ def test_a_target_that_cannot_be_read_is_drift() -> None:
     assert "GROUP_AUTHORIZATION_FAILED" in found.seen
 
 
-def test_each_cluster_is_known_by_its_id() -> None:
+def test_each_cluster_is_known_by_its_id():
     made = plan(row("g"))
     now = world(made)
     other = replace(now, source=replace(now.source or now.target, cluster_id="x"))
@@ -187,10 +179,10 @@ def test_each_cluster_is_known_by_its_id() -> None:
     assert [d.subject for d in cluster_drift(made, other)] == ["target B"]
 
 
-def test_an_undo_looks_at_the_target_group_only() -> None:
+def test_an_undo_looks_at_the_target_group_only():
     made = plan(row("g", offset=10, target_prior=60), kind="undo")
 
-    def all_moves(target: FakeCluster, source: FakeCluster) -> None:
+    def all_moves(target: FakeCluster, source: FakeCluster):
         source.states["g"] = ALIVE
         source.commit("g", "orders", 0, 190)
         target.ranges[HERE] = LogRange(20, 500)
@@ -205,26 +197,20 @@ def test_an_undo_looks_at_the_target_group_only() -> None:
     assert found.what == "target group state"
 
 
-def test_an_undo_that_restores_what_moved_still_needs_the_group_stopped() -> None:
+def test_an_undo_that_restores_what_moved_still_needs_the_group_stopped():
     made = plan(row("g", offset=10, target_prior=60), kind="undo", settings={"moved": "restore"})
     assert drift(made, lambda t, s: t.commit("g", "A.orders", 0, 180)) == ()
     assert drift(made, lambda t, s: t.states.update({"g": ALIVE})) != ()
-
-
-def test_a_target_commit_without_value_is_told_as_none() -> None:
-    made = plan(row("g", target_prior=10))
-    (found,) = drift(made, lambda t, s: t.offsets["g"].clear())
-    assert found.seen == "none" and Commit(10).offset == 10
 
 
 AS_OF = {"commits-as-of": "2026-11-23T22:00:00.000Z"}
 
 
 @pytest.mark.parametrize(("now", "drifts"), [(120, True), (150, False), (151, True), (None, True)])
-def test_in_a_plan_of_an_earlier_time_the_live_commit_that_it_saw_is_compared(now: int | None, drifts: bool) -> None:
+def test_in_a_plan_of_an_earlier_time_the_live_commit_that_it_saw_is_compared(now, drifts):
     made = plan(row("g", live_source_offset=150), settings=AS_OF)
 
-    def committed(target: FakeCluster, source: FakeCluster) -> None:
+    def committed(target: FakeCluster, source: FakeCluster):
         source.offsets["g"] = {} if now is None else {THERE: Commit(now, "of now")}
 
     found = drift(made, committed)
@@ -232,7 +218,7 @@ def test_in_a_plan_of_an_earlier_time_the_live_commit_that_it_saw_is_compared(no
     assert not drifts or found[0].expected == "150"
 
 
-def test_a_commit_that_was_gone_when_an_earlier_time_was_planned_is_to_be_gone_still() -> None:
+def test_a_commit_that_was_gone_when_an_earlier_time_was_planned_is_to_be_gone_still():
     made = plan(row("g", live_source_offset=None), settings=AS_OF)
     assert drift(made, lambda t, s: s.offsets["g"].clear()) == ()
     (found,) = drift(made)
@@ -250,21 +236,21 @@ def told(commits: Commits, topics: frozenset[str] | None, trace: GroupTrace | No
     return [drift.subject for drift in now.hidden]
 
 
-def test_a_topic_that_is_not_listed_is_named_where_one_of_its_offsets_seems_to_be_gone() -> None:
+def test_a_topic_that_is_not_listed_is_named_where_one_of_its_offsets_seems_to_be_gone():
     assert told({}, frozenset()) == told({P0: Commit(60)}, frozenset()) == ["A.orders"]
     assert told({P0: Commit(60), P1: Commit(60)}, frozenset()) == []
 
 
-def test_a_topic_that_is_listed_hides_nothing_and_nobody_knows_where_nobody_asked() -> None:
+def test_a_topic_that_is_listed_hides_nothing_and_nobody_knows_where_nobody_asked():
     assert told({}, frozenset({"A.orders"})) == told({}, None) == []
 
 
-def test_what_was_removed_and_read_back_needs_no_topic() -> None:
+def test_what_was_removed_and_read_back_needs_no_topic():
     results = dict.fromkeys((P0, P1), REMOVED)
     assert told({}, frozenset(), GroupTrace({}, results, read_back=True)) == []
     assert told({}, frozenset(), GroupTrace({}, results, read_back=False)) == ["A.orders"]
 
 
-def test_only_rows_to_remove_can_seem_to_be_gone_and_none_of_a_group_that_was_not_read() -> None:
+def test_only_rows_to_remove_can_seem_to_be_gone_and_none_of_a_group_that_was_not_read():
     assert seem_gone(GroupRows.of_rows([*REMOVALS, row("g", partition=2)]), {P0: Commit(60)}) == [REMOVALS[1]]
     assert seem_gone(GroupRows.of_rows(REMOVALS), Failure("NO_ANSWER", "silent")) == ()

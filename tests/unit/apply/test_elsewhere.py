@@ -22,27 +22,27 @@ def look(scene: Scene):
     return look_elsewhere(scene.plan, scene.plan.rows, scene.target, FakeClock(), 10.0, NoProgress())
 
 
-def test_without_a_journal_every_row_to_set_is_outside_and_after_an_apply_none(scene: Scene) -> None:
+def test_without_a_journal_every_row_to_set_is_outside_and_after_an_apply_none(scene):
     to_set = [r.key for r in scene.plan.rows if r.decision == "set"]
     assert [r.key for r in outside(scene.plan, JournalState())] == to_set
     scene.apply()
     assert outside(scene.plan, scene.journal.read()) == ()
 
 
-def test_rows_of_a_group_that_the_journal_wrote_only_in_part_are_outside() -> None:
+def test_rows_of_a_group_that_the_journal_wrote_only_in_part_are_outside():
     made = plan(row("g"), row("g", partition=1), row("h"))
     traces = {"g": GroupTrace(planned := {row("g").target_partition: 60}, dict.fromkeys(planned, "set"))}
     assert [r.key for r in outside(made, JournalState(applied=traces))] == [("g", "orders", 1), ("h", "orders", 0)]
 
 
-def test_rows_that_another_folder_has_set_are_found_and_those_still_at_their_prior_offset_are_not(scene: Scene) -> None:
+def test_rows_that_another_folder_has_set_are_found_and_those_still_at_their_prior_offset_are_not(scene):
     assert not look(scene)
     scene.apply()
     found = look(scene)
     assert {r.key for r in found.rows} == {r.key for r in scene.plan.rows if r.decision == "set"} and not found.unread
 
 
-def test_an_offset_that_was_there_before_counts_only_with_the_planned_metadata() -> None:
+def test_an_offset_that_was_there_before_counts_only_with_the_planned_metadata():
     planned = row("g", offset=60, target_prior=60, target_metadata="new", target_prior_metadata="old")
     place = planned.target_partition
     assert as_planned([planned], {"g": {place: Commit(60, "old")}}) == ()
@@ -50,14 +50,14 @@ def test_an_offset_that_was_there_before_counts_only_with_the_planned_metadata()
     assert as_planned([planned], {}) == ()
 
 
-def test_a_group_that_cannot_be_read_is_named_with_the_reason(scene: Scene) -> None:
+def test_a_group_that_cannot_be_read_is_named_with_the_reason(scene):
     group = scene.plan.rows[0].group
     scene.target.script("commits", group, Script(Failure("GROUP_AUTHORIZATION_FAILED", "no right")))
     found = look(scene)
     assert found.unread == (group,) and "GROUP_AUTHORIZATION_FAILED" in found.why
 
 
-def test_a_cluster_that_does_not_answer_leaves_all_unread_and_another_cluster_is_refused(scene: Scene) -> None:
+def test_a_cluster_that_does_not_answer_leaves_all_unread_and_another_cluster_is_refused(scene):
     scene.target.cluster_id = "another"
     with pytest.raises(Refused, match="another"):
         look(scene)

@@ -4,7 +4,6 @@ import json
 import os
 import resource
 import stat
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,11 @@ from migrate.errors import MigrateError, Refused
 from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, journal, one_group
 
 
-def test_no_journal_is_an_empty_state(tmp_path: Path) -> None:
+def test_no_journal_is_an_empty_state(tmp_path):
     assert journal(tmp_path).read() == JournalState()
 
 
-def test_it_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+def test_it_is_readable_by_its_owner_only(tmp_path):
     old = os.umask(0)
     try:
         with journal(tmp_path).open(APPLY, {}):
@@ -27,7 +26,7 @@ def test_it_is_readable_by_its_owner_only(tmp_path: Path) -> None:
         os.umask(old)
 
 
-def test_every_event_has_time_event_and_fingerprint(tmp_path: Path) -> None:
+def test_every_event_has_time_event_and_fingerprint(tmp_path):
     with journal(tmp_path).open(APPLY, {"approved": "0123456789ab"}) as writer:
         one_group(writer, DENIED)
         writer.read_back("g", False, {P0: None})
@@ -40,7 +39,7 @@ def test_every_event_has_time_event_and_fingerprint(tmp_path: Path) -> None:
     assert events[1].items() >= {**places, "offset": [10, None], "metadata": [""]}.items()
 
 
-def test_every_torn_last_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_every_torn_last_line_is_dropped_and_the_rest_is_kept(tmp_path):
     with journal(tmp_path).open(APPLY, {}) as writer:
         one_group(writer, SET)
     path = journal(tmp_path).path
@@ -56,7 +55,7 @@ def test_every_torn_last_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) ->
     assert not state.torn and state.events == 4
 
 
-def test_a_second_writer_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_second_writer_is_refused_by_name(tmp_path):
     with journal(tmp_path).open(APPLY, {}):
         with pytest.raises(Refused, match=f"in use by process {os.getpid()} on"):
             journal(tmp_path).open(APPLY, {})
@@ -65,17 +64,17 @@ def test_a_second_writer_is_refused_by_name(tmp_path: Path) -> None:
         assert writer.before.events == 1
 
 
-def test_a_folder_that_cannot_be_written_stops_before_anything_is_changed(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_stops_before_anything_is_changed(tmp_path):
     missing = Journal(tmp_path / "gone" / "p.journal.jsonl", FINGERPRINT, lambda: 0)
     with pytest.raises(MigrateError, match="Nothing was changed"):
         missing.open(APPLY, {})
 
 
-def test_a_begin_that_finds_no_room_leaves_the_journal_as_it_was_or_none(tmp_path: Path) -> None:
+def test_a_begin_that_finds_no_room_leaves_the_journal_as_it_was_or_none(tmp_path):
     mine = journal(tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def without_room(size: int) -> None:
+    def without_room(size: int):
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
         try:
             with pytest.raises(MigrateError, match="Nothing was changed"):
@@ -91,7 +90,7 @@ def test_a_begin_that_finds_no_room_leaves_the_journal_as_it_was_or_none(tmp_pat
     assert mine.path.read_bytes() == before
 
 
-def test_names_that_are_not_utf8_survive(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_survive(tmp_path):
     odd = b"g\xff".decode("utf-8", "surrogateescape")
     with journal(tmp_path).open(APPLY, {}) as writer:
         one_group(writer, SET, odd)

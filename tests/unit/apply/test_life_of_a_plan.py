@@ -102,9 +102,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
     life: Life
 
     @initialize(groups=groups_drawn, blocked=one_in_eight, trouble=st.none() | troubles, named=naming)
-    def a_plan(
-        self, groups: list[list[str]], blocked: bool, trouble: Trouble | None, named: str = "as on the source"
-    ) -> None:
+    def a_plan(self, groups: list[list[str]], blocked: bool, trouble: Trouble | None, named: str = "as on the source"):
         """Make a plan, and perhaps run into trouble with it at once."""
         self.life = Life(folder(), made(groups, blocked, named))
         if trouble is not None:
@@ -119,56 +117,56 @@ class LifeOfAPlan(RuleBasedStateMachine):
     # --- what people type -----------------------------------------------------------------------------------
 
     @rule(folder=folders, trouble=troubles, options=options)
-    def apply_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any]) -> None:
+    def apply_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any]):
         self.apply(folder, options, trouble)
 
     @rule(folder=folders, options=options)
-    def apply(self, folder: str, options: dict[str, Any], trouble: Trouble = CALM) -> None:
+    def apply(self, folder: str, options: dict[str, Any], trouble: Trouble = CALM):
         self.holds(self.life.run("apply", folder, trouble, **options))
 
     @precondition(begun)
     @rule(folder=folders, trouble=troubles, options=options, moved=moves)
-    def roll_back_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any], moved: str) -> None:
+    def roll_back_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any], moved: str):
         self.roll_back(folder, options, moved, trouble)
 
     @precondition(begun)
     @rule(folder=folders, options=options, moved=moves)
-    def roll_back(self, folder: str, options: dict[str, Any], moved: str, trouble: Trouble = CALM) -> None:
+    def roll_back(self, folder: str, options: dict[str, Any], moved: str, trouble: Trouble = CALM):
         self.holds(self.life.run("rollback", self.one_begun(folder), trouble, moved=moved, **options))
 
     @precondition(begun)
     @rule(folder=folders, which=which, trouble=troubles, options=options, moved=moves)
     def roll_back_one_group_in_trouble(
         self, folder: str, which: int, trouble: Trouble, options: dict[str, Any], moved: str
-    ) -> None:
+    ):
         self.roll_back_one_group(folder, which, options, moved, trouble)
 
     @precondition(begun)
     @rule(folder=folders, which=which, options=options, moved=moves)
     def roll_back_one_group(
         self, folder: str, which: int, options: dict[str, Any], moved: str, trouble: Trouble = CALM
-    ) -> None:
+    ):
         alone = (self.life.group(which),)
         self.holds(self.life.run("rollback", self.one_begun(folder), trouble, moved=moved, groups=alone, **options))
 
     @precondition(begun)
     @rule(folder=folders, moved=moves)
-    def save_an_undo(self, folder: str, moved: str) -> None:
+    def save_an_undo(self, folder: str, moved: str):
         self.holds(self.life.save_undo(self.one_begun(folder), moved))
 
     @precondition(saved)
     @rule(which=which, options=options)
-    def apply_an_undo(self, which: int, options: dict[str, Any], trouble: Trouble = CALM) -> None:
+    def apply_an_undo(self, which: int, options: dict[str, Any], trouble: Trouble = CALM):
         undo = self.life.saved[-1 - which % len(self.life.saved)]
         self.holds(self.life.run("apply undo", undo.folder, trouble, undo, moved=undo.moved, **options))
 
     @precondition(saved)
     @rule(which=which, trouble=troubles, options=options)
-    def apply_an_undo_in_trouble(self, which: int, trouble: Trouble, options: dict[str, Any]) -> None:
+    def apply_an_undo_in_trouble(self, which: int, trouble: Trouble, options: dict[str, Any]):
         self.apply_an_undo(which, options, trouble)
 
     @rule(folder=folders, which=which)
-    def verify(self, folder: str, which: int = 0) -> None:
+    def verify(self, folder: str, which: int = 0):
         """Verify the plan, or one of the last undos of it."""
         undo = ([None, *self.life.saved[-3:]] * 4)[which]
         self.holds(self.life.run("verify", undo.folder if undo else folder, undo=undo))
@@ -182,13 +180,13 @@ class LifeOfAPlan(RuleBasedStateMachine):
         which=which, partition=st.integers(0, 4), offset=st.sampled_from([10, 60, 66, 5]), metadata=METADATA,
         looked=st.sampled_from([False, False, True]),
     )  # fmt: skip
-    def somebody_commits(self, which: int, partition: int, offset: int, metadata: str, looked: bool) -> None:
+    def somebody_commits(self, which: int, partition: int, offset: int, metadata: str, looked: bool):
         self.life.meddle(self.life.group(which), {TopicPartition("A.orders", partition): Commit(offset, metadata)})
         if looked:
             self.verify(HERE)
 
     @rule(which=which, what=st.sampled_from(["stop", "stop", "start", "delete"]))
-    def groups_change(self, which: int, what: str) -> None:
+    def groups_change(self, which: int, what: str):
         """All consumers stop, those of a group start, or somebody deletes a group."""
         group, target = self.life.group(which), self.life.target
         if what == "start":
@@ -201,17 +199,17 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
     @precondition(lambda self: any(self.life.target.unseen.values()))
     @rule(which=which)
-    def an_append_becomes_visible(self, which: int) -> None:
+    def an_append_becomes_visible(self, which: int):
         waiting = [group for group, late in self.life.target.unseen.items() if late]
         self.life.surface(waiting[which % len(waiting)])
         self.goes_on_holding()
 
-    def holds(self, ran: Ran) -> None:
+    def holds(self, ran: Ran):
         for law in OF_A_COMMAND:
             law(self.life, ran)
         self.goes_on_holding()
 
-    def goes_on_holding(self) -> None:
+    def goes_on_holding(self):
         for law in ALWAYS:
             law(self.life)
 

@@ -8,9 +8,11 @@ from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, TopicPartit
 from tests.unit.plans import row
 
 P0 = TopicPartition("A.orders", 0)
-ANSWERS = (SET, REMOVED, FAILED, UNKNOWN)
 UNREAD = Failure("_TIMED_OUT", "no answer")
 GONE = row("g", offset=None, decision=Decision.REMOVE, target_prior=60)
+
+
+ELSEWHERE = dict.fromkeys((SET, REMOVED, FAILED), RowStatus.FAILED) | {UNKNOWN: RowStatus.UNKNOWN}
 
 
 @pytest.mark.parametrize(
@@ -26,13 +28,11 @@ GONE = row("g", offset=None, decision=Decision.REMOVE, target_prior=60)
         (UNREAD, State.UNKNOWN),
     ],
 )
-def test_a_row_is_as_planned_as_it_was_or_changed_by_offset_and_metadata(
-    commit: Commit | Failure | None, state: State
-) -> None:
+def test_a_row_is_as_planned_as_it_was_or_changed_by_offset_and_metadata(commit: Commit | Failure | None, state: State):
     assert state_of(row("g", target_prior=10, target_prior_metadata="was"), None, commit) is state
 
 
-def test_what_was_read_back_once_has_moved_on_and_not_what_lies_before_it() -> None:
+def test_what_was_read_back_once_has_moved_on_and_not_what_lies_before_it():
     trace = GroupTrace({P0: 60}, {P0: SET}, True)
     assert state_of(row("g"), trace, Commit(75)) is state_of(row("g"), trace, Commit(60, "m")) is State.MOVED_ON
     assert state_of(row("g"), trace, Commit(59)) is State.CHANGED
@@ -43,49 +43,43 @@ def test_what_was_read_back_once_has_moved_on_and_not_what_lies_before_it() -> N
 
 
 @pytest.mark.parametrize("decision", [Decision.BLOCK, Decision.SKIP])
-def test_what_the_plan_holds_nothing_of_has_no_place_to_be_at(decision: Decision) -> None:
+def test_what_the_plan_holds_nothing_of_has_no_place_to_be_at(decision: Decision):
     assert state_of(row("g", decision=decision), None, Commit(60)) is State.NOT_HELD
 
 
-@pytest.mark.parametrize("answer", [SET, UNKNOWN])
-def test_a_row_that_is_read_back_as_planned_is_set_also_where_the_answer_was_lost(answer: str) -> None:
-    assert status_of(row("g"), State.AS_PLANNED, answer) is RowStatus.SET
-    assert status_of(GONE, State.AS_PLANNED, answer) is RowStatus.REMOVED
-
-
-@pytest.mark.parametrize("answer", [FAILED, None])
-def test_a_row_that_failed_for_sure_or_was_not_written_and_is_as_planned_was_there_already(answer: str | None) -> None:
-    assert status_of(row("g"), State.AS_PLANNED, answer) is RowStatus.ALREADY
-
-
-@pytest.mark.parametrize("state", [State.PENDING, State.CHANGED, State.MOVED_ON])
-def test_a_row_that_is_read_back_elsewhere_has_failed_unless_its_answer_was_lost(state: State) -> None:
-    for answer in (SET, REMOVED, FAILED):
-        assert status_of(row("g"), state, answer) is RowStatus.FAILED
-    assert status_of(row("g"), state, UNKNOWN) is RowStatus.UNKNOWN
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_nothing_is_called_set_that_was_not_read_back(answer: str) -> None:
-    expected = RowStatus.FAILED if answer == FAILED else RowStatus.UNKNOWN
-    assert status_of(row("g"), state_of(row("g"), None, UNREAD), answer) is expected
+@pytest.mark.parametrize(
+    ("state", "by_answer"),
+    [
+        (
+            State.AS_PLANNED,
+            {SET: RowStatus.SET, UNKNOWN: RowStatus.SET, FAILED: RowStatus.ALREADY, None: RowStatus.ALREADY},
+        ),
+        (State.PENDING, ELSEWHERE),
+        (State.CHANGED, ELSEWHERE),
+        (State.MOVED_ON, ELSEWHERE),
+        (State.UNKNOWN, dict.fromkeys((SET, REMOVED, UNKNOWN), RowStatus.UNKNOWN) | {FAILED: RowStatus.FAILED}),
+    ],
+)
+def test_nothing_is_called_set_that_was_not_read_back_nor_failed_where_the_answer_was_lost(state, by_answer):
+    assert {answer: status_of(row("g"), state, answer) for answer in by_answer} == by_answer
+    assert status_of(GONE, State.AS_PLANNED, SET) is status_of(GONE, State.AS_PLANNED, UNKNOWN) is RowStatus.REMOVED
 
 
 @pytest.mark.parametrize("after", [Commit(60), Commit(10), UNREAD])
-def test_no_reading_proves_a_row_that_needs_an_acknowledgement(after: Commit | Failure) -> None:
+def test_no_reading_proves_a_row_that_needs_an_acknowledgement(after: Commit | Failure):
     needing = row("g", reason=UNACKNOWLEDGED)
     lost = Failure("_TIMED_OUT", "no answer", outcome_unknown=True)
     assert written(needing, lost, False, after).status is RowStatus.UNKNOWN
     assert written(needing, SET, False, Commit(60)).status is RowStatus.SET
 
 
-def test_a_sure_failure_after_an_earlier_try_in_doubt_is_unknown() -> None:
+def test_a_sure_failure_after_an_earlier_try_in_doubt_is_unknown():
     denied = Failure("GROUP_AUTHORIZATION_FAILED", "no")
     for is_in_doubt, status in ((False, RowStatus.FAILED), (True, RowStatus.UNKNOWN)):
         assert written(row("g"), denied, is_in_doubt, None).status is status
 
 
-def test_one_cause_of_a_write_and_of_its_reading_back_is_said_once() -> None:
+def test_one_cause_of_a_write_and_of_its_reading_back_is_said_once():
     gone = Failure("NO_ANSWER", "target B cannot be reached", retriable=True, outcome_unknown=True)
     outcome = written(row(0), gone, False, Failure("NO_ANSWER", "target B cannot be reached"))
     assert outcome.status is RowStatus.UNKNOWN and outcome.detail.count("cannot be reached") == 1

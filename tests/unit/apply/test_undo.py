@@ -16,35 +16,19 @@ def undo(made: Plan, prior: dict[str, Commits], results: dict[TopicPartition, st
     return undo_plan(made, state, 5, "9")
 
 
-def test_a_written_row_goes_back_to_its_prior_offset() -> None:
+def test_a_written_row_goes_back_to_where_the_backup_says_it_was_not_to_what_the_plan_saw():
     made = plan(row("g", target_prior=10))
-    back = undo(made, {"g": {P0: Commit(10)}}, {P0: "set"})
+    back = undo(made, {"g": {P0: Commit(12)}}, {P0: "set"})
     (only,) = back.rows
-    assert (only.decision, only.target_prior, only.target_offset) == (Decision.SET, 60, 10)
+    assert (only.decision, only.target_prior, only.target_offset) == (Decision.SET, 60, 12)
     assert (back.header.kind, back.header.undoes) == ("undo", made.fingerprint)
     assert back.fingerprint != made.fingerprint
-
-
-def test_a_row_without_prior_offset_is_removed() -> None:
-    (only,) = undo(plan(row("g")), {"g": {}}, {P0: "set"}).rows
-    assert (only.decision, only.target_prior, only.target_offset) == (Decision.REMOVE, 60, None)
-
-
-def test_the_backup_decides_not_what_the_plan_saw() -> None:
-    (only,) = undo(plan(row("g", target_prior=10)), {"g": {P0: Commit(12)}}, {P0: "set"}).rows
-    assert only.target_offset == 12
-
-
-def test_unknown_outcomes_are_undone_failed_ones_are_not() -> None:
-    made = plan(row("g"), row("g", partition=1))
-    rows = undo(made, {"g": {}}, {P0: "unknown", P1: "failed"}).rows
-    assert [r.partition for r in rows] == [0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "m"])), min_size=1, max_size=4))
 def test_a_row_is_undone_alike_whether_or_not_another_of_its_group_was_acknowledged(
     given: list[tuple[int, str]],
-) -> None:
+):
     rows = [row("g", partition=p, offset=o, target_metadata=m) for p, (o, m) in enumerate(given)]
     last = row("g", partition=len(rows))
     certain: dict[TopicPartition, str] = dict.fromkeys([r.target_partition for r in rows], "set")
@@ -54,12 +38,16 @@ def test_a_row_is_undone_alike_whether_or_not_another_of_its_group_was_acknowled
     assert undo(plan(*rows, last), {"g": {}}, certain).rows == whole[:-1]
 
 
-def test_what_was_never_reached_is_not_in_the_undo() -> None:
+def test_what_was_never_reached_or_failed_for_sure_is_not_in_the_undo():
     assert undo(plan(row("g"), row("other")), {"g": {}}, {P0: "set"}).groups().keys() == {"g"}
     assert undo_plan(plan(row("g")), JournalState(), 0, "9").rows == ()
+    rows = undo(plan(row("g"), row("g", partition=1)), {"g": {}}, {P0: "unknown", P1: "failed"}).rows
+    assert [(r.partition, r.decision, r.target_prior, r.target_offset) for r in rows] == [
+        (0, Decision.REMOVE, 60, None)
+    ]
 
 
-def test_metadata_comes_back_with_its_offset_and_what_apply_wrote_is_expected_there() -> None:
+def test_metadata_comes_back_with_its_offset_and_what_apply_wrote_is_expected_there():
     made = plan(row("g", target_metadata="new"))
     (only,) = undo(made, {"g": {P0: Commit(10, "AAA=\x00", 7)}}, {P0: "set"}).rows
     assert (only.decision, only.target_commit) == (Decision.SET, Commit(10, "AAA=\x00"))
@@ -67,7 +55,7 @@ def test_metadata_comes_back_with_its_offset_and_what_apply_wrote_is_expected_th
 
 
 @given(st.dictionaries(st.integers(0, 30), st.none() | st.integers(0, 100), min_size=1), st.data())
-def test_undoing_restores_exactly_the_backup(priors: dict[int, int | None], data: st.DataObject) -> None:
+def test_undoing_restores_exactly_the_backup(priors: dict[int, int | None], data: st.DataObject):
     made = plan(*(row("g", partition=p, offset=data.draw(st.integers(0, 100))) for p in priors))
     before = {TopicPartition("A.orders", p): Commit(o) for p, o in priors.items() if o is not None}
     back = undo(made, {"g": before}, {TopicPartition("A.orders", p): "set" for p in priors})

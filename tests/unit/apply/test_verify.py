@@ -49,6 +49,10 @@ def journal(result: str = SET, read_back: bool | None = True, **changes: Any) ->
     return JournalState(**({"prior": {"g": {}}, "applied": {"g": trace}, "events": 5} | changes))
 
 
+# The journal of an apply that wrote another group only.
+LEFT_OUT = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
+
+
 def only(found: Verification) -> VerifyFinding:
     (finding,) = found.findings
     return finding
@@ -66,37 +70,24 @@ def text(found: Verification, made: Plan) -> str:
 
 @pytest.mark.parametrize(
     ("seen", "standing", "exit_code"),
-    [
-        (60, Standing.EQUAL, 0),
-        (180, Standing.AHEAD, 0),
-        (59, Standing.BEHIND, 1),
-        (None, Standing.MISSING, 1),
-    ],
+    [(60, Standing.EQUAL, 0), (180, Standing.AHEAD, 0), (59, Standing.BEHIND, 1), (None, Standing.MISSING, 1)],
 )
-def test_a_row_is_where_planned_or_beyond_while_its_consumers_run(
-    seen: int | None, standing: Standing, exit_code: int
-) -> None:
+def test_a_row_is_where_planned_or_beyond_while_its_consumers_run(seen, standing: Standing, exit_code):
     found = held(row("g"), seen, ALIVE_NOW)
     assert (only(found).standing, found.exit_code) == (standing, exit_code)
 
 
-def test_how_far_a_group_moved_on_is_said_and_who_accounts_for_it() -> None:
+def test_how_far_a_group_moved_on_is_said_and_who_accounts_for_it():
     assert only(held(row("g"), 180, ALIVE_NOW)).sentence.startswith("moved on by 120 to 180: the group has 1 member;")
     assert "says --consumers-ran" in only(held(row("g"), 180, RAN)).sentence
 
 
 @pytest.mark.parametrize("known", [None, EMPTY_NOW, Known(states={"g": GroupState("Dead")})])
-def test_an_offset_beyond_the_planned_one_of_a_group_without_members_is_a_finding(known: Known | None) -> None:
+def test_an_offset_beyond_the_planned_one_of_a_group_without_members_is_a_finding(known: Known | None):
     found = held(row("g"), 95, known)
     assert only(found).standing is Standing.AHEAD_EMPTY and found.exit_code == 1
     assert "is at 95, 35 beyond the planned 60, and the group has no members" in only(found).sentence
     assert "--consumers-ran" in text(found, plan(row("g")))
-
-
-def test_a_group_whose_members_could_not_be_asked_for_is_unreadable_not_good() -> None:
-    found = held(row("g"), 95, Known(states={"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")}))
-    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
-    assert "GROUP_AUTHORIZATION_FAILED" in only(found).sentence
 
 
 @pytest.mark.parametrize(
@@ -114,7 +105,7 @@ def test_a_group_whose_members_could_not_be_asked_for_is_unreadable_not_good() -
 )
 def test_a_journal_has_to_say_that_the_row_was_set_and_read_back_but_is_never_enough_alone(
     state: JournalState, word: Noted
-) -> None:
+):
     assert noted(row("g"), state.applied.get("g"), state) is word
     good = word in (Noted.READ_BACK, Noted.NOTHING)
     for known in (Known(state, states={"g": ALIVE}), Known(state, consumers_ran=True)):
@@ -124,7 +115,7 @@ def test_a_journal_has_to_say_that_the_row_was_set_and_read_back_but_is_never_en
     assert only(alone).standing is (Standing.AHEAD_EMPTY if good else Standing.AHEAD_NOT_SET)
 
 
-def test_other_metadata_at_the_planned_offset_needs_a_consumer_too() -> None:
+def test_other_metadata_at_the_planned_offset_needs_a_consumer_too():
     assert only(held(row("g"), 60, ALIVE_NOW, "x")).standing is Standing.OTHER_METADATA
     assert held(row("g"), 60, RAN, "x").exit_code == 0
     found = held(row("g", target_metadata="stream time"), 60, EMPTY_NOW)
@@ -133,12 +124,16 @@ def test_other_metadata_at_the_planned_offset_needs_a_consumer_too() -> None:
     assert only(never).standing is Standing.METADATA_NOT_SET and never.exit_code == 1
 
 
-def test_what_cannot_be_read_is_a_failure_not_a_pass() -> None:
-    found = compare(plan(row("g")), {"g": Failure("GROUP_AUTHORIZATION_FAILED", "no")})
+def test_what_cannot_be_read_is_a_failure_not_a_pass():
+    refused = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+    found = compare(plan(row("g")), {"g": refused})
     assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
+    found = held(row("g"), 95, Known(states={"g": refused}))
+    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
+    assert "GROUP_AUTHORIZATION_FAILED" in only(found).sentence
 
 
-def test_kept_rows_are_held_to_what_they_were_kept_at() -> None:
+def test_kept_rows_are_held_to_what_they_were_kept_at():
     kept = row("g", decision=Decision.KEEP, reason="ahead-kept", target_prior=70)
     assert held(kept, 70).counts() == {Standing.EQUAL: 1}
     assert held(kept, 65).exit_code == 1
@@ -147,7 +142,7 @@ def test_kept_rows_are_held_to_what_they_were_kept_at() -> None:
     assert held(kept, 75, Known(journal(applied={}, prior={}), states={"g": ALIVE})).exit_code == 0
 
 
-def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reason() -> None:
+def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reason():
     made = plan(
         row("g"),
         row("b", decision=Decision.BLOCK, reason="target-group-empty"),
@@ -164,47 +159,46 @@ def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reas
     assert "s: 1 row skipped, as the plan says: not-replicated" in told
 
 
-def test_a_plan_of_blocks_alone_verifies_nothing_and_says_so() -> None:
+def test_a_plan_of_blocks_alone_verifies_nothing_and_says_so():
     made = plan(row("g", decision=Decision.BLOCK, reason="x"))
     found = held(made, None)
     assert found.exit_code == 4 and text(found, made).startswith("NOTHING VERIFIED: 1 row of 1 group was not written")
 
 
-@pytest.mark.parametrize("prior", [None, 20])
-def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(prior: int | None) -> None:
-    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
+@pytest.mark.parametrize(
+    ("prior", "where"), [(None, "it has no committed offset, as before"), (20, "it is at 20, as before")]
+)
+def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(prior, where):
     made = plan(row("g", target_prior=prior))
-    found = held(made, prior, others)
-    assert found.exit_code == 4 and found.findings == () and found.not_written[0].standing is Standing.LEFT_OUT
+    found = held(made, prior, LEFT_OUT)
+    assert found.exit_code == 4 and found.findings == ()
+    (unwritten,) = found.not_written
+    assert unwritten.standing is Standing.LEFT_OUT
+    assert unwritten.sentence == f"the journal holds no write to it: {where}"
     # Somebody has moved it since: that is no row left out, but one to look at.
-    assert held(made, 21, others).exit_code == 1
+    assert held(made, 21, LEFT_OUT).exit_code == 1
     # And one that apply meant to write, and did not come to, was not left out.
     assert held(made, prior, Known(journal(applied={}))).exit_code == 1
-
-
-def test_a_group_left_out_whose_offset_was_to_get_metadata_alone_is_named_so() -> None:
-    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
-    made = plan(row("g", target_prior=60, target_metadata="m"))
-    found = held(made, 60, others)
+    # Metadata alone was to be set.
+    found = held(row("g", target_prior=60, target_metadata="m"), 60, LEFT_OUT)
     assert found.exit_code == 4 and found.not_written[0].standing is Standing.LEFT_OUT
 
 
-def test_a_row_that_apply_left_out_on_a_topic_that_is_not_shown_is_unreadable() -> None:
-    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
+def test_a_row_that_apply_left_out_on_a_topic_that_is_not_shown_is_unreadable():
     made = plan(row("g"))
     target, _ = clusters(made)
-    assert verify(made, target, NoProgress(), known=others).exit_code == 4
+    assert verify(made, target, NoProgress(), known=LEFT_OUT).exit_code == 4
     target.ranges.clear()
-    assert only(verify(made, target, NoProgress(), known=others)).standing is Standing.UNREADABLE
+    assert only(verify(made, target, NoProgress(), known=LEFT_OUT)).standing is Standing.UNREADABLE
 
 
-def test_each_row_of_a_group_is_held_to_its_offset() -> None:
+def test_each_row_of_a_group_is_held_to_its_offset():
     made = plan(row("g"), row("g", partition=1))
     assert compare(made, {"g": {P0: Commit(60), P1: Commit(60)}}).counts() == {Standing.EQUAL: 2}
     assert compare(made, {"g": {P0: Commit(60), P1: Commit(59)}}).exit_code == 1
 
 
-def test_one_outranks_four() -> None:
+def test_one_outranks_four():
     made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="x"))
     found = held(made, 95, EMPTY_NOW)
     assert found.exit_code == 1
@@ -212,7 +206,7 @@ def test_one_outranks_four() -> None:
     assert (joint_exit_code(4, 1), joint_exit_code(0, 4), joint_exit_code(0, 0)) == (1, 4, 0)
 
 
-def test_only_what_is_selected_counts() -> None:
+def test_only_what_is_selected_counts():
     blocked = row("b", decision=Decision.BLOCK, reason="x")
     made = plan(row("g"), blocked, checks=(make_check("named-groups-exist", "biling"),))
     commits = {"g": {P0: Commit(60)}}
@@ -220,7 +214,7 @@ def test_only_what_is_selected_counts() -> None:
     assert compare(made, commits, [row("g"), blocked]).exit_code == 4
 
 
-def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole() -> None:
+def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole():
     misspelt = make_check("named-groups-exist", "biling", seen="no such group")
     made = plan(row("g"), checks=(misspelt,))
     found = held(made, 60)
@@ -229,13 +223,13 @@ def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_w
     assert "BUT 1 block of the plan is open" in told and "named-groups-exist biling: no such group" in told
 
 
-def test_a_row_to_remove_must_be_gone() -> None:
+def test_a_row_to_remove_must_be_gone():
     gone = row("g", offset=None, decision=Decision.REMOVE, target_prior=60)
     assert held(gone, None).exit_code == 0
     assert only(held(gone, 60)).standing is Standing.NOT_REMOVED
 
 
-def test_verify_reads_the_target_and_a_second_reading_tells_who_moves() -> None:
+def test_verify_reads_the_target_and_a_second_reading_tells_who_moves():
     made = plan(row("g"), row("h"))
     target, _ = clusters(made)
     for group in "gh":
@@ -253,7 +247,7 @@ def test_verify_reads_the_target_and_a_second_reading_tells_who_moves() -> None:
     assert verify(made, target, NoProgress()).exit_code == 1
 
 
-def test_a_rewind_that_was_never_written_is_not_taken_for_a_consumer_that_moved_on() -> None:
+def test_a_rewind_that_was_never_written_is_not_taken_for_a_consumer_that_moved_on():
     rewinding = row("g", target_prior=500)
     found = held(rewinding, 500, ALIVE_NOW)
     assert only(found).standing is Standing.NOT_REWOUND and found.exit_code == 1
@@ -264,7 +258,7 @@ def test_a_rewind_that_was_never_written_is_not_taken_for_a_consumer_that_moved_
 
 
 @pytest.mark.parametrize("known", [ALIVE_NOW, RAN])
-def test_an_undo_finds_offsets_ahead_before_it_is_applied_and_never_takes_them_for_done(known: Known) -> None:
+def test_an_undo_finds_offsets_ahead_before_it_is_applied_and_never_takes_them_for_done(known: Known):
     undo = plan(row("g", offset=10, target_prior=60), kind="undo", undoes="f" * 64)
     for seen in (60, 95):
         assert held(undo, seen, known).exit_code == 1
@@ -274,7 +268,7 @@ def test_an_undo_finds_offsets_ahead_before_it_is_applied_and_never_takes_them_f
 
 
 @pytest.mark.parametrize("seen", [60, 10])
-def test_a_plan_that_was_rolled_back_is_never_verified(seen: int) -> None:
+def test_a_plan_that_was_rolled_back_is_never_verified(seen):
     made = plan(row("g", target_prior=10))
     for read_back, words in (
         (True, "ROLLED BACK: this plan is spent"),
@@ -286,7 +280,7 @@ def test_a_plan_that_was_rolled_back_is_never_verified(seen: int) -> None:
 
 
 @pytest.mark.parametrize("offset", [60, None])
-def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_nor_removed(offset: int | None) -> None:
+def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_nor_removed(offset):
     decision = Decision.SET if offset else Decision.REMOVE
     made = plan(row("g", offset=offset, decision=decision, target_prior=None if offset else 60))
     target, _ = clusters(made)
@@ -299,7 +293,7 @@ def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_
 
 
 @pytest.mark.parametrize(("answer", "exit_code"), [("", 1), (UNKNOWN, 1), (SET, 0)])
-def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answer: str, exit_code: int) -> None:
+def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answer, exit_code):
     undo = plan(row("g", offset=10, reason=UNACKNOWLEDGED, target_prior=60), kind="undo")
     place = undo.rows[0].target_partition
     applied = {"g": GroupTrace({place: 10}, {place: answer}, True)} if answer else {}
@@ -308,10 +302,11 @@ def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answe
     assert found.exit_code == exit_code
 
 
-def test_a_row_that_was_there_already_when_its_group_was_read_back_counts_as_read_back() -> None:
+def test_a_row_that_was_there_already_counts_as_read_back_with_its_group_and_a_kept_one_has_no_word():
     trace = GroupTrace({P1: 61}, {P1: SET}, True)
     assert noted(row("g"), trace, journal()) is Noted.READ_BACK
     assert noted(row("g"), replace(trace, read_back=None), journal()) is Noted.NO_WRITE
+    assert noted(row("g", decision=Decision.KEEP), journal().applied["g"], journal()) is Noted.NOTHING
 
 
 @pytest.mark.parametrize(
@@ -325,50 +320,27 @@ def test_a_row_that_was_there_already_when_its_group_was_read_back_counts_as_rea
         (Scope.CLUSTER, "A", True),
     ],
 )
-def test_a_block_is_said_once_by_its_rows_or_by_itself(scope: Scope, subject: str, shown: bool) -> None:
+def test_a_block_is_said_once_by_its_rows_or_by_itself(scope: Scope, subject, shown):
     block = make_check("some-check", subject, scope=scope)
     waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
     made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
     assert (blocks_without_rows(made) == ()) is shown
 
 
-def test_what_the_plan_blocks_or_skips_is_named_with_the_plans_reason() -> None:
-    for decision, why in ((Decision.BLOCK, Standing.BLOCKED), (Decision.SKIP, Standing.SKIPPED)):
-        (unwritten,) = held(row("g", decision=decision, reason="some-check", sentence="Because."), None).not_written
-        assert (unwritten.group, unwritten.standing) == ("g", why)
-        assert (unwritten.reason, unwritten.sentence) == ("some-check", "Because.")
-
-
-def test_a_row_that_is_kept_or_whose_plan_has_no_journal_has_no_word_of_it() -> None:
-    assert noted(row("g", decision=Decision.KEEP), journal().applied["g"], journal()) is Noted.NOTHING
-    assert noted(row("g"), None, JournalState()) is Noted.NOTHING
-
-
-def test_every_word_of_a_journal_can_be_said() -> None:
+def test_every_word_of_a_journal_can_be_said():
     assert NOTED_WORDS.keys() == set(Noted)
-
-
-@pytest.mark.parametrize(
-    ("prior", "where"), [(10, "it is at 10, as before"), (None, "it has no committed offset, as before")]
-)
-def test_a_row_that_apply_left_out_says_where_it_still_is(prior: int | None, where: str) -> None:
-    others = Known(journal(prior={}, applied={"other": GroupTrace({P0: 1}, {P0: SET}, True)}))
-    (unwritten,) = held(row("g", target_prior=prior), prior, others).not_written
-    assert unwritten.sentence == f"the journal holds no write to it: {where}"
 
 
 @pytest.mark.parametrize("seen", [None, 10, 60, 95])
 @pytest.mark.parametrize("prior", [{}, {"g": {}}])
-def test_a_group_that_was_given_up_before_its_write_needs_a_new_plan_wherever_it_is(
-    seen: int | None, prior: dict[str, Commits]
-) -> None:
+def test_a_group_that_was_given_up_before_its_write_needs_a_new_plan_wherever_it_is(seen, prior: dict[str, Commits]):
     made = plan(row("g", target_prior=10))
     found = held(made, seen, Known(journal(applied={}, prior=prior, spent_groups=frozenset("g"))))
     assert [r.standing for r in found.not_written] == [Standing.ROLLED_BACK] and found.exit_code == 4
     assert "g: 1 row given up by `rollback --group`: make a new plan for it" in text(found, made)
 
 
-def test_a_group_whose_rollback_ended_before_it_wrote_anything_is_a_finding() -> None:
+def test_a_group_whose_rollback_ended_before_it_wrote_anything_is_a_finding():
     found = held(row("g"), 60, Known(journal(spent_groups=frozenset("g"))))
     assert only(found).standing is Standing.ROLLED_BACK and found.exit_code == 1
     assert "run that rollback again" in only(found).sentence

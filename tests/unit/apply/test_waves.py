@@ -23,7 +23,7 @@ from tests.unit.plans import clusters, plan, row
 class Waves:
     """Plans in one folder, applied to a cluster in memory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path):
         self.folder = folder
 
     def plan(self, name: str, *rows, **header) -> tuple[Path, Plan]:
@@ -32,7 +32,7 @@ class Waves:
         write_plan(made, path)
         return path, made
 
-    def apply(self, path: Path, made: Plan, target: FakeCluster, source: FakeCluster | None = None, **more) -> None:
+    def apply(self, path: Path, made: Plan, target: FakeCluster, source: FakeCluster | None = None, **more):
         apply_plan(made, ApplyClusters(target, source), self.journal(path, made), FakeClock(), NoProgress(),
                    RunOptions(execute=True, allow_partial=True, group_timeout_seconds=1, **more))  # fmt: skip
 

@@ -24,7 +24,7 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Crash, Script
-from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told, verify_words
+from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, verify
 from tests.unit.plans import plan, row
 
 
@@ -36,9 +36,8 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
 # --- a saved undo and a journal that has gone on ----------------------------------------------------------
 
 
-def test_a_rollback_that_is_to_be_executed_is_never_only_saved(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_rollback_that_is_to_be_executed_is_never_only_saved(night, monkeypatch):
+    night.applied()
     saved = night.folder / UNDO
     ends(night.execute("rollback", "cutover.plan", "--out", str(saved)), 2, "Give one of the two")
     monkeypatch.setenv("MM2_MIGRATE_OUT", str(saved))
@@ -46,7 +45,7 @@ def test_a_rollback_that_is_to_be_executed_is_never_only_saved(night: Night, mon
     assert night.all_at(PLANNED) and not saved.exists()
 
 
-def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finished(night: Night) -> None:
+def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finished(night):
     night.plan()
     night.killed("apply", "cutover.plan", 2)
     ends(night.save_undo(), 0)
@@ -60,9 +59,8 @@ def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finis
     assert night.all_at(PRIOR)
 
 
-def test_an_undo_that_was_saved_and_killed_is_finished_by_the_same_command(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_an_undo_that_was_saved_and_killed_is_finished_by_the_same_command(night):
+    night.applied()
     ends(night.save_undo(), 0)
     night.killed("apply", UNDO, 3)
     assert not night.all_at(PRIOR)
@@ -72,7 +70,7 @@ def test_an_undo_that_was_saved_and_killed_is_finished_by_the_same_command(night
     assert night.all_at(PRIOR)
 
 
-def test_what_a_journal_gains_without_a_write_does_not_make_an_undo_stale(night: Night) -> None:
+def test_what_a_journal_gains_without_a_write_does_not_make_an_undo_stale(night):
     """A run that only finds out that all is written, and one that died at once."""
     made = night.plan()
     night.target.crash_after = len(GROUPS)
@@ -86,45 +84,30 @@ def test_what_a_journal_gains_without_a_write_does_not_make_an_undo_stale(night:
     assert night.all_at(PRIOR)
 
 
-@pytest.mark.parametrize("way", ["rollback", "another undo"])
-def test_an_undo_does_not_take_back_a_later_plan_that_sets_the_same_offsets(night: Night, way: str) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+@pytest.mark.parametrize("undone", ["rollback", "undo"])
+@pytest.mark.parametrize("again", ["rollback", "undo", "the undo that was saved before"])
+def test_undoing_twice_leaves_alone_what_a_later_plan_has_set_in_between(night, undone, again):
+    night.applied()
     ends(night.save_undo(), 0)
-    if way == "rollback":
+    if undone == "rollback":
         ends(night.execute("rollback", "cutover.plan"), 0)
     else:
         ends(night.save_undo("another.plan"), 0)
         ends(night.execute("apply", "another.plan"), 0)
     night.plan("later.plan")
     ends(night.execute("apply", "later.plan"), 0)
-    ends(night.execute("apply", UNDO), 3, "Make the undo anew")
-    assert night.all_at(PLANNED)
-
-
-@pytest.mark.parametrize("undone", ["rollback", "undo"])
-@pytest.mark.parametrize("again", ["rollback", "undo"])
-def test_undoing_twice_leaves_alone_what_a_later_plan_has_set_in_between(night: Night, undone: str, again: str) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
-    if undone == "rollback":
-        ends(night.execute("rollback", "cutover.plan"), 0)
-    else:
-        ends(night.save_undo(), 0)
-        ends(night.execute("apply", UNDO), 0)
-    night.plan("later.plan")
-    ends(night.execute("apply", "later.plan"), 0)
     if again == "rollback":
         ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING")
-    else:
+    elif again == "undo":
         ends(night.save_undo("second.plan"), 0, "NOTHING TO UNDO")
         assert not (night.folder / "second.plan").exists()
+    else:
+        ends(night.execute("apply", UNDO), 3, "Make the undo anew")
     assert night.all_at(PLANNED)
 
 
-def test_what_a_killed_undo_plan_has_left_a_rollback_finishes_and_show_counts_all_of_it_as_undone(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_what_a_killed_undo_plan_has_left_a_rollback_finishes_and_show_counts_all_of_it_as_undone(night):
+    night.applied()
     ends(night.save_undo(), 0)
     night.target.script("alter", "g07", *[Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))] * 9)
     ends(night.execute("apply", UNDO), 4)
@@ -136,18 +119,15 @@ def test_what_a_killed_undo_plan_has_left_a_rollback_finishes_and_show_counts_al
     ends(night.execute("apply", UNDO), 3, "is not as it was")
 
 
-def test_a_rollback_after_an_undo_plan_whose_journal_is_gone_does_not_guess_what_that_restored(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_rollback_after_an_undo_plan_whose_journal_is_gone_does_not_guess_what_that_restored(night):
+    night.applied()
     ends(night.save_undo(), 0)
     ends(night.execute("apply", UNDO), 0)
     journal_path(night.folder / UNDO, read_plan(night.folder / UNDO).fingerprint).unlink()
     ends(night.execute("rollback", "cutover.plan"), 3, "whose journal is not in")
 
 
-def test_a_rollback_that_was_read_before_an_apply_went_on_writes_nothing(
-    night: Night, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rollback_that_was_read_before_an_apply_went_on_writes_nothing(night, monkeypatch):
     """The apply goes on while the rollback still starts: its undo is of half of what is there."""
     night.plan()
     night.killed("apply", "cutover.plan", 2)
@@ -166,20 +146,19 @@ def test_a_rollback_that_was_read_before_an_apply_went_on_writes_nothing(
     assert night.all_at(PRIOR)
 
 
-def test_no_undo_is_saved_of_a_plan_that_is_being_applied(night: Night) -> None:
+def test_no_undo_is_saved_of_a_plan_that_is_being_applied(night):
     made = night.plan()
     log = Journal(journal_path(night.folder / "cutover.plan", made.fingerprint), made.fingerprint, lambda: 0)
     with log.open(APPLY, {}):
         ends(night.save_undo(), 3, "in use")
 
 
-def test_while_an_undo_is_applied_nobody_else_works_on_the_plan_that_it_undoes(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_while_an_undo_is_applied_nobody_else_works_on_the_plan_that_it_undoes(night):
+    night.applied()
     ends(night.save_undo(), 0)
     others: list[Result] = []
 
-    def meanwhile(call: str) -> None:
+    def meanwhile(call):
         if call == "alter":
             night.target.on_call = lambda call: None
             others.append(night.execute("rollback", "cutover.plan"))
@@ -189,7 +168,7 @@ def test_while_an_undo_is_applied_nobody_else_works_on_the_plan_that_it_undoes(n
     ends(others[0], 3, "in use")
 
 
-def test_an_undo_of_another_folders_journal_is_refused(night: Night) -> None:
+def test_an_undo_of_another_folders_journal_is_refused(night):
     """The apply was killed here and finished there: the undo of the half here is no undo beside the journal there."""
     night.plan()
     other = night.elsewhere()
@@ -203,7 +182,7 @@ def test_an_undo_of_another_folders_journal_is_refused(night: Night) -> None:
 # --- some groups alone ------------------------------------------------------------------------------------
 
 
-def test_one_group_is_taken_back_alone_and_no_apply_sets_it_again_and_the_rest_goes_back_later(night: Night) -> None:
+def test_one_group_is_taken_back_alone_and_no_apply_sets_it_again_and_the_rest_goes_back_later(night):
     night.plan()
     ends(night.execute("apply", "cutover.plan"), 0, "APPLIED")
     dry = night.run("rollback", "cutover.plan", "--group", "g03")
@@ -226,9 +205,8 @@ def test_one_group_is_taken_back_alone_and_no_apply_sets_it_again_and_the_rest_g
     ends(night.execute("apply", "cutover.plan"), 3, "has been rolled back")
 
 
-def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night):
+    night.applied()
     ends(night.execute("rollback", "cutover.plan", "--group", "g0[34]"), 0)
     shown, out = first_line(night, "show"), night.folder / "report.html"
     assert (
@@ -236,16 +214,15 @@ def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night
     )
     assert CliRunner().invoke(cli, ["report", str(night.folder / "cutover.plan"), "--out", str(out)]).exit_code == 0
     assert "2 groups ROLLED BACK alone" in out.read_text()
-    verified = CliRunner().invoke(cli, verify_words(night))
+    verified = verify(night)
     ends(verified, 4, "VERIFIED: 10 offsets of 10 groups, BUT 2 rows of 2 groups were rolled back")
     assert wave_of(night.folder / "cutover.plan", read_plan(night.folder / "cutover.plan")).groups["g03"] == "undone"
 
 
 def test_an_undo_that_was_applied_after_one_group_was_taken_back_is_not_shown_as_that_groups_rollback(
-    night: Night,
-) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night,
+):
+    night.applied()
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
     ends(night.save_undo(), 0)
     ends(night.execute("apply", UNDO), 0, "RESTORED: 11 offsets")
@@ -254,24 +231,20 @@ def test_an_undo_that_was_applied_after_one_group_was_taken_back_is_not_shown_as
 
 
 def test_a_rollback_of_one_group_that_was_killed_is_no_part_of_the_plan_and_is_finished_by_the_same_command(
-    night: Night,
-) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night,
+):
+    night.applied()
     night.target.crash_after = 1
     with pytest.raises(Crash):
         raise night.execute("rollback", "cutover.plan", "--group", "g03").exception or AssertionError("not killed")
     ends(night.execute("apply", "cutover.plan"), 3, "g03")
-    ends(
-        CliRunner().invoke(cli, verify_words(night)), 1, "g03 A.orders:0: its group was rolled back alone, and not read"
-    )
+    ends(verify(night), 1, "g03 A.orders:0: its group was rolled back alone, and not read")
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
-    ends(CliRunner().invoke(cli, verify_words(night)), 4)
+    ends(verify(night), 4)
 
 
-def test_a_group_that_no_plan_has_and_an_undo_plan_of_some_groups_are_wrong_usage(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_group_that_no_plan_has_and_an_undo_plan_of_some_groups_are_wrong_usage(night):
+    night.applied()
     ends(night.run("rollback", "cutover.plan", "--group", "typo"), 2, "matches none of this plan's 12 groups")
     both = night.run("rollback", "cutover.plan", "--group", "g03", "--out", str(night.folder / UNDO))
     ends(both, 2, "--out saves the undo of the whole plan")
@@ -280,7 +253,7 @@ def test_a_group_that_no_plan_has_and_an_undo_plan_of_some_groups_are_wrong_usag
 # --- two folders ------------------------------------------------------------------------------------------
 
 
-def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(night: Night) -> None:
+def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(night):
     night.plan()
     other = night.elsewhere()
     night.killed("apply", "cutover.plan", 2)
@@ -298,7 +271,7 @@ def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(nigh
     ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
 
 
-def test_an_undo_plan_names_them_as_well_though_they_were_written_after_it_was_saved(night: Night) -> None:
+def test_an_undo_plan_names_them_as_well_though_they_were_written_after_it_was_saved(night):
     night.plan()
     other = night.elsewhere()
     night.killed("apply", "cutover.plan", 2)
@@ -309,7 +282,7 @@ def test_an_undo_plan_names_them_as_well_though_they_were_written_after_it_was_s
     ends(night.execute("apply", UNDO), 0, "Note: the undone plan is not beside its journal as cutover.plan")
 
 
-def test_a_rollback_with_nothing_of_its_own_looks_as_well(night: Night) -> None:
+def test_a_rollback_with_nothing_of_its_own_looks_as_well(night):
     made = night.plan()
     other = night.elsewhere()
     ends(night.execute("apply", "cutover.plan", folder=other), 0)
@@ -318,7 +291,7 @@ def test_a_rollback_with_nothing_of_its_own_looks_as_well(night: Night) -> None:
     ends(night.execute("rollback", "cutover.plan"), 4, "NOT ALL OF IT: 12 offsets", "NOTHING TO UNDO")
 
 
-def test_groups_that_cannot_be_looked_at_are_not_taken_for_untouched(night: Night) -> None:
+def test_groups_that_cannot_be_looked_at_are_not_taken_for_untouched(night):
     night.plan()
     night.killed("apply", "cutover.plan", 2)
     denied = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
@@ -326,12 +299,12 @@ def test_groups_that_cannot_be_looked_at_are_not_taken_for_untouched(night: Nigh
     ends(night.execute("rollback", "cutover.plan"), 4, "NOT LOOKED AT: 1 group", "g11: GROUP_AUTHORIZATION_FAILED")
 
 
-def test_a_signal_after_the_last_write_does_not_hide_what_was_restored(night: Night) -> None:
+def test_a_signal_after_the_last_write_does_not_hide_what_was_restored(night):
     night.plan()
     night.killed("apply", "cutover.plan", 2)
     asked: list[str] = []
 
-    def interrupt(call: str) -> None:
+    def interrupt(call):
         asked.append(call)
         if call == "facts" and "alter" in asked:
             os.kill(os.getpid(), signal.SIGINT)
@@ -339,13 +312,6 @@ def test_a_signal_after_the_last_write_does_not_hide_what_was_restored(night: Ni
     night.target.on_call = interrupt
     ends(night.execute("rollback", "cutover.plan"), 0, "RESTORED: 5 offsets")
     assert asked.count("facts") == 2
-
-
-def test_the_rollback_of_a_killed_apply_alone_is_done(night: Night) -> None:
-    night.plan()
-    night.killed("apply", "cutover.plan", 2)
-    ends(night.execute("rollback", "cutover.plan"), 0, "RESTORED")
-    assert night.all_at(PRIOR)
 
 
 def night_journal(night: Night) -> frozenset[str]:
@@ -356,7 +322,7 @@ def night_journal(night: Night) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("runs", [1, 2])
-def test_what_the_target_does_not_show_was_not_removed(night: Night, runs: int) -> None:
+def test_what_the_target_does_not_show_was_not_removed(night, runs):
     """Brokers leave commits on a topic without DESCRIBE out of their answer, and the topic out of every listing."""
     night.target.offsets.clear()
     night.plan(prior=None)
@@ -379,7 +345,7 @@ def test_what_the_target_does_not_show_was_not_removed(night: Night, runs: int) 
 # --- what was restored, and what another plan holds ---------------------------------------------------------
 
 
-def rewinding(night: Night) -> None:
+def rewinding(night: Night):
     """Every group is at 80, and the plan sets 60."""
     for group in GROUPS:
         night.target.commit(group, "A.orders", 0, 80)
@@ -387,7 +353,7 @@ def rewinding(night: Night) -> None:
     ends(night.execute("apply", "cutover.plan"), 0)
 
 
-def test_the_same_rollback_again_leaves_what_a_later_plan_has_set_since(night: Night) -> None:
+def test_the_same_rollback_again_leaves_what_a_later_plan_has_set_since(night):
     rewinding(night)
     ends(night.execute("rollback", "cutover.plan"), 0)
     assert night.all_at(80)
@@ -398,26 +364,18 @@ def test_the_same_rollback_again_leaves_what_a_later_plan_has_set_since(night: N
 
 
 @pytest.mark.parametrize("moved", [(), ("--moved", "restore")])
-def test_a_group_that_was_restored_alone_is_left_by_every_later_rollback(night: Night, moved: tuple[str, ...]) -> None:
+def test_a_group_that_was_restored_alone_is_left_by_every_later_rollback(night, moved):
     rewinding(night)
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
     night.target.commit("g03", "A.orders", 0, 5)
+    if not moved:
+        night.killed("rollback", "cutover.plan", 2)
     for _ in range(2):
         ends(night.execute("rollback", "cutover.plan", *moved), 0)
         assert night.at() == {**dict.fromkeys(GROUPS, 80), "g03": 5}
 
 
-def test_a_rollback_that_died_goes_on_without_the_group_that_was_restored_before(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
-    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
-    night.target.commit("g03", "A.orders", 0, 5)
-    night.killed("rollback", "cutover.plan", 2)
-    ends(night.execute("rollback", "cutover.plan"), 0)
-    assert night.at() == {**dict.fromkeys(GROUPS, PRIOR), "g03": 5}
-
-
-def test_a_group_that_a_rollback_names_is_spent_also_where_apply_had_not_reached_it(night: Night) -> None:
+def test_a_group_that_a_rollback_names_is_spent_also_where_apply_had_not_reached_it(night):
     night.plan()
     night.killed("apply", "cutover.plan", 4)
     ends(night.execute("rollback", "cutover.plan", "--group", "g0[08]"), 0, "RESTORED")
@@ -426,15 +384,14 @@ def test_a_group_that_a_rollback_names_is_spent_also_where_apply_had_not_reached
     assert night.at() == {**dict.fromkeys(GROUPS, PLANNED), **dict.fromkeys(["g00", "g08", "g10"], PRIOR)}
 
 
-def test_a_restoring_that_was_denied_is_not_called_a_rollback(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_restoring_that_was_denied_is_not_called_a_rollback(night):
+    night.applied()
     night.target.script("alter", "g03", Script(Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")))
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 1, "FAILED: no offset was restored")
-    assert "ROLLED BACK" not in told(CliRunner().invoke(cli, ["show", str(night.folder / "cutover.plan")]))
+    assert "ROLLED BACK" not in first_line(night, "show")
 
 
-def later_plan_that_keeps(night: Night) -> None:
+def later_plan_that_keeps(night: Night):
     rows = (
         row(
             group, target_prior=PLANNED, decision=Decision.KEEP, reason="already-there", source_log_start=None,
@@ -446,9 +403,8 @@ def later_plan_that_keeps(night: Night) -> None:
     ends(night.execute("apply", "later.plan"), 0)
 
 
-def test_what_another_plan_has_found_right_is_not_taken_from_under_it(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_what_another_plan_has_found_right_is_not_taken_from_under_it(night):
+    night.applied()
     later_plan_that_keeps(night)
     ends(night.execute("rollback", "cutover.plan"), 3, "kept-by-a-later-plan", "--moved restore takes it back")
     assert night.all_at(PLANNED)
@@ -458,16 +414,15 @@ def test_what_another_plan_has_found_right_is_not_taken_from_under_it(night: Nig
     assert night.all_at(PRIOR)
 
 
-def test_an_undo_that_was_saved_before_another_plan_found_the_offsets_right_is_refused(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_an_undo_that_was_saved_before_another_plan_found_the_offsets_right_is_refused(night):
+    night.applied()
     ends(night.save_undo(), 0)
     later_plan_that_keeps(night)
     ends(night.execute("apply", UNDO), 3, "4 groups that this undo would take back are held by another plan")
     assert night.all_at(PLANNED)
 
 
-def second_plan(night: Night, prior: int, to: int) -> None:
+def second_plan(night: Night, prior: int, to: int):
     """A plan of all groups, made later; the journals' clock is the machine's."""
     rows = (
         row(group, target_prior=prior, target_offset=to, source_log_start=None, source_log_end=None) for group in GROUPS
@@ -477,22 +432,18 @@ def second_plan(night: Night, prior: int, to: int) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--allow-partial",), ("--group", "g0.*")])
-def test_a_write_in_doubt_is_taken_back_to_what_an_earlier_plan_holds(night: Night, words: tuple[str, ...]) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_write_in_doubt_is_taken_back_to_what_an_earlier_plan_holds(night, words):
+    night.applied()
     second_plan(night, PLANNED, 40)
     night.killed("apply", "second.plan", 3)
     ends(night.execute("rollback", "second.plan", *words), 0, "RESTORED")
     assert night.all_at(PLANNED)
 
 
-def test_of_two_plans_that_set_the_same_offset_the_later_one_can_be_rolled_back(
-    night: Night, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_plans_that_set_the_same_offset_the_later_one_can_be_rolled_back(night, monkeypatch):
     now, ticks = SystemClock.now_ms, itertools.count(0, 1000)
     monkeypatch.setattr(SystemClock, "now_ms", lambda self: now(self) + next(ticks))
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night.applied()
     for group in GROUPS:
         night.target.commit(group, "A.orders", 0, 80)
     second_plan(night, 80, PLANNED)
@@ -502,30 +453,26 @@ def test_of_two_plans_that_set_the_same_offset_the_later_one_can_be_rolled_back(
     assert night.all_at(80)
 
 
-def test_a_plan_that_only_found_offsets_right_gives_them_free_when_it_is_rolled_back(night: Night) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_plan_that_only_found_offsets_right_gives_them_free_when_it_is_rolled_back(night):
+    night.applied()
     later_plan_that_keeps(night)
     ends(night.execute("rollback", "later.plan"), 0, "NOTHING TO UNDO")
     ends(night.execute("rollback", "cutover.plan"), 0, "RESTORED")
     assert night.all_at(PRIOR)
 
 
-def test_what_show_says_to_type_after_some_groups_went_back_alone_takes_up_the_rest(night: Night) -> None:
+def test_what_show_says_to_type_after_some_groups_went_back_alone_takes_up_the_rest(night):
     night.plan()
     night.killed("apply", "cutover.plan", 4)
     ends(night.execute("rollback", "cutover.plan", "--group", "g00"), 0)
-    assert "--execute --allow-partial" in told(CliRunner().invoke(cli, ["show", str(night.folder / "cutover.plan")]))
+    assert "--execute --allow-partial" in first_line(night, "show")
 
 
-def test_a_disk_that_is_full_when_there_is_nothing_to_undo_is_a_clear_error(
-    night: Night, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+def test_a_disk_that_is_full_when_there_is_nothing_to_undo_is_a_clear_error(night, monkeypatch):
+    night.applied()
     later_plan_that_keeps(night)
 
-    def full(self: JournalWriter, exit_code: int, counts: object) -> None:
+    def full(self: JournalWriter, exit_code: int, counts: object):
         raise JournalLost("the journal cannot be written any more (No space left on device)")
 
     monkeypatch.setattr(JournalWriter, "end", full)
