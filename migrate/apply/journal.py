@@ -15,11 +15,22 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from migrate.apply.history import FAILED, UNKNOWN, JournalState, Offsets, by_partition, read_history, sealed
+from migrate.apply.history import (
+    FAILED,
+    ROLLBACK,
+    UNKNOWN,
+    GroupTrace,
+    JournalState,
+    Offsets,
+    by_partition,
+    read_history,
+    sealed,
+)
 from migrate.clock import iso
 from migrate.commit_table import has_metadata, offsets_at
 from migrate.errors import MigrateError, Refused, UnreadablePlan
@@ -72,6 +83,31 @@ def read_journal(path: Path, fingerprint: str) -> JournalState:
     Raises `UnreadablePlan` naming a damaged line, and as `journal_content` does.
     """
     return _folded(journal_content(path) or b"", path, fingerprint)
+
+
+def undos_beside(state: JournalState, folder: Path) -> dict[str, dict[str, GroupTrace]]:
+    """Return what the undo plans that have spent a plan did, by their fingerprints, as far as a folder has journals."""
+    undos: dict[str, dict[str, GroupTrace]] = {}
+    for fingerprint in dict.fromkeys(by for by in state.spends if by != ROLLBACK):
+        for journal in journals_under_any_name(folder, fingerprint):
+            undos.setdefault(fingerprint, {}).update(read_journal(journal, fingerprint).applied)
+    return undos
+
+
+def with_undos(state: JournalState, folder: Path) -> JournalState:
+    """Return a plan's history in which an undo plan with a journal in this folder counts as a rollback."""
+    undos = undos_beside(state, folder)
+    back = dict(state.rolled_back)
+    for traces in undos.values():
+        # Each leaves alone what another had restored.
+        back |= {group: trace for group, trace in traces.items() if group not in back or not back[group].is_whole}
+    return replace(state, rolled_back=back, spends=tuple(ROLLBACK if by in undos else by for by in state.spends))
+
+
+def history_beside(plan_path: Path, fingerprint: str) -> JournalState:
+    """Return what was done to a plan, by its own journal and those of its undo plans; raises as `read_journal` does."""
+    journal = journal_to_read(plan_path, fingerprint)
+    return with_undos(read_journal(journal, fingerprint), journal.parent)
 
 
 def _folded(content: bytes, path: Path, fingerprint: str) -> JournalState:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from migrate.apply.history import JournalState
-from migrate.apply.journal import drop_torn_line, journal_to_read, no_locks, read_journal, write_all
+from migrate.apply.journal import drop_torn_line, history_beside, no_locks, write_all
 from migrate.errors import MigrateError, Refused, UnreadablePlan, UsageError
 from migrate.plan.companions import companion_path
 from migrate.plan.plan import SHORT_DIGITS, Plan, signatures_required, signed_so_far
@@ -55,7 +55,7 @@ def signatures_path(plan_path: Path, fingerprint: str) -> Path:
 def files_beside(path: Path, fingerprint: str) -> FilesBeside | MigrateError:
     """Return what lies beside a plan file, or the error of a file that cannot be read: the plan itself is readable."""
     try:
-        return read_journal(journal_to_read(path, fingerprint), fingerprint), signatures_beside(path, fingerprint)
+        return history_beside(path, fingerprint), signatures_beside(path, fingerprint)
     except MigrateError as error:
         return error
 

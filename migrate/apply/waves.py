@@ -6,15 +6,14 @@ journals of the undo plans that spent it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
-from migrate.apply.journal import journal_to_read, read_journal
+from migrate.apply.history import JournalState
+from migrate.apply.journal import history_beside
 from migrate.model import Decision, Row
-from migrate.plan.companions import journals_under_any_name, real_path
 from migrate.plan.plan import UNDO, Plan
 
 Flow = tuple[str, str]
@@ -41,12 +40,11 @@ _UNDOING = {GroupStanding.MOVED: GroupStanding.UNDONE, GroupStanding.LEFT: Group
 
 @dataclass(frozen=True)
 class Wave:
-    """A plan, its journal, and what the journals of the undo plans that spent it tell together."""
+    """A plan, and what its journal and those of the undo plans that spent it tell together."""
 
     path: str
     plan: Plan
     journal: JournalState
-    undo: JournalState = field(default_factory=JournalState)
 
     @property
     def flow(self) -> Flow:
@@ -129,20 +127,13 @@ def _standing(group: str, rows: Sequence[Row], wave: Wave) -> GroupStanding:
         blocked = any(row.decision is Decision.BLOCK for row in rows)
         writes = any(row.decision in (Decision.SET, Decision.REMOVE) for row in rows)
         return GroupStanding.LEFT if writes or blocked else GroupStanding.AS_IT_IS
-    tries = (wave.journal.rolled_back.get(group), wave.undo.applied.get(group))
-    undoing = [trace for trace in tries if trace is not None and trace.written()]
-    if undoing:
+    back = wave.journal.rolled_back.get(group)
+    if back is not None and back.written():
         # Taken back whole, or it is somewhere between the two clusters.
-        return GroupStanding.UNDONE if any(trace.is_whole for trace in undoing) else GroupStanding.UNCERTAIN
+        return GroupStanding.UNDONE if back.is_whole else GroupStanding.UNCERTAIN
     return GroupStanding.MOVED if trace.is_whole else GroupStanding.UNCERTAIN
 
 
 def wave_of(path: Path, plan: Plan) -> Wave:
-    """Return the wave of a plan that was read from `path`; raises as `read_journal` does."""
-    journal = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
-    undone: dict[str, GroupTrace] = {}
-    # A rollback is no plan: the plan's own journal says how far that came.
-    for fingerprint in dict.fromkeys(by for by in journal.spends if by != ROLLBACK):
-        for other in journals_under_any_name(real_path(path).parent, fingerprint):
-            undone |= read_journal(other, fingerprint).applied
-    return Wave(str(path), plan, journal, JournalState(applied=undone))
+    """Return the wave of a plan that was read from `path`; raises as `history_beside` does."""
+    return Wave(str(path), plan, history_beside(path, plan.fingerprint))

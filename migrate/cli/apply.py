@@ -11,7 +11,7 @@ import click
 from migrate import __version__
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
-from migrate.apply.journal import Journal
+from migrate.apply.journal import Journal, with_undos
 from migrate.apply.later_plans import held_by_other_plans, other_plans
 from migrate.apply.signatures import Signature, refusal, signatures_beside
 from migrate.apply.undo import Elsewhere, look_elsewhere, outside
@@ -150,7 +150,7 @@ def run_apply(options: ApplyOptions, flow: Flow, progress: Progress, terminal: T
     found = approved_plan(plan, path, writing)
     clock = SystemClock()
     journal = found.journal(clock)
-    if (state := journal.read()).is_spent:
+    if (state := with_undos(journal.read(), journal.path.parent)).is_spent:
         raise spent_refusal(plan, str(path), options.clusters.words(), state.is_undone)
     undone = _journal_undone(plan, path, clock) if plan.header.kind == UNDO else None
     undone_plan, loose, note = _undone_plan(undone) if undone is not None else (None, (), "")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.apply.journal import journal_to_read, read_journal
+from migrate.apply.journal import history_beside, journal_to_read
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.verify import read_verification
 from migrate.cli.console import printed
@@ -57,7 +57,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     plan = read_plan(path)
     refuse_rules(plan, "report")
     journal = journal_to_read(path, plan.fingerprint)  # also one that was written under another file name
-    state = read_journal(journal, plan.fingerprint)
+    state = history_beside(path, plan.fingerprint)
     verified = None if verification is None else verified_of(read_verification(verification), str(verification), plan)
     after = aftermath(plan, state, verified)
     html, data = page_of(plan, str(path), after, options, signatures_beside(path, plan.fingerprint))

@@ -10,7 +10,7 @@ from migrate import __version__
 from migrate.apply.assess import ApplyClusters
 from migrate.apply.engine import apply_plan, nothing_written
 from migrate.apply.history import ROLLBACK, GroupTrace, JournalState
-from migrate.apply.journal import Journal, JournalLost, read_journal
+from migrate.apply.journal import Journal, JournalLost, undos_beside
 from migrate.apply.later_plans import held_by_other_plans, other_plans, without_held
 from migrate.apply.undo import outside, undo_plan
 from migrate.cli.apply import (
@@ -31,7 +31,6 @@ from migrate.cli.options import OnClusters, argument, flag, option, repeated
 from migrate.clock import SystemClock
 from migrate.errors import EXIT_DONE, EXIT_REFUSED, Refused, UsageError
 from migrate.mm2.flow import Flow
-from migrate.plan.companions import journals_under_any_name
 from migrate.plan.file import read_plan, refuse_out, write_plan
 from migrate.plan.plan import REFUSE_MOVED, SHORT_DIGITS, UNDO, Plan, refuse_rules
 from migrate.ports import Progress
@@ -197,22 +196,18 @@ def _words(options: RollbackOptions) -> list[str]:
     return [*words, "--moved", options.moved] if options.moved != REFUSE_MOVED else words
 
 
-def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, Mapping[str, GroupTrace]]:
+def _other_undos(plan: Plan, state: JournalState, folder: Path) -> dict[str, dict[str, GroupTrace]]:
     """Return what the undo plans that have spent this plan did, by their fingerprints.
 
     Raises `Refused` where the journal of one is gone: what a later plan has set must not be taken for what it left.
     """
-    undos: dict[str, Mapping[str, GroupTrace]] = {}
-    for fingerprint in dict.fromkeys(by for by in state.spends if by != ROLLBACK):
-        journals = journals_under_any_name(folder, fingerprint)
-        if not journals:
-            raise Refused(
-                f"Plan {plan.short_fingerprint} was undone by the undo plan {fingerprint}, whose journal is not in "
-                f"{folder}: what that restored is not known.",
-                "Put the undo plan and its journal back into this folder.",
-            )
-        for journal in journals:
-            undos[fingerprint] = {**undos.get(fingerprint, {}), **read_journal(journal, fingerprint).applied}
+    undos = undos_beside(state, folder)
+    if lost := next((by for by in state.spends if by != ROLLBACK and by not in undos), ""):
+        raise Refused(
+            f"Plan {plan.short_fingerprint} was undone by the undo plan {lost}, whose journal is not in "
+            f"{folder}: what that restored is not known.",
+            "Put the undo plan and its journal back into this folder.",
+        )
     return undos
 
 

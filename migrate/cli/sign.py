@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.apply.journal import journal_to_read, read_journal
+from migrate.apply.journal import history_beside
 from migrate.apply.signatures import add_signature, names_of, person, signature_of, signatures_path
 from migrate.cli.console import printed
 from migrate.cli.options import LogOptions, argument, option
@@ -42,7 +42,7 @@ def run_sign(path: Path, by: str, note: str) -> list[str]:
     Raises `Refused` for a plan that is spent: nothing can come of it any more.
     """
     plan = read_plan(path)
-    state = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    state = history_beside(path, plan.fingerprint)
     if state.is_spent:
         raise spent_refusal(plan, str(path), (), state.is_undone)
     return signed(path, plan.fingerprint, plan.header.settings, by, note, verdict(plan, totals(plan))[0])

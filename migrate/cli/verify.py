@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from migrate.apply.assess import refuse_other_cluster
-from migrate.apply.journal import journal_to_read, read_journal
+from migrate.apply.journal import history_beside
 from migrate.apply.record_proof import LogSide, prove
 from migrate.apply.verify import Known, joint_exit_code, with_members
 from migrate.apply.verify import verify as compare_with_plan
@@ -73,7 +73,7 @@ def run_verify(options: VerifyOptions, flow: Flow, progress: Progress, terminal:
     selected = bool(options.rows.groups or options.rows.only)
     rows = select(plan.rows, options.rows.groups, options.rows.only)
     clock = SystemClock()
-    journal = read_journal(journal_to_read(path, plan.fingerprint), plan.fingerprint)
+    journal = history_beside(path, plan.fingerprint)
     known = Known(journal, options.consumers_ran)
     exact = groups_with_metadata(plan.rows) & {row.group for row in rows}
     with apply_session(flow, progress, bool(exact), SessionOptions(options.clusters.request_timeout)) as edges:

@@ -207,7 +207,7 @@ def _journal_verdict(plan: Plan, state: JournalState, counts: Mapping[str, int])
     done_word = "RESTORED" if plan.header.kind == UNDO else "APPLIED"
     # A rollback of single groups before has written here; an undo plan that was applied has a journal of its own.
     if state.is_spent and (state.spent_by != ROLLBACK or not state.rolled_back):
-        undo = f"its undo {state.spent_by[:SHORT_DIGITS]} was begun, and has a journal of its own"
+        undo = f"its undo {state.spent_by[:SHORT_DIGITS]} was begun, and the journal of that is not beside this plan"
         return Headline(f"SPENT: {'a rollback was begun' if state.spent_by == ROLLBACK else undo}", "warn")
     if state.is_spent:
         return _rollback_verdict(state, counts)
@@ -234,7 +234,8 @@ def _rollback_verdict(state: JournalState, counts: Mapping[str, int]) -> Headlin
     last, restored = state.last(ROLLBACK), counts.get(RowStatus.RESTORED, 0)
     rest = _counted(counts, RowStatus.NOT_RESTORED, RowStatus.UNDO_UNKNOWN)
     if state.is_undone and not rest:
-        at = f" AT {last.ended}" if last is not None and last.ended else ""
+        # An undo plan has noted its end elsewhere.
+        at = f" AT {last.ended}" if last is not None and last.ended and last is state.runs[-1] else ""
         text = f"ROLLED BACK{at}: {many(restored, 'offset')} restored, read back"
         return Headline(f"{text}; this plan is SPENT", "warn")
     return Headline(f"PARTLY ROLLED BACK: {restored} restored{rest}; this plan is SPENT", "bad")

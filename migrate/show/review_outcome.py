@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.apply.journal import journal_to_read, read_journal
+from migrate.apply.journal import history_beside, journal_to_read
 from migrate.apply.signatures import signatures_beside
 from migrate.apply.verify import read_verification
 from migrate.apply.waves import GroupStanding, Wave, wave_of
@@ -75,7 +75,7 @@ def verification_verdict(path: str | Path, plan_path: str | Path, plan: Plan) ->
     """
     verified = _verified(path, plan)
     with review_errors():
-        state = read_journal(_journal(plan_path, plan), plan.fingerprint)
+        state = history_beside(Path(plan_path), plan.fingerprint)
         return verified_headline(plan, verified, state).text
 
 

@@ -24,7 +24,8 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Crash, Script
-from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, verify
+from tests.unit.answers import DENIED
+from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told, verify
 from tests.unit.plans import plan, row
 
 
@@ -219,15 +220,27 @@ def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night
     assert wave_of(night.folder / "cutover.plan", read_plan(night.folder / "cutover.plan")).groups["g03"] == "undone"
 
 
-def test_an_undo_that_was_applied_after_one_group_was_taken_back_is_not_shown_as_that_groups_rollback(
-    night,
-):
+def test_an_undo_that_was_applied_after_one_group_was_taken_back_is_told_as_far_as_its_journal_is_there(night):
     night.applied()
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
     ends(night.save_undo(), 0)
     ends(night.execute("apply", UNDO), 0, "RESTORED: 11 offsets")
     assert night.all_at(PRIOR)
+    assert first_line(night, "show").startswith("ROLLED BACK: 12 offsets restored, read back; this plan is SPENT")
+    assert "has been rolled back" in told(night.run("apply", "cutover.plan"))
+    (journal,) = night.folder.glob(f"{UNDO}.*.journal.jsonl")
+    journal.rename(night.folder.parent / journal.name)
     assert first_line(night, "show").startswith("SPENT: its undo")
+    assert "a rollback of it has begun" in told(night.run("apply", "cutover.plan"))
+
+
+def test_an_undo_that_restored_a_part_leaves_the_plan_half_rolled_back_and_the_rest_to_a_rollback(night):
+    night.applied()
+    ends(night.save_undo(), 0)
+    night.target.script("alter", "g03", *[Script(DENIED)] * 500)
+    ends(night.execute("apply", UNDO), 4)
+    assert first_line(night, "show").startswith("PARTLY ROLLED BACK: 11 restored, 1 not-restored; this plan is SPENT")
+    assert "Finish the rollback that has begun" in first_line(night, "show")
 
 
 def test_a_rollback_of_one_group_that_was_killed_is_no_part_of_the_plan_and_is_finished_by_the_same_command(

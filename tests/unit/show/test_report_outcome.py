@@ -119,7 +119,7 @@ def test_an_undo_that_was_begun_makes_it_spent_and_is_never_told_as_applied(tmp_
     options = RunOptions(execute=True, spends=scene.journal)
     assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).exit_code == fails
     told = after(scene)
-    said = f"SPENT: its undo {undo.short_fingerprint} was begun, and has a journal of its own"
+    said = f"SPENT: its undo {undo.short_fingerprint} was begun, and the journal of that is not beside this plan"
     assert told.spent and [(v.text, v.kind) for v in told.verdicts] == [(said, "warn")]
     assert [(run.command, bool(run.ended)) for run in told.runs] == [("apply", True), (UNDONE, False)]
     assert told.runs[-1].exit_code is None
