@@ -296,30 +296,24 @@ def later_plan(night, once_more=None):
     return path, later
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["", "followed again since"])
-def test_a_rollback_leaves_what_a_later_plan_has_kept_and_verified(night, again):
+@pytest.mark.parametrize("followed_again", ["", "since", "before its apply"])
+def test_a_rollback_leaves_what_a_later_plan_has_kept_or_found_right(night, followed_again):
     followed, scene = night.mandate(), night.scene
-    night.follow(plan=followed)
-    path, later = later_plan(night)
-    if again:
+    if followed_again == "before its apply":
+        path, later = later_plan(night, once_more=followed)
+        assert later.rows.tally("decision")["set"]
+    else:
+        night.follow(plan=followed)
+        path, later = later_plan(night)
+    if followed_again == "since":
         scene.clock.wait(60)
         night.follow(plan=followed)
     undo = ("--approve", followed.fingerprint, "--execute", "--allow-partial")
     dry, rolled = night.rollback(), night.rollback(*undo)
     assert (scene.on_b("g"), scene.on_b("h")) == (G, H), rolled.output
     assert run("verify", str(path), *night.words).exit_code == 0
-    assert (
-        dry.exit_code == rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, in this folder too" in dry.output
-    )
-
-
-def test_a_rollback_leaves_what_a_later_plan_had_still_to_set_and_found_right(night):
-    followed, scene = night.mandate(), night.scene
-    _, later = later_plan(night, once_more=followed)
-    assert later.rows.tally("decision")["set"] and (scene.on_b("g"), scene.on_b("h")) == (G, H)
-    rolled = night.rollback("--approve", followed.fingerprint, "--execute", "--allow-partial")
-    assert rolled.exit_code == 3 and f"Plan {later.short_fingerprint}, in this folder too" in rolled.output
-    assert (scene.on_b("g"), scene.on_b("h")) == (G, H)
+    assert dry.exit_code == rolled.exit_code == 3
+    assert all(f"Plan {later.short_fingerprint}, in this folder too" in told.output for told in (dry, rolled))
 
 
 def test_a_later_plan_that_was_rolled_back_vouches_for_nothing_and_one_that_is_not_there_ends_the_rollback(night):

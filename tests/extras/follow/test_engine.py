@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from migrate.apply.journal import JournalLost, JournalWriter, write_all
-from migrate.errors import ClusterError, Refused
+from migrate.errors import ClusterError
 from migrate.extras.follow.judge import WhyNot
 from migrate.extras.follow.text import pass_document
 from migrate.match.protocol import Matched, Tail, Why
@@ -46,12 +46,6 @@ def test_a_commit_that_moves_on_and_a_reset_on_the_source_both_reach_the_target(
     assert scene.look().rows_changed == 1 and scene.on_b("g")["A.t", 0] == 70
     scene.source.commit("g", "t", 0, 3)
     assert scene.look().rows_set == 1 and scene.on_b("g")["A.t", 0] == 3
-
-
-def test_a_dry_run_tells_one_pass_and_writes_nothing_not_even_a_journal(scene):
-    told = scene.follower(execute=False).look_and_write()
-    assert (told.rows_to_set, told.rows_set, scene.target.writes) == (3, 0, 0)
-    assert not scene.journal.path.exists()
 
 
 @pytest.mark.parametrize("amid", ["the look", "the look again"])
@@ -106,15 +100,6 @@ def test_tries_of_a_write_end_with_the_mandate(scene):
     assert scene.clock.now_ms() <= scene.until_ms
 
 
-def test_a_partition_that_was_written_and_is_skipped_now_holds_its_group_back_and_makes_it_unsafe(tmp_path):
-    scene = FollowScene(tmp_path, changes={"untranslatable": ("block", "commit-beyond-log-end=skip")})
-    scene.look()
-    scene.source.commit("g", "t", 0, 70)
-    scene.source.commit("g", "t", 1, 5_000)
-    told = scene.look()
-    assert reasons(told) == {"g": "commit-beyond-log-end"} and told.unsafe == ("g",) and scene.on_b("g") == G
-
-
 def test_a_group_that_comes_alive_on_the_target_is_left_alone_from_then_on_also_after_it_has_gone(scene):
     scene.look()
     scene.target.states["g"] = ALIVE
@@ -147,20 +132,21 @@ def test_a_colleagues_reset_on_the_target_stops_that_group_and_no_other(scene):
     assert scene.on_b("g")["A.t", 0] == 90 and scene.on_b("h") == {("A.u", 0): 50}
 
 
-def test_what_somebody_writes_between_the_look_and_the_write_is_not_written_over(scene):
+@pytest.mark.parametrize("partition", [0, 1], ids=["where it would be written", "where nothing needs a write"])
+def test_what_somebody_writes_between_the_look_and_the_write_keeps_the_whole_group_from_being_set(scene, partition):
     scene.look()
     scene.source.commit("g", "t", 0, 70)
-
     looks = scene.target.calls["states"] + 2  # those of the pass itself
 
     def meddle(call: str) -> None:
         if call == "states" and scene.target.calls["states"] == looks:
-            scene.target.commit("g", "A.t", 0, 33)
+            scene.target.commit("g", "A.t", partition, 33)
 
     scene.target.on_call = meddle
     before = scene.target.calls["alter"]
     assert reasons(scene.look()) == {"g": WhyNot.CHANGED} and scene.target.calls["alter"] == before
-    assert reasons(scene.look()) == {"g": WhyNot.WRITTEN} and scene.on_b("g")["A.t", 0] == 33
+    assert reasons(scene.look()) == {"g": WhyNot.WRITTEN}
+    assert scene.on_b("g") == G | {("A.t", partition): 33}
 
 
 def test_an_equal_commit_of_another_client_between_the_look_and_the_write_is_there_and_not_set_by_the_pass(scene):
@@ -189,13 +175,6 @@ def test_what_somebody_writes_while_the_topics_are_asked_for_again_is_not_writte
     scene.target.on_call = meddle
     assert reasons(scene.look()) == {"g": WhyNot.NOT_SET} and scene.on_b("g")["A.t", 0] == 33
     assert reasons(scene.look()) == {"g": WhyNot.WRITTEN} and scene.on_b("g")["A.t", 0] == 33
-
-
-def test_a_row_never_goes_back_behind_what_stood_there_before_and_the_group_is_named_unsafe(scene):
-    scene.target.commit("g", "A.t", 0, 56)
-    result = scene.look()
-    assert reasons(result) == {"g": WhyNot.MOVES_BACK} and result.unsafe == ("g",)
-    assert scene.on_b("g") == {("A.t", 0): 56}
 
 
 def test_commits_that_move_without_a_member_are_refused_unless_that_was_accepted(tmp_path):
@@ -257,17 +236,6 @@ def test_offsets_whose_clock_runs_from_each_commit_are_written_again_however_lit
         scene.clock.wait(7 * 3600)
         result = scene.look()
         assert (result.refused, result.rows_set) == ({}, 3)
-
-
-def test_offsets_that_expire_by_a_classic_groups_own_clock_are_refused_for_no_write_helps(scene):
-    scene.on_target.brokers = BrokerSettings(8 * 3_600_000, True)
-    scene.look()
-    empty_since = scene.clock.now_ms()
-    scene.on_target.records = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", empty_since)}
-    scene.clock.wait(7 * 3600)
-    before = scene.on_b("g")
-    scene.source.commit("g", "t", 0, 70)
-    assert reasons(scene.look()) == {"g": "offsets-expiry"} and scene.on_b("g") == before
 
 
 @pytest.mark.parametrize("refusals", [0, 1])
@@ -340,28 +308,6 @@ def test_after_a_kill_what_was_written_is_as_old_as_the_journal_says_also_once_i
     assert [scene.look().rows_set, scene.look().rows_set] == [0, 0]
     scene.clock.wait(3600)
     assert [scene.look().rows_set, scene.look().rows_set] == [2, 0], "those of g are a day old, and that of h is not"
-
-
-def test_a_write_that_a_kill_left_without_an_answer_is_made_again(scene):
-    scene.target.crash_after = 1
-    with pytest.raises(Crash):
-        scene.look()
-    scene.die()
-    assert scene.look().rows_set == 3 and scene.look().rows_set == 0
-
-
-def test_a_group_that_another_client_moves_in_one_partition_is_not_set_in_the_others(scene):
-    """Between the look and the write, on a partition that itself needs no write."""
-    scene.look()
-    scene.source.commit("g", "t", 0, 70)
-    looks = scene.target.calls["states"] + 2  # those of the pass itself
-
-    def meddle(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == looks:
-            scene.target.commit("g", "A.t", 1, 33)
-
-    scene.target.on_call = meddle
-    assert reasons(scene.look()) == {"g": WhyNot.CHANGED} and scene.on_b("g")["A.t", 0] == 55
 
 
 def test_records_that_are_copied_and_retention_between_the_look_and_the_write_keep_no_group_back(scene):
@@ -467,19 +413,13 @@ def test_a_write_that_shows_only_later_is_not_taken_for_undone(scene):
     assert scene.on_b("g") == {("A.t", 0): 55}
 
 
-def test_a_group_that_has_no_commit_on_the_source_any_more_is_named_and_never_left_out_in_silence(scene):
+@pytest.mark.parametrize("changes", [{}, {"group": ("g", "h")}], ids=["", "named"])
+def test_a_group_that_has_no_commit_on_the_source_any_more_is_named_and_never_left_out_in_silence(tmp_path, changes):
+    scene = FollowScene(tmp_path, changes=changes)
     scene.look()
     scene.source.offsets.pop("h")
     result = scene.look()
     assert reasons(result) == {"h": WhyNot.GONE_FROM_SOURCE} and result.unsafe == ("h",) and scene.on_b("h") == H
-
-
-def test_a_group_that_is_named_and_gone_is_unsafe_like_any_other_that_was_written(tmp_path):
-    scene = FollowScene(tmp_path, changes={"group": ("g", "h")})
-    scene.look()
-    scene.source.offsets.pop("h")
-    result = scene.look()
-    assert reasons(result) == {"h": WhyNot.GONE_FROM_SOURCE} and result.unsafe == ("h",)
 
 
 def test_a_group_of_which_a_commit_is_not_seen_on_the_source_any_more_is_named_and_not_set_in_part(scene):
@@ -541,12 +481,6 @@ def test_a_rollback_leaves_what_somebody_else_put_there(scene):
     assert scene.on_b("g") == {("A.t", 0): 33, ("A.t", 1): 60} and scene.on_b("h") == {}
 
 
-def test_a_mandate_whose_journal_somebody_holds_is_not_followed_twice(scene):
-    scene.look()
-    with pytest.raises(Refused, match="in use"):
-        scene.follower()
-
-
 def test_a_topic_that_was_created_anew_has_its_records_read_anew(scene):
     scene.look()
     scene.target.ids["A.t"] = "another"
@@ -585,15 +519,6 @@ def test_where_the_target_tells_no_topic_ids_none_are_compared(scene):
 def test_told_to_stop_it_begins_no_write(scene):
     stopped = scene.look(is_wanted=lambda: False)
     assert (stopped.is_stopped, stopped.rows_set, stopped.refused, scene.target.writes) == (True, 0, {}, 0)
-
-
-def test_a_cluster_that_does_not_answer_ends_the_pass_and_not_what_is_remembered(scene):
-    scene.look()
-    scene.target.down = True
-    with pytest.raises(ClusterError):
-        scene.look()
-    scene.target.down = False
-    assert scene.look().refused == {}
 
 
 def test_delays_are_measured_from_the_commit_where_its_time_is_known_and_not_for_what_was_there_at_the_start(scene):
@@ -650,12 +575,12 @@ def test_a_group_left_out_while_its_offset_lies_below_the_targets_log_start_is_u
     assert unsafe_to_fail_over(scene.look()) == ["g"], "from 55 its auto.offset.reset decides"
 
 
-def test_the_journal_stays_short_over_a_thousand_passes(scene, monkeypatch):
+def test_the_journal_stays_short_over_many_passes(scene, monkeypatch):
     monkeypatch.setattr("migrate.extras.follow.journal.LEAST_GROWTH_BYTES", 2000)
     longest = 0
-    for n in range(200):
-        scene.source.commit("g", "t", 0, n % 100)
+    for n in range(50):
+        scene.source.commit("g", "t", 0, n)
         scene.look()
         longest = max(longest, scene.journal.path.stat().st_size)
-    assert longest < 10_000 and scene.on_b("g")["A.t", 0] == 99
+    assert longest < 10_000 and scene.on_b("g")["A.t", 0] == 49
     assert scene.rollback().exit_code == 0 and scene.on_b("g") == {}

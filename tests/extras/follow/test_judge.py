@@ -106,10 +106,6 @@ def test_a_group_whose_state_nobody_tells_is_not_written(state: Failure | None) 
     assert why(a_group(target_state=state)) == WhyNot.STATE
 
 
-def test_a_group_that_was_left_alone_stays_so_when_its_consumers_have_gone() -> None:
-    assert why(a_group(target_state=EMPTY), Followed(left=WhyNot.ALIVE)) == WhyNot.ALIVE
-
-
 @pytest.mark.parametrize("stands", [None, Commit(600), Commit(700), Commit(650, "theirs")])
 def test_a_group_in_which_somebody_else_wrote_is_left_alone_whichever_way_it_was_moved(stands: Commit | None) -> None:
     seen = a_group(target_commits={} if stands is None else {PLACE: stands}, written_ms={PLACE: 0})

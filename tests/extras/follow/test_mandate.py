@@ -131,9 +131,3 @@ def test_settings_that_are_not_a_mandates_are_an_error(wrong):
     plan = mandated(FLOW)
     with pytest.raises(UnreadablePlan, match="cannot be read"):
         mandate_of(Plan(replace(plan.header, settings={**plan.header.settings, **wrong}), plan.rows))
-
-
-def test_every_line_of_the_group_map_and_its_order_are_in_the_fingerprint():
-    other = (MAPPED[0], ("team-(.*)", "\\1", False))
-    maps = [(), MAPPED, MAPPED[:1], MAPPED[::-1], other]
-    assert len({mandated(FLOW, group_map=group_map).fingerprint for group_map in maps}) == len(maps)

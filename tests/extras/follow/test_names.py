@@ -13,9 +13,9 @@ from migrate.extras.follow.mandate import lines_of
 from migrate.extras.follow.seen_groups import survey_of_the_others
 from migrate.extras.follow.undo import renamed
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
-from migrate.model import Commit, Decision, Failure
+from migrate.model import Failure
 from tests.extras.follow.followscene import T0, FollowScene, mandate
-from tests.fakes import ALIVE, Crash, Script
+from tests.fakes import ALIVE, Script
 from tests.unit.checkscene import SURVEY
 
 G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
@@ -56,15 +56,6 @@ def test_it_is_judged_by_who_is_alive_and_who_has_written_under_the_new_name(sce
     assert result.unsafe == ("g",) and result.target_names == {"g": "g-eu"}
 
 
-def test_what_comes_alive_under_the_new_name_between_look_and_write_is_not_written(scene):
-    def start_consumers(call):
-        if call == "states" and scene.target.calls["states"] == 2:
-            scene.target.states["g-eu"] = ALIVE
-
-    scene.target.on_call = start_consumers
-    assert reasons(scene.look()) == {"g": WhyNot.ALIVE} and scene.on_b("g-eu") == {}
-
-
 def test_its_way_back_is_under_the_new_name_and_exact(scene):
     scene.target.commit("g-eu", "A.t", 0, 5)
     scene.look()
@@ -72,25 +63,6 @@ def test_its_way_back_is_under_the_new_name_and_exact(scene):
     assert {(row.group, row.target_group) for row in undo.rows} == {("g", "g-eu"), ("h", "")}
     scene.rollback()
     assert (scene.on_b("g-eu"), scene.on_b("g"), scene.on_b("h")) == ({("A.t", 0): 5}, {("A.t", 0): 7}, {})
-
-
-@pytest.mark.parametrize("made", [True, False])
-def test_killed_amid_a_write_what_stands_under_the_new_name_decides_what_is_undone(scene, made):
-    scene.look()
-    scene.source.commit("g", "t", 0, 70)
-
-    def die(call):
-        if call == "alter" and not made:
-            raise Crash
-
-    scene.target.crash_after, scene.target.on_call = 1 if made else None, die
-    with pytest.raises(Crash):
-        scene.look()
-    scene.target.crash_after, scene.target.on_call = None, lambda call: None
-    row = next(row for row in scene.undo().rows if row.target_partition == T0)
-    assert (row.decision, row.target_prior) == (Decision.REMOVE, 70 if made else 55)
-    scene.rollback()
-    assert (scene.on_b("g-eu"), scene.on_b("g")) == ({}, {("A.t", 0): 7})
 
 
 def test_the_journal_says_the_new_name_beside_each_event_also_after_it_was_made_short(scene):
@@ -151,17 +123,6 @@ def test_of_groups_that_share_a_name_what_was_written_before_is_still_taken_back
     assert reasons(scene.look()) == {"g": WhyNot.NAME, "g-eu": WhyNot.NAME} and scene.on_b("g-eu") == G
     scene.rollback()
     assert scene.on_b("g-eu") == {}
-
-
-def test_a_line_that_decides_for_no_group_is_told(tmp_path):
-    scene = FollowScene(tmp_path, changes=mapped(("g", "g-eu"), ("typo", "x")))
-    assert reasons(scene.look()) == {"typo": "named-groups-exist"} and scene.on_b("g-eu") == G
-
-
-def test_metadata_is_written_under_the_new_name(scene):
-    scene.source.commit("g", "t", 0, 55, "m")
-    scene.look()
-    assert scene.target.offsets["g-eu"][T0] == Commit(55, "m")
 
 
 def test_a_refusal_of_the_cluster_is_told_by_the_sources_name(scene):
@@ -241,8 +202,3 @@ def test_what_a_mandate_has_of_a_file_keeps_the_order_that_decides():
     approved = mandate(group_map=lines_of(of_file))
     assert approved.group_map == (("a", "1", False), ("[ab]", "2", True), ("b", "3", False))
     assert [approved.names().mapped(name) for name in "abc"] == [of_file.mapped(name) for name in "abc"]
-
-
-def test_a_name_that_begins_like_an_expression_is_none_in_a_mandate():
-    names = mandate(group_map=(("regex:.*", "x", False),)).names()
-    assert (names.mapped("regex:.*"), names.mapped("a")) == ("x", "a")

@@ -15,8 +15,8 @@ from tests.fakes import Crash, FakeApplyEdges, NoProgress, Script
 
 
 @pytest.fixture
-def scene(tmp_path, monkeypatch):
-    scene = FollowScene(tmp_path, changes={"group": ("g",)})
+def scene(tmp_path, monkeypatch, request):
+    scene = FollowScene(tmp_path, changes={"group": ("g",), "group_map": getattr(request, "param", ())})
     scene.asked = []
 
     @contextmanager
@@ -52,16 +52,9 @@ def test_of_a_write_in_doubt_what_stands_there_is_taken_back_and_java_is_not_nee
     assert {r.target_partition: r.target_prior for r in undone(scene).rows}[T0] == 70 and scene.asked == [False]
 
 
-def test_of_a_renamed_group_the_new_name_is_asked(tmp_path, monkeypatch):
-    scene = FollowScene(tmp_path, changes={"group": ("g",), "group_map": (("g", "g-eu", False),)})
+@pytest.mark.parametrize("scene", [(("g", "g-eu", False),)], indirect=True)
+def test_of_a_renamed_group_the_new_name_is_asked(scene):
     scene.target.commit("g", "A.t", 0, 7)
-
-    @contextmanager
-    def edges(*_):
-        yield FakeApplyEdges(scene.target)
-
-    monkeypatch.setattr(rollback_module, "apply_session", edges)
-    scene.look()
     scene.source.commit("g", "t", 0, 70)
 
     def die_before_it_writes(call):

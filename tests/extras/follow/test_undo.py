@@ -2,12 +2,12 @@
 
 import pytest
 
-from migrate.model import UNACKNOWLEDGED, Decision, Failure
+from migrate.model import Decision, Failure
 from migrate.plan.plan import RESTORE_MOVED
 from migrate.show.apply import apply_lines
 from migrate.show.next_steps import Typed
 from tests.extras.follow.followscene import T0, T1, FollowScene
-from tests.fakes import Crash, Script
+from tests.fakes import Script
 
 
 def rows(undo):
@@ -24,22 +24,6 @@ def test_it_goes_from_our_last_write_to_what_stood_there_first_or_to_nothing(tmp
     assert rows(undo) == {T0: (Decision.SET, 70, 5, "was-there"), T1: (Decision.REMOVE, 60, None, "was-absent")}
     assert undo.rows[0].source_topic == "t" and undo.header.undoes == scene.plan.fingerprint
     assert undo.header.kind == "undo"
-
-
-@pytest.mark.parametrize(("made", "stands"), [(True, 70), (False, 55)])
-def test_of_a_write_in_doubt_it_goes_from_what_stands_there_and_asks_for_an_acknowledgement(tmp_path, made, stands):
-    scene = FollowScene(tmp_path, changes={"group": ("g",)})
-    scene.look()
-    scene.source.commit("g", "t", 0, 70)
-
-    def die(call: str) -> None:
-        if call == "alter" and not made:
-            raise Crash
-
-    scene.target.crash_after, scene.target.on_call = 1 if made else None, die
-    with pytest.raises(Crash):
-        scene.look()
-    assert rows(scene.undo())[T0] == (Decision.REMOVE, stands, None, UNACKNOWLEDGED)
 
 
 def test_what_was_never_written_is_not_undone(tmp_path):

@@ -52,7 +52,7 @@ MUTANTS = (
         f"{HERE}compare.py",
         " or self.blocks or self.unstable)",
         " or self.blocks)",
-        (f"{TESTS}test_compared.py",),
+        (f"{TESTS}test_compare.py",),
     ),
     Mutant(
         "one-cluster-compared-with-itself",
@@ -140,7 +140,7 @@ MUTANTS = (
         f"{HERE}compare.py",
         "if self.verdict is not CompareVerdict.BEHIND or self.difference is None:",
         "if self.difference is None:",
-        (f"{TESTS}test_compared.py",),
+        (f"{TESTS}test_compare.py",),
     ),
     Mutant(
         "moved-and-within",
@@ -148,7 +148,7 @@ MUTANTS = (
         f"{HERE}compare.py",
         "            moved = self.source_moved_to - self.source_committed\n",
         "            moved = 0\n",
-        (f"{TESTS}test_compared.py",),
+        (f"{TESTS}test_compare.py",),
     ),
     Mutant(
         "nothing-compared-and-good",
@@ -156,7 +156,7 @@ MUTANTS = (
         f"{HERE}compare.py",
         "        return bool(self.rows) and not (self.beyond(within) or self.blocks or self.unstable)\n",
         "        return not (self.beyond(within) or self.unstable)\n",
-        (f"{TESTS}test_compared.py",),
+        (f"{TESTS}test_compare.py",),
     ),
     Mutant(
         "hidden-on-the-source-taken-for-none",

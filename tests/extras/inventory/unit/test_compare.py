@@ -1,18 +1,27 @@
 """What a target commit is worth beside its group's source commit: never equal unless it was seen to be."""
 
-import re
 from dataclasses import replace
 
 import pytest
 
-from migrate.extras.inventory.compare import CompareVerdict, Loss, Stretch, TranslatedCommits
+from migrate.extras.inventory.compare import CompareVerdict, GroupComparison, Loss, Stretch, TranslatedCommits
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
-from migrate.model import Commit, Failure, GroupState, LogRange, OffsetSync, TopicPartition
+from migrate.model import (
+    CheckResult,
+    Commit,
+    Failure,
+    GroupState,
+    Level,
+    LogRange,
+    OffsetSync,
+    Scope,
+    TopicPartition,
+)
 from migrate.row_table import PlanRows
 from migrate.survey.filters import Filters
 from tests.builders import make_row
-from tests.extras.inventory.unit.comparedscene import compared, during_the_look, rows_of, verdict
+from tests.extras.inventory.unit.comparedscene import compared, during_the_look, row, rows_of, verdict
 from tests.fakes import FakeComparer, Script
 from tests.unit.planscene import world
 
@@ -60,20 +69,22 @@ def test_where_no_record_lies_between_the_group_reads_the_same_from_both(cluster
     assert verdict(row) == (CompareVerdict.EQUAL, Loss.NONE, "no-record-between") and row.difference == 0
 
 
-def test_above_a_lower_bound_a_loss_is_neither_certain_nor_ruled_out(clusters):
+def test_above_a_lower_bound_a_loss_is_neither_certain_nor_ruled_out_and_past_the_copy_of_an_owed_record_that_is_said(
+    clusters,
+):
     row = of_g(50, clusters, BOUNDED_G)
     assert verdict(row) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "above-lower-bound")
     assert row.difference == 5 and "not above 52" in row.sentence
-
-
-def test_past_the_copy_of_an_owed_record_by_mm2s_syncs_that_is_said_and_a_later_copy_not_ruled_out(clusters):
-    assert verdict(of_g(53, clusters, BOUNDED_G)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "past-a-sync")
     assert verdict(of_g(52, clusters, BOUNDED_G))[2] == "above-lower-bound"
+    assert verdict(of_g(53, clusters, BOUNDED_G)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "past-a-sync")
 
 
-def test_members_on_the_target_may_have_read_what_the_commit_has_passed(clusters):
+@pytest.mark.parametrize(
+    "state", [GroupState("Stable", 2), *(GroupState(s, 0) for s in ("Unknown", "PreparingRebalance"))]
+)
+def test_members_on_the_target_may_have_read_what_the_commit_has_passed(clusters, state):
     target = clusters[1]
-    target.states["g"] = GroupState("Stable", 2)
+    target.states["g"] = state
     assert verdict(of_g(50, clusters)) == (CompareVerdict.AHEAD, Loss.POSSIBLE, "alive-on-target")
     target.script("states", "g", Script(failure=DENIED))
     assert verdict(of_g(50, clusters)) == (CompareVerdict.AHEAD, Loss.POSSIBLE, "not-visible")
@@ -95,10 +106,8 @@ def test_a_commit_outside_the_targets_log_is_no_place_however_near_it_is(cluster
     at_the_end = Matched(100, Why.PROVEN, 0)
     assert verdict(of_g(101, clusters, at_the_end)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "open-transaction")
     assert verdict(of_g(101, clusters)) == (CompareVerdict.AHEAD, Loss.LIKELY, "")
-
-
-def test_a_log_whose_length_was_not_told_is_not_said_to_end_before_a_commit(clusters):
-    clusters[1].high_watermarks = lambda partitions: dict.fromkeys(partitions, DENIED)
+    # Nothing is said to end before a commit if its length was not told.
+    target.high_watermarks = lambda partitions: dict.fromkeys(partitions, DENIED)
     assert verdict(of_g(101, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "not-visible")
 
 
@@ -144,11 +153,8 @@ def test_where_not_all_was_compared_a_commit_at_the_translation_is_no_proof_that
     row = of_g(committed, clusters, Matched(45, why, 9, lower=(40, 40)))
     assert (row.loss, row.reason) == (Loss.POSSIBLE, "not-all-compared") and not row.is_within(1000)
     assert "none is lost" not in row.sentence
-
-
-def test_a_row_by_timestamps_says_so_and_names_no_limit_that_would_have_more_compared(clusters):
-    row = of_g(45, clusters, Matched(45, Why.LEAST_TIMESTAMP, 9, lower=(40, 40)))
-    assert "placed by timestamps" in row.sentence and "Not all records" not in row.sentence
+    by_time = why is Why.LEAST_TIMESTAMP
+    assert ("placed by timestamps" in row.sentence, "Not all records" in row.sentence) == (by_time, not by_time)
 
 
 def test_a_group_that_is_owed_nothing_lacks_nothing_however_little_was_compared(clusters):
@@ -165,12 +171,6 @@ def test_where_syncs_are_stale_an_estimate_that_agrees_with_the_target_is_no_pro
     comparison = compared(*clusters, no_match=True)
     assert verdict(rows_of(comparison)["g", "t", 0]) == (CompareVerdict.EQUAL, Loss.POSSIBLE, "not-proven")
     assert not comparison.is_good(1000)
-
-
-@pytest.mark.parametrize("state", ["Unknown", "PreparingRebalance", "Stable"])
-def test_only_of_a_stopped_group_a_loss_is_likely(clusters, state):
-    clusters[1].states["g"] = GroupState(state, 0)
-    assert verdict(of_g(50, clusters)) == (CompareVerdict.AHEAD, Loss.POSSIBLE, "alive-on-target")
 
 
 # What the source commits during the look
@@ -250,11 +250,6 @@ def test_a_comparison_is_good_if_all_is_equal_and_all_was_seen(clusters):
     assert not compared(*clusters).is_good(1000)
 
 
-def test_a_comparison_of_nothing_is_not_good(clusters):
-    nobody = Filters(groups=(re.compile("no.*"),))
-    assert not compared(*clusters, filters=nobody).is_good(0)
-
-
 def test_a_listing_that_may_be_short_or_a_name_that_nobody_has_is_not_good(clusters):
     all_equal(clusters)
     named = compared(*clusters, filters=Filters(groups_file=frozenset({"g", "nobody"})))
@@ -284,20 +279,34 @@ def test_a_name_that_only_the_target_has_is_somebodys(clusters):
     assert not comparison.blocks and [row.verdict for row in comparison.rows] == [CompareVerdict.ONLY_ON_TARGET]
 
 
-def test_behind_is_let_pass_by_records_and_ahead_never_is(clusters):
-    assert of_g(40, clusters).is_within(5) and not of_g(40, clusters).is_within(4)
-    assert not of_g(46, clusters).is_within(1000)
+BEHIND = row("b", CompareVerdict.BEHIND, difference=-7)
+
+
+@pytest.mark.parametrize(("of", "least"), [
+    (row(), 0),
+    (BEHIND, 7),
+    (row("b", CompareVerdict.BEHIND, difference=-7, source_moved_to=123), 10),
+    *((row(verdict=v, loss=Loss.POSSIBLE), None) for v in (CompareVerdict.EQUAL, CompareVerdict.BEHIND)),
+    *((row(verdict=v), None) for v in {*CompareVerdict} - {CompareVerdict.EQUAL, CompareVerdict.BEHIND}),
+])  # fmt: skip
+def test_only_equal_rows_and_rows_a_little_behind_that_lose_nothing_are_within(of, least):
+    assert [n for n in (0, 6, 7, 9, 10, 10**9) if of.is_within(n)][:1] == ([] if least is None else [least])
+
+
+def test_a_comparison_adds_up_to_counts_and_to_what_is_beyond():
+    made = GroupComparison(0, "A", "B", (row(), BEHIND), (), frozenset())
+    assert made.counts() == {"equal": 1, "behind": 1}
+    assert made.beyond(0) == (BEHIND,) and made.is_good(7) and not made.is_good(0)
+    assert not replace(made, rows=()).is_good(0), "nothing is no success"
+    assert not replace(made, unstable=frozenset({"billing"})).is_good(7), "a transaction is pending"
+    for level, is_good in (Level.WARN, True), (Level.BLOCK, False):
+        premise = CheckResult("topics-visible", level, Scope.CLUSTER, "A", "all", "not told", "", False, level)
+        assert replace(made, premises=(premise,)).is_good(7) is is_good
 
 
 def test_stretches_lie_between_a_commit_and_its_translation_where_both_are_inside_the_log(clusters):
-    rows = {
-        "behind": (40, 45),
-        "ahead": (50, 45),
-        "same": (45, 45),
-        "cut-off": (3, 45),
-        "beyond": (101, 45),
-        "none": (None, 45),
-    }
+    rows = {"behind": (40, 45), "ahead": (50, 45), "same": (45, 45), "cut-off": (3, 45), "beyond": (101, 45),
+            "none": (None, 45)}  # fmt: skip
     made = PlanRows.of(
         make_row(group, target_prior=prior, target_offset=offset, target_log_start=10, target_log_end=100)
         for group, (prior, offset) in rows.items()

@@ -7,7 +7,7 @@ import pytest
 
 from migrate.extras.offsets_topic.history_values import RECORDS_GONE, HistoryRequest, HistoryResult, reason_of
 from migrate.extras.offsets_topic.request import Exported
-from migrate.extras.offsets_topic.text import announcement, history_summary, history_table
+from migrate.extras.offsets_topic.text import history_summary, history_table
 from migrate.model import Failure, LogRange
 from migrate.survey.offsets_pin import OffsetsPin
 from migrate.text import cells
@@ -82,16 +82,3 @@ def test_a_history_that_is_whole_does_not_say_that_it_is_not():
     lines = list(history_summary(unknown, PIN, ""))
     assert lines[-1] == "Nothing is there of simpel" and any("--no-lag" in line for line in lines)
     assert isinstance(RECORDS_GONE, Failure)
-
-
-def test_what_will_be_read_is_said_in_bytes_before():
-    assert (
-        announcement(PIN, PIN.offsets_bytes)
-        == "reading __consumer_offsets of A: 2 of 50 partitions, 60 offsets, about 6.6 kB"
-    )
-
-
-def test_what_is_left_from_when_the_topic_had_fewer_partitions_is_said_to_be_that():
-    told = HistoryResult(Exported({"commit": 2}, {}, {"not-its-partition": 2}), 0)
-    words = "  2 in a partition that is not their group's own, left from when the topic had fewer"
-    assert words in list(history_summary(told, PIN, ""))

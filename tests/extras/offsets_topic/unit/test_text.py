@@ -89,8 +89,3 @@ def test_a_commit_without_an_offset_is_named_and_nothing_is_missing():
     words = "  1 with an offset of -1, which is read as nothing committed"
     assert words in list(summary_lines(exported, PIN, "x", None))
     assert list(missing_lines(exported, replace(PIN, open_ends={}))) == []
-
-
-def test_counts_add_up():
-    exported = Exported({"commit": 5, "type-5": 1}, {"commit": 2}, {"superseded": 3, "type-5": 1})
-    assert (exported.read, exported.lines) == (6, 2)
