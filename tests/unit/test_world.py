@@ -102,24 +102,15 @@ SIGNS: dict[str, Callable[[World], bool]] = {
     "running": lambda w: any(e.offset >= w.target_log.end for e in w.target),
     "retention-while-reading": lambda w: bool(w.retention),
     "lone-partition": lambda w: not w.elsewhere,
-}
-# These show beside another trouble only.
-BESIDE: dict[str, tuple[tuple[str, ...], Callable[[World], bool]]] = {
-    "reloaded": (("source-recreated",), equal_records),
+    "reloaded beside source-recreated": equal_records,
 }
 
 
-@pytest.mark.parametrize("trouble", SIGNS)
-def test_a_trouble_shows_and_worlds_without_it_have_no_such_sign(trouble):
-    assert any(SIGNS[trouble](world) for world in worlds(60, trouble))
-    assert not any(SIGNS[trouble](world) for world in worlds(60))
-
-
-@pytest.mark.parametrize("trouble", BESIDE)
-def test_a_trouble_shows_beside_another(trouble):
-    others, sign = BESIDE[trouble]
-    assert any(sign(world) for world in worlds(60, trouble, *others))
-    assert not any(sign(world) for world in worlds(60, *others))
+@pytest.mark.parametrize("troubles", SIGNS)
+def test_a_trouble_shows_and_worlds_without_it_have_no_such_sign(troubles):
+    trouble, *others = troubles.split(" beside ")
+    assert any(SIGNS[troubles](world) for world in worlds(60, trouble, *others))
+    assert not any(SIGNS[troubles](world) for world in worlds(60, *others))
 
 
 def test_every_trouble_of_the_issue_is_drawn_alone_and_beside_others():
@@ -261,17 +252,20 @@ def test_a_matcher_that_goes_one_too_far_is_caught_wherever_that_loses():
     assert excused <= losing * 0.03
 
 
-def test_a_matcher_that_begins_at_the_start_is_caught_with_too_small_a_bound_and_as_not_the_best():
-    assert verdicts("from-the-start")["bound-exceeded"] > 500
-    assert verdicts("from-the-start-exactly")["exact-not-best"] > 500
+@pytest.mark.parametrize(
+    ("matcher", "kind", "more_than"),
+    [
+        ("from-the-start", "bound-exceeded", 500),
+        ("from-the-start-exactly", "exact-not-best", 500),
+        ("blind-to-what-is-missing", "missing-hidden", 50),
+        ("chain-alone", "lost", 5),
+    ],
+)
+def test_a_matcher_that_is_wrong_is_caught(matcher, kind, more_than):
+    assert verdicts(matcher)[kind] > more_than
 
 
-def test_a_matcher_that_hides_what_is_missing_is_caught():
-    assert verdicts("blind-to-what-is-missing")["missing-hidden"] > 50
-
-
-def test_a_matcher_that_trusts_the_syncs_alone_is_caught_losing():
-    assert verdicts("chain-alone")["lost"] > 5
+def test_a_matcher_that_trusts_the_syncs_alone_is_right_where_mm2_was_only_restarted():
     assert not tally(Asked(MATCHERS["chain-alone"]), Draw(("restarts",), only=True), 7, 500).broken
 
 
@@ -326,30 +320,22 @@ def test_a_loss_among_equal_records_is_told_apart_from_a_real_one():
     assert "lost" in kinds(world, Matched(3, Why.PROVEN, 0))
 
 
-def test_an_answer_that_is_missing_is_a_violation():
-    assert [v.kind for v in judge(SMALL, answer(SMALL, scripted())).violations] == ["no-answer"]
-
-
 @pytest.mark.parametrize(
-    "needs",
+    "matcher",
     [
-        Needs(source=(OffsetRange(0, 5),)),
-        Needs(source=(OffsetRange(2, 2),)),
-        Needs(target=(OffsetRange(2, 4), OffsetRange(0, 1))),
-        Needs(target=(OffsetRange(0, 3), OffsetRange(2, 4))),
+        scripted(Needs(source=(OffsetRange(0, 5),))),
+        scripted(Needs(source=(OffsetRange(2, 2),))),
+        scripted(Needs(target=(OffsetRange(2, 4), OffsetRange(0, 1)))),
+        scripted(Needs(target=(OffsetRange(0, 3), OffsetRange(2, 4)))),
+        scripted(error=ValueError("no")),
+        scripted(*[Needs(source_times=(0,))] * 1_000),
     ],
-    ids=["beyond-the-end", "empty", "unsorted", "overlapping"],
+    ids=["beyond-the-end", "empty", "unsorted", "overlapping", "an error", "a talk without end"],
 )
-def test_what_no_reader_can_serve_is_a_violation(needs):
-    judged, run = Asked(lambda world: scripted(needs))(SMALL)
-    assert run is None
-    assert [v.kind for v in judged.violations] == ["raised"]
-
-
-def test_an_error_and_a_talk_without_end_are_violations():
-    for matcher in (scripted(error=ValueError("no")), scripted(*[Needs(source_times=(0,))] * 1_000)):
-        judged, _ = Asked(lambda world, matcher=matcher: matcher)(SMALL)
-        assert [v.kind for v in judged.violations] == ["raised"]
+def test_what_no_reader_can_serve_an_error_and_no_answer_are_violations(matcher):
+    judged, run = Asked(lambda world: matcher)(SMALL)
+    assert run is None and [v.kind for v in judged.violations] == ["raised"]
+    assert [v.kind for v in judge(SMALL, answer(SMALL, scripted())).violations] == ["no-answer"]
 
 
 @pytest.mark.parametrize("kind", EXCUSED)

@@ -19,6 +19,14 @@ from tests.builders import make_plan, make_row
 from tests.unit.commands import run
 
 
+def ran(*words, **how):
+    """What a command said and ended with in a process of its own."""
+    how = how if {"stdout", "stderr"} & how.keys() else how | {"capture_output": True}
+    return subprocess.run(
+        [sys.executable, "-m", "migrate", *map(str, words)], text=True, timeout=60, check=False, **how
+    )  # fmt: skip
+
+
 def test_an_error_of_ours_is_one_paragraph_with_its_own_exit_code(capsys):
     @one_paragraph
     def refusing() -> int:
@@ -57,8 +65,7 @@ def test_a_stack_trace_is_shown_only_with_debug(tmp_path):
 
 @pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("many", 200)])
 def test_where_the_output_is_no_terminal_columns_says_how_wide_it_is(plan_file, columns, widest):
-    words = [sys.executable, "-m", "migrate", "explain", str(plan_file), "billing"]
-    told = subprocess.run(words, env=os.environ | {"COLUMNS": columns}, capture_output=True, text=True, check=True)
+    told = ran("explain", plan_file, "billing", env=os.environ | {"COLUMNS": columns})
     assert widest // 2 < max(map(len, told.stdout.splitlines())) <= widest
 
 
@@ -91,10 +98,7 @@ def test_a_closed_stream_is_nobody_who_reads_and_no_fault(plan_file, closed):
 
 def test_what_is_said_beside_results_ends_nothing_where_nobody_hears_it(plan_file):
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "migrate", "show", str(plan_file), "--format", "kcg"], stderr=full,
-            stdout=subprocess.PIPE, text=True, timeout=60,
-        )  # fmt: skip
+        done = ran("show", plan_file, "--format", "kcg", stderr=full, stdout=subprocess.PIPE)
     assert done.returncode == 0 and "billing" in done.stdout
 
 
@@ -109,8 +113,7 @@ def test_a_terminal_that_has_closed_hides_no_exit_code(plan_file):
     master, slave = os.openpty()
     os.close(master)  # writing gets EIO from now on
     try:
-        command = [sys.executable, "-m", "migrate", "show", str(plan_file)]
-        done = subprocess.run(command, stdout=slave, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = ran("show", plan_file, stdout=slave, stderr=subprocess.PIPE)
     finally:
         os.close(slave)
     assert (done.returncode, done.stderr) == (0, "")
@@ -118,13 +121,12 @@ def test_a_terminal_that_has_closed_hides_no_exit_code(plan_file):
 
 def test_an_error_is_wrapped_at_a_terminals_width_with_its_commands_whole_and_elsewhere_one_line(tmp_path):
     path = tmp_path / "a-folder-with-a-long-name" / "cutover.plan"
-    command = [sys.executable, "-m", "migrate", "show", str(path)]
-    (line,) = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr.splitlines()
+    (line,) = ran("show", path).stderr.splitlines()
     master, slave = os.openpty()
     try:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, 40, 0, 0))
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-        done = subprocess.run(command, stdout=slave, stderr=slave, timeout=60, env=environment)
+        done = ran("show", path, stdout=slave, stderr=slave, env=environment)
         shown = os.read(master, 10_000).decode().splitlines()
     finally:
         os.close(slave)

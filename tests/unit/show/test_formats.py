@@ -6,14 +6,11 @@ import re
 from io import StringIO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.cli.main import cli
 from migrate.errors import EXIT_USAGE, UsageError
 from migrate.model import Decision, Grade, Level, Scope
 from migrate.plan.plan import PlannedGroupState
-from migrate.plan.totals import totals
 from migrate.show.plan_export import FORMATS, kcg_companion, refuse_unprintable, select
 from migrate.show.plan_table import Page, table
 from migrate.text import cells
@@ -55,47 +52,6 @@ def test_the_summary_is_the_table_without_the_rows():
     assert short == before + after
 
 
-decisions = st.sampled_from([Decision.SET, Decision.KEEP, Decision.BLOCK])
-many_rows = st.lists(
-    st.builds(
-        make_row,
-        st.sampled_from(["a", "b", "c"]),
-        st.sampled_from(["t", "u"]),
-        st.integers(0, 9),
-        decision=decisions,
-        checkpoint_target_offset=st.none() | st.integers(0, 1200),
-        target_offset=st.integers(0, 960),
-        target_prior=st.none() | st.integers(0, 960),
-        grade=st.sampled_from(Grade),
-    ),
-    max_size=20,
-    unique_by=lambda row: row.key,
-)
-
-
-@given(many_rows, st.sampled_from([60, 80, 120, 200]))
-def test_the_table_shows_as_many_rows_of_each_decision_as_the_plan_has(rows, width):
-    plan = make_plan(rows)
-    told = re.search(r"^Rows +(.*)$", text(plan, width=width), re.M)
-    assert told
-    counted = {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", told[1])}
-    assert counted == {str(d): n for d, n in plan.decisions().items()}
-
-
-@given(many_rows)
-def test_totals_of_mm2_cover_every_translated_row_once(rows):
-    counted = totals(make_plan(rows))
-    mm2 = counted.mm2
-    assert mm2.compared_rows + mm2.absent_rows + mm2.other_commit_rows == len(rows)
-    offsets = [
-        (r.target_offset, r.checkpoint_target_offset)
-        for r in rows
-        if r.checkpoint_source_offset is None or r.checkpoint_source_offset <= r.source_committed
-    ]
-    assert mm2.behind_records == sum(max(0, t - c) for t, c in offsets if c is not None)
-    assert mm2.beyond_records + mm2.skipping_records == sum(max(0, c - t) for t, c in offsets if c is not None)
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -107,13 +63,6 @@ def test_totals_of_mm2_cover_every_translated_row_once(rows):
 def test_only_beside_a_proven_row_mm2_is_said_to_skip_and_not_at_the_logs_end(changes, said):
     row = make_row(checkpoint_target_offset=690, rereads_at_most=0, rereads_estimate=None, **changes)
     assert said in text(make_plan([row]), width=200)
-
-
-@given(many_rows)
-def test_every_group_is_written_blocked_or_left(rows):
-    plan = make_plan(rows)
-    counted = totals(plan)
-    assert counted.groups_to_write + counted.groups_blocked <= counted.groups == len(plan.groups())
 
 
 # What a person must see.
@@ -204,25 +153,6 @@ def test_three_hundred_kinds_of_evidence_are_cut_and_counted_too():
     told = attention_of([make_check(subject=f"g{i}", seen=f"stable with {i} members") for i in range(300)], 120)
     assert " g19: " in told and " g20: " not in told
     assert "and 280 more: mm2-migrate show cutover.plan --format json" in told
-
-
-def test_results_that_differ_in_what_was_expected_alone_are_one_finding_and_none_of_it_is_lost():
-    checks = [make_check("target-topic-exists", f"t{i}", expected=f"topic A.t{i} on B", seen="none") for i in range(9)]
-    told = attention_of(checks, 120)
-    assert told.count("BLOCK  target-topic-exists, 9 groups") == 1 and told.count("  > ") == 1
-    assert all(f"t{i}: none; expected topic A.t{i} on B" in told for i in range(9))
-
-
-def test_a_name_with_a_comma_or_a_blank_does_not_pass_for_two():
-    told = attention_of([make_check(subject=subject) for subject in ("a, b", "c d", "e")], 200)
-    assert '"a, b", "c d", e' in told
-
-
-def test_rows_with_the_same_sentence_are_one_line_too():
-    rows = [make_row(partition=p, decision=Decision.SKIP, reason="left", sentence="Left alone.", target_offset=None)
-            for p in range(30)]  # fmt: skip
-    told = text(make_plan(rows)).split("NEEDS ATTENTION\n")[1].split("\nGROUPS\n")[0]
-    assert told.count("Left alone.") == 1 and "all: Left alone." in told and "billing/orders/29" in told
 
 
 def test_rows_that_skip_or_rewind_are_red():

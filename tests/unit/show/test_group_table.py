@@ -2,10 +2,8 @@
 
 import pytest
 
-from migrate.model import Decision
 from migrate.plan.plan import PlannedActivity, PlannedGroupState
-from migrate.row_table import GroupRows
-from migrate.show.group_table import activity_texts, group_lines, group_word, state_texts
+from migrate.show.group_table import activity_texts, group_lines, state_texts
 from tests.builders import make_plan, make_row
 
 PLAN = make_plan([make_row("billing", "orders", p, target_offset=600 + p) for p in range(2)])
@@ -24,12 +22,6 @@ def test_on_a_narrow_page_the_topic_stands_above_its_rows():
 def test_the_target_has_no_column_where_no_topic_is_renamed():
     same = make_plan([make_row(target_topic="orders")])
     assert "TARGET-TOPIC" not in "\n".join(group_lines(same, same.rows, 250, False))
-
-
-def test_one_blocked_row_blocks_its_group():
-    rows = [make_row(), make_row(partition=1, decision=Decision.BLOCK)]
-    assert group_word(GroupRows.of_rows(rows))[0] == "BLOCK"
-    assert group_word(GroupRows.of_rows(rows[:1]))[0] == "SET"
 
 
 def test_the_states_of_both_sides_are_told_by_the_clusters_names():
