@@ -27,35 +27,25 @@ def ran(*words, **how):
     )  # fmt: skip
 
 
-def test_an_error_of_ours_is_one_paragraph_with_its_own_exit_code(capsys):
-    @one_paragraph
-    def refusing() -> int:
-        raise Refused("The plan is spent.", "Make a new\nplan.")
-
-    with pytest.raises(SystemExit) as ended:
-        refusing()
-    said = capsys.readouterr()
-    assert ended.value.code == 3 and said.out == ""
-    assert said.err == "mm2-migrate: The plan is spent. Make a new\\nplan.\n"
-
-
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "code", "said"),
     [
-        (ValueError("first\nsecond"), "Unexpected ValueError: first This is a fault of mm2-migrate."),
-        (ValueError(), "Unexpected ValueError: (no message)"),
-        (KeyboardInterrupt(), "Interrupted. Run the same command again"),
+        (Refused("The plan is spent.", "Make a new\nplan."), 3, "The plan is spent. Make a new\\nplan.\n"),
+        (ValueError("first\nsecond"), 1, "Unexpected ValueError: first This is a fault of mm2-migrate."),
+        (ValueError(), 1, "Unexpected ValueError: (no message)"),
+        (KeyboardInterrupt(), 1, "Interrupted. Run the same command again"),
     ],
 )
-def test_what_nobody_expected_is_a_sentence_and_exit_code_1(error, said, capsys):
+def test_an_error_is_one_paragraph_with_its_exit_code_also_one_that_nobody_expected(error, code, said, capsys):
     @one_paragraph
     def failing() -> int:
         raise error
 
     with pytest.raises(SystemExit) as ended:
         failing()
-    shown = capsys.readouterr().err
-    assert ended.value.code == 1 and said in shown and shown.count("\n") == 1
+    shown = capsys.readouterr()
+    assert (ended.value.code, shown.out) == (code, "")
+    assert shown.err.startswith(f"mm2-migrate: {said}") and shown.err.count("\n") == 1
 
 
 def test_a_stack_trace_is_shown_only_with_debug(tmp_path):
