@@ -468,7 +468,7 @@ WRITING = (
         "migrate/apply/undo.py",
         "not written.issuperset(table.target_partitions()):",
         "not written:",
-        ("tests/unit/apply/test_elsewhere.py",),
+        ("tests/unit/apply/test_undo.py",),
     ),
     Mutant(
         "refused-partition-taken-for-set",

@@ -260,7 +260,7 @@ MUTANTS = (
         "migrate/apply/history.py",
         "(new := set(places).difference(saved))",
         "(new := set(places))",
-        ("tests/unit/apply/test_rounds.py",),
+        ("tests/unit/apply/test_history.py",),
     ),
     Mutant(
         "a-write-in-doubt-is-not-ours",
@@ -268,7 +268,7 @@ MUTANTS = (
         "migrate/apply/history.py",
         "(*self.earlier.get(partition, (None,)), newest)",
         "(*self.earlier.get(partition, (None,))[:1], newest)",
-        ("tests/unit/apply/test_rounds.py",),
+        ("tests/unit/apply/test_history.py",),
     ),
     Mutant(
         "journal-of-follow-grows-for-ever",
@@ -412,7 +412,7 @@ MUTANTS = (
         "migrate/apply/history.py",
         "            self._planned[partition], self._metadata[partition] = before.offset, before.metadata\n",
         "            pass\n",
-        ("tests/unit/apply/test_rounds.py",),
+        ("tests/unit/apply/test_history.py",),
     ),
     Mutant(
         "a-short-journal-forgets-doubts",

@@ -8,12 +8,13 @@ import pytest
 
 from migrate import checks
 from migrate.checks import checklist
-from migrate.checks.check import Check
+from migrate.checks.check import Check, groups_of, is_without_members
 from migrate.checks.checklist import CHECKS, NEVER_ACCEPTABLE, parse_waiver
 from migrate.errors import UsageError
-from migrate.model import CheckResult, Level, Scope
+from migrate.model import CheckResult, Failure, GroupState, Level, Scope
+from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import ROWS, SURVEY, surveyed
+from tests.unit.checkscene import ROWS, SURVEY, row, surveyed
 
 
 def test_a_sound_cutover_has_no_block_and_says_that_its_rows_are_estimated():
@@ -82,3 +83,23 @@ def test_a_rows_block_touches_its_row_and_the_first_of_several_is_the_reason():
     blocks = [block("a", Scope.ROW, "g/t/0"), block("b", Scope.ROW, "g/t/0")]
     assert checklist.blocked_groups(blocks, ROWS) == {}
     assert checklist.blocked_rows(blocks) == {"g/t/0": ("a", "It is that; expected this.")}
+
+
+@pytest.mark.parametrize(
+    ("state", "stopped"),
+    [
+        (GroupState("Empty"), True),
+        (GroupState("Dead"), True),
+        (GroupState("Absent"), True),
+        (GroupState("Stable", 1), False),
+        (GroupState("Unknown"), False),
+        (Failure("GROUP_AUTHORIZATION_FAILED", "no"), False),
+        (None, False),
+    ],
+)
+def test_a_group_is_without_members_only_where_that_was_seen(state, stopped):
+    assert is_without_members(state) is stopped
+
+
+def test_groups_of_rows_come_once_and_in_order():
+    assert groups_of(PlanRows.of([row("h"), row("h", "u"), row("g")])) == ["g", "h"]

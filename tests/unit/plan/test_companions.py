@@ -67,27 +67,21 @@ def run(command: str, path: Path, fingerprint: str, folder: Path) -> Result:
 # --- links, copies, other names ---------------------------------------------------------------------------
 
 
-def test_a_link_leads_to_the_journal_the_lock_and_the_signatures_of_the_plan(
-    made: Plan, plan_file: Path, link: Path
-) -> None:
+def test_a_link_leads_to_the_journal_the_lock_and_the_signatures_of_the_plan(made, plan_file, link, tmp_path):
     own = journal_path(plan_file, made.fingerprint)
-    assert journal_path(link, made.fingerprint) == own
+    (tmp_path / "night").symlink_to(tmp_path, target_is_directory=True)
+    for through in (link, tmp_path / "night" / "cutover.plan"):
+        assert journal_path(through, made.fingerprint) == own
     assert signatures_path(link, made.fingerprint) == signatures_path(plan_file, made.fingerprint)
     with journal(own, made.fingerprint).open(APPLY, {}), pytest.raises(Refused, match="in use"):
         journal(journal_path(link, made.fingerprint), made.fingerprint).open(APPLY, {})
 
 
-def test_a_spent_plan_is_not_applied_again_through_a_link(made: Plan, plan_file: Path, link: Path) -> None:
+def test_a_spent_plan_is_not_applied_again_through_a_link(made, plan_file, link):
     begun(journal_path(plan_file, made.fingerprint), made.fingerprint, ROLLBACK)
     refused = run("apply", link, made.fingerprint, link.parent)
     assert refused.exit_code == 3 and "has been rolled back" in refused.stderr
     assert CliRunner().invoke(cli, ["sign", str(link), "--by", "Ada"]).exit_code == 3
-
-
-def test_through_a_linked_folder_it_is_the_same_journal(made: Plan, plan_file: Path, tmp_path: Path) -> None:
-    night = tmp_path / "night"
-    night.symlink_to(tmp_path, target_is_directory=True)
-    assert journal_path(night / "cutover.plan", made.fingerprint) == journal_path(plan_file, made.fingerprint)
 
 
 @pytest.mark.parametrize("way", [shutil.copy, os.link])
@@ -132,7 +126,7 @@ def test_a_journal_that_is_moved_away_while_it_is_opened_is_not_written(tmp_path
     log = journal(journal_path(tmp_path / "cutover.plan", FINGERPRINT), FINGERPRINT)
     locking = fcntl.flock
 
-    def moved(descriptor: int, how: int) -> None:
+    def moved(descriptor: int, how: int):
         locking(descriptor, how)
         log.path.rename(tmp_path / "away")
 
@@ -147,7 +141,7 @@ def test_a_journal_that_is_moved_away_while_it_is_opened_is_not_written(tmp_path
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
 def test_a_file_system_without_locks_is_called_that_and_nothing_is_left_on_it(made, plan_file, monkeypatch, code):
-    def none(descriptor: int, how: int) -> None:
+    def none(descriptor: int, how: int):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", none)
@@ -170,7 +164,7 @@ def test_a_run_that_finds_the_journal_there_brings_its_name_to_disk_as_well(tmp_
         assert synced[0] == str(tmp_path)
 
 
-def test_a_plan_whose_name_leaves_no_room_for_a_journal_ends_in_one_paragraph(made: Plan, tmp_path: Path) -> None:
+def test_a_plan_whose_name_leaves_no_room_for_a_journal_ends_in_one_paragraph(made, tmp_path):
     path = tmp_path / ("p" * 220)
     write_plan(made, path)
     said = run("apply", path, made.fingerprint, tmp_path)
@@ -180,19 +174,14 @@ def test_a_plan_whose_name_leaves_no_room_for_a_journal_ends_in_one_paragraph(ma
 # --- names ------------------------------------------------------------------------------------------------
 
 
-def test_names_have_32_digits_and_lines_all_of_them(made: Plan, plan_file: Path) -> None:
-    log, signed = journal_path(plan_file, made.fingerprint), signatures_path(plan_file, made.fingerprint)
-    assert log.name == f"cutover.plan.{made.fingerprint[:32]}.journal.jsonl"
-    assert signed.name == f"cutover.plan.{made.fingerprint[:32]}.signatures.jsonl"
-    assert made.fingerprint in begun(log, made.fingerprint).read_text()
-
-
-def test_two_plans_that_share_12_digits_share_no_file(tmp_path: Path) -> None:
+def test_names_have_32_digits_and_lines_all_of_them_and_two_plans_that_share_12_share_no_file(tmp_path):
     path = tmp_path / "cutover.plan"
-    begun(journal_path(path, FINGERPRINT), FINGERPRINT)
-    assert not journal_path(path, TWIN).exists()
-    assert journals_under_any_name(tmp_path, TWIN) == ()
-    assert signatures_path(path, FINGERPRINT) != signatures_path(path, TWIN)
+    log, signed = journal_path(path, FINGERPRINT), signatures_path(path, FINGERPRINT)
+    assert log.name == f"cutover.plan.{FINGERPRINT[:32]}.journal.jsonl"
+    assert signed.name == f"cutover.plan.{FINGERPRINT[:32]}.signatures.jsonl"
+    assert FINGERPRINT in begun(log, FINGERPRINT).read_text()
+    assert not journal_path(path, TWIN).exists() and journals_under_any_name(tmp_path, TWIN) == ()
+    assert signed != signatures_path(path, TWIN)
 
 
 def test_a_pipe_and_a_device_are_no_ordinary_files_also_behind_a_link(tmp_path):

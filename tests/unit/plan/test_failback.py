@@ -10,7 +10,6 @@ from hypothesis import given
 
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import apply_plan
-from migrate.apply.history import JournalState
 from migrate.apply.journal import Journal
 from migrate.apply.undo import undo_plan
 from migrate.cli.main import cli
@@ -18,22 +17,21 @@ from migrate.errors import ClusterError
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.flow import Flow, FlowFilter, Mm2Runtime, TopicFilter
-from migrate.mm2.naming import PolicyKind, ReplicationPolicy, ReversedPolicy
+from migrate.mm2.flow import FlowFilter, Mm2Runtime, TopicFilter
+from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
 from migrate.mm2.settings import java_pattern
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.show.apply import apply_lines
-from migrate.show.next_steps import Typed
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Untranslatable, Waiver
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.builders import make_plan
 from tests.fakes import ALIVE, FakeClock, FakeCluster, FakeComparer, NoProgress
+from tests.unit.applyscene import text
 from tests.unit.names import POLICIES, TOPICS
 from tests.unit.pages import render
 from tests.unit.planscene import SYNCS, FakeMirror, checks_of
@@ -74,18 +72,9 @@ def world() -> tuple[FakeCluster, FakeCluster, FakeMirrorOfTheWayBack]:
     return a, b, mirror
 
 
-def planned(
-    a: FakeCluster,
-    b: FakeCluster,
-    mirror: FakeMirrorOfTheWayBack,
-    comparer: FakeComparer | None = None,
-    policies: Policies | None = None,
-    way_there: Flow = WAY_THERE,
-) -> Plan:
+def planned(a, b, mirror, comparer=None, policies=None, way_there=WAY_THERE) -> Plan:
     request = PlanRequest(way_there.reversed(), Filters(), policies or Policies(), 15.0, {"failback": "yes"})
-    clock = FakeClock()
-    survey = take_survey(request, Clusters(b, a, mirror, comparer), clock, NoProgress())
-    return plan_of(survey)
+    return plan_of(take_survey(request, Clusters(b, a, mirror, comparer), FakeClock(), NoProgress()))
 
 
 def matched(**places: Matched | Unmatched) -> FakeComparer:
@@ -95,19 +84,27 @@ def matched(**places: Matched | Unmatched) -> FakeComparer:
     return FakeComparer(places={where[name]: place for name, place in (defaults | places).items()})
 
 
-def test_groups_on_b_get_offsets_on_a() -> None:
+def test_groups_on_b_get_offsets_on_a_and_show_says_which_cluster_is_written():
     plan = planned(*world(), matched())
     assert {row.key: (row.target_topic, row.target_offset) for row in plan.rows} == {
         ("g", "A.t", 0): ("t", 55),
         ("g", "A.t", 1): ("t", 60),
         ("h", "A.u", 0): ("u", 100),
     }
-    assert plan.is_clean() and plan.header.failback
-    assert (plan.header.source_alias, plan.header.target_alias) == ("B", "A")
-    assert plan.header.target_topic_ids == {"t": "id-of-t", "u": "id-of-u"}
+    header = plan.header
+    assert plan.is_clean() and header.failback and (header.source_alias, header.target_alias) == ("B", "A")
+    assert header.target_topic_ids == {"t": "id-of-t", "u": "id-of-u"}
+    assert header.flow["offset_syncs_location"] == "source"
+    assert header.flow["checkpoints_topic"] == "A.checkpoints.internal", "MM2's facts are in its own words"
+    names = {c.check for c in header.checks}
+    assert not names & {"not-drained", "mm2-checkpoints-topic"} and "mm2-offset-syncs-topic" in names
+    assert all(row.checkpoint_target_offset is None for row in plan.rows)
+    shown = "\n".join(render(plan, "table", "c.plan", width=120))
+    assert shown.startswith("FAILBACK: READY TO APPLY") and "A is what is written" in shown
+    assert "checkpoints" not in shown.split("NEEDS ATTENTION")[1]
 
 
-def test_mm2s_transforms_are_no_reason_why_an_original_is_missing() -> None:
+def test_mm2s_transforms_are_no_reason_why_an_original_is_missing():
     a, b, mirror = world()
     del a.ranges[TopicPartition("u", 0)]
     routed = replace(WAY_THERE, runtime=Mm2Runtime(transforms="Route"))
@@ -116,7 +113,7 @@ def test_mm2s_transforms_are_no_reason_why_an_original_is_missing() -> None:
     assert missing.subject == "A.u" and "transforms" not in missing.todo
 
 
-def test_without_matching_the_swapped_chain_places_rows() -> None:
+def test_without_matching_the_swapped_chain_places_rows():
     plan = planned(*world(), policies=Policies(waivers=(Waiver("unread-on-target-only"),)))
     assert {row.key: (row.target_offset, row.grade) for row in plan.rows} == {
         ("g", "A.t", 0): (51, Grade.ESTIMATED),
@@ -125,7 +122,7 @@ def test_without_matching_the_swapped_chain_places_rows() -> None:
     }
 
 
-def test_a_topic_of_mm2s_source_that_was_created_anew_since_it_was_copied_blocks() -> None:
+def test_a_topic_of_mm2s_source_that_was_created_anew_since_it_was_copied_blocks():
     a, b, mirror = world()
     a.ranges[TopicPartition("t", 0)] = LogRange(0, 20)
     (block,) = [c for c in planned(a, b, mirror).blocks() if c.check == "target-recreated"]
@@ -134,7 +131,7 @@ def test_a_topic_of_mm2s_source_that_was_created_anew_since_it_was_copied_blocks
     assert not checks_of(planned(a, b, mirror, matched()), "target-recreated")
 
 
-def test_a_group_in_the_first_of_two_whole_copies_lacks_nothing_on_a() -> None:
+def test_a_group_in_the_first_of_two_whole_copies_lacks_nothing_on_a():
     """MM2 was killed before it recorded anything, and wrote all to B once more."""
     a, b, mirror = world()
     b.ranges[TopicPartition("A.t", 0)] = LogRange(5, 205)
@@ -146,7 +143,7 @@ def test_a_group_in_the_first_of_two_whole_copies_lacks_nothing_on_a() -> None:
     assert "target-recreated" not in {c.check for c in plan.blocks()}
 
 
-def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_the_plans_way() -> None:
+def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_the_plans_way():
     a, b, mirror = world()
     planned(a, b, mirror)
     assert {q.source_topic for q in mirror.asked} == {"t", "u"}
@@ -156,61 +153,41 @@ def test_the_syncs_are_asked_for_by_mm2s_own_name_of_the_topic_and_the_works_go_
     assert asked == {("A.t", "t", "t"), ("A.u", "u", "u")}
 
 
-def test_records_that_stand_on_b_only_and_are_unread_block_their_group() -> None:
-    plan = planned(*world(), matched(g1=Matched(100, Why.PROVEN, 0, missing_on_target=7)))
+def test_records_that_stand_on_b_only_and_are_unread_block_their_group_until_that_is_waived_by_name():
+    comparer = matched(g1=Matched(100, Why.PROVEN, 0, missing_on_target=7))
+    plan = planned(*world(), comparer)
     reasons = {row.key: (row.decision, row.reason) for row in plan.rows}
     assert reasons["g", "A.t", 1] == (Decision.BLOCK, "unread-on-target-only")
     assert reasons["g", "A.t", 0] == (Decision.BLOCK, "group-blocked")
     assert reasons["h", "A.u", 0][0] is Decision.SET
     assert "7 unread records on B only" in next(r.sentence for r in plan.rows if r.partition == 1)
     assert not checks_of(plan, "missing-on-target")
+    assert planned(*world(), comparer, Policies(waivers=(Waiver("unread-on-target-only", "g/A.t/1"),))).is_clean()
+    limited = planned(*world(), matched(g1=Matched(40, Why.NOT_ALL_READ, 60)))
+    assert next(r.reason for r in limited.rows if r.partition == 1) == "unread-on-target-only", "not taken for absent"
 
 
-def test_that_block_is_waived_by_its_name() -> None:
-    waiver = Waiver("unread-on-target-only", "g/A.t/1")
-    comparer = matched(g1=Matched(100, Why.PROVEN, 0, missing_on_target=7))
-    assert planned(*world(), comparer, Policies(waivers=(waiver,))).is_clean()
-
-
-def test_where_nothing_was_compared_unread_records_block_and_a_group_that_has_read_all_does_not() -> None:
+def test_where_nothing_was_compared_unread_records_block_and_a_group_that_has_read_all_does_not():
     plan = planned(*world())
     assert {row.group for row in plan.rows if row.decision is Decision.BLOCK} == {"g"}
     seen = [c for c in plan.header.checks if c.check == "unread-on-target-only" and c.level is Level.NOT_VISIBLE]
     assert len(seen) == 2 and all("not all compared" in c.seen for c in seen)
 
 
-def test_records_that_a_limit_left_unread_are_not_taken_for_absent() -> None:
-    plan = planned(*world(), matched(g1=Matched(40, Why.NOT_ALL_READ, 60)))
-    row = next(r for r in plan.rows if r.partition == 1)
-    assert (row.decision, row.reason) == (Decision.BLOCK, "unread-on-target-only")
-
-
-def test_draining_and_checkpoints_have_no_say() -> None:
-    plan = planned(*world(), matched())
-    names = {c.check for c in plan.header.checks}
-    assert not names & {"not-drained", "mm2-checkpoints-topic"} and "mm2-offset-syncs-topic" in names
-    assert all(row.checkpoint_target_offset is None for row in plan.rows)
-    assert "checkpoints" not in "\n".join(render(plan, "table", "c.plan", width=120)).split("NEEDS ATTENTION")[1]
-
-
-def test_topics_of_bs_own_are_not_translatable_and_named() -> None:
+def test_topics_of_bs_own_are_named_and_no_choice_sets_an_offset_for_them():
     a, b, mirror = world()
     b.commit("g", "local", 0, 3)
-    row = next(r for r in planned(a, b, mirror, matched()).rows if r.source_topic == "local")
-    assert (row.decision, row.reason, row.target_topic) == (Decision.BLOCK, "topic-not-replicated", "")
-    assert "not a copy of a topic of A" in row.sentence
-
-
-def test_no_choice_sets_an_offset_for_a_topic_that_is_no_copy() -> None:
-    a, b, mirror = world()
     b.ranges[TopicPartition("t", 0)] = LogRange(0, 9)
     b.commit("g", "t", 0, 3)
-    policies = Policies(untranslatable_by_reason={"topic-not-replicated": Untranslatable.EARLIEST})
-    row = next(r for r in planned(a, b, mirror, matched(), policies).rows if r.source_topic == "t")
-    assert row.decision is Decision.BLOCK
+    chosen = Policies(untranslatable_by_reason={"topic-not-replicated": Untranslatable.EARLIEST})
+    for policies in (None, chosen):
+        rows = {r.source_topic: r for r in planned(a, b, mirror, matched(), policies).rows}
+        assert rows["t"].decision is rows["local"].decision is Decision.BLOCK
+        assert (rows["local"].reason, rows["local"].target_topic) == ("topic-not-replicated", "")
+        assert "not a copy of a topic of A" in rows["local"].sentence
 
 
-def test_mm2s_topic_filter_is_asked_with_the_originals_name() -> None:
+def test_mm2s_topic_filter_is_asked_with_the_originals_name():
     only_t = FlowFilter(((TopicFilter((java_pattern("t"),), ()),),))
     plan = planned(*world(), matched(), way_there=replace(WAY_THERE, topic_filter=only_t))
     assert {r.source_topic: r.reason for r in plan.rows if r.decision is Decision.BLOCK} == {
@@ -218,19 +195,14 @@ def test_mm2s_topic_filter_is_asked_with_the_originals_name() -> None:
     }
 
 
-def test_the_group_must_be_stopped_on_both_sides() -> None:
+def test_the_group_must_be_stopped_on_both_sides():
     for side in (0, 1):
         sides = world()
         sides[side].states["h"] = ALIVE
         assert planned(*sides, matched()).blocked_groups() == {"h"}
 
 
-def test_the_header_tells_mm2s_facts_in_mm2s_own_words() -> None:
-    flow = planned(*world(), matched()).header.flow
-    assert flow["offset_syncs_location"] == "source" and flow["checkpoints_topic"] == "A.checkpoints.internal"
-
-
-def test_a_dead_b_is_no_reason_to_plan_from_the_other_side_alone() -> None:
+def test_a_dead_b_is_no_reason_to_plan_from_the_other_side_alone():
     a, b, mirror = world()
     b.down = True
     with pytest.raises(ClusterError) as told:
@@ -238,7 +210,7 @@ def test_a_dead_b_is_no_reason_to_plan_from_the_other_side_alone() -> None:
     assert "--source-down" not in str(told.value)
 
 
-def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path: Path) -> None:
+def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path):
     a, b, mirror = world()
     plan = planned(a, b, mirror, matched())
     journal = Journal(tmp_path / "journal", plan.fingerprint, FakeClock().now_ms)
@@ -246,22 +218,13 @@ def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path: Path
     done = apply_plan(plan, ApplyClusters(a, b), journal, FakeClock(), NoProgress(), RunOptions(execute=True))
     assert done.exit_code == 0
     assert a.held("g") == {("t", 0): 55, ("t", 1): 60} and a.held("h") == {("u", 0): 100}
-    assert b.offsets == b_before and b.writes == 0
-    lines = list(apply_lines(done, Typed("apply", "c.plan", ()), plan.fingerprint, 120, False))
-    assert lines[0].startswith("FAILBACK: ") and "A is what is written" in lines[0]
-    state = journal.read()
-    assert isinstance(state, JournalState)
-    undo = undo_plan(plan, state, 0, "test")
+    assert text(done).startswith("FAILBACK: ") and "A is what is written" in text(done).splitlines()[0]
+    undo = undo_plan(plan, journal.read(), 0, "test")
     assert undo.header.failback
-    undone = apply_plan(
-        undo, ApplyClusters(a), journal, FakeClock(), NoProgress(), RunOptions(True, command="rollback")
-    )
-    assert undone.exit_code == 0 and not a.held("g") and b.offsets == b_before
-
-
-def test_show_says_which_cluster_is_written() -> None:
-    shown = "\n".join(render(planned(*world(), matched()), "table", "c.plan", width=120))
-    assert shown.startswith("FAILBACK: READY TO APPLY") and "A is what is written" in shown
+    back = RunOptions(True, command="rollback")
+    undone = apply_plan(undo, ApplyClusters(a), journal, FakeClock(), NoProgress(), back)
+    assert undone.exit_code == 0 and not a.held("g")
+    assert b.offsets == b_before and b.writes == 0
 
 
 def run_cli(tmp_path: Path, *words: str) -> Result:
@@ -271,18 +234,18 @@ def run_cli(tmp_path: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, [*words, *where, "--source=A", "--target=B"])
 
 
-def test_a_way_back_from_the_other_side_alone_is_wrong_use(tmp_path: Path) -> None:
+def test_a_way_back_from_the_other_side_alone_is_wrong_use(tmp_path):
     shown = run_cli(tmp_path, "plan", "--failback", "--source-down", "--out", str(tmp_path / "c.plan"))
     assert shown.exit_code == 2 and "exclude each other" in shown.stderr
 
 
-def test_the_records_of_an_undo_prove_nothing_and_are_not_asked_for(tmp_path: Path) -> None:
+def test_the_records_of_an_undo_prove_nothing_and_are_not_asked_for(tmp_path):
     write_plan(make_plan([], kind="undo", undoes="ab" * 32), tmp_path / "undo.plan")
     shown = run_cli(tmp_path, "verify", str(tmp_path / "undo.plan"), "--records")
     assert shown.exit_code == 2 and "is an undo" in shown.stderr
 
 
-def test_the_way_back_swaps_roles_and_nothing_else() -> None:
+def test_the_way_back_swaps_roles_and_nothing_else():
     back = WAY_THERE.reversed()
     assert (back.source.alias, back.source.side) == ("B", Side.SOURCE)
     assert (back.target.alias, back.target.side) == ("A", Side.TARGET)
@@ -291,21 +254,11 @@ def test_the_way_back_swaps_roles_and_nothing_else() -> None:
 
 
 @given(POLICIES, TOPICS)
-def test_a_copy_goes_back_to_the_topic_it_came_from(policy: ReplicationPolicy, topic: str) -> None:
+def test_a_copy_goes_back_to_the_topic_it_came_from_and_no_two_topics_to_one(policy: ReplicationPolicy, topic):
     back = ReversedPolicy(policy)
     if policy.why_not_replicated(topic) is None:
         copy = policy.target_topic(topic)
         assert back.why_not_replicated(copy) is None
         assert back.target_topic(copy) == topic and back.source_topic(topic) == copy
-
-
-@given(POLICIES, TOPICS)
-def test_no_two_topics_go_back_to_one(policy: ReplicationPolicy, topic: str) -> None:
-    back = ReversedPolicy(policy)
     original = back.target_topic(topic)
     assert not original or policy.target_topic(original) == topic
-
-
-def test_under_the_identity_policy_names_stay() -> None:
-    back = ReversedPolicy(ReplicationPolicy(PolicyKind.IDENTITY, "A", "B"))
-    assert back.target_topic("orders") == "orders" and back.why_not_replicated("orders") is None

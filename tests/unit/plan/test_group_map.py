@@ -12,7 +12,7 @@ from migrate.plan.file import read_plan, write_plan
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Waiver
 from tests.builders import make_plan, make_row
-from tests.fakes import ALIVE, EMPTY, FakeGroupFacts
+from tests.fakes import ALIVE, FakeGroupFacts
 from tests.unit.planscene import checks_of, planned, planned_flow, rows_of, world
 
 HEADING = "source_group,target_group"
@@ -22,6 +22,7 @@ def map_of(*lines: str) -> NameMap:
     return NameMap.from_lines("--group-map", "names.csv", "group", lines)
 
 
+ONLY_G = Filters.from_options(groups=["g"])
 TO_EU = map_of(HEADING, "g,g-eu")
 
 
@@ -51,9 +52,9 @@ def test_the_offsets_and_members_of_the_old_name_on_the_target_are_none_of_the_g
     source, target, mirror = world()
     target.commit("g", "A.t", 0, 99)
     target.states["g"] = ALIVE
-    alone = rows_of(planned(source, target, mirror, group_map=TO_EU))
-    assert alone == rows_of(planned(*world()))
-    assert all(row.target_prior is None for row in planned(source, target, mirror, group_map=TO_EU).rows)
+    plan = planned(source, target, mirror, group_map=TO_EU)
+    assert rows_of(plan) == rows_of(planned(*world())) and all(row.target_prior is None for row in plan.rows)
+    assert {s.group: s.state for s in plan.header.group_states if s.side == "target"}["g"] == "Absent"
 
 
 def test_priors_and_members_are_those_of_the_new_name():
@@ -65,13 +66,6 @@ def test_priors_and_members_are_those_of_the_new_name():
     assert (prior.target_prior, prior.target_prior_metadata) == (3, "old")
     (block,) = [c for c in plan.blocks() if c.check == "target-group-empty"]
     assert block.subject == "g" and "on B as g-eu" in block.seen
-
-
-def test_a_group_that_is_absent_under_its_new_name_counts_as_absent_whoever_has_the_old_one():
-    source, target, mirror = world()
-    target.states["g"] = EMPTY
-    plan = planned(source, target, mirror, group_map=TO_EU)
-    assert {s.group: s.state for s in plan.header.group_states if s.side == "target"}["g"] == "Absent"
 
 
 def test_when_offsets_expire_is_asked_of_the_group_with_the_new_name():
@@ -97,63 +91,45 @@ def test_two_groups_of_a_plan_to_one_name_are_refused_by_both_whether_both_are_r
         planned(*world(), group_map=map_of(HEADING, *lines))
 
 
-def test_a_group_that_the_filters_take_is_in_nobodys_way():
-    plan = planned(*world(), group_map=map_of(HEADING, "g,x", "h,x"), filters=Filters.from_options(groups=["g"]))
-    assert plan.rows.renamed() == {"g": "x"}
-
-
-def test_a_line_that_decides_for_no_group_blocks_by_name_as_a_misspelt_group_does():
+def test_a_line_that_decides_for_no_group_blocks_by_name_as_a_misspelt_group_does_and_one_of_another_wave_does_not():
     plan = planned(*world(), group_map=map_of(HEADING, "g,g-eu", "typo,x", "regex:none-.*,y"))
     blocks = [c for c in plan.blocks() if c.check == "named-groups-exist"]
     assert [c.subject for c in blocks] == ["typo", "regex:none-.*"]
     assert "line 3 decides for none" in blocks[0].seen
-
-
-def test_a_line_for_a_group_of_another_wave_is_no_misspelling():
-    plan = planned(*world(), group_map=map_of(HEADING, "g,x", "h,y"), filters=Filters.from_options(groups=["g"]))
-    assert not checks_of(plan, "named-groups-exist")
+    wave = planned(*world(), group_map=map_of(HEADING, "g,x", "h,y"), filters=ONLY_G)
+    assert wave.rows.renamed() == {"g": "x"} and not checks_of(wave, "named-groups-exist")
 
 
 def test_a_group_that_the_target_has_under_the_old_name_too_is_warned_of():
     source, target, mirror = world()
     target.commit("g", "A.t", 0, 99)
-    plan = planned(source, target, mirror, group_map=TO_EU)
-    warning = result_of(plan, "group-under-old-name")
+    warning = result_of(planned(source, target, mirror, group_map=TO_EU), "group-under-old-name")
     assert (warning.level, warning.subject) == (Level.WARN, "g")
     assert (warning.expected, warning.seen) == ("on B only g-eu, its new name", "B has a group g as well")
+    assert not checks_of(planned(*world()), "group-under-old-name")
 
 
-def test_a_new_name_that_a_group_of_other_topics_has_on_the_target_is_warned_of():
+def test_a_new_name_that_a_group_has_on_the_target_is_warned_of_with_what_it_would_move_or_has_elsewhere():
     source, target, mirror = world()
     offset = planned(source, target, mirror, group_map=TO_EU).rows.groups()["g"][0].target_offset
+    target.commit("g-eu", "A.t", 0, 3)
+    warning = result_of(planned(source, target, mirror, group_map=TO_EU), "group-name-taken")
+    assert (warning.level, warning.subject) == (Level.WARN, "g")
+    assert warning.seen == f"B has one: the plan would move it on A.t-0 from 3 to {offset}"
+    assert "another application's" in warning.todo
     target.commit("g-eu", "A.t", 0, offset)
     assert not checks_of(planned(source, target, mirror, group_map=TO_EU), "group-name-taken"), "as after an apply"
     target.commit("g-eu", "A.u", 0, 7)
     wave = planned(source, target, mirror, group_map=TO_EU, filters=Filters.from_options(topics=["t"]))
     assert not checks_of(wave, "group-name-taken"), "that wave has set it"
     target.commit("g-eu", "local", 0, 7)
-    plan = planned(source, target, mirror, group_map=TO_EU)
-    warning = result_of(plan, "group-name-taken")
-    assert (warning.level, warning.subject) == (
-        Level.WARN,
-        "g",
-    ) and "committed on A.u-0, local-0 as well" in warning.seen
-
-
-def test_a_group_on_the_target_that_would_be_moved_under_its_new_name_is_warned_of_with_its_offset():
-    source, target, mirror = world()
-    target.commit("g-eu", "A.t", 0, 3)
-    plan = planned(source, target, mirror, group_map=TO_EU)
-    warning = result_of(plan, "group-name-taken")
-    assert (warning.level, warning.subject) == (Level.WARN, "g")
-    (row,) = [r for r in plan.rows if r.group == "g" and r.partition == 0]
-    assert warning.seen == f"B has one: the plan would move it on A.t-0 from 3 to {row.target_offset}"
-    assert "another application's" in warning.todo
+    warning = result_of(planned(source, target, mirror, group_map=TO_EU), "group-name-taken")
+    assert warning.level is Level.WARN and "committed on A.u-0, local-0 as well" in warning.seen
 
 
 @pytest.mark.parametrize("lines", [["g,h"], ["g,x", "h,x"], ["h,g"]])
 def test_a_group_of_another_wave_that_would_have_the_same_name_blocks_until_accepted(lines):
-    options = {"group_map": map_of(HEADING, *lines), "filters": Filters.from_options(groups=["g"])}
+    options = {"group_map": map_of(HEADING, *lines), "filters": ONLY_G}
     (block,) = [c for c in planned(*world(), **options).blocks() if c.check == "group-name-shared"]
     assert block.subject == "g" and block.seen.startswith("h would")
     accepted = Policies(waivers=(Waiver("group-name-shared", "g"),))
@@ -164,10 +140,6 @@ def test_a_group_that_is_excluded_by_name_never_moves_and_is_in_nobodys_way():
     without_h = Filters.from_options(exclude_groups=["h"])
     plan = planned(*world(), group_map=map_of(HEADING, "g,h"), filters=without_h)
     assert plan.rows.renamed() == {"g": "h"} and not checks_of(plan, "group-name-shared")
-
-
-def test_without_renamed_groups_nobody_looks_for_old_names():
-    assert not checks_of(planned(*world()), "group-under-old-name")
 
 
 def checkpoint(at: int) -> CheckpointRecord:
@@ -190,32 +162,23 @@ def test_checkpoints_are_looked_up_by_the_sources_name_and_by_the_targets_where_
 def test_a_checkpoint_of_a_group_whose_name_another_one_gets_is_never_the_other_ones(lines):
     """By h's checkpoint on t-1 g would be set to where h stood, and pass over all that it is owed before."""
     source, target, mirror = world()
-    mirror.latest = {CheckpointKey("g", "A.t", 0): checkpoint(40), CheckpointKey("h", "A.t", 0): checkpoint(90),
-                     CheckpointKey("h", "A.t", 1): checkpoint(95)}  # fmt: skip
-    for down in (True, False):
-        plan = planned(source, target, mirror, down=down, group_map=map_of(HEADING, *lines))
-        shown = {row.partition: row.checkpoint_target_offset for row in plan.groups()["g"]}
+    known = {("g", 0): 40, ("h", 0): 90, ("h", 1): 95}
+    mirror.latest = {CheckpointKey(group, "A.t", p): checkpoint(at) for (group, p), at in known.items()}
+    for down in (False, True):
+        rows = planned(source, target, mirror, down=down, group_map=map_of(HEADING, *lines)).groups()["g"]
+        shown = {row.partition: row.checkpoint_target_offset for row in rows}
         assert shown[0] == 40 and shown.get(1) is None
-    assert {row.partition: row.reason for row in planned(
-        source, target, mirror, down=True, group_map=map_of(HEADING, *lines)
-    ).groups()["g"]}[1] == "source-gone-without-checkpoint"  # fmt: skip
+    assert {row.partition: row.reason for row in rows}[1] == "source-gone-without-checkpoint"
 
 
-def test_checkpoints_of_a_group_that_is_excluded_are_nobody_elses():
-    source, target, mirror = world()
-    mirror.latest = {CheckpointKey("h", "A.t", 0): checkpoint(90)}
-    without_h = Filters.from_options(exclude_groups=["h"])
-    plan = planned(source, target, mirror, down=True, group_map=map_of(HEADING, "g,h"), filters=without_h)
-    assert not plan.rows
-
-
-def test_mm2s_group_sync_of_a_group_with_the_new_name_writes_this_ones_offsets():
+def test_mm2s_group_sync_of_an_excluded_group_with_the_new_name_writes_this_ones_offsets_and_its_checkpoints_do_not():
     source, target, mirror = world()
     flow = replace(planned_flow(), group_sync=True)
-    plan = planned(source, target, mirror, flow=flow, group_map=map_of(HEADING, "g,h"),
-                   filters=Filters.from_options(exclude_groups=["h"]))  # fmt: skip
-    (block,) = [c for c in plan.blocks() if c.check == "group-sync"]
+    without_h = {"group_map": map_of(HEADING, "g,h"), "filters": Filters.from_options(exclude_groups=["h"])}
+    (block,) = [c for c in planned(source, target, mirror, flow=flow, **without_h).blocks() if c.check == "group-sync"]
     assert block.subject == "g" and "A has a group h as well" in block.seen
+    mirror.latest = {CheckpointKey("h", "A.t", 0): checkpoint(90)}
+    assert not planned(source, target, mirror, down=True, **without_h).rows
 
 
 def test_with_the_source_down_groups_are_those_of_the_checkpoints_under_either_name():
@@ -261,18 +224,16 @@ def test_a_plan_in_which_names_collide_is_none(rows, said):
         make_plan(rows)
 
 
-def test_an_offset_that_is_there_under_the_new_name_is_kept_and_one_under_the_old_name_is_not():
+def test_an_offset_that_is_there_under_the_new_name_is_kept():
     source, target, mirror = world()
-    place = planned(source, target, mirror).groups()["g"][0].target_partition
-    target.commit("g-eu", *place, planned(source, target, mirror).groups()["g"][0].target_offset or 0)
-    assert [row.decision for row in planned(source, target, mirror, group_map=TO_EU).groups()["g"]] == [
-        Decision.KEEP,
-        Decision.SET,
-    ]
+    first = planned(source, target, mirror).groups()["g"][0]
+    target.commit("g-eu", *first.target_partition, first.target_offset)
+    kept = planned(source, target, mirror, group_map=TO_EU).groups()["g"]
+    assert [row.decision for row in kept] == [Decision.KEEP, Decision.SET]
 
 
 def test_a_group_that_a_replacement_leaves_without_a_name_is_refused_once_it_is_to_move():
     names = map_of(r"regex:h(.*),\1", "regex:g,x")
-    assert planned(*world(), group_map=names, filters=Filters.from_options(groups=["g"])).rows.renamed() == {"g": "x"}
+    assert planned(*world(), group_map=names, filters=ONLY_G).rows.renamed() == {"g": "x"}
     with pytest.raises(UsageError, match="group h would be without a name on the target"):
         planned(*world(), group_map=names)

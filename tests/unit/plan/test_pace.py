@@ -92,29 +92,27 @@ def test_over_the_last_half_of_a_steady_drain_of_a_real_mm2_the_estimate_is_with
     assert all(0.5 <= ratio <= 2 for ratio in ratios), ratios
 
 
-def test_nothing_left_takes_no_time():
-    assert time_left([Reading(0, 0)]).seconds == 0 and time_left([Reading(0, 9), Reading(1, 0)]).pace is Pace.DONE
+@pytest.mark.parametrize(
+    ("left", "pace"),
+    [
+        ([], Pace.TOO_EARLY),
+        ([100], Pace.TOO_EARLY),
+        ([0], Pace.DONE),
+        ([9, 0], Pace.DONE),
+        ([100] * 30, Pace.STALLED),
+        ([max(500, 1000 - 50 * s) for s in range(9)], Pace.FALLING),
+        ([max(500, 1000 - 50 * s) for s in range(60)], Pace.STALLED),
+        ([100 + 7 * s for s in range(30)], Pace.GROWING),
+    ],
+)
+def test_the_pace_is_a_number_or_a_reason(left, pace):
+    told = time_left([Reading(float(s), records) for s, records in enumerate(left)])
+    assert told.pace is pace and (told.seconds == 0) is (pace is Pace.DONE)
+    assert pace in (Pace.DONE, Pace.FALLING) or (told.seconds, told.per_second) == (None, None)
 
 
-def test_one_reading_tells_nothing_and_two_at_once_no_more():
-    assert time_left([]).pace is Pace.TOO_EARLY
-    assert time_left([Reading(0, 100)]).pace is Pace.TOO_EARLY
+def test_two_readings_at_once_tell_no_more_than_one():
     assert time_left([Reading(0, 100), Reading(0.5, 90)]).pace is Pace.TOO_EARLY
-
-
-def test_where_nothing_is_copied_there_is_no_estimate_but_a_reason():
-    told = time_left([Reading(float(s), 100) for s in range(30)])
-    assert (told.pace, told.seconds, told.per_second) == (Pace.STALLED, None, None)
-
-
-def test_a_drain_that_stops_midway_is_stalled_and_not_slower_and_slower():
-    readings = [Reading(float(s), max(500, 1000 - 50 * s)) for s in range(60)]
-    assert time_left(readings[:9]).pace is Pace.FALLING
-    assert time_left(readings).pace is Pace.STALLED
-
-
-def test_where_producers_are_faster_than_mm2_the_rest_grows():
-    assert time_left([Reading(float(s), 100 + 7 * s) for s in range(30)]).pace is Pace.GROWING
 
 
 def test_while_producers_write_it_is_the_rest_that_counts_and_not_what_is_copied():

@@ -11,33 +11,85 @@ from migrate.survey.policies import Policies, Rewind, Untranslatable
 from tests.unit.rowfacts import ABOVE
 from tests.unit.rowfacts import row_of as row
 
+DOWN = {"source_down": True, "source_log": None}
+NO_SYNCS = {"around": Window(None, None), "syncs_read": False}
+KEEP, SKIP = Policies(rewind=Rewind.KEEP), Policies(untranslatable=Untranslatable.SKIP)
+FROM_START = Policies(untranslatable_by_reason={"commit-beyond-log-end": Untranslatable.EARLIEST})
+UNREAD = Failure("LEADER_NOT_AVAILABLE", "no leader")
 
-def test_a_commit_between_two_syncs_is_set_behind_the_lower_one_and_graded_estimated():
-    made = row()
-    assert (made.decision, made.target_offset, made.method, made.grade) == (
-        Decision.SET, 111, Method.WINDOW, Grade.ESTIMATED,
-    )  # fmt: skip
-    assert (made.lower_source_offset, made.upper_source_offset) == (100, 200)
-    assert (made.checkpoint_source_offset, made.checkpoint_target_offset) == (150, 105)
+# The policies, the facts, and what the row is.
+CASES = {
+    "between two syncs, behind the lower one": (None, {}, {
+        "decision": Decision.SET, "target_offset": 111, "method": Method.WINDOW, "grade": Grade.ESTIMATED,
+        "lower_source_offset": 100, "upper_source_offset": 200,
+        "checkpoint_source_offset": 150, "checkpoint_target_offset": 105,
+        # No record was compared.
+        "rereads_at_most": None, "rereads_estimate": 49,
+    }),
+    "on a sync": (None, {"commit": Commit(100)}, {"target_offset": 110, "method": Method.SYNC}),
+    "no sync below": (
+        None, {"around": Window(None, ABOVE), "target_log": LogRange(7, 1100)},
+        {"decision": Decision.SET, "target_offset": 7, "lower_kind": "log-start"},
+    ),
+    "behind the source's retention, still owed": (
+        None, {"source_log": LogRange(180, 1000)}, {"decision": Decision.SET, "target_offset": 111},
+    ),
+    "at the source's end": (None, {"commit": Commit(1000)}, {"decision": Decision.SET}),
+    "a log that nobody sees, whatever the policy": (SKIP, {"target_log": UNREAD}, {"decision": Decision.BLOCK}),
+    "never committed, and a log that nobody sees": (
+        SKIP, {"commit": None, "target_log": UNREAD}, {"decision": Decision.BLOCK, "reason": "log-not-visible"},
+    ),
+    "there already": (None, {"prior": Commit(111)}, {"decision": Decision.KEEP, "reason": "already-there"}),
+    "behind the planned offset": (None, {"prior": Commit(50)}, {"decision": Decision.SET}),
+    "at the end of the target's log": (
+        KEEP, {"prior": Commit(1100)}, {"decision": Decision.KEEP, "reason": "ahead-kept"},
+    ),
+    "below the target's log": (
+        KEEP, {"prior": Commit(3), "target_log": LogRange(7, 1100)}, {"decision": Decision.SET},
+    ),
+    "never committed, beyond the target's log": (
+        KEEP, {"commit": None, "prior": Commit(4100)}, {"decision": Decision.BLOCK, "reason": "inside-target-log"},
+    ),
+    "never committed": (
+        None, {"commit": None, "target_log": LogRange(4, 9)},
+        {"decision": Decision.SET, "target_offset": 4, "method": Method.EXPLICIT},
+    ),
+    "metadata goes with the offset, the leader epoch stays": (
+        None, {"commit": Commit(150, "streams\x00time", 7), "prior": Commit(50, "old")},
+        {"decision": Decision.SET, "target_commit": Commit(111, "streams\x00time")},
+    ),
+    "chosen by a reviewer: no metadata, and all is read again": (
+        FROM_START, {"commit": Commit(1001, "streams-time")},
+        {"method": Method.EXPLICIT, "target_metadata": "", "rereads_estimate": 1100},
+    ),
+    "source down, the window is smaller": (
+        None, DOWN | {"checkpoint": (150, 140)},
+        {"target_offset": 111, "method": Method.WINDOW, "reason": "source-down"},
+    ),
+    "source down, the checkpoint is smaller": (
+        None, DOWN, {"target_offset": 105, "method": Method.CHECKPOINT, "reason": "source-down"},
+    ),
+    "source down, no syncs": (None, DOWN | NO_SYNCS, {"target_offset": 105, "method": Method.CHECKPOINT}),
+    # The checkpoint rests on syncs that a topic created anew contradicts.
+    "source down, an empty chain": (
+        None, DOWN | {"around": Window(None, OffsetSync(9, 1000, 0))},
+        {"target_offset": 0, "lower_kind": "log-start"},
+    ),
+    "source down, a checkpoint outside the target's log": (
+        None, DOWN | NO_SYNCS | {"target_log": LogRange(0, 90)},
+        {"decision": Decision.BLOCK, "reason": "inside-target-log"},
+    ),
+    "source down, no checkpoint": (
+        None, DOWN | {"commit": None, "checkpoint": None}, {"reason": "source-gone-without-checkpoint"},
+    ),
+}  # fmt: skip
 
 
-def test_no_row_claims_a_proven_bound_because_no_record_was_compared():
-    assert row().rereads_at_most is None and row().rereads_estimate == 49
-
-
-def test_a_commit_on_a_sync_is_set_to_its_target_offset():
-    made = row(commit=Commit(100))
-    assert (made.target_offset, made.method) == (110, Method.SYNC)
-
-
-def test_a_commit_without_any_sync_below_is_set_to_the_target_log_start():
-    made = row(around=Window(None, ABOVE), target_log=LogRange(7, 1100))
-    assert (made.decision, made.target_offset, made.lower_kind) == (Decision.SET, 7, "log-start")
-
-
-def test_a_commit_behind_the_sources_retention_is_still_owed_what_the_target_has():
-    made = row(source_log=LogRange(180, 1000))
-    assert (made.decision, made.target_offset) == (Decision.SET, 111)
+@pytest.mark.parametrize("case", CASES)
+def test_a_row_is_what_its_facts_and_the_policies_make_of_it(case):
+    policies, facts, expected = CASES[case]
+    made = row(policies, **facts)
+    assert {name: getattr(made, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -66,10 +118,6 @@ def test_no_row_is_set_outside_the_targets_log(offset):
         assert row(answer=Matched(inside, Why.PROVEN, 0), target_log=LogRange(7, 1100)).decision is Decision.SET
 
 
-def test_a_commit_at_the_sources_end_is_not_beyond_it():
-    assert row(commit=Commit(1000)).decision is Decision.SET
-
-
 @pytest.mark.parametrize(
     ("choice", "decision", "target_offset"),
     [
@@ -83,20 +131,6 @@ def test_a_reviewer_decides_on_an_untranslatable_commit_by_name(choice, decision
     made = row(policies, commit=Commit(1001))
     assert (made.decision, made.target_offset, made.grade) == (decision, target_offset, None)
     assert made.reason == "commit-beyond-log-end"
-
-
-def test_a_log_that_can_not_be_seen_is_blocked_whatever_the_policy():
-    made = row(Policies(untranslatable=Untranslatable.SKIP), target_log=Failure("X", "y"))
-    assert made.decision is Decision.BLOCK
-
-
-def test_a_group_that_already_stands_there_is_kept():
-    made = row(prior=Commit(111))
-    assert (made.decision, made.reason) == (Decision.KEEP, "already-there")
-
-
-def test_a_group_that_stands_behind_the_planned_offset_is_set():
-    assert row(prior=Commit(50)).decision is Decision.SET
 
 
 @pytest.mark.parametrize(
@@ -132,85 +166,12 @@ def test_an_offset_beyond_the_targets_log_is_of_another_log_and_never_kept(rewin
         assert f"--rewind set sets {made.target_offset}" in made.sentence
 
 
-def test_an_offset_at_the_end_of_the_targets_log_is_kept():
-    made = row(Policies(rewind=Rewind.KEEP), prior=Commit(1100))
-    assert (made.decision, made.reason) == (Decision.KEEP, "ahead-kept")
-
-
-def test_an_offset_below_the_targets_log_is_set_as_any_that_lies_behind():
-    made = row(Policies(rewind=Rewind.KEEP), prior=Commit(3), target_log=LogRange(7, 1100))
-    assert made.decision is Decision.SET
-
-
-def test_a_partition_that_was_never_committed_is_held_to_the_targets_log_too():
-    made = row(Policies(rewind=Rewind.KEEP), commit=None, prior=Commit(4100))
-    assert (made.decision, made.reason) == (Decision.BLOCK, "inside-target-log")
-
-
-def test_commit_metadata_goes_with_the_offset_and_the_leader_epoch_stays():
-    made = row(commit=Commit(150, "streams\x00time", 7), prior=Commit(50, "old"))
-    assert (made.decision, made.target_commit) == (Decision.SET, Commit(111, "streams\x00time"))
-
-
 def test_a_group_that_stands_there_with_other_metadata_gets_the_source_commits():
     for ours, theirs in (("streams-time", ""), ("", "streams-time"), ("a", "b")):
         made = row(commit=Commit(150, ours), prior=Commit(111, theirs))
         assert (made.decision, made.reason) == (Decision.SET, "metadata-carried")
         assert made.target_commit == Commit(111, ours)
     assert row(commit=Commit(150, "same"), prior=Commit(111, "same")).decision is Decision.KEEP
-
-
-def test_an_offset_that_a_reviewer_chose_carries_no_metadata():
-    policies = Policies(untranslatable_by_reason={"commit-beyond-log-end": Untranslatable.EARLIEST})
-    made = row(policies, commit=Commit(5000, "streams-time"))
-    assert (made.method, made.target_metadata) == (Method.EXPLICIT, "")
-
-
-def test_with_the_source_down_the_smaller_of_window_and_checkpoint_is_taken():
-    by_window = row(source_down=True, source_log=None, checkpoint=(150, 140))
-    assert (by_window.target_offset, by_window.method) == (111, Method.WINDOW)
-    by_checkpoint = row(source_down=True, source_log=None)
-    assert (by_checkpoint.target_offset, by_checkpoint.method) == (105, Method.CHECKPOINT)
-    assert by_window.reason == by_checkpoint.reason == "source-down"
-
-
-def test_with_the_source_down_and_no_syncs_the_checkpoint_is_the_last_resort():
-    made = row(source_down=True, source_log=None, around=Window(None, None), syncs_read=False)
-    assert (made.target_offset, made.method) == (105, Method.CHECKPOINT)
-
-
-def test_with_the_source_down_an_empty_chain_beats_a_checkpoint_that_rests_on_contradicted_syncs():
-    after_recreation = OffsetSync(9, 1000, 0)
-    made = row(source_down=True, source_log=None, around=Window(None, after_recreation))
-    assert (made.target_offset, made.lower_kind) == (0, "log-start")
-
-
-def test_with_the_source_down_a_checkpoint_outside_the_target_log_is_blocked():
-    made = row(
-        source_down=True, source_log=None, around=Window(None, None), target_log=LogRange(0, 90), syncs_read=False
-    )
-    assert (made.decision, made.reason) == (Decision.BLOCK, "inside-target-log")
-
-
-def test_with_the_source_down_and_no_checkpoint_the_row_is_untranslatable():
-    made = row(source_down=True, source_log=None, commit=None, checkpoint=None)
-    assert made.reason == "source-gone-without-checkpoint"
-
-
-def test_an_uncommitted_partition_is_set_to_the_target_log_start():
-    made = row(commit=None, target_log=LogRange(4, 9))
-    assert (made.decision, made.target_offset, made.method) == (Decision.SET, 4, Method.EXPLICIT)
-
-
-def test_a_log_that_could_not_be_read_is_never_taken_for_a_missing_partition():
-    unread = Failure("LEADER_NOT_AVAILABLE", "no leader")
-    made = row(Policies(untranslatable=Untranslatable.SKIP), commit=None, target_log=unread)
-    assert (made.decision, made.reason) == (Decision.BLOCK, "log-not-visible")
-
-
-def test_an_offset_chosen_by_a_reviewer_counts_all_that_will_be_read_from_there():
-    policies = Policies(untranslatable_by_reason={"commit-beyond-log-end": Untranslatable.EARLIEST})
-    assert row(policies, commit=Commit(1001)).rereads_estimate == 1100
 
 
 def test_one_blocked_row_blocks_its_whole_group_and_no_other():

@@ -103,10 +103,15 @@ def test_a_renamed_group_is_alive_on_the_target_under_its_name_there_and_both_na
 
 
 def test_a_waiver_makes_it_ready_as_it_makes_the_plan_clean():
+    status = looked(*alive(), policies=Policies(waivers=(Waiver("source-group-stopped", "g"),)))
+    assert status.is_ready and "ACCEPTED  source-group-stopped" in text(status)
+
+
+def alive():
+    """A world in which g is alive on A."""
     source, target, mirror = world()
     source.states["g"] = ALIVE
-    status = looked(source, target, mirror, policies=Policies(waivers=(Waiver("source-group-stopped", "g"),)))
-    assert status.is_ready and "ACCEPTED  source-group-stopped" in text(status)
+    return source, target, mirror
 
 
 def test_an_estimated_lag_is_marked_and_never_ready():
@@ -119,10 +124,15 @@ def test_an_estimated_lag_is_marked_and_never_ready():
     assert line.split()[3:] == ["1", "500", "100", "~400", "?", "no", "not", "known"]
 
 
-def test_with_the_source_down_what_it_alone_knows_is_a_question_mark():
+def down(**more):
+    """A look while A is down, at checkpoints of g on t."""
     source, target, mirror = world()
     mirror.latest = {CheckpointKey("g", "A.t", p): CheckpointRecord(50, 50, "", p, 1) for p in (0, 1)}
-    status = looked(source, target, mirror, down="source A (x:1) cannot be reached.")
+    return looked(source, target, mirror, down="source A (x:1) cannot be reached.", **more)
+
+
+def test_with_the_source_down_what_it_alone_knows_is_a_question_mark():
+    status = down()
     assert not status.is_ready and [c.check for c in status.blocks] == ["source-down"]
     (topic,) = status.topics
     assert (topic.source_end, topic.copied, topic.lag.records, topic.drained) == (None, 200, None, None)
@@ -133,40 +143,31 @@ def test_with_the_source_down_what_it_alone_knows_is_a_question_mark():
     assert status_document(status)["source_down"] == "source A (x:1) cannot be reached."
 
 
-def test_an_accepted_outage_of_the_source_is_never_ready():
-    source, target, mirror = world()
-    mirror.latest = {CheckpointKey("g", "A.t", p): CheckpointRecord(50, 50, "", p, 1) for p in (0, 1)}
-    accepted = Policies(waivers=(Waiver("source-down"),))
-    status = looked(source, target, mirror, down="source A (x:1) cannot be reached.", policies=accepted)
+def test_an_accepted_outage_of_the_source_is_never_ready_nor_is_one_without_a_checkpoint():
+    status = down(policies=Policies(waivers=(Waiver("source-down"),)))
     assert not status.blocks and exit_code(status) == EXIT_REFUSED
     assert text(status).startswith("A DOES NOT ANSWER; NOT READY: what only it knows was not looked at")
     assert progress_line(status, {}, "").endswith("not ready: A does not answer")
     assert status_document(status)["ready"] is False
-
-
-def test_with_the_source_down_and_no_checkpoint_nothing_was_looked_at_and_nothing_is_ready():
     status = looked(*world(), down="source A (x:1) cannot be reached.")
     assert not status.blocks and not status.is_ready
     assert text(status).startswith("A DOES NOT ANSWER, and B has no checkpoint")
 
 
-def test_where_nothing_is_to_be_moved_that_is_said():
-    status = looked(*world(), filters=Filters.from_options(groups=("x.*",)))
-    assert status.commits == 0 and text(status).startswith("NOTHING TO MOVE: no commit is inside the filters")
-    assert "Producers not looked at" in " ".join(text(status).split()) and status.lag.records is None
-
-
-def test_where_nothing_is_to_be_moved_nothing_is_ready():
+def test_where_nothing_is_to_be_moved_that_is_said_and_nothing_is_ready():
     status = looked(*world(), filters=Filters.from_options(groups=("bil.*",)))
+    assert status.commits == 0 and status.lag.records is None
     assert not status.is_ready and status_document(status)["ready"] is False
     assert exit_code(status) == EXIT_REFUSED and exit_code(looked(*world())) == EXIT_DONE
     assert progress_line(status, {}, "x").endswith("; not ready: no commit is inside the filters")
     said = text(status)
+    assert said.startswith("NOTHING TO MOVE: no commit is inside the filters")
+    assert "Producers not looked at" in " ".join(said.split())
     assert "NOTHING IS MISSING" not in said and "NOTHING WAS LOOKED AT" in said
 
 
 def test_names_that_would_move_the_cursor_are_shown_escaped():
-    source, target, mirror = world()
+    source, target, mirror = alive()
     source.commit("evil\x1b[2J", "t", 0, 5)
     source.states["evil\x1b[2J"] = ALIVE
     assert "\x1b" not in text(looked(source, target, mirror))
@@ -221,29 +222,19 @@ def test_of_a_living_group_it_says_what_a_hard_stop_reads_twice_and_of_stopped_o
 
 
 def test_a_group_that_commits_all_the_time_is_not_said_to_commit_every_0_s():
-    source, target, mirror = world()
-    source.states["g"] = ALIVE
     groups = FakeGroupFacts(commits={"g": committed(1, every_ms=200)})
-    assert "commits more than once a second, each time 120" in text(
-        looked(source, target, mirror, source_groups=groups), 200
-    )
+    said = text(looked(*alive(), source_groups=groups), 200)
+    assert "commits more than once a second, each time 120" in said
 
 
 def test_where_the_offsets_topic_is_not_to_be_read_nothing_is_said_of_commits_and_json_says_why():
-    source, target, mirror = world()
-    source.states["g"] = ALIVE
     groups = FakeGroupFacts(commits=Failure("TOPIC_AUTHORIZATION_FAILED", "no"))
-    status = looked(source, target, mirror, source_groups=groups)
+    status = looked(*alive(), source_groups=groups)
     assert "commits about" not in text(status) and "committed last" not in text(status)
     assert status_document(status)["groups"][0]["commits_on_source"] == {"error": "TOPIC_AUTHORIZATION_FAILED"}
-
-
-def test_where_there_are_too_many_records_to_read_one_line_says_so():
-    source, target, mirror = world()
-    source.states["g"] = ALIVE
     why = "up to 900,000 records to read"
-    status = looked(source, target, mirror, source_groups=FakeGroupFacts(commits=Failure("TOO_MANY_RECORDS", why)))
-    assert " ".join(text(status, 200).split()).count(f"their commits on A were not looked at: {why}") == 1
+    many = looked(*alive(), source_groups=FakeGroupFacts(commits=Failure("TOO_MANY_RECORDS", why)))
+    assert " ".join(text(many, 200).split()).count(f"their commits on A were not looked at: {why}") == 1
 
 
 def test_a_stopped_group_whose_records_are_not_there_is_counted():

@@ -29,24 +29,16 @@ def test_whatever_is_not_proven_is_bounded_states_its_bound_and_says_why(why):
     assert found.sentence.endswith("At most 7 records are read twice.")
 
 
-def test_a_row_that_a_timestamp_places_says_nothing_of_missing_records():
-    found = placed(Matched(160, Why.LEAST_TIMESTAMP, 7))
-    assert (found.method, found.lower_kind, found.missing) == (Method.TIMESTAMP, "timestamp", None)
-
-
-def test_every_reason_has_a_sentence_of_its_own():
-    sentences = [placed(Matched(160, why, 7)).sentence for why in Why]
-    assert len(set(sentences)) == len(sentences) and not [s for s in sentences if not s.endswith(".")]
-
-
-def test_a_proven_row_that_rereads_nothing_does_not_speak_of_re_reads():
-    found = placed(Matched(160, Why.PROVEN, 0))
-    assert found.grade is Grade.EXACT and "twice" not in found.sentence
-
-
-def test_a_row_of_which_not_all_was_read_does_not_say_that_nothing_is_missing():
-    assert placed(Matched(160, Why.NOT_ALL_READ, 7)).missing is None
-    assert placed(Matched(160, Why.LOOK_ALIKES, 7)).missing == 0
+def test_every_reason_has_a_sentence_of_its_own_which_tells_of_re_reads_and_missing_records_where_they_are_known():
+    by_reason = {why: placed(Matched(160, why, 7)) for why in Why}
+    sentences = {found.sentence for found in by_reason.values()}
+    assert len(sentences) == len(Why) and not [s for s in sentences if not s.endswith(".")]
+    assert {w for w, found in by_reason.items() if found.missing is None} == {Why.NOT_ALL_READ, Why.LEAST_TIMESTAMP}
+    by_time = by_reason[Why.LEAST_TIMESTAMP]
+    assert (by_time.method, by_time.lower_kind) == (Method.TIMESTAMP, "timestamp")
+    exact = placed(Matched(160, Why.PROVEN, 0, missing_on_target=1))
+    assert exact.grade is Grade.EXACT and "twice" not in exact.sentence
+    assert "1 record of those owed has no copy" in exact.sentence
 
 
 @pytest.mark.parametrize(("by_timestamp", "stands"), [(True, 0), (False, 51)])
@@ -59,10 +51,6 @@ def test_by_timestamps_no_sync_places_what_was_not_read_for_nothing_would_guard_
     assert (
         "no sync counts with --by timestamp" in row.sentence.lower()
     ) == by_timestamp and "No sync lies" not in row.sentence
-
-
-def test_records_without_a_copy_are_told_in_the_sentence():
-    assert "1 record of those owed has no copy" in placed(Matched(160, Why.PROVEN, 0, missing_on_target=1)).sentence
 
 
 @pytest.mark.parametrize(
@@ -90,11 +78,8 @@ def test_law_2_takes_the_timestamp_where_it_lies_below_the_window():
     found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=90))
     assert (found.target_offset, found.method, found.lower_kind) == (90, Method.TIMESTAMP, "timestamp")
     assert found.rereads_estimate == 49 + 21
-
-
-def test_a_guard_that_retention_has_passed_is_the_log_start():
-    found = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=3), target_log=LogRange(20, 1100))
-    assert found.target_offset == 20
+    passed = placed(Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=3), target_log=LogRange(20, 1100))
+    assert passed.target_offset == 20, "retention has passed the guard"
 
 
 @pytest.mark.parametrize(("guard", "stands"), [(None, 0), (90, 90)])
