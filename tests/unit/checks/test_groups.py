@@ -56,10 +56,7 @@ def test_a_live_group_on_the_source_can_be_accepted_by_name_and_the_report_says_
 def test_a_group_whose_state_is_unknown_or_could_not_be_read_never_counts_as_stopped():
     for state in (GroupState("Unknown"), GroupState("Empty", 1), Failure("GROUP_AUTHORIZATION_FAILED", "no")):
         assert blocked(target_states={"g": state, "h": GroupState("Empty")}) == {"g"}
-
-
-def test_pending_transactional_offsets_block_their_group():
-    assert blocked(unstable=frozenset({"g"})) == {"g"}
+    assert blocked(unstable=frozenset({"g"})) == {"g"}, "offsets of a transaction are pending"
 
 
 def test_too_many_rereads_block_their_group_and_can_be_accepted():
@@ -69,10 +66,12 @@ def test_too_many_rereads_block_their_group_and_can_be_accepted():
     assert blocked(rows=far, policies=replace(strict, waivers=(Waiver("re-read-limit", "g"),))) == set()
 
 
-def test_partitions_never_committed_are_named_with_what_decides_there():
+def test_partitions_without_a_committed_offset_are_named_with_what_decides_there():
     (result,) = found("partitions-never-committed", source_topics={"t": 3, "u": 1})
     assert (result.subject, result.level, result.seen) == ("g", Level.WARN, "none on t-2")
     assert "There auto.offset.reset decides on the target: set it to earliest" in result.todo
+    (result,) = found("partitions-never-committed", without_offset={"h": (TopicPartition("u", 0),)})
+    assert (result.subject, result.seen) == ("h", "a commit without an offset (-1) on u-0")
 
 
 def test_a_misspelt_group_name_is_a_block_though_it_has_no_row():
@@ -89,12 +88,6 @@ def test_with_the_source_down_every_group_waits_for_a_reviewer():
     assert unknown.level is Level.NOT_VISIBLE and unknown.subject == "connect-.*"
     assert levels("groups-unknown", source_down=True) == {"groups.exclude": Level.NOT_VISIBLE}
     assert not found("groups-unknown")
-
-
-def test_a_commit_without_an_offset_is_named_beside_partitions_never_committed():
-    without = {"h": (TopicPartition("u", 0),)}
-    (result,) = found("partitions-never-committed", without_offset=without)
-    assert (result.subject, result.seen) == ("h", "a commit without an offset (-1) on u-0")
 
 
 def test_a_group_that_mm2_checkpointed_on_a_topic_that_the_source_does_not_show_is_blocked():
@@ -117,11 +110,6 @@ def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write()
     kept = (prior[0]._replace(decision=Decision.KEEP),)
     assert "1 kept commits with metadata to compare in 1 group" in found("java-needed", rows=kept)[0].seen
     assert not found("java-needed", rows=(row("g", "t", 0), row("g", "t", 1)))
-
-
-def test_when_offsets_expire_is_a_sentence_with_a_date():
-    (passed,) = found("offsets-expiry")
-    assert passed.level is Level.PASS and "2026-08-08 03:00 UTC" in passed.seen
 
 
 def emptied(hours_ago):
@@ -156,17 +144,15 @@ def test_a_clock_of_ours_that_is_behind_promises_no_time_that_the_brokers_do_not
         assert "reckoned at 2026-08-01 03:00 UTC" in told.seen
 
 
-def test_a_retention_of_an_hour_blocks_new_groups_too():
-    assert blocked(target_settings=BrokerSettings(HOUR, True)) == {"g", "h"}
-
-
 def test_an_expiry_that_nobody_can_tell_says_what_to_do():
     unknown = {r.subject: r for r in found("offsets-expiry", target_records=FORBIDDEN)}["h"]
     assert (unknown.level, unknown.counts_as) == (Level.NOT_VISIBLE, Level.WARN)
     assert unknown.seen.startswith("unknown") and "start a consumer of the group at once" in unknown.todo
 
 
-def test_a_group_that_is_alive_on_the_target_is_told_once():
+def test_a_retention_of_an_hour_blocks_new_groups_too_and_one_that_is_alive_on_the_target_is_told_once():
+    (passed,) = found("offsets-expiry")
+    assert passed.level is Level.PASS and "2026-08-08 03:00 UTC" in passed.seen
     an_hour = {"target_settings": BrokerSettings(HOUR, True)}
     alive = an_hour | {"target_states": {"g": GroupState("Stable", 1), "h": GroupState("Empty")}}
     assert levels("offsets-expiry", **an_hour) == {"g": Level.BLOCK, "h": Level.BLOCK}

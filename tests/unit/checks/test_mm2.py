@@ -20,51 +20,40 @@ FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 TOPIC = FLOW.checkpoints_topic
 
 
-def holding(**counts):
-    """MM2's checkpoints topic with so many records of each kind."""
-    return {"checkpoints": CheckpointReading({}, {kind.replace("_", "-"): n for kind, n in counts.items()})}
+EMPTIED = {"checkpoints": CheckpointReading({}, {})}
 
 
-MISSING = {"checkpoints_topic": Mm2Topic(Side.TARGET, TOPIC, False, None)} | holding()
+MISSING = {"checkpoints_topic": Mm2Topic(Side.TARGET, TOPIC, False, None)} | EMPTIED
 
 
-def test_a_missing_mm2_topic_warns_unless_it_was_named():
+def test_a_missing_mm2_topic_warns_unless_it_was_named_and_one_that_nobody_looked_for_is_not_visible():
     assert levels("mm2-checkpoints-topic", **MISSING) == {TOPIC: Level.WARN}
     assert levels("mm2-checkpoints-topic", named=frozenset({TOPIC}), **MISSING) == {TOPIC: Level.BLOCK}
-
-
-def test_a_topic_that_nobody_looked_for_is_not_visible():
+    # Whatever lets MM2 write none.
+    (told,) = found("mm2-checkpoints-topic", emits_checkpoints=False, named=frozenset({TOPIC}), **MISSING)
+    assert told.level is Level.BLOCK and "--checkpoints-topic" in told.todo and "goes on" not in told.todo
     nobody = {"syncs_topic": Mm2Topic(Side.SOURCE, FLOW.offset_syncs_topic, None, None), "source_down": True}
     assert levels("mm2-offset-syncs-topic", **nobody) == {FLOW.offset_syncs_topic: Level.NOT_VISIBLE}
 
 
-@pytest.mark.parametrize("changes", [MISSING, holding()], ids=["missing", "empty"])
+@pytest.mark.parametrize("changes", [MISSING, EMPTIED], ids=["missing", "empty"])
 def test_an_mm2_topic_without_records_is_told_with_the_setting_that_lets_mm2_write_none(changes):
     (told,) = found("mm2-checkpoints-topic", emits_checkpoints=False, **changes)
     assert told.level is Level.WARN and "emit.checkpoints.enabled" in told.seen and "alias" not in told.todo
 
 
-def test_a_missing_mm2_topic_that_was_named_blocks_with_what_to_do_whatever_lets_mm2_write_none():
-    (told,) = found("mm2-checkpoints-topic", emits_checkpoints=False, named=frozenset({TOPIC}), **MISSING)
-    assert told.level is Level.BLOCK and "--checkpoints-topic" in told.todo and "goes on" not in told.todo
-
-
-def test_a_wrong_topic_is_recognised_by_its_records_and_named():
-    result = found("mm2-checkpoints-topic", **holding(offset_sync=70, tombstone=2))[0]
-    assert result.level is Level.BLOCK and "70 offset-sync" in result.seen
-    assert "--checkpoints-topic" in result.todo
-
-
-def test_records_that_went_through_a_json_converter_are_told_with_the_converter_to_give_mm2():
-    read = CheckpointReading({}, {"undecodable:connect-json": 3})
-    (result,) = found("mm2-checkpoints-topic", checkpoints=read)
-    assert result.level is Level.BLOCK and "ByteArrayConverter" in result.todo
-
-
-def test_a_few_foreign_records_are_counted_and_warned_of():
-    mixed = CheckpointReading({}, {"checkpoint": 9, "undecodable:bad-length": 1})
-    result = found("mm2-checkpoints-topic", checkpoints=mixed)[0]
-    assert result.level is Level.WARN and "1 undecodable:bad-length" in result.seen
+@pytest.mark.parametrize(
+    ("counts", "level", "seen", "todo"),
+    [
+        ({"offset-sync": 70, "tombstone": 2}, Level.BLOCK, "70 offset-sync", "--checkpoints-topic"),
+        ({"undecodable:connect-json": 3}, Level.BLOCK, "", "ByteArrayConverter"),
+        ({"checkpoint": 9, "undecodable:bad-length": 1}, Level.WARN, "1 undecodable:bad-length", ""),
+    ],
+    ids=["a wrong topic", "through a JSON converter", "a few of somebody else"],
+)
+def test_what_is_no_checkpoint_is_told_by_its_kind_with_what_to_do(counts, level, seen, todo):
+    (result,) = found("mm2-checkpoints-topic", checkpoints=CheckpointReading({}, counts))
+    assert result.level is level and seen in result.seen and todo in result.todo
 
 
 def test_on_the_way_back_checkpoints_say_nothing():
@@ -114,15 +103,10 @@ def test_a_failed_checkpoint_task_and_whatever_else_does_not_run_warn_and_are_ne
 def test_a_state_that_the_worker_does_not_tell_is_not_visible():
     (told,) = found("mm2-tasks", tasks={"src": Failure("NOT_TOLD", "it is rebalancing")})
     assert (told.level, told.counts_as) == (Level.NOT_VISIBLE, Level.WARN) and "rebalancing" in told.seen
-
-
-def test_while_the_source_is_down_its_tasks_fail_and_that_is_a_warning():
+    assert found("mm2-tasks") == [], "without a worker nothing is said"
+    # While the source is down its tasks fail.
     down = {"tasks": {"src": mm2(Role.SOURCE, "FAILED")}, "source_down": True}
     assert levels("mm2-tasks", **down) == {"src": Level.WARN}
-
-
-def test_without_a_worker_nothing_is_said_of_tasks():
-    assert found("mm2-tasks") == []
 
 
 def test_behind_another_replicator_every_check_on_mm2_says_that_nobody_asked_and_none_passes():
@@ -143,12 +127,9 @@ def leaving_out(*names, unless_its_version=False):
     return FlowFilter((readings,))
 
 
-def test_groups_that_mm2_leaves_out_are_named():
+def test_groups_that_mm2_leaves_out_are_named_its_group_sync_blocks_those_that_it_touches_and_unknown_is_no_pass():
     assert levels("mm2-group-filter", group_filter=leaving_out("h")) == {"h": Level.WARN}
     assert not found("mm2-group-filter")
-
-
-def test_mm2s_group_sync_blocks_the_groups_that_it_touches_and_unknown_is_no_pass():
     assert levels("group-sync", group_sync=True) == {"g": Level.BLOCK, "h": Level.BLOCK}
     assert blocked(group_sync=True, sync_filter=leaving_out("h")) == {"g"}
     assert blocked(group_sync=True, policies=Policies(waivers=(Waiver("group-sync"),))) == set()

@@ -7,7 +7,6 @@ import pytest
 
 from migrate.checks.rights import Health
 from migrate.cli import doctor
-from migrate.mm2.config_file import client_flow
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Failure, GroupState, Level, LogRange, OffsetSync, Scope, Side, TopicPartition
 from migrate.plan.build import plan_of
@@ -24,7 +23,7 @@ from tests.unit.applyscene import Scene
 from tests.unit.checkscene import WEEK, blocked, found, row
 from tests.unit.plans import plan
 from tests.unit.plans import row as planned_row
-from tests.unit.planscene import planned, rows_of, world
+from tests.unit.planscene import planned, planned_flow, rows_of, world
 
 REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 UNSEEN_WARN, UNSEEN_BLOCK = (Level.NOT_VISIBLE, Level.WARN), (Level.NOT_VISIBLE, Level.BLOCK)
@@ -45,9 +44,6 @@ def test_a_source_whose_partitions_are_not_known_is_no_pass():
     (result,) = found("target-partitions", rows=(row("g", "t"),), source_topics={})
     assert (result.level, result.counts_as) == UNSEEN_WARN
     assert result.seen == "how many A has is not known of t" and "Find out how many there were." in result.todo
-
-
-def test_topics_whose_partitions_are_known_pass_beside_those_that_are_not():
     told = verdicts("target-partitions", source_topics={"u": 1})
     assert told == {"A": UNSEEN_WARN, "1 topic": (Level.PASS, Level.PASS)}
 
@@ -58,9 +54,7 @@ def test_topics_whose_partitions_are_known_pass_beside_those_that_are_not():
 def looked_for_hidden(told, side=Side.SOURCE, filters=None):
     source, target, mirror = world()
     cluster = source if side is Side.SOURCE else target
-    properties = {"bootstrap.servers": "x:1"}
-    flow = client_flow(properties, properties, "A", "B")
-    request = PlanRequest(flow, filters or Filters(), Policies(), 15.0, {})
+    request = PlanRequest(planned_flow(), filters or Filters(), Policies(), 15.0, {})
     cluster.hosted = lambda: told(cluster)
     clusters = Clusters(source, target, mirror, looks_for_hidden=True)
     made = plan_of(take_survey(request, clusters, FakeClock(), NoProgress()))
@@ -68,19 +62,16 @@ def looked_for_hidden(told, side=Side.SOURCE, filters=None):
 
 
 def test_an_answer_that_lacks_a_topic_of_the_flow_is_never_it_shows_us_all():
-    result = looked_for_hidden(lambda source: frozenset(source.topics()) - {"u"})
-    assert (result.level, result.counts_as) == UNSEEN_WARN and "PARTIAL_ANSWER" in result.seen
-    assert looked_for_hidden(lambda source: frozenset()).level is Level.NOT_VISIBLE
-    assert looked_for_hidden(lambda source: frozenset(source.topics())).level is Level.PASS
-
-
-def test_a_topic_that_was_created_meanwhile_is_neither_hidden_nor_lacking():
     def created_after(source: FakeCluster) -> frozenset[str]:
         told = frozenset(source.topics())
         source.ranges[TopicPartition("new", 0)] = LogRange(0, 0)
         return told
 
-    assert looked_for_hidden(created_after).level is Level.PASS
+    result = looked_for_hidden(lambda source: frozenset(source.topics()) - {"u"})
+    assert (result.level, result.counts_as) == UNSEEN_WARN and "PARTIAL_ANSWER" in result.seen
+    assert looked_for_hidden(lambda source: frozenset()).level is Level.NOT_VISIBLE
+    for whole in (lambda source: frozenset(source.topics()), created_after):
+        assert looked_for_hidden(whole).level is Level.PASS
 
 
 @pytest.mark.parametrize(
@@ -116,8 +107,7 @@ def test_connects_own_topics_that_a_cluster_may_hide_are_not_known_to_be_absent(
 @pytest.mark.parametrize("told", [{}, {Side.SOURCE: REFUSED}], ids=["not asked", "refused"])
 @pytest.mark.parametrize("topics", [("orders",), ("orders", "connect-offsets")])
 def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told, topics):
-    properties = {"bootstrap.servers": "x:1"}
-    flow = client_flow(properties, properties, "A", "B")
+    flow = planned_flow()
     shown = {Side.SOURCE: dict.fromkeys(topics, 1), Side.TARGET: {"connect-offsets": 1}}
     groups: dict[Side, frozenset[str]] = {Side.SOURCE: frozenset(), Side.TARGET: frozenset()}
 
@@ -140,7 +130,7 @@ def test_the_doctor_calls_no_cluster_well_that_may_hide_connects_own_topics(told
 def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_that_it_does_not_try(
     code, said, monkeypatch
 ):
-    flow = client_flow({"bootstrap.servers": "x:1"}, {"bootstrap.servers": "x:1"}, "A", "B")
+    flow = planned_flow()
     told = SimpleNamespace(hosted_topics=lambda: Failure(code, "no answer"))
     monkeypatch.setattr(doctor, "KafkaJava", lambda *_: told)
     spark = SimpleNamespace(machine=None)
@@ -186,14 +176,10 @@ def test_two_readings_of_log_ends_at_the_same_time_block_and_can_be_accepted_by_
 
 def test_looks_that_are_apart_pass_and_groups_that_are_listed_need_none():
     assert verdicts("two-looks") == {"B": (Level.PASS, Level.PASS)}
+    assert {c.level for c in of_plan(planned(*world(), settle=1.5), "two-looks").values()} == {Level.PASS}
     there = {"g": GroupState("Empty"), "h": GroupState("Empty")}
     assert verdicts("two-looks", target_states=there, source_seconds_apart=0.0, target_seconds_apart=0.0) == {}
     assert blocked(target_seconds_apart=0.0) == {"g", "h"}
-
-
-def test_listings_are_timed_by_the_clock_and_not_by_the_option():
-    made = planned(*world(), settle=1.5)
-    assert {c.level for c in of_plan(made, "two-looks").values()} == {Level.PASS}
 
 
 # --- commits that move ------------------------------------------------------------------------------------
@@ -251,8 +237,7 @@ def test_an_apply_without_mm2s_configuration_says_that_it_did_not_look_at_its_gr
 
 
 def test_on_the_way_back_nobody_knows_whether_another_mm2_sets_offsets():
-    properties = {"bootstrap.servers": "x:1"}
-    there = replace(client_flow(properties, properties, "A", "B"), group_sync=False)
+    there = replace(planned_flow(), group_sync=False)
     assert there.synced(["g"]) == frozenset() and there.reversed().synced(["g"]) is None
     told = verdicts("group-sync", failback=True, group_sync=there.reversed().group_sync)
     assert told == {"B": UNSEEN_WARN}
