@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from operator import attrgetter
 from sys import intern
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -81,8 +82,8 @@ _STATES = {
 }
 
 
-_ASKED: dict[str, Any] = {"include_authorized_operations": True, **LONGEST}
 Operations = frozenset[str]
+Describe = Callable[[AdminClient, list[str]], "dict[str, Future[Any]]"]
 
 
 class _PartitionCounts:
@@ -195,9 +196,7 @@ class ConfluentAdmin:
         existing = sorted(set(topics) & self.topics().keys())
         if not existing:
             return {}
-        described: dict[str, Any] = self._connection.collect(
-            lambda client: client.describe_topics(TopicCollection(existing), **LONGEST)
-        )
+        described = self._described(existing, _topics, _as_answered, TOPIC_BATCH)
         ids = {}
         for name, answer in described.items():
             if isinstance(answer, Failure):
@@ -232,11 +231,11 @@ class ConfluentAdmin:
         """
         states: dict[str, GroupState | Failure] = dict.fromkeys(sorted(self._empty.among(groups)), GroupState("Empty"))
         others = [group for group in groups if group not in states]
-        return states | self._persistently(others, lambda some: self._described(some, _state), DESCRIBE_BATCH)
+        return states | self._described(others, _groups, _state)
 
     def described_groups(self, groups: Collection[str]) -> Mapping[str, ListedGroup]:
         """Describe each group with its members; what is not a consumer group is classic and "Dead"."""
-        answers = self._persistently(groups, lambda some: self._described(some, _listed_group), DESCRIBE_BATCH)
+        answers = self._described(groups, _groups, _listed_group)
         return {g: ListedGroup.unseen(a) if isinstance(a, Failure) else a for g, a in answers.items()}
 
     def commits(self, groups: Collection[str], require_stable: bool = True) -> Mapping[str, Commits | Failure]:
@@ -303,10 +302,8 @@ class ConfluentAdmin:
         operations = self._described_cluster().authorized_operations
         return Seen(
             None if operations is None else _names(operations),
-            self._rights(groups, DESCRIBE_BATCH, lambda client, some: client.describe_consumer_groups(some, **_ASKED)),
-            self._rights(
-                topics, TOPIC_BATCH, lambda client, some: client.describe_topics(TopicCollection(some), **_ASKED)
-            ),
+            self._described(groups, partial(_groups, include_authorized_operations=True), _granted),
+            self._described(topics, partial(_topics, include_authorized_operations=True), _granted, TOPIC_BATCH),
         )
 
     def _gathered(
@@ -341,17 +338,6 @@ class ConfluentAdmin:
 
         return self._gathered(sorted(parts), submit, WORTH_A_WRITER, writing=True)
 
-    def _rights(
-        self, names: Collection[str], size: int, describe: Callable[[AdminClient, list[str]], Any]
-    ) -> dict[str, Operations | Failure]:
-        def ask(some: Sequence[str]) -> dict[str, Operations | Failure]:
-            answers: dict[str, Any] = self._connection.collect(lambda client: describe(client, list(some)))
-            return {
-                name: answer if isinstance(answer, Failure) else _granted(answer) for name, answer in answers.items()
-            }
-
-        return self._persistently(names, ask, size)
-
     def _of_logs(
         self,
         partitions: Collection[TopicPartition],
@@ -383,20 +369,23 @@ class ConfluentAdmin:
         ends = self._listed(batch, OffsetSpec.latest())  # type: ignore[no-untyped-call]
         return {partition: _log_range(starts[partition], ends[partition]) for partition in batch}
 
-    def _described(self, batch: Sequence[str], read: Callable[[Any], V | Failure]) -> dict[str, V | Failure]:
-        def ask(groups: Sequence[str], seconds: float) -> dict[str, Any]:
-            return self._connection.collect(
-                lambda client: client.describe_consumer_groups(list(groups), **LONGEST), seconds
-            )
+    def _described(
+        self, names: Collection[str], describe: Describe, read: Callable[[Any], V | Failure], size: int = DESCRIBE_BATCH
+    ) -> dict[str, V | Failure]:
+        """Describe groups or topics, at most `size` at once; `read` takes each answer, or its `Failure`."""
 
-        # All groups are answered with the last one: a coordinator that has died, of which a client knows nothing yet,
-        # would take the deadline from all. A fresh client asks who has its groups now.
-        answers = ask(batch, self._deadline_seconds / 3)
-        late = [
-            group for group, answer in answers.items() if isinstance(answer, Failure) and answer.code == "_TIMED_OUT"
-        ]
-        answers |= ask(late, self._deadline_seconds) if late else {}
-        return {group: read(answer) for group, answer in answers.items()}
+        def collect(some: Sequence[str], seconds: float) -> dict[str, Any]:
+            return self._connection.collect(lambda client: describe(client, list(some)), seconds)
+
+        def ask(some: Sequence[str]) -> dict[str, V | Failure]:
+            # All are answered with the last one: a broker that has died, of which a client knows nothing yet, would
+            # take the deadline from all. A fresh client asks who has them now.
+            answers = collect(some, self._deadline_seconds / 3)
+            late = [name for name, a in answers.items() if isinstance(a, Failure) and a.code == "_TIMED_OUT"]
+            answers |= collect(late, self._deadline_seconds) if late else {}
+            return {name: read(answer) for name, answer in answers.items()}
+
+        return self._persistently(names, ask, size)
 
     def _described_cluster(self) -> Any:
         return self._connection.answer(
@@ -413,6 +402,18 @@ class ConfluentAdmin:
             return {TopicPartition(p.topic, p.partition): future for p, future in futures.items()}
 
         return self._connection.collect(submit)
+
+
+def _groups(client: AdminClient, groups: list[str], **options: bool) -> "dict[str, Future[Any]]":
+    return client.describe_consumer_groups(groups, **LONGEST, **options)
+
+
+def _topics(client: AdminClient, topics: list[str], **options: bool) -> "dict[str, Future[Any]]":
+    return client.describe_topics(TopicCollection(topics), **LONGEST, **options)
+
+
+def _as_answered(answer: Any) -> Any:
+    return answer
 
 
 def _log_range(earliest: Any, latest: Any) -> LogRange | Failure:
@@ -531,5 +532,7 @@ def _names(operations: Iterable[AclOperation]) -> Operations:
 
 def _granted(described: Any) -> Operations | Failure:
     """Return what this principal may do with a described group or topic; who may describe it may do that at least."""
+    if isinstance(described, Failure):
+        return described
     operations = _names(described.authorized_operations or ())
     return operations or Failure("NO_ANSWER", "the cluster does not report rights")

@@ -225,7 +225,7 @@ def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_describ
         monkeypatch.setattr("migrate.kafka.admin.WORTH_LISTING", 1)
         asked: list[str] = []
         describe = reader._described
-        monkeypatch.setattr(reader, "_described", lambda some, read: asked.extend(some) or describe(some, read))
+        monkeypatch.setattr(reader, "_described", lambda some, *how: asked.extend(some) or describe(some, *how))
         assert reader.group_states(groups) == described
         assert sorted(asked) == sorted([classic, consumer, "nobody"])
 

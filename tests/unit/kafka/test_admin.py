@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AclOperation
 
-from migrate.kafka.admin import NOT_EXACT, ConfluentAdmin, _results
+from migrate.kafka.admin import NOT_EXACT, ConfluentAdmin, _granted, _results, _topics
 from migrate.kafka.errors import timed_out
 from migrate.model import Commit, Failure, TopicPartition
 from tests.unit.logscene import NOWHERE, settings
@@ -54,18 +54,31 @@ def test_a_group_with_metadata_is_left_untouched_and_no_cluster_is_even_asked():
     assert admin.alter({"g": {P0: Commit(7, "m"), P1: Commit(8)}}) == {"g": {P0: NOT_EXACT, P1: NOT_EXACT}}
 
 
-def test_groups_whose_coordinator_has_died_are_described_by_a_fresh_client_before_the_deadline():
+def states(admin):
+    return {group: state.state for group, state in admin.group_states(["g", "h"]).items()}
+
+
+def rights(admin):
+    return {topic: failure.code for topic, failure in admin._described(["g", "h"], _topics, _granted).items()}
+
+
+@pytest.mark.parametrize(("ask", "told"), [(states, "Dead"), (rights, "GROUP_ID_NOT_FOUND")])
+def test_what_a_broker_that_has_died_was_asked_about_is_described_by_a_fresh_client_before_the_deadline(ask, told):
     """A call for several groups answers with the last of them: one that hangs takes the deadline from all."""
     admin, asked = ConfluentAdmin(settings(NOWHERE), deadline_seconds=30.0), []
 
     def collect(submit, seconds):
-        groups = submit(SimpleNamespace(describe_consumer_groups=lambda groups, **_: groups))
+        by_name = {
+            "describe_consumer_groups": lambda groups, **_: groups,
+            "describe_topics": lambda t, **_: t.topic_names,
+        }
+        groups = submit(SimpleNamespace(**by_name))
         asked.append((tuple(groups), seconds))
         return dict.fromkeys(groups, timed_out(seconds) if len(asked) == 1 else Failure("GROUP_ID_NOT_FOUND", "gone"))
 
     admin._connections = [SimpleNamespace(collect=collect, drop=lambda: None)]
     admin._connection = admin._connections[0]
-    assert {group: state.state for group, state in admin.group_states(["g", "h"]).items()} == {"g": "Dead", "h": "Dead"}
+    assert ask(admin) == {"g": told, "h": told}
     assert asked == [(("g", "h"), 10.0), (("g", "h"), 30.0)]
 
 
@@ -77,7 +90,8 @@ def test_rights_that_a_cluster_does_not_report_are_not_taken_for_missing(operati
         "unseen": SimpleNamespace(authorized_operations=operations),
     }
     admin._connection = SimpleNamespace(
-        answer=lambda what, submit: SimpleNamespace(authorized_operations=None), collect=lambda submit: described
+        answer=lambda what, submit: SimpleNamespace(authorized_operations=None),
+        collect=lambda submit, seconds: described,
     )
     rights = admin.rights(["seen", "unseen"], [])
     assert rights.groups["seen"] == {"READ"} and isinstance(rights.groups["unseen"], Failure)
