@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.integration.warm import WARM
+
 # Of a command that hangs: a busy machine takes minutes for what a quiet one does in one.
 DEADLINE_SECONDS = 600.0
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -52,6 +54,11 @@ class HasFlow(Protocol):
     def options(self) -> Any: ...
 
 
+def without_settings_of_ours() -> dict[str, str]:
+    """This process's environment, without what would be a setting for a command."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("MM2_MIGRATE_", "PYTHONPATH"))}
+
+
 def run(
     *args: str,
     folder: Path,
@@ -65,7 +72,7 @@ def run(
     `launcher` are the words of a command that starts another, such as setpriv; `program` those that start the product.
     When the deadline passes, the command and the JVM that it may have started are killed.
     """
-    settings = {k: v for k, v in os.environ.items() if not k.startswith(("MM2_MIGRATE_", "PYTHONPATH"))}
+    settings = without_settings_of_ours()
     if program == OF_THE_TREE:
         settings["PYTHONPATH"] = str(REPOSITORY)
     settings |= environment or {}
@@ -99,18 +106,23 @@ def wider(lines: Iterable[str], width: int) -> list[str]:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The commands against one flow, in a folder where plans and journals go; `launcher` and `program` as in `run`."""
+    """The commands against one flow, in a folder where plans and journals go; `launcher` and `program` as in `run`.
+
+    Those that are `warm` share a process whose Spark runs already: for scenes about what commands say and do, and not
+    about their process, its start, its end or what it needs.
+    """
 
     folder: Path
     clusters: tuple[str, ...]
     launcher: tuple[str, ...] = ()
     program: tuple[str, ...] = OF_THE_TREE
+    warm: bool = False
 
     @classmethod
-    def of(cls, lab: HasFlow, folder: Path) -> "CommandLine":
+    def of(cls, lab: HasFlow, folder: Path, warm: bool = False) -> "CommandLine":
         options = lab.options
         names = ("--source", options.source_alias, "--target", options.target_alias)
-        return cls(folder, ("--mm2-config", str(lab.mm2_properties), *names))
+        return cls(folder, ("--mm2-config", str(lab.mm2_properties), *names), warm=warm)
 
     def against(self, *clusters: str) -> "CommandLine":
         """The same folder, other clusters."""
@@ -121,6 +133,10 @@ class CommandLine:
         return replace(self, folder=folder)
 
     def run(self, *args: str) -> Ran:
+        if self.warm:
+            assert not self.launcher and self.program == OF_THE_TREE, "a warm process is started by nothing else"
+            settings = {**without_settings_of_ours(), "PYTHONPATH": str(REPOSITORY)}
+            return Ran("mm2-migrate " + " ".join(args), *WARM.run(args, self.folder, settings, DEADLINE_SECONDS))
         return run(*args, folder=self.folder, launcher=self.launcher, program=self.program)
 
     def plan(self, name: str, *options: str) -> Ran:

@@ -64,4 +64,5 @@ class CopiedScene(Scene):
                 "--source-config", str(lab.source_properties), "--target-config", str(lab.target_properties),
                 "--source", "A", "--target", "B", "--replicator", "any", "--topic-map", "names.csv",
             ),
+            warm=True,
         )  # fmt: skip

@@ -115,7 +115,7 @@ def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
         places = scene.dice.sample(scene.partitions, 3)
         scene.commit({scene.group(f"g{number:02}"): {place: scene.dice.randint(*ends[place]) for place in places}})
     lab.mirror.wait_checkpoints([])
-    commands = CommandLine.of(lab, tmp_path_factory.mktemp("back"))
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("back"), warm=True)
     committed = moved_and_consumed(scene, commands)
     source, target, groups = lab.source_bootstrap, lab.target_bootstrap, sorted(scene.commits)
 

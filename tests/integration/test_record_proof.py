@@ -50,7 +50,7 @@ def proved(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Proved:
     scene.commit({scene.group("done"): {place: end for place, (_, end) in ends.items()}})
     scene.wait_replicated()
     lab.mirror.wait_checkpoints([scene.group("done")])
-    commands = CommandLine.of(lab, tmp_path_factory.mktemp("proof"))
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("proof"), warm=True)
     commands.plan("c.plan", "--group", f".*{scene.suffix}").expect(0)
     commands.execute("c.plan").expect(0)
     truth = scene.truth()

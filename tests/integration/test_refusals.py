@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -70,7 +71,7 @@ def clean_plan(lab: AnyLab, small: Scene, tmp_path_factory: pytest.TempPathFacto
     """A plan of all the groups that are stopped on both sides; nothing stands in its way."""
     folder = tmp_path_factory.mktemp("clean")
     names = "|".join(GROUPS)
-    CommandLine.of(lab, folder).plan(PLAN, "--group", f"({names})-{small.suffix}").expect(0)
+    CommandLine.of(lab, folder, warm=True).plan(PLAN, "--group", f"({names})-{small.suffix}").expect(0)
     return folder / PLAN
 
 
@@ -78,7 +79,13 @@ def clean_plan(lab: AnyLab, small: Scene, tmp_path_factory: pytest.TempPathFacto
 def commands(lab: AnyLab, clean_plan: Path, tmp_path: Path) -> CommandLine:
     """The commands, in a folder that holds a copy of the clean plan and no journal."""
     shutil.copy(clean_plan, tmp_path / PLAN)
-    return CommandLine.of(lab, tmp_path)
+    return CommandLine.of(lab, tmp_path, warm=True)
+
+
+@pytest.fixture
+def alone(commands: CommandLine) -> CommandLine:
+    """The commands, each with a Spark of its own that is still starting when something is refused."""
+    return replace(commands, warm=False)
 
 
 def on_target(scene: Scene) -> Commits:
@@ -112,7 +119,7 @@ def forget(scene: Scene, *names: str) -> None:
 def test_live_groups_are_blocked_on_either_side_and_so_is_a_commit_of_another_log_and_an_accepted_one_goes_through(
     lab: AnyLab, small: Scene, tmp_path: Path
 ) -> None:
-    commands = CommandLine.of(lab, tmp_path)
+    commands = CommandLine.of(lab, tmp_path, warm=True)
     pool, other = small.topic("pool"), small.group("other-log")
     # The log is at a low leader epoch: this commit was not made on it.
     commit(lab.source_bootstrap, {other: {(pool, 0): 100}}, leader_epoch=1_000_000)
@@ -291,15 +298,15 @@ def test_a_file_that_is_no_plan_ends_in_one_paragraph(commands: CommandLine, kin
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_a_broker_that_is_down_is_named(lab: AnyLab, commands: CommandLine, side: str) -> None:
+def test_a_broker_that_is_down_is_named(lab: AnyLab, alone: CommandLine, side: str) -> None:
     nobody = closed_port()
     up = {"source": lab.source_bootstrap, "target": lab.target_bootstrap}
-    down = config(lab, commands.folder, **{**up, side: nobody})
-    elsewhere = commands.against("--mm2-config", str(down), *commands.clusters[2:], "--request-timeout", "3")
+    down = config(lab, alone.folder, **{**up, side: nobody})
+    elsewhere = alone.against("--mm2-config", str(down), *alone.clusters[2:], "--request-timeout", "3")
     complaint = elsewhere.plan("down.plan").expect(1).complaint()
     alias = lab.options.source_alias if side == "source" else lab.options.target_alias
     assert f"{side} {alias} ({nobody}) cannot be reached" in complaint
-    assert not (commands.folder / "down.plan").exists()
+    assert not (alone.folder / "down.plan").exists()
     if side == "target":
         assert nobody in elsewhere.apply(PLAN).expect(1).complaint()
 
@@ -329,18 +336,18 @@ class Guarded(Cluster):
         }
 
 
-def test_a_wrong_password_is_named_and_never_shown(lab: AnyLab, small: Scene, commands: CommandLine) -> None:
-    cluster = Guarded("guarded", commands.folder / "guarded")
+def test_a_wrong_password_is_named_and_never_shown(lab: AnyLab, small: Scene, alone: CommandLine) -> None:
+    cluster = Guarded("guarded", alone.folder / "guarded")
     try:
         cluster.start()
         login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-        client = commands.folder / "source.properties"
+        client = alone.folder / "source.properties"
         client.write_text(
             f"bootstrap.servers=127.0.0.1:{cluster.sasl_port}\nsecurity.protocol=SASL_PLAINTEXT\n"
             f'sasl.mechanism=PLAIN\nsasl.jaas.config={login} username="admin" password="{WRONG_PASSWORD}";\n'
         )
-        clusters = (*commands.clusters, "--source-config", str(client), "--request-timeout", "5")
-        ran = commands.against(*clusters).plan("login.plan").expect(1)
+        clusters = (*alone.clusters, "--source-config", str(client), "--request-timeout", "5")
+        ran = alone.against(*clusters).plan("login.plan").expect(1)
     finally:
         cluster.kill()
     complaint = ran.complaint()
@@ -467,7 +474,7 @@ def blocks(document: Any) -> set[tuple[str, str]]:
 def test_a_target_topic_that_was_recreated_is_not_ready_though_all_seems_copied(
     lab: AnyLab, refilled: Scene, tmp_path: Path, group: str, seen: str
 ) -> None:
-    commands = CommandLine.of(lab, tmp_path)
+    commands = CommandLine.of(lab, tmp_path, warm=True)
     chosen = ("--group", refilled.group(group), "--settle", "1")
     told = commands.run("status", *commands.clusters, *chosen).expect(3).stdout
     assert told.startswith("NOT READY: target-recreated\n"), told
@@ -480,7 +487,7 @@ def test_a_target_topic_that_was_recreated_is_not_ready_though_all_seems_copied(
 def test_a_target_topic_that_was_recreated_blocks_where_no_records_are_compared(
     lab: AnyLab, refilled: Scene, tmp_path: Path, way: tuple[str, ...]
 ) -> None:
-    commands, topic = CommandLine.of(lab, tmp_path), refilled.topic("t")
+    commands, topic = CommandLine.of(lab, tmp_path, warm=True), refilled.topic("t")
     ran = commands.plan(PLAN, "--group", refilled.group("late"), *way).expect(3)
     assert ran.stdout.startswith("BLOCKED: 1 of 1 group"), ran
     document = commands.document(PLAN)
@@ -492,7 +499,7 @@ def test_a_target_topic_that_was_recreated_blocks_where_no_records_are_compared(
 def test_comparing_names_the_missing_records_and_without_it_nothing_is_proven_afterwards(
     lab: AnyLab, refilled: Scene, tmp_path: Path
 ) -> None:
-    commands, topic, late = CommandLine.of(lab, tmp_path), refilled.topic("t"), refilled.group("late")
+    commands, topic, late = CommandLine.of(lab, tmp_path, warm=True), refilled.topic("t"), refilled.group("late")
     commands.plan("compared.plan", "--group", late).expect(3)
     assert blocks(commands.document("compared.plan")) == {("missing-on-target", f"{late}/{topic}/0")}
     accepted = commands.plan(PLAN, "--group", late, "--no-match", "--accept", f"target-recreated:{topic}").expect(0)

@@ -66,7 +66,7 @@ def way(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Renamed]
     for number in range(2 * RECORDS):
         producer.produce(topic, f"{number}", f"k{number}", number % 2)
     assert producer.flush(CALL_SECONDS) == 0
-    commands = CommandLine.of(lab, tmp_path_factory.mktemp("renamed"))
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("renamed"), warm=True)
     (commands.folder / "names.csv").write_text(
         f"source_group,target_group\na-{suffix},b-{suffix}\nb-{suffix},a-{suffix}\n"
         f"plain-{suffix},plain-{suffix}\nregex:(.*)-{suffix},eu.\\1-{suffix}\n"

@@ -103,7 +103,7 @@ def planned(commands: CommandLine, name: str, *options: str) -> tuple[Ran, dict[
 
 @pytest.fixture(scope="module")
 def compared(lab: Lab, own_scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Compared:
-    commands = CommandLine.of(lab, tmp_path_factory.mktemp("topic"))
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("topic"), warm=True)
     chosen = ("--group", f".*-{own_scene.suffix}")
     _, by_admin = planned(commands, "admin.plan", *chosen)
     said, by_topic = planned(commands, "topic.plan", *chosen, *FROM_TOPIC)
@@ -273,7 +273,7 @@ def recreated_since(lab: AnyLab) -> tuple[Scene, str, int]:
 def test_a_commit_of_before_its_topic_was_created_anew_blocks(lab: AnyLab, tmp_path: Path) -> None:
     scene, group, time_ms = recreated_since(lab)
     chosen = ("--group", group, "--commits-as-of", str(time_ms))
-    ran, document = planned(CommandLine.of(lab, tmp_path), "then.plan", *chosen)
+    ran, document = planned(CommandLine.of(lab, tmp_path, warm=True), "then.plan", *chosen)
     ran.expect(3)
     place = f"{group}/{scene.topic('t')}/0"
     assert checks(document, "commit-of-another-log") == {place: ("block", "block")}
@@ -288,7 +288,7 @@ def test_without_topic_ids_nobody_can_tell_and_it_blocks_until_it_is_accepted(
     """Brokers before Kafka 4.1 store no id with a commit."""
     lab = lab_factory(version="3.9.2")
     scene, group, time_ms = recreated_since(lab)
-    commands, place = CommandLine.of(lab, tmp_path), f"{group}/{scene.topic('t')}/0"
+    commands, place = CommandLine.of(lab, tmp_path, warm=True), f"{group}/{scene.topic('t')}/0"
     chosen = ("--group", group, "--commits-as-of", str(time_ms))
     ran, document = planned(commands, "then.plan", *chosen)
     ran.expect(3)
@@ -320,7 +320,7 @@ def test_a_group_that_committed_only_later_had_no_commit_then(compared: Compared
 def test_the_rows_of_a_cutover_behind_a_killed_mm2_are_those_that_coordinators_make(
     lab: Lab, killed_scene: Scene, tmp_path: Path
 ) -> None:
-    commands = CommandLine.of(lab, tmp_path)
+    commands = CommandLine.of(lab, tmp_path, warm=True)
     chosen = ("--group", f"g[0-9]+-{killed_scene.suffix}")
     _, by_admin = planned(commands, "admin.plan", *chosen)
     _, by_topic = planned(commands, "topic.plan", *chosen, *FROM_TOPIC)

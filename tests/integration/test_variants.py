@@ -103,7 +103,7 @@ def test_a_cutover_is_loss_free(name: str, lab_factory: Any, tmp_path: Path) -> 
     scene.wait_replicated()
     lab.mirror.wait_checkpoints([caught_up])
 
-    commands = CommandLine.of(lab, tmp_path)
+    commands = CommandLine.of(lab, tmp_path, warm=True)
     if variant.named:
         commands = replace(commands, clusters=clusters_by_option(lab))
     # Of its own: nobody commits there.

@@ -116,7 +116,7 @@ def chosen(scene: Scene) -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     scene = staged(own_lab, "compare", MirrorOptions("A", "B"))
-    commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"))
+    commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"), warm=True)
     target, groups = own_lab.target_bootstrap, sorted(scene.commits)
     source_before = portrait(own_lab.source_bootstrap, own_lab.options)
     before = look(commands, scene, exit_code=1)
@@ -222,7 +222,7 @@ def test_what_mm2s_group_sync_wrote_is_judged_as_the_truth_judges_it(
     synced: Scene, own_lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And with `--no-match` nothing is said that the truth denies."""
-    commands = CommandLine.of(own_lab, tmp_path)
+    commands = CommandLine.of(own_lab, tmp_path, warm=True)
     exact, quick = look(commands, synced), look(commands, synced, "--no-match")
     assert exact.rows.keys() == quick.rows.keys() == synced.places.keys()
     for seen in (exact, quick):
@@ -271,7 +271,8 @@ def test_a_group_that_commits_during_the_look_is_never_equal_and_never_lost_for_
     synced: Scene, own_lab: Lab, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     """MM2's group sync writes for it meanwhile, so that the target moves as well."""
-    commands, group, place = CommandLine.of(own_lab, tmp_path), synced.group("live"), (synced.topic("plain"), 0)
+    commands = CommandLine.of(own_lab, tmp_path, warm=True)
+    group, place = synced.group("live"), (synced.topic("plain"), 0)
     with committing(own_lab.source_bootstrap, group, place, 10, 10_000):
         wait_until(lambda: commits_on(own_lab.target_bootstrap, [group]), SYNC_SECONDS, "MM2's group sync")
         # Without a JVM between them, the two looks at the source may both fall between two commits.

@@ -45,7 +45,7 @@ def scene_of(cluster: Cluster, folder: Path) -> Scene:
     (folder / "client.properties").write_text(f"bootstrap.servers={cluster.bootstrap}\n")
     file = str(folder / "client.properties")
     options = ("--source-config", file, "--target-config", file, "--source", "A", "--target", "B")
-    return Scene(cluster, CommandLine(folder, options))
+    return Scene(cluster, CommandLine(folder, options, warm=True))
 
 
 def said_by(ran: Ran) -> list[str]:
