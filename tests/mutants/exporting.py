@@ -141,7 +141,7 @@ EXPORTING = (
         "migrate/checks/rights.py",
         "    return False if refused else None\n",
         "    return not refused\n",
-        ("tests/unit/checks/test_rights_check.py",),
+        ("tests/unit/checks/test_rights.py",),
     ),
     Mutant(
         "topic-commits-with-a-hidden-topic-well",
@@ -149,7 +149,7 @@ EXPORTING = (
         "migrate/checks/rights.py",
         "        if not isinstance(answer, Failure) or resource is Resources.OFFSETS:\n",
         "        if not isinstance(answer, Failure):\n",
-        ("tests/unit/checks/test_rights_check.py",),
+        ("tests/unit/checks/test_rights.py",),
     ),
     Mutant(
         "export-over-somebodys-file",

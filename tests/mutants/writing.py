@@ -258,7 +258,7 @@ WRITING = (
         "migrate/apply/read_back.py",
         "            if not left or backoff.is_over or interrupted:\n",
         "            if True:\n",
-        ("tests/unit/apply/test_read_back.py",),
+        ("tests/unit/apply/test_write.py",),
     ),
     Mutant(
         "read-back-broken-chunk-forgotten",
@@ -266,7 +266,7 @@ WRITING = (
         "migrate/apply/read_back.py",
         "                failures = {**dict.fromkeys(left, lost), **failures}\n",
         "                left = []\n",
-        ("tests/unit/apply/test_read_back.py",),
+        ("tests/unit/apply/test_write.py",),
     ),
     Mutant(
         "read-back-difference-ignored",

@@ -68,13 +68,7 @@ def test_a_signature_holds_the_whole_fingerprint_the_name_the_note_and_the_time(
     (line,) = file.read_text().splitlines()
     told = json.loads(line)
     assert (told["fingerprint"], told["name"], told["note"]) == (plan.fingerprint, "Ada Byron", "read rows of billing")
-    assert told["time"].endswith("Z")
-
-
-def test_only_the_owner_may_read_the_signatures(plan_file):
-    sign(plan_file, "Ada")
-    file = signatures_path(plan_file, read_plan(plan_file).fingerprint)
-    assert file.stat().st_mode & 0o777 == 0o600
+    assert told["time"].endswith("Z") and file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_name_counts_once_however_it_is_written(plan_file):
@@ -95,14 +89,6 @@ def test_a_plan_may_be_written_exactly_if_as_many_different_names_stand_as_it_as
     different = len({name.strip().lower() for name in names})
     assert len(names_of(signatures)) == different
     assert (refusal(plan, Path("cutover.plan"), signatures) is None) == (different >= required)
-
-
-def test_how_many_signatures_a_plan_asks_for_is_in_its_fingerprint():
-    fingerprints = {
-        make_plan([make_row()], settings=settings).fingerprint
-        for settings in ({}, {"require-signatures": "1"}, {"require-signatures": "2"})
-    }
-    assert len(fingerprints) == 3
 
 
 def test_apply_refuses_a_plan_with_too_few_names_before_it_asks_any_cluster(plan_file, tmp_path):
@@ -175,12 +161,10 @@ UNSEEN = [
 
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
-def test_a_name_with_a_character_that_nobody_sees_is_refused_and_counts_for_nobody(plan_file, unseen):
-    assert sign(plan_file, "Ada").exit_code == 0
+def test_a_name_with_a_character_that_nobody_sees_is_refused(plan_file, unseen):
     shown = sign(plan_file, f"Ada{unseen}")
     assert shown.exit_code == 2 and "invisible characters" in shown.stderr, shown.stdout
-    plan = read_plan(plan_file)
-    assert len(names_of(signatures_beside(plan_file, plan.fingerprint))) == 1
+    assert not signatures_beside(plan_file, read_plan(plan_file).fingerprint)
 
 
 @pytest.mark.parametrize(

@@ -128,15 +128,22 @@ def test_what_is_done_never_falls_even_if_an_estimate_takes_something_back(wobbl
     assert done[-1][0] == 1200
 
 
-def test_the_time_left_is_told_once_it_can_be():
+def halfway(flow):
+    """What is told in the middle of a watch: the look, the bars, the time left."""
+    _, told = watched(flow)
+    return told[len(told) // 2]
+
+
+def test_the_time_left_is_told_once_it_can_be_and_without_a_terminal_each_look_is_one_line():
     _, told = watched(Draining())
     paces = [left.pace for _, _, left in told]
     assert paces[0] is Pace.TOO_EARLY and Pace.STALLED in paces and paces[-1] is Pace.DONE
-    halfway = [(left.seconds, said.seen) for said, _, left in told if left.pace is Pace.FALLING]
-    for seconds, status in halfway[len(halfway) // 2 :]:
+    falling = [(left.seconds, said.seen) for said, _, left in told if left.pace is Pace.FALLING]
+    for seconds, status in falling[len(falling) // 2 :]:
         assert seconds == pytest.approx(status.lag.records / 50, rel=0.5)
-    said = left_text(told[len(told) // 2][2], told[len(told) // 2][0].seen.lag)
-    assert said == "700 records left: about 14 s (50/s)"
+    lines = [progress_line(said.seen, bars, left_text(left, said.seen.lag)) for said, bars, left in told]
+    assert lines[len(told) // 2] == "700 records left: about 14 s (50/s); t 41%; not ready: not-drained"
+    assert lines[-1] == "everything is copied; ready"
 
 
 def test_what_a_glance_takes_for_ready_and_is_not_goes_on_being_watched():
@@ -178,40 +185,12 @@ def test_a_glance_whose_second_look_failed_was_never_ready():
     assert "ago: NOT YET READY: " in text(failed.seen, freshness=failed.freshness)
 
 
-def test_a_settle_time_no_longer_than_a_glance_needs_no_second_look():
+def test_a_settle_time_no_longer_than_a_glance_needs_no_second_look_and_a_look_that_fails_is_made_again():
     flow = Draining(lag=0)
     _, told = watched(flow, settle=1.0)
     assert flow.looks == [1.0] and not any(said.freshness.settling for said, _, _ in told)
-
-
-def test_a_watch_gives_up_when_its_time_is_up():
-    flow = Draining(rate=0.0)
-    status, _ = watched(flow, timeout=40.0)
-    assert not status.is_ready and flow.clock.waited == pytest.approx(40, abs=2)
-
-
-def test_a_cluster_that_does_not_answer_for_a_while_is_asked_again():
-    flow = Draining(fails=(3, 4))
-    status, told = watched(flow)
+    status, told = watched(Draining(fails=(3, 4)))
     assert status.is_ready and sum("cannot be reached. Trying again." in said.note for said, _, _ in told) == 2
-
-
-def test_a_cluster_that_never_answered_is_an_error_at_once():
-    flow = Draining(fails=(1,))
-    with pytest.raises(ClusterError):
-        watched(flow)
-
-
-def test_a_question_that_waits_longer_than_a_look_is_told_with_whom_and_how_long():
-    _, told = watched(Draining(silent={4: 30.0}))
-    late = [said for said, _, _ in told if said.freshness.waiting]
-    assert {said.freshness.waiting.question for said in late} == {"listing groups on A"}
-    waited = [said.freshness.waiting.seconds for said in late]
-    assert waited == sorted(waited) and waited[0] <= 4.0 and waited[-1] >= 29.0
-    ages = [said.freshness.age_seconds for said in late]
-    assert all(age >= seconds for age, seconds in zip(ages, waited, strict=True))
-    # A screen is drawn every second; a log gets lines ever more slowly.
-    assert len(waited) >= 25 and [said.freshness.waiting.seconds for said in late if not said.is_tick] == [3, 7, 15]
 
 
 def test_what_was_ready_is_not_drawn_as_ready_while_nobody_answers():
@@ -314,15 +293,6 @@ def test_a_look_under_way_hands_back_what_it_saw_or_raises_what_it_raised():
         look.result()
 
 
-def test_without_a_terminal_each_look_is_one_line():
-    _, told = watched(Draining())
-    said, bars, left = told[len(told) // 2]
-    line = progress_line(said.seen, bars, left_text(left, said.seen.lag))
-    assert line == "700 records left: about 14 s (50/s); t 41%; not ready: not-drained"
-    last, bars, left = told[-1]
-    assert progress_line(last.seen, bars, left_text(left, last.seen.lag)) == "everything is copied; ready"
-
-
 def lines_of(flow):
     """Return the lines of a watch without a terminal whose heart beats ten times between them."""
     written, clock = [], FakeClock()
@@ -365,39 +335,29 @@ def test_one_look_sees_no_motion_and_a_watch_says_copying_only_once_records_were
     assert words == ["behind", "no progress for 2 s", "copying", "copying", "no progress for 26 s"]
 
 
-def test_what_is_missing_fits_a_screen_of_24_lines():
-    _, told = watched(Draining())
-    said, bars, left = told[len(told) // 2]
-    lines = text(said.seen, 80, progress=bars, left=left_text(left, said.seen.lag)).splitlines()
-    shown = fitting(lines, 80, 24)
+def test_a_watch_shows_bars_and_what_is_missing_fits_a_screen_of_24_lines():
+    said, bars, left = halfway(Draining())
+    screen = text(said.seen, 80, progress=bars, left=left_text(left, said.seen.lag))
+    assert "[####......]  41% copying" in screen and "To copy      700 records left" in screen
+    shown = fitting(screen.splitlines(), 80, 24)
     assert "WHAT IS MISSING" in shown and any(line.startswith("BLOCK  not-drained") for line in shown)
     assert "[####......]  41% copying" in "\n".join(shown)
-
-
-def test_a_watch_shows_bars():
     _, told = watched(Draining())
-    said, bars, _ = told[len(told) // 2]
-    screen = text(said.seen, progress=bars, left="x left")
-    assert "[####......]  41% copying" in screen and "To copy      x left" in screen
     last, bars, _ = told[-1]
     assert "[##########] 100% copied" in text(last.seen, progress=bars)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_a_bar_never_breaks_and_no_line_is_wider_than_the_screen(width):
-    _, told = watched(Draining(lag=1_234_567, rate=40_000.0))
-    for said, bars, left in told:
+    bar = re.compile(r"\[[#.]+\] +\d+% (?:copied|copying|behind|no progress for \d+ s|not known)$", re.M)
+    for said, bars, left in watched(Draining(lag=1_234_567, rate=40_000.0))[1]:
         shown = text(said.seen, width, progress=bars, left=left_text(left, said.seen.lag), freshness=said.freshness)
         assert [line for line in shown.splitlines() if len(line) > width] == []
-        assert (
-            len(re.findall(r"\[[#.]+\] +\d+% (?:copied|copying|behind|no progress for \d+ s|not known)$", shown, re.M))
-            == 2
-        ), shown
+        assert len(bar.findall(shown)) == 2, shown
 
 
 def test_numbers_stand_under_their_headings_at_every_width():
-    _, told = watched(Draining())
-    said, bars, _ = told[len(told) // 2]
+    said, bars, _ = halfway(Draining())
     for width in (60, 80, 120):
         lines = text(said.seen, width, progress=bars).splitlines()
         (end,) = [i for i, line in enumerate(lines) if re.search(r"COPIED +LAG", line)]
