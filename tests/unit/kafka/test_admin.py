@@ -36,19 +36,6 @@ def test_one_refused_partition_of_a_whole_answer_is_not_done_and_the_others_are(
     assert isinstance(results.pop((P0, P1)[at]), Failure) and list(results.values()) == [None]
 
 
-def test_an_answer_in_any_order_is_done_where_it_has_no_error():
-    refused = KafkaError(KafkaError.UNKNOWN_MEMBER_ID, "no")
-    all_done = _results([P0, P1], SimpleNamespace(topic_partitions=[answered(0), answered(1)]))
-    assert all_done == {P0: None, P1: None}
-    mixed = _results([P0, P1], SimpleNamespace(topic_partitions=[answered(1), answered(0, refused)]))
-    assert mixed[P1] is None and isinstance(mixed[P0], Failure)
-
-
-def test_a_call_that_failed_failed_for_each_of_its_partitions():
-    failure = Failure("_TIMED_OUT", "no answer", True, True)
-    assert _results([P0, P1], failure) == {P0: failure, P1: failure}
-
-
 def test_a_group_with_metadata_is_left_untouched_and_no_cluster_is_even_asked():
     admin = ConfluentAdmin(settings(NOWHERE), 0.5)
     assert admin.alter({"g": {P0: Commit(7, "m"), P1: Commit(8)}}) == {"g": {P0: NOT_EXACT, P1: NOT_EXACT}}

@@ -170,12 +170,6 @@ def test_stores_of_other_types_are_refused_with_the_command_that_converts_them(s
     assert f"set ssl.{store}.type=PEM" in text
 
 
-def test_a_store_that_is_not_there_is_named():
-    text = refusal(TLS | {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/none/ca.pem"})
-    assert "ssl.truststore.location" in text
-    assert "/none/ca.pem" in text
-
-
 def test_half_a_key_pair_and_a_java_factory_are_refused():
     assert "ssl.keystore.key" in refusal(TLS | {"ssl.keystore.key": PASSWORD})
     assert "ssl.engine.factory.class" in refusal(TLS | {"ssl.engine.factory.class": "a.B"})

@@ -2,7 +2,7 @@
 
 import threading
 
-from migrate.kafka.read_pass import CLOSING_SECONDS, close_consumers
+from migrate.kafka.read_pass import close_consumers
 
 WAIT_SECONDS = 30.0
 
@@ -26,19 +26,3 @@ def test_one_that_never_ends_is_left_behind_and_the_others_are_closed():
     close_consumers([hanging, well], seconds=0.1)
     assert well.is_closed.wait(WAIT_SECONDS) and not hanging.is_closed.is_set()
     never.set()
-
-
-def test_what_closes_at_all_is_waited_for():
-    soon = threading.Event()
-    consumer = Closing(soon)
-    threading.Timer(0.05, soon.set).start()
-    close_consumers([consumer])
-    assert consumer.is_closed.is_set() and CLOSING_SECONDS > 1
-
-
-def test_a_consumer_that_refuses_to_be_closed_is_nobodys_concern():
-    class Refusing:
-        def close(self) -> None:
-            raise RuntimeError("Consumer closed")
-
-    close_consumers([Refusing()])

@@ -9,7 +9,7 @@ import pytest
 from migrate.described_group import ListedGroup
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
 from migrate.kafka import group_facts
-from migrate.kafka.cluster import MISSING, UNUSABLE, ByJava, KafkaCluster
+from migrate.kafka.cluster import MISSING, ByJava, KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.model import UNREAD_METADATA, Commit, Commits, Failure, GroupState, Side, TopicPartition
 from migrate.ports import Outcomes
@@ -136,14 +136,6 @@ def test_without_java_its_groups_fail_by_name_and_the_others_go_on() -> None:
     assert admin.missing_capability() == failure
 
 
-def test_an_exact_client_that_is_not_let_in_is_lacking_too() -> None:
-    admin, _, exact = pair(ClusterError("B cannot be used by Kafka's Java client.", "Check its settings."))
-    lack = admin.missing_capability()
-    assert lack is not None and lack.code == UNUSABLE
-    exact.trouble = None
-    assert admin.missing_capability() is None
-
-
 def test_without_java_metadata_and_single_removals_are_refused_by_name() -> None:
     admin = cluster_of(FakeCluster(lacking=NOT_HERE))
     lack = admin.missing_capability()
@@ -205,15 +197,6 @@ def test_what_is_written_and_removed_is_under_the_targets_name_alone(fake: FakeC
     assert admin.delete_groups(["orders"]) == {"orders": None}
     assert "orders-eu" not in fake.offsets and committed(fake, "orders") == 1
     assert java.calls == ["alter b", "delete a"]
-
-
-def test_a_failure_to_write_is_told_of_the_sources_name(fake: FakeCluster) -> None:
-    java = FakeExact(FakeCluster(), EnvironmentLacks("Java was not found.", "Install it."))
-    admin = cluster_of(fake, java, ["orders-eu"]).named(NAMES)
-    failure = admin.missing_capability()
-    assert admin.alter({"orders": {P0: Commit(1, "m")}}) == {"orders": {P0: failure}}
-    assert admin.delete_offsets({"orders": [P0]}) == {"orders": {P0: failure}}
-    assert admin.commits(["orders"]) == {"orders": failure}
 
 
 def test_a_listing_has_the_sources_names_and_no_group_that_merely_has_an_old_one(fake: FakeCluster) -> None:

@@ -5,11 +5,9 @@ from types import SimpleNamespace
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.commit_table import without_offset
 from migrate.described_group import AssignedTopic, Coordinator, GroupDescription, GroupMember, ListedGroup
 from migrate.kafka.admin import (
-    MAX_IN_FLIGHT,
     SIDE_BY_SIDE,
     WORTH_A_CLIENT,
     WORTH_A_WRITER,
@@ -139,17 +137,6 @@ def test_many_groups_are_written_over_several_connections_each_group_once():
     asked = [connection.asked for connection in admin._connections]
     assert sorted(group for each in asked for group in each) == sorted(groups)
     assert all(connection.writing and connection.asked for connection in admin._connections)
-
-
-def test_a_chunk_of_apply_goes_over_all_connections():
-    assert MAX_IN_FLIGHT * WINDOWS_PER_CHUNK >= SIDE_BY_SIDE * WORTH_A_WRITER
-
-
-def test_no_more_is_in_flight_over_several_connections_than_may_be():
-    groups = {f"g{number:04d}" for number in range(SIDE_BY_SIDE * WORTH_A_CLIENT)}
-    reader = reader_over_fakes(concurrency=2)
-    reader.commits(groups)
-    assert [connection.concurrency for connection in reader._connections] == [1, 1] + [0] * (SIDE_BY_SIDE - 2)
 
 
 def test_a_group_behind_a_login_with_a_token_that_had_just_ended_is_asked_again_of_a_fresh_client(monkeypatch):

@@ -83,17 +83,6 @@ def test_a_connection_that_is_let_go_takes_its_client_along_at_once(bootstrap, d
     assert destroyers() == DESTROYER
 
 
-def test_dropping_twice_destroys_once_and_the_next_call_has_a_client(bootstrap, destroyers):
-    connection = to(bootstrap)
-    connection.client()
-    connection.drop()
-    connection.drop()
-    assert destroyers() == DESTROYER
-    assert connection.metadata().brokers
-    connection.drop()
-    assert destroyers() == DESTROYER
-
-
 def test_what_librdkafka_says_of_a_cluster_shows_no_secret():
     told = "Connection refused"  # what it says of this cluster: now a password as well
     for config, secrets in (({}, (told,)), ({"sasl.password": told}, ())):

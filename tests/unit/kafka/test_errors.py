@@ -8,7 +8,6 @@ from migrate.kafka.errors import (
     error_of,
     failure_of,
     is_passing,
-    not_sent,
     note_cause,
     on_one_line,
     or_too_few_copies,
@@ -74,17 +73,6 @@ def test_an_exception_that_carries_no_error_of_kafkas_is_named_by_its_text_or_it
 
 def test_what_librdkafka_says_becomes_one_line_without_secrets():
     assert on_one_line("no\n  hunter2 here.", {"hunter2"}) == "no [hidden] here"
-
-
-def test_of_several_wordings_of_a_cause_the_longest_is_kept():
-    causes: dict[str, str] = {}
-    for text in ("down", "down: is the port right?", "down again"):
-        note_cause(causes, KafkaError(KafkaError._TRANSPORT, text))
-    assert causes == {"_TRANSPORT": "down: is the port right?"}
-
-
-def test_a_write_that_was_not_sent_is_known_not_to_be_made():
-    assert not not_sent(5).outcome_unknown and timed_out(5, writing=True).outcome_unknown
 
 
 @pytest.mark.parametrize("code", [KafkaError._NOENT, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION])

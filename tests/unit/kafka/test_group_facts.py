@@ -67,11 +67,6 @@ def test_the_groups_of_an_older_kafka_are_all_of_a_known_kind_without_a_record(m
     assert facts.group_kinds() == {"classic": "consumer", "worker": "other", "odd": "other"}
 
 
-def test_a_group_that_came_between_the_two_listings_is_of_no_unknown_kind(monkeypatch):
-    facts = facts_of(monkeypatch, [group_key(3, "new")], new="")
-    assert facts.group_kinds() == {"classic": "consumer", "new": "consumer"}
-
-
 def test_a_group_of_a_connect_worker_is_described_by_the_old_listing(monkeypatch):
     others = facts_of(monkeypatch, [], worker="connect").other_groups()
     assert others == {

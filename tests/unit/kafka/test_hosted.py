@@ -231,13 +231,6 @@ def test_an_answer_that_librdkafka_dies_of_is_asked_for_again(mock: MockCluster,
     hosted.close()
 
 
-def test_a_coordinator_that_is_loading_is_asked_again_until_it_answers(mock: MockCluster) -> None:
-    hosted = of(mock)
-    mock.will_answer(OFFSET_FETCH, [COORDINATOR_LOAD_IN_PROGRESS] * 3)
-    assert hosted.commits(["g"]) == {"g": {}} and hosted.client.deaths == 0
-    hosted.close()
-
-
 def test_applied_while_coordinators_move_load_and_go_away(mock: MockCluster, tmp_path: Path) -> None:
     rows = [row(f"g{n}", partition=p, offset=50 + n) for n in range(20) for p in range(3)]
     made = plan(*rows)

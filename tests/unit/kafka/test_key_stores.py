@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
 from migrate.kafka.client_config import librdkafka_config
-from migrate.kafka.key_stores import Store, UnreadableStore, joined, read_store
+from migrate.kafka.key_stores import Store, UnreadableStore, read_store
 
 STORES = Path(__file__).parents[2] / "golden" / "stores"
 # One certificate and its key: client.jks and client.p12 hold both, trust.jks and trust.p12 the certificate.
@@ -37,10 +37,6 @@ def test_trusted_certificates_come_out_as_they_went_in(name):
     store = read_store(content(name), PASSWORD)
     assert [words(one) for one in store.trusted] == [words(CERTIFICATE)]
     assert store.keys == ()
-
-
-def test_a_jks_trust_store_needs_no_password_as_in_java():
-    assert read_store(content("trust.jks"), "").trusted == read_store(content("trust.jks"), PASSWORD).trusted
 
 
 @pytest.mark.parametrize(
@@ -72,10 +68,6 @@ def test_a_damaged_store_is_an_error_of_its_own_and_nothing_else(name, data):
                 assert isinstance(read_store(spoilt, password, KEY_PASSWORD), Store)
             except UnreadableStore as error:
                 assert "hunter2" not in str(error)
-
-
-def test_pem_texts_are_joined_once_each():
-    assert joined(["a\n", "b\n", "a\n"]) == "a\nb\n"
 
 
 def config(location="trust.jks", **given_settings):

@@ -54,15 +54,6 @@ def test_the_newest_timestamp_is_told_and_none_is_no_timestamp():
     assert told[T0] == 123 and isinstance(told[T1], Failure) and told[T1].code == "NO_TIMESTAMP"
 
 
-def test_where_a_log_begins_is_told():
-    assert reader({("t", 0, -2): (7, -1)}).starts([T0]) == {T0: 7}
-
-
-def test_of_nothing_nobody_is_asked():
-    of = reader({})
-    assert of.first_offsets([]) == ({}, {}) and of.newest_times([]) == {} and of._connection.calls == []
-
-
 class Silent(FakeConnection):
     """Says -1 of all that it is asked first, as librdkafka does where a leader is silent."""
 
@@ -78,11 +69,6 @@ def test_a_time_that_a_log_should_have_is_asked_for_again_because_its_leader_may
     of._connection = Silent({("t", 0, 5): (50, 5), ("t", 0, -3): (60, 9)})
     found, newest = of.first_offsets([(T0, 5), (T0, 7)])
     assert found == {(T0, 5): 50, (T0, 7): None} and newest == {T0: 9}
-
-
-def test_a_time_later_than_the_newest_of_its_log_is_asked_for_once():
-    of = reader({("t", 0, -3): (60, 9)})
-    assert of.first_offsets([(T0, 10)]) == ({(T0, 10): None}, {T0: 9}) and len(of._connection.calls) == 2
 
 
 @pytest.mark.parametrize(("told", "retriable"), [((50, -1), False), ((-1, -1), True)])

@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.kafka.record_reader import LONG_RUN, SHORT_RUN, Reach, ReaderClients
+from migrate.kafka.record_reader import Reach, ReaderClients
 from tests.unit.logscene import NOWHERE, settings
 
 
@@ -12,13 +12,6 @@ def clients():
     made = ReaderClients(settings(NOWHERE), 0.5, "read_committed")
     yield made
     made.close()
-
-
-def test_the_longer_a_run_the_more_is_fetched_at_once():
-    lengths = (SHORT_RUN, SHORT_RUN + 1, LONG_RUN, LONG_RUN + 1)
-    assert [Reach.of(length) for length in lengths] == [Reach.SHORT, Reach.LONG, Reach.LONG, Reach.WHOLE]
-    sizes = [reach.settings()["fetch.message.max.bytes"] for reach in Reach]
-    assert sizes == sorted(set(sizes))
 
 
 def test_bytes_received_are_the_last_count_of_each_consumer_in_sum(clients):

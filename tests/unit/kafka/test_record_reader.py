@@ -75,11 +75,6 @@ def test_a_partition_that_the_cluster_does_not_have_is_told_and_not_taken_for_fo
     assert start.code == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-def test_where_a_log_begins_is_asked_of_its_leader(cluster, reader):
-    cluster.will_answer(LIST_OFFSETS, [6] * 3)
-    assert reader._log_times.starts([PLACES[0]]) == {PLACES[0]: 0}
-
-
 NOT_TOLD = Failure("UNSUPPORTED_VERSION", "the broker is older than that question")
 PASSING = Failure("_TRANSPORT", "the line broke", retriable=True)
 

@@ -65,11 +65,6 @@ def test_a_log_that_ends_before_its_run_is_waited_for_a_little_and_has_lost_reco
     assert {p: e.name() for p, e in made.problems.items()} == {PLACES[0]: "OFFSET_OUT_OF_RANGE"}
 
 
-def test_a_log_that_ends_where_its_run_does_is_done():
-    made = noted(reading(), KafkaError._PARTITION_EOF, 10)
-    assert list(made.waiting) == [PLACES[1]] and not made.problems
-
-
 def test_a_log_that_went_on_after_it_seemed_to_end_has_lost_nothing():
     made = noted(reading(), KafkaError._PARTITION_EOF, 5)
     made.waiting[PLACES[0]].take([Message(topic="t", partition=0, offset=6)])

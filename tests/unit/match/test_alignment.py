@@ -65,11 +65,6 @@ def test_the_target_holds_strangers_where_a_record_equals_none_of_the_source():
     assert window.first_unknown(0, 4, lambda time: time == 1_001) == 3
 
 
-def test_a_second_copy_is_the_first_one_too_many():
-    assert aligned("ab", "abb").first_surplus(3) == 2
-    assert aligned("ab", "ab").first_surplus(2) == 2
-
-
 def test_after_a_replay_the_nearest_copy_below_is_the_first():
     assert aligned("ab", "ab").nearest_copy_below(0, 2) == 0
     assert aligned("ab", "abab").nearest_copy_below(0, 4) == 0
@@ -80,8 +75,3 @@ def test_only_records_without_a_sure_copy_give_timestamps_to_search_the_target_f
     assert aligned("abc", "abc").times_without_copy(0) == set()
     assert aligned("abc", "ac").times_without_copy(0) == {1_001}
     assert aligned("abc", "ac").times_without_copy(2) == set()
-
-
-def test_the_first_owed_record_is_at_or_after_the_commit_and_inside_the_section():
-    window = aligned("abc", "abc")
-    assert [window.first_owed(committed) for committed in (0, 2, 3, 9)] == [0, 2, 3, 3]

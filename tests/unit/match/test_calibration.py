@@ -41,10 +41,6 @@ def test_syncs_are_the_anchors_and_give_the_sizes():
     assert found == Calibration("t", Equality.ALL, size, size, True)
 
 
-def test_a_sync_without_its_records_says_nothing():
-    assert calibrate(LOG, LOG, ((500, 20), (30, 700))) == calibrate(LOG, LOG)
-
-
 def test_a_record_near_the_end_that_a_sync_names_has_one_vote():
     """Of 35 records 14 have another timestamp, and these alone have syncs: counted twice they would be most."""
     source = {n: record(n) for n in range(35)}
@@ -110,27 +106,6 @@ def test_records_that_repeat_what_others_said_do_not_hide_that_timestamps_are_ke
     behind = {n: replace(every_hour[n], headers=()) for n in range(100)}
     equality = Equality.WITHOUT_HEADERS if headers else Equality.ALL
     assert calibrate(every_hour, behind, sync_pairs).equality is equality
-
-
-def test_what_was_written_on_the_side_that_is_left_does_not_hide_that_timestamps_are_kept():
-    """A failback without syncs: B goes on where A ends, and what it says has been said before."""
-    on_b = {n: Content(n * 3600, b"k%d" % (n % 60), b"on", ()) for n in range(400)}
-    assert calibrate(on_b, {n: on_b[n] for n in range(280)}).equality is Equality.ALL
-
-
-def test_one_tombstone_that_is_written_again_does_not_hide_that_timestamps_are_kept():
-    source = (
-        LOG
-        | {n: record(n) for n in range(100, 300)}
-        | {150: Content(150, b"k", None, ()), 290: Content(290, b"k", None, ())}
-    )
-    assert calibrate(source, {n: source[n] for n in range(200)}).equality is Equality.ALL
-
-
-@pytest.mark.parametrize("size", [8, 40])
-def test_records_of_one_millisecond_are_found_among_those_of_their_batch(size):
-    in_batches = {n: Content(n // size * 1000, b"k%d" % (n % 60), b"on", ()) for n in range(600)}
-    assert calibrate(in_batches, {n: in_batches[n] for n in range(420)}).equality is Equality.ALL
 
 
 @given(

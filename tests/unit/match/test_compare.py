@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.errors import ClusterError
 from migrate.match.compare import Comparer, Memory, TasksHere
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import (
@@ -76,14 +75,6 @@ def test_what_could_not_be_read_is_asked_for_again():
     assert flow.place_of().target_offset == 62
 
 
-def test_what_was_forgotten_is_read_anew():
-    flow = Flow()
-    flow.place_of()
-    before = flow.reads
-    flow.comparer.memory.forget()
-    assert flow.place_of().target_offset == 62 and flow.reads > before
-
-
 def test_a_partition_beyond_the_bytes_allowed_is_placed_by_its_syncs_and_asked_about_again():
     flow = Flow()
     assert flow.place_of(limits=Limits(1_000_000, 1)).why is Why.NOT_ALL_READ
@@ -133,17 +124,6 @@ def test_a_topic_is_not_even_calibrated_beyond_the_bytes_allowed():
 def test_records_that_compare_under_nothing_are_placed_by_their_syncs():
     flow = Flow(shift=1000)
     assert isinstance(placed := flow.place_of(), Unmatched) and placed.reason == "records-changed-in-flight"
-
-
-def test_a_commit_beyond_what_is_copied_stands_at_the_copys_end():
-    flow = Flow(written=100, copied=40)
-    placed = flow.place_of(90)
-    assert isinstance(placed, Matched) and placed.target_offset == 45 and not placed.exact
-
-
-def test_a_cluster_that_fails_ends_the_comparing():
-    with pytest.raises(ClusterError):
-        Flow(forbidden=frozenset({"t"})).place_of()
 
 
 class Repeating:

@@ -43,19 +43,9 @@ def test_a_copy_that_both_runs_can_have_written_is_in_doubt_and_an_earlier_one_i
     assert found.is_doubtful(1)
 
 
-def test_a_copy_that_no_run_explains_casts_doubt_on_all_that_look_like_it():
-    found = runs("axxb", "axxb" + "?x?")
-    assert (found.last_copy(1), found.last_copy(2)) == (1, 2)
-    assert found.is_doubtful(1) and found.is_doubtful(2)
-
-
 def test_what_others_wrote_ends_a_run_as_it_may_be_an_altered_copy():
     found = runs("axxxb", "ax?xb")
     assert (found.last_copy(1), found.last_copy(2), found.last_copy(3)) == (1, None, 3)
-
-
-def test_where_nothing_is_unmistakable_nothing_is_known():
-    assert runs("xyxy", "xyxyxy").last_copy(0) is None
 
 
 def test_a_second_copy_beside_a_gap_is_told_from_an_aborted_record_by_the_sync_mm2_began_anew_with():

@@ -107,31 +107,8 @@ def the_way_back(source: str, target: str, syncs: list[tuple[int, int]]) -> Worl
     return turned(hand(source, target, syncs), Random(0))
 
 
-def test_a_group_that_has_read_all_goes_back_to_the_end() -> None:
-    world = the_way_back("0..9", "0..9@0..9", [(0, 0), (9, 9)])
-    found = row(world, 10)
-    assert (found.target_offset, found.missing_on_target) == (10, 0) and found.exact
-
-
 def test_records_at_the_end_that_only_the_copy_has_are_told_to_those_who_have_not_read_them() -> None:
     world = the_way_back("0..9", "0..9@0..9 x@10 y@11", [(0, 0), (9, 9)])
     assert [row(world, g).missing_on_target for g in (4, 10, 11, 12)] == [2, 2, 1, 0]
     done = row(world, 12)
     assert done.target_offset == 10 and done.exact
-
-
-def test_such_records_amid_the_copies_are_told_too() -> None:
-    world = the_way_back("0..9", "0..4@0..4 x@5 5..9@6..10", [(0, 0), (4, 4), (5, 6), (9, 10)])
-    assert [row(world, g).missing_on_target for g in (2, 5, 6, 8)] == [1, 1, 0, 0]
-    assert [row(world, g).target_offset for g in (2, 5, 6, 8)] == [2, 5, 5, 7]
-
-
-def test_what_a_killed_mm2_copied_twice_is_not_missing() -> None:
-    world = the_way_back("0..9", "0..7@0..7 3..9@8..14", [(0, 0), (5, 5), (3, 8), (9, 14)])
-    assert [row(world, g).missing_on_target for g in (0, 2, 5, 9, 14)] == [0] * 5
-    assert [row(world, g).target_offset for g in (0, 2, 5, 9, 14)] == [0, 2, 3, 4, 9]
-
-
-def test_copies_of_aborted_records_have_their_originals() -> None:
-    world = the_way_back("0..3 4! 5..9", "0..9@0..9", [(0, 0), (9, 9)])
-    assert [row(world, g).missing_on_target for g in (0, 4, 5)] == [0, 0, 0]

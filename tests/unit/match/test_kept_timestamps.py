@@ -96,11 +96,6 @@ def test_one_pair_of_equal_key_and_other_time_refutes_all_others():
     assert not is_kept(source, copies | {480: replace(copies[480], timestamp=copies[480].timestamp + 1)})
 
 
-def test_pairs_in_no_order_show_nothing():
-    source = log(500)
-    assert not is_kept(source, in_a_row(*reversed(changed(source).values())))
-
-
 def test_on_a_busy_topic_pairs_are_looked_for_over_the_whole_log_and_not_at_its_end_alone():
     source = log(20_000, step_ms=1)
     assert is_kept(source, changed(source))

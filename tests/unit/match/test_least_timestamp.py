@@ -53,11 +53,6 @@ def test_a_later_record_with_an_earlier_time_pulls_the_row_down():
     assert offsets(world) == {0: 10, 1: 11, 2: 11, 3: 11, 4: 14, 5: 15}
 
 
-def test_a_copy_that_stands_before_older_ones_is_not_passed_over():
-    world = hand("0..2", "2@0 0@1 1@2", times={"0": 300, "1": 200, "2": 100})
-    assert offsets(world)[0] == 0
-
-
 def test_timestamps_say_of_no_log_that_all_of_it_is_copied():
     assert answered(hand("0..9", "0..9")).tail.uncopied is None
 
@@ -81,11 +76,6 @@ def test_without_a_time_the_row_is_at_the_log_start_and_with_nothing_owed_at_the
 def test_an_answer_outside_the_pinned_log_is_brought_inside():
     assert placed(5, 3, LogRange(7, 90)).target_offset == 7
     assert placed(5, 95, LogRange(7, 90)).target_offset == 90
-
-
-def test_a_commit_below_the_sources_log_start_stands_at_the_targets():
-    world = hand("~0 ~1 2..4", "0..4", commits=(0, 1, 2), source_start=2)
-    assert offsets(world) == {0: 0, 1: 0, 2: 2}
 
 
 def test_retention_that_passes_a_commit_while_it_is_read_sends_it_to_the_log_start():

@@ -32,12 +32,6 @@ def test_nothing_of_a_payload_is_kept() -> None:
     assert SECRET.decode() not in repr(shown) and not any(SECRET in digest for digest in shown.digests)
 
 
-def test_null_is_not_empty_and_a_header_ends_where_it_ends() -> None:
-    assert next_record(0, 0, None, b"", []).differing(next_record(0, 0, b"", None, [])) == (Part.KEY, Part.VALUE)
-    one, other = (next_record(0, 0, None, None, [header]) for header in (("ab", b"c"), ("a", b"bc")))
-    assert one.differing(other) == (Part.HEADERS,)
-
-
 def test_the_size_is_that_of_key_and_value_and_a_fingerprint_is_short() -> None:
     shown = next_record(0, 0, b"key", b"value", [("h", b"not counted")])
     assert shown.size == 8 and len(shown.fingerprint()) == SHOWN_DIGITS

@@ -42,12 +42,6 @@ def test_what_retention_deleted_while_it_was_read_is_not_asked_for_again():
     assert (log.start, log.uncovered(0, 20), log.has_unseen) == (15, (), True)
 
 
-def test_a_range_is_affordable_as_far_as_the_limit_goes_and_what_is_known_costs_nothing():
-    log = PartialLog(Side.SOURCE, LogRange(0, 100), 30)
-    log.add(read(0, 20, *range(20)))
-    assert log.affords(0, 30) and not log.affords(0, 31)
-
-
 def test_all_that_is_missing_becomes_one_request_without_what_is_known():
     logs, missing = pair(), []
     logs.take_in(Supply(source=(read(10, 20),), target_first={1_007: 7}))

@@ -12,7 +12,6 @@ from migrate.match.protocol import (
     PartitionQuestion,
     Supply,
     Unmatched,
-    Unreadable,
     Why,
     WhyUnmatched,
 )
@@ -89,10 +88,6 @@ def test_a_sync_that_its_records_refute_bounds_nothing():
     assert answer(LOG, [(10, 40)], 50).places[50] == Unmatched(WhyUnmatched.MATCH_LIMIT, 50, None, refuted=True)
 
 
-def test_a_commit_at_the_end_has_the_targets_end_as_its_guard():
-    assert answer(LOG, [(10, 10)], 100).places[100] == Matched(11, Why.NOT_ALL_READ, 89, 0, (10, 10), None)
-
-
 def test_without_a_bound_the_reason_is_said():
     found = answer(LOG, [(10, 10)], 50, reason="no-match", bounded=False)
     assert found.places == {50: Unmatched(WhyUnmatched.NO_MATCH, guard_offset=50, lower=(10, 10))}
@@ -108,17 +103,6 @@ def test_timestamps_that_the_target_makes_itself_guard_nothing():
 def test_it_reads_a_few_records_however_many_there_are(wide):
     found = answer(LOG, [(n, n) for n in range(0, 100, wide)], 75)
     assert found.source_read <= 3 and found.target_read <= 2
-
-
-def test_a_log_that_can_not_be_read_is_said():
-    question = PartitionQuestion(
-        SOURCE, TARGET, log_range(LOG), log_range(LOG), (7,), sync_pairs=(), equality=Equality.ALL
-    )
-    conversation = guarding(question, "no-match", False)
-    next(conversation)
-    with pytest.raises(StopIteration) as done:
-        conversation.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))
-    assert done.value.value.places == {7: Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")}
 
 
 def test_a_log_is_not_read_through_for_the_timestamp_of_one_record():

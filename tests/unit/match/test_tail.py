@@ -24,12 +24,6 @@ def test_c4_a_replay_that_was_stopped_is_no_place_to_start_from_and_not_drained(
     assert found.tail.uncopied != 0
 
 
-def test_c4_with_mm2s_own_position_before_the_replay():
-    found = judged(stopped_mid_replay(last_copied_offset=0))
-    assert place(found, 0).target_offset <= 1
-    assert found.tail.uncopied != 0
-
-
 def test_c4_where_the_syncs_of_the_replay_are_lost():
     world = hand(source="0..2", target="0..2@0..2 0@3", syncs=[(0, 0), (2, 2)], reached=1)
     found = judged(world)
@@ -145,18 +139,9 @@ def test_c4_a_replay_that_was_stopped_has_passed_over_nothing():
     assert waiting(world) == (6, 6)
 
 
-def test_c4_a_replay_of_records_before_the_last_anchor_is_not_known_to_have_passed_over_anything():
-    world = hand("0..9", "0..4@0..4 7@5 9@6 2@7", syncs=[(0, 0), (4, 4)], reached=3)
-    assert judged(world).tail.at_rest().uncopied != 0
-
-
 def test_c7_what_a_paused_writer_copied_late_does_not_show_what_it_passed_over():
     world = hand("0..7", "0..2@0..2 5@3 7@4 2..3@5..6", syncs=[(0, 0)], reached=4)
     assert waiting(world) == (4, 4)
-
-
-def test_a_record_that_was_copied_out_of_order_was_not_passed_over():
-    assert waiting(hand("0..4", "0@0 3@1 1@2 4@3", syncs=[(0, 0)])) == (2, 2)
 
 
 def test_a_last_record_that_equals_one_before_does_not_tell_how_far_the_newest_run_came():

@@ -81,28 +81,10 @@ def test_at_most_so_many_partitions_and_offsets_are_held_at_once():
     assert all(offsets <= OFFSETS_AT_ONCE / 2 for _, offsets in readers[0].rounds)
 
 
-def test_a_partition_wider_than_all_that_may_be_held_is_read_by_itself():
-    answers, readers = run([question(n, OFFSETS_AT_ONCE) for n in range(3)], whole_log)
-    assert len(answers) == 3
-    assert readers[0].rounds == [(1, OFFSETS_AT_ONCE), (0, 0)] * 3
-
-
 def test_what_can_not_be_read_on_either_side_is_told_to_the_matching():
     unreadable = {TopicPartition("t", 1): "TOPIC_AUTHORIZATION_FAILED"}
     answers, _ = run([question(n) for n in range(3)], whole_log, unreadable=unreadable)
     assert [answers[TopicPartition("t", n)].source_read for n in range(3)] == [LENGTH, 0, LENGTH]
-
-
-def at_once(asked: PartitionQuestion) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
-    """Needs nothing."""
-    return PartitionAnswer({}, Tail(0), 0, 0)
-    yield Needs()
-
-
-def test_a_matching_that_needs_nothing_is_answered_without_a_round_of_reading():
-    answers, readers = run([question(n) for n in range(250)], at_once)
-    assert len(answers) == 250
-    assert not any(count for count, _ in readers[0].rounds)
 
 
 @pytest.mark.parametrize(

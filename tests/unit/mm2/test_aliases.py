@@ -140,12 +140,6 @@ def test_a_cluster_whose_alias_is_empty_is_called_by_its_side():
             resolve_flow(options(connect_url=url))
 
 
-def test_an_alias_that_only_the_worker_can_resolve_is_not_taken_for_a_name():
-    refused = pytest.raises(ConfigError, match="source.cluster.alias in connector copy-Source.*reference")
-    with worker(connect(**{"source.cluster.alias": "${env:ALIAS}"})) as url, refused:
-        resolve_flow(options(connect_url=url, source="${env:ALIAS}"))
-
-
 @pytest.mark.parametrize("form", ["v1beta2", "v1"])
 def test_a_resources_clusters_and_its_connectors_may_have_another_alias(tmp_path, form):
     of_cluster = strimzi_file(tmp_path, strimzi({}, form, config={"alias": "prod"}))
@@ -163,11 +157,3 @@ def test_connectors_of_one_flow_with_two_aliases_are_refused_and_the_settings_na
     resource["spec"]["mirrors"][0]["sourceConnector"]["config"]["source.cluster.alias"] = ""
     with pytest.raises(ConfigError, match="do not agree on how MM2 names its topics.*source.cluster.alias"):
         resolve_flow(options(strimzi=strimzi_file(tmp_path, resource)))
-
-
-def test_by_options_alone_an_alias_may_be_empty(tmp_path):
-    client = tmp_path / "client.properties"
-    client.write_text("bootstrap.servers=a:1\n")
-    flow = resolve_flow(options(source_config=client, target_config=client, source="", separator=""))
-    assert (flow.source.alias, flow.policy.target_topic("orders")) == ("source", "orders")
-    assert flow.checkpoints_topic == "checkpointsinternal"

@@ -1,5 +1,6 @@
 """The chain and the window: Laws 1 and 2 on values."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,17 +53,8 @@ def test_the_chain_does_not_depend_on_the_order_in_which_syncs_are_read(order, h
     assert chain(shuffled, 61, 61) == chain(history, 61, 61)
 
 
-def test_a_restart_of_mm2_discards_the_syncs_that_its_replay_passed():
-    history = syncs((0, 0), (50, 50), (90, 90), (60, 101), (80, 121))
-    assert pairs(chain(history, 200, 200)) == [(0, 0), (50, 50), (60, 101), (80, 121)]
-
-
 def test_a_recreated_target_topic_discards_every_sync_of_the_old_one():
     assert pairs(chain(syncs((100, 200), (150, 251), (200, 10)), 300, 300)) == [(200, 10)]
-
-
-def test_a_recreated_source_topic_discards_every_sync_of_the_old_one():
-    assert pairs(chain(syncs((100, 100), (500, 500), (0, 501), (10, 511)), 20, 600)) == [(0, 501), (10, 511)]
 
 
 def test_a_truncated_target_log_discards_syncs_at_or_beyond_its_end():
@@ -78,24 +70,19 @@ def test_a_window_holds_the_nearest_syncs_on_either_side(history, committed):
     assert around == Window(max(below, default=None), min(above, default=None))
 
 
-def test_a_sync_on_the_committed_offset_itself_gives_its_target_offset():
-    around = window(chain(syncs((0, 0), (10, 7)), 100, 100), 10)
-    assert lower_end(around, 10, LogRange(0, 100)) == 7
+@pytest.mark.parametrize(
+    ("pair", "committed", "start", "target"),
+    [((10, 7), 10, 0, 7), ((50, 50), 20, 3, 3), ((10, 7), 10, 9, 9)],
+    ids=["on the sync", "below all syncs", "the sync is below the target's log start"],
+)
+def test_the_lower_end_is_the_sync_on_the_commit_and_never_before_the_targets_log_start(pair, committed, start, target):
+    around = window(chain(syncs(pair), 100, 100), committed)
+    assert lower_end(around, committed, LogRange(start, 100)) == target
 
 
 def test_between_syncs_the_offset_after_the_lower_one_is_taken_and_never_the_distance_added():
     around = window(chain(syncs((0, 0), (10, 7)), 100, 100), 60)
     assert lower_end(around, 60, LogRange(0, 100)) == 8
-
-
-def test_without_a_sync_low_enough_the_target_log_start_is_taken():
-    around = window(chain(syncs((50, 50)), 100, 100), 20)
-    assert lower_end(around, 20, LogRange(3, 100)) == 3
-
-
-def test_a_sync_below_the_target_log_start_gives_the_log_start():
-    around = window(chain(syncs((0, 0), (10, 7)), 100, 100), 10)
-    assert lower_end(around, 10, LogRange(9, 100)) == 9
 
 
 @given(histories, offsets, offsets, offsets)
@@ -106,16 +93,17 @@ def test_translation_is_monotonic_in_the_committed_offset(history, one, other, s
     assert lower_end(window(kept, low), low, log) <= lower_end(window(kept, high), high, log)
 
 
-def test_reread_estimate_counts_source_records_since_the_sync():
-    around = window(chain(syncs((100, 100), (200, 200)), 300, 300), 150)
-    assert rereads_estimate(around, 150, 101, LogRange(0, 300), LogRange(0, 300)) == 49
-
-
-def test_reread_estimate_is_the_targets_width_where_the_window_is_longer_there():
-    around = window(chain(syncs((100, 100), (200, 260)), 300, 400), 150)
-    assert rereads_estimate(around, 150, 101, LogRange(0, 300), LogRange(0, 400)) == 159
-
-
-def test_a_caught_up_group_behind_the_newest_sync_rereads_nothing():
-    around = window(chain(syncs((0, 0), (99, 99)), 100, 100), 100)
-    assert rereads_estimate(around, 100, 100, LogRange(0, 100), LogRange(0, 100)) == 0
+@pytest.mark.parametrize(
+    ("pairs", "committed", "lower", "target_end", "estimate"),
+    [
+        (((100, 100), (200, 200)), 150, 101, 300, 49),
+        (((100, 100), (200, 260)), 150, 101, 400, 159),
+        (((0, 0), (299, 299)), 300, 300, 300, 0),
+    ],
+    ids=["source records since the sync", "the window is wider on the target", "caught up"],
+)
+def test_the_estimate_of_rereads_is_the_width_of_the_window_on_the_side_where_it_is_wider(
+    pairs, committed, lower, target_end, estimate
+):
+    around = window(chain(syncs(*pairs), 300, target_end), committed)
+    assert rereads_estimate(around, committed, lower, LogRange(0, 300), LogRange(0, target_end)) == estimate

@@ -72,14 +72,6 @@ def test_a_vendors_version_is_not_taken_for_kafkas(version, kafka):
     assert site(version, **CONNECT).version == kafka
 
 
-def test_confluents_7_4_is_kafka_3_4_which_neither_stops_nor_resets_by_rest():
-    at = site("7.4.1-ccs", mm2_offsets_topic="connect-offsets", **CONNECT)
-    told = [*stopping(at), *resetting(at, ORDERS)]
-    assert [words[-1].rpartition("/")[2] for words in commands(stopping(at))] == ["pause", "pause"]
-    assert not any("PATCH" in line or "/stop" in line for line in told)
-    assert any("7.4.1-ccs" in line and "Kafka 3.4" in line for line in told)
-
-
 @pytest.mark.parametrize(
     ("version", "unknown"),
     [

@@ -41,17 +41,17 @@ def test_a_flow_that_is_not_enabled_is_told_with_the_default_and_those_that_are(
     assert flow_of("enabled = true\n", "A", "C").target.alias == "C"
 
 
-def test_a_file_that_is_not_mm2s_is_told_as_such(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("bootstrap.servers=a:1\n", "has no setting clusters"),
+        ("clusters=A,B\nA->B.enabled=true\nA.bootstrap.servers=a:1\n", r"has no B\.bootstrap\.servers"),
+    ],
+)
+def test_a_file_that_is_not_mm2s_and_a_cluster_without_brokers_are_told(tmp_path, text, told):
     path = tmp_path / "client.properties"
-    path.write_text("bootstrap.servers=a:1\n")
-    with pytest.raises(ConfigError, match="has no setting clusters"):
-        read_flow(path, "A", "B")
-
-
-def test_a_cluster_without_brokers_is_told(tmp_path):
-    path = tmp_path / "mm2.properties"
-    path.write_text("clusters=A,B\nA->B.enabled=true\nA.bootstrap.servers=a:1\n")
-    with pytest.raises(ConfigError, match=r"has no B\.bootstrap\.servers"):
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=told):
         read_flow(path, "A", "B")
 
 
@@ -134,23 +134,6 @@ C->A.source.cluster.security.protocol = SASL_PLAINTEXT
     assert flow_of(lines, "C", "A").target.properties["security.protocol"] == "SSL"
 
 
-def test_of_several_clusters_and_flows_each_has_its_own_facts(flow_of):
-    lines = """
-topics = top.*
-C->A.topics = own.*
-C->A.replication.policy.separator = -
-C->A.sync.group.offsets.enabled = true
-A.offset.storage.topic = of-a
-C.consumer.isolation.level = read_committed
-"""
-    ab, ca = flow_of(lines), flow_of(lines, "C", "A")
-    assert (ab.topic_filter.accepts("top1"), ca.topic_filter.accepts("top1")) == (True, False)
-    assert (ab.checkpoints_topic, ca.checkpoints_topic) == ("A.checkpoints.internal", "C-checkpoints-internal")
-    assert (ab.group_sync, ca.group_sync) == (False, True)
-    assert (ab.connect_offsets_topics, ca.connect_offsets_topics) == (("mm2-offsets.A.internal",), ("of-a",))
-    assert (ab.mm2_isolation_level, ca.mm2_isolation_level) == ("read_uncommitted", "read_committed")
-
-
 def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(flow_of):
     flow = flow_of(FILE_PROVIDER + "A.security.protocol=SSL\nA.ssl.truststore.location=${file:/none:y}\n")
     with pytest.raises(ConfigError, match="ssl.truststore.location in A refers to .*/none cannot be read"):
@@ -202,24 +185,6 @@ def test_options_change_the_names_that_the_file_gave(flow_of):
     assert flow.offset_syncs_topic == "mine"
     assert flow.named == {"mine"}
     assert "internal" in flow.why_not_replicated("x__checkpoints__internal")
-
-
-def test_a_name_that_an_option_gives_stays_and_the_others_follow_from_the_options():
-    flow = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine", separator="-"))
-    assert flow.checkpoints_topic == "mine"
-    assert flow.offset_syncs_topic == "mm2-offset-syncs-B-internal"
-    assert flow.named == {"mine"}
-
-
-def test_two_client_files_give_a_flow_with_mm2s_default_names():
-    flow = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
-    assert (flow.source.bootstrap, flow.target.bootstrap) == ("a:1", "b:1")
-    assert flow.checkpoints_topic == "A.checkpoints.internal"
-    assert flow.offset_syncs_topic == "mm2-offset-syncs.B.internal"
-    assert (flow.topic_filter, flow.group_filter, flow.group_sync, flow.mm2_isolation_level) == (None,) * 4
-
-
-def test_no_secret_of_a_file_is_shown_by_its_flow(flow_of):
-    flow = flow_of("A.ssl.key.password = hunter2\n")
-    assert flow.source.properties["ssl.key.password"] == "hunter2"
-    assert "hunter2" not in repr(flow)
+    by_files = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine", separator="-"))
+    assert (by_files.checkpoints_topic, by_files.offset_syncs_topic) == ("mine", "mm2-offset-syncs-B-internal")
+    assert by_files.named == {"mine"}

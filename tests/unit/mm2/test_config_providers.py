@@ -51,31 +51,21 @@ def test_a_file_an_environment_variable_and_a_folder_give_values(secrets):
     assert value(f"${{file:{secrets}/kafka.properties:user}}") == "us\u00e9r"
     assert value("${env:PASSWORD}", environment={"PASSWORD": SECRET}) == SECRET
     assert value(f"${{dir:{secrets}/folder:password}}") == f"{SECRET}\n"
-
-
-def test_references_stand_anywhere_in_a_value_and_any_number_of_times():
-    text = 'M required username="${env:U}" password="${env:P}${env:P}";'
-    assert value(text, environment={"U": "u", "P": "p$"}) == 'M required username="u" password="p$p$";'
-
-
-def test_a_key_may_hold_colons_but_a_path_may_not(secrets):
+    # A key may hold colons, but a path may not.
     assert value(f"${{file:{secrets}/kafka.properties:b:c}}") == f"{SECRET}3"
 
 
-def test_what_a_reference_stands_for_is_not_looked_into_again():
-    assert value("${env:A}", environment={"A": "${env:B}", "B": "no"}) == "${env:B}"
+def test_references_stand_anywhere_and_what_they_stand_for_is_not_looked_into_again():
+    text = 'M required username="${env:U}" password="${env:P}${env:P}";'
+    told = 'M required username="${env:B}" password="p$p$";'
+    assert value(text, environment={"U": "${env:B}", "P": "p$", "B": "no"}) == told
+    assert value("${vault:x}") == "${vault:x}", "a provider that is not declared"
 
 
 @given(st.text("${}:abcenv\n"))
 def test_without_declared_providers_every_text_is_itself(text):
     with patch.dict(os.environ, {"a": "no"}):
         assert Providers({"x": text}, "f").value("x") == text
-
-
-def test_a_provider_that_is_not_declared_is_plain_text():
-    assert value("${vault:x}") == "${vault:x}"
-    with patch.dict(os.environ, {"P": "no"}):
-        assert Providers({"x": "${env:P}"}, "f").value("x") == "${env:P}"
 
 
 @pytest.mark.parametrize(

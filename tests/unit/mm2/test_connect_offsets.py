@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,39 +13,35 @@ T3 = TopicPartition("t1", 3)
 KEY = b'["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t1"}]'
 
 
-def test_the_last_record_of_a_key_wins_and_never_the_greatest():
-    assert positions_of([(KEY, b'{"offset":4660}'), (KEY, b'{"offset":17}')], "A") == {T3: 17}
+OTHER = b'["my-mirror", {"topic": "t1", "partition": 3, "cluster": "A"}]'
 
 
-def test_a_null_value_clears_a_position_and_a_later_one_sets_it_again():
-    assert positions_of([(KEY, b'{"offset":4660}'), (KEY, None)], "A") == {}
-    assert positions_of([(KEY, None), (KEY, b'{"offset":0}')], "A") == {T3: 0}
+@pytest.mark.parametrize(
+    ("records", "position"),
+    [
+        ([(KEY, b'{"offset":4660}'), (KEY, b'{"offset":17}')], 17),
+        ([(KEY, b'{"offset":4660}'), (KEY, None)], None),
+        ([(KEY, None), (KEY, b'{"offset":0}')], 0),
+        ([(KEY, b'{"offset":9}'), (OTHER, b'{"offset":5}')], 5),
+        ([(OTHER, b'{"offset":5}'), (KEY, b'{"offset":9}')], 5),
+    ],
+)
+def test_the_last_record_of_a_key_wins_a_null_clears_it_and_of_two_connectors_the_smaller_is_believed(
+    records, position
+):
+    assert positions_of(records, "A") == ({} if position is None else {T3: position})
 
 
-def test_the_order_of_the_members_and_the_connectors_name_mean_nothing():
-    other = b'["my-mirror", {"topic": "t1", "partition": 3, "cluster": "A"}]'
-    assert positions_of([(other, b'{"offset":5}')], "A") == {T3: 5}
-
-
-def test_of_two_keys_for_one_partition_the_smaller_position_is_believed():
-    other = b'["my-mirror",{"topic":"t1","partition":3,"cluster":"A"}]'
-    for pairs in ([(KEY, 9), (other, 5)], [(other, 5), (KEY, 9)]):
-        assert positions_of([(k, b'{"offset":%d}' % n) for k, n in pairs], "A") == {T3: 5}
-
-
-def test_other_sources_and_other_connectors_are_left_aside():
-    keys = [
+def test_what_is_no_position_of_this_source_is_left_aside():
+    for key in (
         b'["MirrorSourceConnector",{"cluster":"C","partition":3,"topic":"t1"}]',
         b'["MirrorCheckpointConnector",{"partition":3,"topic":"A.t1","group":"g1"}]',
         b'["MirrorHeartbeatConnector",{"sourceClusterAlias":"A","targetClusterAlias":"B"}]',
         b'["file-source",{"filename":"x"}]',
-    ]
-    assert positions_of([(key, b'{"offset":1}') for key in keys], "A") == {}
-
-
-def test_what_is_no_position_is_left_aside():
-    for key in (None, b"", b"\xff", b"[]", b"[" * 9999, b'["x",{"cluster":"A","partition":-1,"topic":"t1"}]',
-                b'["x",{"cluster":"A","partition":"3","topic":"t1"}]'):  # fmt: skip
+        b'["x",{"cluster":"A","partition":-1,"topic":"t1"}]',
+        b'["x",{"cluster":"A","partition":"3","topic":"t1"}]',
+        *(None, b"", b"\xff", b"[]", b"[" * 9999),
+    ):
         assert positions_of([(key, b'{"offset":1}')], "A") == {}
     for value in (b"", b"{}", b'{"offset":-1}', b'{"offset":"1"}', b"7", b"null", b'{"offset":1.5}'):
         assert positions_of([(KEY, value)], "A") == {}

@@ -61,12 +61,6 @@ def test_a_login_that_goes_over_an_unencrypted_line_is_warned_of_and_not_shown(m
     assert "warning" in told and LOGIN in told and url in told and "https://" in told and "hunter2" not in told
 
 
-@pytest.mark.parametrize("url", ["https://connect:8083", "HTTPS://connect:8083"])
-def test_a_login_over_https_is_not_warned_of(monkeypatch, url):
-    monkeypatch.setenv(LOGIN, "u:hunter2")
-    assert connect_worker(url).warning == ""
-
-
 @pytest.mark.parametrize(
     "url", ["connect:8083", "ftp://x", "http://", "http://x:port", "http://u:p@x", "http://x/?a=b"]
 )

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.cli.options import resolve_flow
-from migrate.mm2.config_file import client_flow
 from migrate.mm2.connector_status import ConnectorPart, ConnectorTasks, first_line, parts_of
 from migrate.mm2.connectors import Role
 from migrate.mm2.flow import Flow
@@ -175,11 +174,6 @@ def test_a_line_is_short_and_the_first_that_says_something():
 def test_no_document_makes_it_raise(document):
     parts_of(json.loads(json.dumps(document)))
     parts_of({"connector": document, "tasks": [document]})
-
-
-def test_without_a_worker_there_is_nobody_to_ask():
-    properties = {"bootstrap.servers": "x:1"}
-    assert mm2_worker_of(client_flow(properties, properties, "A", "B"), 5.0) is None
 
 
 def test_what_is_no_secret_is_told_as_it_is():

@@ -10,10 +10,12 @@ from tests.fakeworker import worker
 from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
 
 
-def test_a_fact_that_is_a_reference_is_named():
-    listed = connectors({"topics": "${env:TOPICS}"})
-    with worker(rest(listed)) as url, pytest.raises(ConfigError, match="topics in connector copy-Source.*reference"):
-        resolve_flow(options(connect_url=url))
+@pytest.mark.parametrize("setting", ["topics", "source.cluster.alias"])
+def test_a_fact_that_only_the_worker_can_resolve_is_named(setting):
+    listed = connectors({}, **{setting: "${env:X}"})
+    refused = pytest.raises(ConfigError, match=f"{setting} in connector copy-Source.*reference")
+    with worker(rest(listed)) as url, refused:
+        resolve_flow(options(connect_url=url, source="${env:X}" if "alias" in setting else "A"))
 
 
 def test_a_flow_that_no_connector_copies_is_told_with_those_that_are(tmp_path):
@@ -45,14 +47,6 @@ def test_topics_split_over_several_connectors_are_added_up_if_these_agree():
     apart = connectors({"replication.policy.separator": "-"}, name="more")
     with worker(rest(connectors({}) | apart)) as url, pytest.raises(ConfigError, match="do not agree"):
         resolve_flow(options(connect_url=url))
-
-
-def test_without_a_checkpoint_connector_group_sync_and_the_group_filter_are_unknown():
-    listed = connectors({})
-    del listed["copy-Checkpoint"]
-    with worker(rest(listed)) as url:
-        flow = resolve_flow(options(connect_url=url))
-    assert (flow.group_sync, flow.group_filter) == (None, None)
 
 
 @pytest.mark.parametrize("separator", ["-", "${env:SEPARATOR}"], ids=["another", "a reference"])

@@ -81,8 +81,3 @@ def test_a_topic_that_mm2s_filter_leaves_out_is_not_replicated_and_the_sentence_
     assert "topic filter" in flow.why_not_replicated("bills") and "bills" in flow.why_not_replicated("bills")
     assert "internal" in flow.why_not_replicated("__consumer_offsets")
     assert "topic filter" in flow.reversed().why_not_replicated("A.bills")
-
-
-def test_a_cluster_shows_none_of_its_properties():
-    flow = client_flow({"bootstrap.servers": "a:1", "ssl.key.password": "hunter2"}, {}, "A", "B")
-    assert flow.source.name == "source A (a:1)" and "hunter2" not in repr(flow.source)

@@ -74,11 +74,6 @@ def test_an_error_says_which_option_by_count_and_by_name_only_where_the_name_is_
         parse_jaas('M required username="u" hunter2=123;', "f")
 
 
-def test_a_login_module_does_not_show_its_options():
-    assert "hunter2" not in repr(parse_jaas('a.b.M required password="hunter2";', "f"))
-    assert parse_jaas("a.b.M required;", "f").short_name == "M"
-
-
 @given(
     st.sampled_from(FLAGS),
     st.dictionaries(st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_.]{0,8}", fullmatch=True), st.text(), max_size=4),

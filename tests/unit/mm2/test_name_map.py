@@ -28,28 +28,10 @@ def test_an_expression_matches_the_whole_name_and_its_groups_are_in_the_replacem
     assert names.mapped("team-a.xxy") == "team-a.xxy"
 
 
-def test_a_quoted_expression_may_have_a_comma():
-    assert map_of(r'"regex:(a{1,2})b",\1').mapped("aab") == "aa"
-
-
 def test_the_first_line_that_matches_decides_of_whatever_form():
     names = map_of(HEADING, "a1,by-name", r"regex:a(\d),by-digit-\1", "a2,too-late", "regex:a.*,by-letter")
     assert [names.mapped(g) for g in ("a1", "a2", "a3", "ab")] == ["by-name", "by-digit-2", "by-digit-3", "by-letter"]
     assert [line.number for line in names.idle_lines(["a1", "a2", "a3", "ab"])] == [4]
-
-
-def test_lines_that_decide_for_no_name_are_told_with_their_number():
-    names = map_of(HEADING, "orders,o", "regex:pay.*,p", "misspelt,m")
-    assert [str(line) for line in names.idle_lines(["orders", "other"])] == [
-        "line 3 (regex:pay.*)",
-        "line 4 (misspelt)",
-    ]
-
-
-def test_a_map_without_lines_leaves_every_name_as_it_is():
-    assert not NameMap()
-    assert NameMap().mapped("orders") == "orders"
-    assert map_of(HEADING, "a,a")
 
 
 @pytest.mark.parametrize("kind", ["group", "topic"])
@@ -115,10 +97,6 @@ def test_all_names_that_would_share_one_are_told_of_at_once():
     with pytest.raises(NoNameOfItsOwn) as refused:
         map_of(r"regex:team-(.*),\1").mapped("team-")
     assert refused.value.names == ("team-",)
-
-
-def test_two_groups_may_swap_their_names():
-    assert map_of(HEADING, "a,b", "b,a").all_mapped(["a", "b"]) == {"a": "b", "b": "a"}
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(min_size=1), min_size=1))

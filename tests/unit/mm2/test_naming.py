@@ -15,81 +15,39 @@ IDENTITY = ReplicationPolicy(PolicyKind.IDENTITY, "source1", "target2")
 
 
 @pytest.mark.parametrize(
-    ("topic", "copy"),
+    ("topic", "copy", "identity"),
     [
-        ("topic3", "source1.topic3"),
-        ("target2.topic3", "topic3"),
-        ("source6.topic7", "source1.source6.topic7"),
-        ("target2.orders.v1", "v1"),
-        ("target2..t", "t"),
-        ("target2.", "source1.target2."),
-        ("x.target2.t", "source1.x.target2.t"),
-        ("source1.t", "source1.source1.t"),
-        ("heartbeats", "source1.heartbeats"),
-        ("target2.heartbeats", "heartbeats"),
-        ("a.", "source1.a."),
-        ("..a", "source1...a"),
+        ("topic3", "source1.topic3", "topic3"),
+        ("target2.topic3", "topic3", "target2.topic3"),
+        ("source6.topic7", "source1.source6.topic7", "source6.topic7"),
+        ("target2.orders.v1", "v1", "target2.orders.v1"),
+        ("target2..t", "t", "target2..t"),
+        ("target2.", "source1.target2.", "target2."),
+        ("x.target2.t", "source1.x.target2.t", "x.target2.t"),
+        ("heartbeats", "source1.heartbeats", "source1.heartbeats"),
+        ("xheartbeats", "source1.xheartbeats", "source1.xheartbeats"),
+        ("target2.heartbeats", "heartbeats", "heartbeats"),
+        ("..a", "source1...a", "..a"),
     ],
 )
-def test_the_default_policy_renames_as_mm2_does_in_its_checkpoints(topic, copy):
-    assert DEFAULT.target_topic(topic) == copy
+def test_policies_rename_as_mm2_does_in_its_checkpoints_the_identity_policy_heartbeats_alone(topic, copy, identity):
+    assert (DEFAULT.target_topic(topic), IDENTITY.target_topic(topic)) == (copy, identity)
 
 
-@pytest.mark.parametrize(
-    ("topic", "copy"),
-    [
-        ("topic3", "topic3"),
-        ("target2.topic3", "target2.topic3"),
-        ("orders.v1", "orders.v1"),
-        ("heartbeats", "source1.heartbeats"),
-        ("xheartbeats", "source1.xheartbeats"),
-        ("target2.heartbeats", "heartbeats"),
-    ],
-)
-def test_the_identity_policy_keeps_names_but_for_heartbeats(topic, copy):
-    assert IDENTITY.target_topic(topic) == copy
-
-
-@pytest.mark.parametrize(
-    ("separator", "enabled", "checkpoints", "on_source", "on_target"),
-    [
-        (".", True, "source1.checkpoints.internal", "mm2-offset-syncs.target2.internal",
-         "mm2-offset-syncs.source1.internal"),
-        ("__", True, "source1__checkpoints__internal", "mm2-offset-syncs__target2__internal",
-         "mm2-offset-syncs__source1__internal"),
-        ("__", False, "source1.checkpoints.internal", "mm2-offset-syncs.target2.internal",
-         "mm2-offset-syncs.source1.internal"),
-        ("-", True, "source1-checkpoints-internal", "mm2-offset-syncs-target2-internal",
-         "mm2-offset-syncs-source1-internal"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("separator", "enabled", "used"), [(".", True, "."), ("__", True, "__"), ("__", False, ".")])
 @pytest.mark.parametrize("kind", list(PolicyKind))
-def test_mm2s_own_topics_use_the_separator_unless_that_is_disabled(
-    kind, separator, enabled, checkpoints, on_source, on_target
-):
+def test_mm2s_own_topics_use_the_separator_unless_that_is_disabled(kind, separator, enabled, used):
     policy = ReplicationPolicy(kind, "source1", "target2", separator, enabled)
-    assert policy.checkpoints_topic() == checkpoints
-    assert policy.offset_syncs_topic(Side.SOURCE) == on_source
-    assert policy.offset_syncs_topic(Side.TARGET) == on_target
+    assert policy.checkpoints_topic() == f"source1{used}checkpoints{used}internal"
+    assert policy.offset_syncs_topic(Side.SOURCE) == f"mm2-offset-syncs{used}target2{used}internal"
+    assert policy.offset_syncs_topic(Side.TARGET) == f"mm2-offset-syncs{used}source1{used}internal"
 
 
-@pytest.mark.parametrize(
-    ("topic", "internal"),
-    [
-        ("mm2-offset-syncs.target2.internal", True),
-        ("mm2x.internal", True),
-        ("source1.checkpoints.internal", True),
-        ("__consumer_offsets", True),
-        (".a", True),
-        ("foo.internal", False),
-        ("foo-internal", False),
-        ("mm2internal", False),
-        ("topic3", False),
-    ],
-)
-@pytest.mark.parametrize("policy", [DEFAULT, IDENTITY])
-def test_internal_topics_are_those_of_kafka_4(policy, topic, internal):
-    assert policy.is_internal(topic) is internal
+def test_internal_topics_are_those_of_kafka_4():
+    internal = ["mm2-offset-syncs.B.internal", "mm2x.internal", "A.checkpoints.internal", "__consumer_offsets", ".a"]
+    for policy in (DEFAULT, IDENTITY):
+        assert all(map(policy.is_internal, internal))
+        assert not any(map(policy.is_internal, ["foo.internal", "foo-internal", "mm2internal", "topic3"]))
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,6 @@ def test_without_a_map_names_are_unchanged_both_ways_and_kafkas_own_are_no_copie
     assert plain.why_not_replicated("__consumer_offsets") == "__consumer_offsets is an internal topic of Kafka."
 
 
-def test_names_that_mm2_keeps_for_itself_are_topics_like_any_other():
-    assert names().why_not_replicated("mm2-offset-syncs.B.internal") is None
-    assert names().why_not_replicated("B.t") is None
-
-
 def test_a_map_is_known_both_ways_once_topics_were_listed():
     known = names(*MAP, topics=("orders", "team-a", "t", "__consumer_offsets"))
     assert [known.target_topic(t) for t in ("orders", "team-a", "t")] == ["eu.orders", "a", "t"]
@@ -35,21 +30,12 @@ def test_a_map_is_known_both_ways_once_topics_were_listed():
     assert known.kind is PolicyKind.MAP
 
 
-def test_of_a_topic_that_was_not_listed_the_map_still_says_its_name():
-    assert names(*MAP, topics=()).target_topic("team-b") == "b"
-
-
 def test_two_topics_that_share_a_name_on_the_target_are_both_refused_and_named():
     known = names(*MAP, topics=("payments", "team-orders", "t"))
     said = "On B the topic orders would be the copy of {} as well: where records of two topics are mixed, no position "
     assert known.why_not_replicated("payments").startswith(said.format("team-orders"))
     assert known.why_not_replicated("team-orders").startswith(said.format("payments"))
     assert known.source_topic("orders") is None and known.why_not_replicated("t") is None
-
-
-def test_a_topic_that_keeps_its_name_shares_it_like_any_other():
-    known = names(*MAP, topics=("team-t", "t"))
-    assert known.why_not_replicated("t") and known.why_not_replicated("team-t")
 
 
 def test_the_way_back_has_the_same_names_turned_round():

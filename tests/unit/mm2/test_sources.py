@@ -83,15 +83,6 @@ def test_each_says_how_mm2_runs_there(tmp_path):
     assert newer.connect_offsets_topics == ("its-offsets",)
 
 
-def test_the_properties_name_another_offsets_topic_at_the_top_or_with_the_target(tmp_path):
-    path = properties(tmp_path, {})
-    before = path.read_text()
-    path.write_text(before + "B.offset.storage.topic = b-offsets\n")
-    assert resolve_flow(options(mm2_config=path)).connect_offsets_topics == ("b-offsets",)
-    path.write_text(before + "B.offset.storage.topic = b-offsets\noffset.storage.topic = top-offsets\n")
-    assert resolve_flow(options(mm2_config=path)).connect_offsets_topics == ("top-offsets",)
-
-
 def test_secrets_in_an_answer_or_a_resource_reach_neither_the_flow_nor_an_error(tmp_path):
     login = "PlainLoginModule required username='u' password='hunter2';"
     secret = {

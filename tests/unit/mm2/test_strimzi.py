@@ -31,15 +31,6 @@ def test_the_patterns_of_a_mirror_and_the_version_of_a_resource_are_read_in_eith
     assert (flow.runtime.home, flow.runtime.version) == ("strimzi", "4.0.0")
 
 
-@pytest.mark.parametrize("text", ["kind: [hunter2", "\xff\xfe", "kind: KafkaMirrorMaker2\nspec: {mirrors: hunter2}\n"])
-def test_what_is_no_such_resource_is_refused_without_a_word_of_what_it_holds(tmp_path, text):
-    path = tmp_path / "mm2.yaml"
-    path.write_text(text, encoding="latin-1")
-    with pytest.raises(ConfigError) as caught:
-        resolve_flow(options(strimzi=path))
-    assert str(path) in str(caught.value) and "hunter2" not in str(caught.value)
-
-
 def orders_and_bills(first=(), second=(), **of_second):
     """Two resources that split the topics of one flow, each with settings of its own."""
     orders = strimzi({"topics": "orders.*", "groups": "o.*", **dict(first)}, "v1", name="orders")
@@ -64,25 +55,12 @@ def test_resources_of_one_flow_add_up_whatever_their_order(tmp_path, kind, turn)
     assert flow.runtime.resources == ("kafka/bills", "kafka/orders")
 
 
-def test_resources_of_another_flow_count_for_that_alone(tmp_path):
-    other = yaml.safe_load(yaml.safe_dump(strimzi({})).replace("alias: A", "alias: Z").replace(": A\n", ": Z\n"))
-    path = strimzi_file(tmp_path, as_list(other, strimzi({"sync.group.offsets.enabled": "true"})))
-    synced = {source: resolve_flow(options(strimzi=path, source=source)).group_sync for source in ("A", "Z")}
-    assert synced == {"A": True, "Z": False}
-
-
 def test_of_resources_with_versions_of_their_own_each_is_read_by_its_own(tmp_path):
     resources = orders_and_bills({"groups.blacklist": "ox"}, {"groups.blacklist": "bx"}, version="3.9.0")
     flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, *resources)))
     taken = {g for g in ("o1", "ox", "b1", "bx") if flow.group_filter.accepts(g)}
     assert taken == {"o1", "ox", "b1"}, "orders run on 4.0.0, which knows no blacklist"
     assert (flow.runtime.version, flow.policy.before_kafka_4) == ("", None)
-
-
-def test_resources_that_name_topics_in_two_ways_are_refused(tmp_path):
-    path = strimzi_file(tmp_path, *orders_and_bills(second={"replication.policy.separator": "-"}))
-    with pytest.raises(ConfigError, match="do not agree on how MM2 names its topics"):
-        resolve_flow(options(strimzi=path))
 
 
 def test_resources_with_the_same_aliases_and_other_brokers_are_not_taken_for_one_flow(tmp_path):

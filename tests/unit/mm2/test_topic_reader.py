@@ -114,13 +114,6 @@ def test_partitions_of_positions_are_read_together_and_others_connectors_are_no_
     assert target.asked == [(OFFSETS, 5, 8), (OFFSETS, 0, 3)]
 
 
-def test_mm2s_own_positions_are_those_of_the_source_and_a_null_clears_one():
-    key = b'["MirrorSourceConnector",{"cluster":"A","partition":%d,"topic":"t"}]'
-    records = [Content(0, key % p, value, ()) for p, value in ((0, b'{"offset":41}'), (1, b'{"offset":7}'), (1, None))]
-    reader, _, _ = mirror(positions=records)
-    assert reader.positions(OFFSETS, {0: LogRange(0, 3)}) == {T0: 41}
-
-
 def test_a_look_beside_one_that_was_left_behind_counts_each_record_once(monkeypatch):
     reader, _, target = mirror(checkpoints=[checkpoint("g", 1, 1), checkpoint("g", 2, 2)])
     begun, scan = Semaphore(0), target.scan
@@ -186,7 +179,3 @@ def test_a_topic_that_may_not_be_read_is_an_error_that_names_it():
     source.refused = "TOPIC_AUTHORIZATION_FAILED"
     with pytest.raises(ClusterError, match="A does not let us read MM2's topic mm2-offset-syncs.B.internal"):
         windows(reader, 1)
-
-
-def test_of_a_topic_that_nobody_read_there_is_no_news():
-    assert mirror()[0].news(Side.TARGET, CHECKPOINTS) == News(None, 0)

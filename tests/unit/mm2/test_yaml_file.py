@@ -12,10 +12,6 @@ def read(tmp_path, text, **options):
     return yaml_documents(path, "Do this.", **options)
 
 
-def test_all_documents_of_a_file_are_read(tmp_path):
-    assert read(tmp_path, "a: 1\n---\n- b\n") == [{"a": 1}, ["b"]]
-
-
 @pytest.mark.parametrize("text", ["a: [secret", b"\xff\xfe\x00", "!!python/object:os.system {}", "a: *nowhere"])
 def test_what_is_no_yaml_is_named_with_its_line_and_never_quoted(tmp_path, text):
     with pytest.raises(ConfigError, match=r"f\.yaml(, line \d+)?: this is not valid YAML\. Do this\.") as failed:

@@ -112,11 +112,6 @@ def test_one_that_is_being_written_or_could_not_be_is_not_used_and_for_a_day_not
     assert asked() == RECORDING
 
 
-def test_a_cache_that_cannot_be_written_has_none(cache):
-    (cache / "classes").write_text("no folder")
-    assert asked() == ""
-
-
 def test_only_those_used_last_are_kept():
     made = [keep({JAVA_OPTIONS: f"-Dn={number}"}) for number in range(KEPT)]
     for age, path in enumerate(made):

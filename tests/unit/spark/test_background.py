@@ -62,12 +62,6 @@ def test_the_jvm_can_be_used_while_its_session_is_still_starting(monkeypatch, st
         assert spark.machine() == "the JVM"
 
 
-def test_a_spark_elsewhere_has_its_jvm_with_its_session(monkeypatch, started):
-    monkeypatch.setattr(background, "spark_session", lambda *words: SimpleNamespace(_jvm="the session's"))
-    with background_spark(None, {}) as spark:
-        assert spark.machine() == "the session's"
-
-
 def test_who_waits_for_a_jvm_is_told_why_spark_does_not_start(monkeypatch, started):
     def start(*words):
         raise EnvironmentLacks("no Java", "install it")

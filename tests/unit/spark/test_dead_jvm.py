@@ -28,12 +28,6 @@ def test_a_jvm_that_was_killed_is_said_to_be_so_whether_it_was_asked_or_needed(k
         assert raised.value.__cause__ is error
 
 
-def test_a_stream_of_rows_that_ends_early_counts_too(killed_jvm):
-    """As PySpark raises it while the rows of `toLocalIterator` come in."""
-    with pytest.raises(LostMachine, match="SIGKILL"), needing_machine():
-        raise EOFError
-
-
 def test_a_broken_connection_behind_another_error_counts_too(killed_jvm):
     with pytest.raises(LostMachine, match="SIGKILL"), needing_machine():
         raise ValueError("what came of it") from ConnectionRefusedError()

@@ -52,10 +52,6 @@ def test_a_broker_or_a_directory_that_does_not_tell_is_a_failure(told, code):
     assert isinstance(failure, Failure) and failure.code == code
 
 
-def test_a_cluster_without_brokers_tells_nothing():
-    assert isinstance(hosted({}, ()), Failure)
-
-
 class Thrown(Py4JJavaError):
     """As py4j raises what Java has thrown, without a JVM to ask."""
 

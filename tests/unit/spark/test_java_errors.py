@@ -68,14 +68,6 @@ def test_a_throwable_without_a_message_is_its_class(message):
     assert described(Throwable("EOFException", message)) == "EOFException"
 
 
-def test_a_throwable_is_found_behind_what_python_raised_of_it():
-    try:
-        raise ValueError("ours") from OfPy4j()
-    except ValueError as error:
-        assert java_exception(error) is WRAPPED
-        assert root_cause(error) == "TimeoutException: timed out after 5 s"
-
-
 @pytest.mark.parametrize(("error", "phrase"), [(ValueError("no.\nmore"), "no"), (KeyError(), "KeyError")])
 def test_an_error_of_pythons_own_is_its_first_line_or_its_class(error, phrase):
     assert java_exception(error) is None

@@ -97,12 +97,6 @@ def test_the_address_of_a_driver_here_and_the_encryption_of_its_disk_are_not_tak
     assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.io.encryption.enabled"} & there.keys()
 
 
-def test_a_folder_that_a_class_path_can_not_name_is_no_obstacle(monkeypatch):
-    monkeypatch.setattr(session_settings, "connector_jars", lambda conf: [Path("/a:b/c.jar")])
-    settings = settings_of("local[2]", {})
-    assert settings["spark.jars"] == "/a:b/c.jar" and CLASS_PATH not in settings
-
-
 def test_a_master_that_is_configured_is_not_contradicted(monkeypatch):
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master spark://there:7077 pyspark-shell")
     assert master_of(None, {}) == "spark://there:7077"

@@ -1,14 +1,16 @@
-"""Drained: proven by the records or by MM2's own position, and never by hope."""
+"""Drained: proven by the records or by MM2's own position, and never by hope; and how many records are left."""
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.match.protocol import Tail
 from migrate.mm2.flow import ANY
 from migrate.model import Failure, LogRange
-from migrate.survey.drain import DrainFacts, drained
+from migrate.survey.drain import NONE_LEFT, DrainFacts, Lag, drained, lag_of, total
+from migrate.survey.drain import UNKNOWN as NOT_KNOWN
 from tests.unit.surveyscene import FLOW
 
 UNKNOWN = DrainFacts(LogRange(0, 100), LogRange(0, 90), 100, 90, None, None)
@@ -23,24 +25,37 @@ def seen(**changes):
     return drained(replace(UNKNOWN, **changes), FLOW).seen
 
 
-def test_nothing_known_is_no_proof():
-    assert verdict() is None
-    assert verdict(tail=Tail(None)) is None
+EMPTY_COPY = {"target_log": LogRange(0, 0), "target_top": 0}
 
 
-def test_behind_another_replicator_nobodys_position_is_spoken_of():
-    other = drained(UNKNOWN, replace(FLOW, replicator=ANY))
-    assert other.seen == "the records do not show it" and other.verdict is None
-    assert "MM2's own position" in seen()
-
-
-def test_records_that_were_all_found_in_order_are_a_proof():
-    assert verdict(tail=Tail(0)) is True
-
-
-def test_records_that_were_not_found_are_counted():
-    assert verdict(tail=Tail(17)) is False
-    assert "17 records not copied yet" in seen(tail=Tail(17))
+@pytest.mark.parametrize(
+    ("known", "is_drained"),
+    [
+        ({}, None),
+        ({"tail": Tail(None)}, None),
+        ({"tail": Tail(0)}, True),
+        ({"tail": Tail(17)}, False),
+        ({"source_log": LogRange(100, 100)}, True),
+        # A high watermark that was not told is no proof.
+        ({"tail": Tail(0), "source_top": DENIED}, None),
+        ({"tail": Tail(0), "target_top": None}, None),
+        # A copy that is empty is not copied, unless nothing was there.
+        ({"target_log": LogRange(90, 90), "last_copied_offset": 99}, None),
+        ({**EMPTY_COPY, "last_copied_offset": 99}, None),
+        ({**EMPTY_COPY, "last_copied_offset": 99, "tail": Tail(None, last_record=99)}, None),
+        ({**EMPTY_COPY, "source_log": LogRange(100, 100)}, True),
+        # Behind the last record stand only markers, which MM2 does not copy.
+        ({"last_copied_offset": 97, "tail": Tail(None, last_record=97)}, True),
+        ({"last_copied_offset": 98, "tail": Tail(None, last_record=97)}, True),
+        ({"last_copied_offset": 96, "tail": Tail(None, last_record=97)}, False),
+        # A position beyond the end is of another log.
+        ({"last_copied_offset": 100}, False),
+        # Records were dropped on the way.
+        ({"last_copied_offset": 99, "tail": Tail(3, last_record=99)}, True),
+    ],
+)
+def test_drained_is_what_records_or_mm2s_own_position_prove(known, is_drained):
+    assert verdict(**known) is is_drained
 
 
 def test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none():
@@ -49,43 +64,19 @@ def test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none()
     assert verdict(last_copied_offset=98, tail=Tail(None, last_record=99)) is False
 
 
-def test_a_copy_that_is_empty_is_not_copied_whatever_mm2s_own_position_says():
-    for empty in (LogRange(0, 0), LogRange(90, 90)):
-        for tail in (None, Tail(None), Tail(None, last_record=99)):
-            assert verdict(target_log=empty, last_copied_offset=99, tail=tail, target_top=empty.end) is None
-        told = seen(target_log=empty, last_copied_offset=99, target_top=empty.end)
-        assert told.startswith("MM2's own position is 99, and yet the copy on B is empty")
-    # Nothing was there to be copied.
-    assert verdict(source_log=LogRange(100, 100), target_log=LogRange(0, 0), target_top=0) is True
-
-
-def test_behind_the_last_record_stand_only_markers_which_mm2_does_not_copy():
-    assert verdict(last_copied_offset=97, tail=Tail(None, last_record=97)) is True
-    assert verdict(last_copied_offset=98, tail=Tail(None, last_record=97)) is True
-    assert verdict(last_copied_offset=96, tail=Tail(None, last_record=97)) is False
-
-
-def test_a_position_beyond_the_end_is_of_another_log_and_proves_nothing():
-    assert verdict(last_copied_offset=100) is False and verdict(last_copied_offset=250) is False
-
-
-def test_a_position_proves_it_where_records_were_dropped_on_the_way():
-    assert verdict(last_copied_offset=99, tail=Tail(3, last_record=99)) is True
+def test_what_is_missing_for_a_proof_is_told():
+    other = drained(UNKNOWN, replace(FLOW, replicator=ANY))
+    assert other.seen == "the records do not show it" and "MM2's own position" in seen()
+    assert "17 records not copied yet" in seen(tail=Tail(17))
+    assert seen(**EMPTY_COPY, last_copied_offset=99).startswith(
+        "MM2's own position is 99, and yet the copy on B is empty"
+    )
 
 
 def test_an_open_transaction_on_either_side_is_not_drained_whatever_else_is_known():
     proven = {"tail": Tail(0), "last_copied_offset": 99}
     assert verdict(source_top=103, **proven) is False and "on A the log reaches 3 beyond" in seen(source_top=103)
     assert verdict(target_top=91, **proven) is False and "on B the log reaches 1 beyond" in seen(target_top=91)
-
-
-def test_a_high_watermark_that_was_not_told_is_no_proof():
-    assert verdict(source_top=DENIED, tail=Tail(0)) is None
-    assert verdict(target_top=None, tail=Tail(0)) is None
-
-
-def test_an_empty_log_has_nothing_left_to_copy():
-    assert verdict(source_log=LogRange(100, 100)) is True
 
 
 @given(st.none() | st.integers(0, 120), st.none() | st.integers(0, 20), st.none() | st.integers(0, 99))
@@ -95,3 +86,50 @@ def test_whatever_is_not_drained_says_why(last_copied_offset, uncopied, last_rec
     if found.verdict:
         top = 99 if last_record is None else last_record
         assert uncopied == 0 or (last_copied_offset is not None and top <= last_copied_offset < 100)
+
+
+# --- how many records are left to copy ------------------------------------------------------------------
+
+SOURCE, TARGET = LogRange(0, 1000), LogRange(0, 900)
+
+
+def lag(drained=False, tail=None, newest=None, last_copied_offset=None, source=SOURCE, target=TARGET):
+    return lag_of(source, target, drained, tail, newest, last_copied_offset)
+
+
+def test_what_is_drained_has_no_lag_whatever_the_offsets_say():
+    assert lag(drained=True, newest=(10, 10)) == NONE_LEFT
+
+
+def test_compared_records_are_counted():
+    assert lag(tail=Tail(7, 999, 5_000), last_copied_offset=100) == Lag(7, True, 5_000)
+
+
+@pytest.mark.parametrize(
+    ("newest", "last_copied_offset", "records"),
+    [
+        ((500, 450), None, 50),  # 450 copied behind the sync, of 500
+        ((500, 450), 979, 20),  # MM2 has recorded more than the sync tells
+        ((500, 450), 600, 50),
+        (None, 600, 399),
+        ((500, 100), None, 0),  # replays: nothing is claimed, and nothing proven
+    ],
+)
+def test_what_was_not_compared_is_estimated(newest, last_copied_offset, records):
+    assert lag(tail=Tail(None), newest=newest, last_copied_offset=last_copied_offset) == Lag(records)
+
+
+def test_an_empty_copy_lacks_everything_and_without_any_sign_nothing_is_known():
+    assert lag(target=LogRange(0, 0)) == Lag(1000)
+    assert lag() == NOT_KNOWN
+
+
+def test_an_estimate_is_never_more_than_the_source_has():
+    assert lag(source=LogRange(990, 1000), newest=(0, 0)).records == 10
+
+
+def test_a_sum_is_counted_if_all_are_and_unknown_if_one_is():
+    assert total([Lag(3, True, 700), Lag(4, True, 500), NONE_LEFT]) == Lag(7, True, 500)
+    assert total([Lag(3, True), Lag(4)]) == Lag(7)
+    assert total([Lag(3, True), NOT_KNOWN]) == NOT_KNOWN
+    assert total([]) == NONE_LEFT

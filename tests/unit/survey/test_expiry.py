@@ -36,16 +36,19 @@ def hours_left(found: Expiry) -> float | None:
     return None if left is None else left / HOUR
 
 
-@pytest.mark.parametrize("state", ["Absent", "Dead"])
-def test_a_group_that_is_not_there_yet_has_the_full_time_from_apply_on(state):
-    found = expiry(state, records=FORBIDDEN)
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"state": "Absent", "records": FORBIDDEN},
+        {"state": "Dead", "records": FORBIDDEN},
+        {"records": {"g": GroupRecord(GroupKind.SIMPLE)}},
+        {"kind": "consumer", "records": {"g": GroupRecord(GroupKind.CONSUMER)}},
+    ],
+)
+def test_a_group_that_is_not_there_yet_or_has_no_classic_members_has_the_full_time_from_apply_on(known):
+    found = expiry(**known)
     assert hours_left(found) == 168 and found.from_apply
     assert "2026-08-08 03:00 UTC" in found.sentence and "7 days" in found.sentence
-
-
-def test_so_has_a_group_that_never_had_a_member_and_one_of_kip_848():
-    assert hours_left(expiry(records={"g": GroupRecord(GroupKind.SIMPLE)})) == 168
-    assert hours_left(expiry(kind="consumer", records={"g": GroupRecord(GroupKind.CONSUMER)})) == 168
 
 
 def test_a_classic_groups_clock_runs_since_it_lost_its_last_member_however_fresh_the_offsets_are():
@@ -56,15 +59,15 @@ def test_a_classic_groups_clock_runs_since_it_lost_its_last_member_however_fresh
     assert "2026-08-01 04:00 UTC" in found.sentence and "2026-07-25 04:00 UTC" in found.sentence
 
 
-def test_one_that_ran_out_already_is_in_the_past():
-    record = GroupRecord(GroupKind.CLASSIC, "consumer", NOW - 200 * HOUR)
-    assert hours_left(expiry(records={"g": record})) == -32
-
-
 def test_where_the_records_are_forbidden_nobody_can_tell():
     found = expiry(records=FORBIDDEN)
     assert found.back_by_ms is None and "__consumer_offsets" in found.sentence and FORBIDDEN.code in found.sentence
     assert expiry(settings=FORBIDDEN).back_by_ms is None
+    # But what is set goes within a short retention, whatever else is unknown.
+    short = BrokerSettings(HOUR, True)
+    assert hours_left(expiry(settings=short, records=FORBIDDEN)) == 1
+    assert hours_left(expiry(settings=short, kept={PLACE}, sets=True)) == 1
+    assert expiry(settings=short, kept={PLACE}).back_by_ms is None
     assert expiry(records={"g": GroupRecord(GroupKind.CLASSIC, "consumer", None)}).back_by_ms is None
 
 
@@ -90,11 +93,6 @@ def test_an_end_that_a_commit_carries_itself_comes_before_anything_else():
         assert "2026-08-01 04:00 UTC" in found.sentence and "A.t-0" in found.sentence
         # A consumer that only joins does not take that end away: only a new commit does.
         assert "Start a consumer" not in remedy(found, "B") and "Delete the empty group" in remedy(found, "B")
-
-
-def test_an_end_of_its_own_says_nothing_of_an_offset_that_is_set_anew():
-    record = GroupRecord(GroupKind.SIMPLE, committed_ms={PLACE: NOW}, expires_ms={PLACE: NOW + HOUR})
-    assert hours_left(expiry(records={"g": record})) == 168
 
 
 def test_an_end_of_its_own_also_outlasts_the_clock_of_the_others():
@@ -140,13 +138,6 @@ def test_a_classic_groups_clock_takes_nothing_where_every_kept_offset_has_an_end
     assert hours_left(expiry(records={"g": record}, kept={PLACE, OTHER, third})) == -32
 
 
-def test_what_is_set_goes_within_a_short_retention_whatever_else_is_unknown():
-    short = BrokerSettings(HOUR, True)
-    assert hours_left(expiry(settings=short, records=FORBIDDEN)) == 1
-    assert hours_left(expiry(settings=short, kept={PLACE}, sets=True)) == 1
-    assert expiry(settings=short, kept={PLACE}).back_by_ms is None
-
-
 def test_an_end_that_is_near_is_reported_even_where_the_other_clocks_are_unknown():
     near, far = {PLACE: NOW + HOUR}, {PLACE: NOW + 100 * HOUR}
     soon = GroupRecord(GroupKind.CLASSIC, "consumer", None, {}, near)
@@ -179,9 +170,9 @@ def test_records_are_only_read_where_they_decide():
         assert not needs_record(state, True)
 
 
-@pytest.mark.parametrize(("minutes", "text"), [(10080, "7 days"), (1440, "1 day"), (90, "90 minutes"), (1, "1 minute")])
-def test_lengths_are_told_in_the_largest_whole_unit(minutes, text):
-    assert span(minutes * 60_000) == text
+def test_lengths_are_told_in_the_largest_whole_unit():
+    told = {10080: "7 days", 1440: "1 day", 90: "90 minutes", 1: "1 minute"}
+    assert {minutes: span(minutes * 60_000) for minutes in told} == told
 
 
 def test_an_end_that_is_no_date_is_told_as_a_number_and_ends_no_command():

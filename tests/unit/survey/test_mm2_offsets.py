@@ -61,12 +61,6 @@ def test_each_partition_has_its_position_its_newest_sync_and_the_furthest_checkp
     assert document["not_known"] == {}
 
 
-def test_a_sync_beyond_the_logs_end_is_of_another_log_and_not_the_newest():
-    source, target, mirror = world()
-    mirror.history["t", 0].append(OffsetSync(99, 500, 500))
-    assert next(s for s in read(source, target, mirror).partitions if s.source == T0).sync == (90, 90)
-
-
 def test_a_position_beyond_the_end_and_none_at_all_are_told_apart_from_what_is_left():
     source, target, mirror = world()
     mirror.last_copied_offset = {T0: 250, TopicPartition("t", 1): 99}
@@ -98,13 +92,6 @@ def test_a_sync_among_the_records_of_an_open_transaction_on_either_side_fits_bot
         sync = OffsetSync(99, 120, 95) if side == 0 else OffsetSync(99, 95, 120)
         mirror.history["t", 0].append(sync)
         assert read(source, target, mirror).partitions[0].sync == (sync.source_offset, sync.target_offset)
-
-
-def test_an_end_that_the_source_does_not_tell_is_not_known():
-    source, target, mirror = world()
-    source.watermarks[T0] = Failure("LEADER_NOT_AVAILABLE", "no leader")
-    (t0, *_) = read(source, target, mirror).partitions
-    assert (t0.source_log, t0.left) == (None, None)
 
 
 def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy():

@@ -11,7 +11,7 @@ from migrate.survey.mm2_topics import (
     read_checkpoints_topic,
     read_syncs_topic,
 )
-from migrate.survey.offsets_pin import ATTEMPTS, CompactedMeanwhileError
+from migrate.survey.offsets_pin import CompactedMeanwhileError
 from migrate.survey.survey import Clusters, Mm2Topic
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
@@ -53,15 +53,6 @@ def test_checkpoints_that_are_compacted_meanwhile_are_read_up_to_a_later_end():
     assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, True, LogRange(0, 6))
 
 
-def test_checkpoints_that_are_compacted_each_time_are_an_error():
-    source, target, mirror = world()
-    place = TopicPartition(CHECKPOINTS, 0)
-    for _ in range(ATTEMPTS):
-        mirror.checkpoints, _ = compacted_once(mirror.checkpoints, target.ranges, place)
-    with pytest.raises(CompactedMeanwhileError):
-        read_checkpoints_topic(clusters(source, target, mirror), FLOW, target.topics(), timer())
-
-
 def compacted_once(checkpoints, ranges, place):
     """A reader whose topic is compacted under the first reading, and where each reading ended."""
     pins = []
@@ -74,12 +65,6 @@ def compacted_once(checkpoints, ranges, place):
         raise CompactedMeanwhileError(topic)
 
     return read, pins
-
-
-def test_while_the_source_is_down_nobody_knows_whether_it_has_syncs():
-    source, target, mirror = world()
-    edges = clusters(source, target, mirror, down=True)
-    assert read_syncs_topic(edges, FLOW, source.topics(), timer())[1].found is None
 
 
 def test_a_topic_that_is_there_and_may_not_be_read_is_an_error_that_names_the_right():

@@ -27,11 +27,6 @@ def test_of_groups_that_are_named_only_their_partitions_are_read():
     assert set(pin.logs) == {partition_of("billing", 3)} and pin.partitions == 3
 
 
-def test_an_end_that_a_transaction_holds_back_is_told():
-    pin = pin_offsets_topic(cluster(watermarks={TopicPartition(OFFSETS_TOPIC, 1): 23}), None)
-    assert pin.open_ends == {1: 23} and pin.logs[1].end == 20
-
-
 def test_watermarks_are_asked_for_first_so_that_a_growing_log_is_no_open_transaction():
     asked = []
     pin_offsets_topic(cluster(on_call=asked.append), None)

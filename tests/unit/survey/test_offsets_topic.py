@@ -20,22 +20,25 @@ from migrate.survey.offsets_topic import (
     partition_of,
     records_of,
 )
-from tests.offsetsbytes import group_key
+from tests.offsetsbytes import group_key, varint
 
 COMMIT_KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
+PLACE = TopicPartition("t1", 3)
 AT_MS = 1_700_000_000_000
 # Offset 258 of g1 on t1-3, committed at AT_MS, in every version that a broker has ever written.
 COMMITS = {
     "v0": "0000 0000000000000102 0000 0000018bcfe56800",
     "v1": "0001 0000000000000102 0000 0000018bcfe56800 0000018bd50bc400",
+    "v1 without an expiry": "0001 0000000000000102 0000 0000018bcfe56800 ffffffffffffffff",
     "v2": "0002 0000000000000102 0000 0000018bcfe56800",
     "v3": "0003 0000000000000102 ffffffff 0000 0000018bcfe56800",
     "v3m": "0003 0000000000000102 00000005 0001 6d 0000018bcfe56800",
     "v4": "0004 0000000000000102 ffffffff 01 0000018bcfe56800 00",
     "v4t": "0004 0000000000000102 ffffffff 01 0000018bcfe56800 01 00 10 000102030405060708090a0b0c0d0e0f",
 }
+V1 = (COMMIT_KEY, bytes.fromhex(COMMITS["v1"]))
+V3 = (COMMIT_KEY, bytes.fromhex(COMMITS["v3"]))
 EXPIRES = {"v1": AT_MS + 86_400_000}
-NO_EXPIRY = "0001 0000000000000102 0000 0000018bcfe56800 ffffffffffffffff"
 GROUP_KEY = bytes.fromhex("0002 0002 6731")
 EMPTY_CLASSIC = bytes.fromhex("0003 0008 636f6e73756d6572 00000005 ffff ffff 0000018bcfe56800 00000000")
 
@@ -50,129 +53,88 @@ def log_of(*records, wanted=None):
 @pytest.mark.parametrize("version", COMMITS)
 def test_the_time_of_a_commit_is_read_from_every_version_of_its_record(version):
     found = log_of((COMMIT_KEY, bytes.fromhex(COMMITS[version])))
-    place = TopicPartition("t1", 3)
-    expires = {place: EXPIRES[version]} if version in EXPIRES else {}
-    made_on = {place: CommitTopic(258, "AAECAwQFBgcICQoLDA0ODw")} if version == "v4t" else {}
-    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {place: AT_MS}, expires, made_on=made_on)}
+    expires = {PLACE: EXPIRES[version]} if version in EXPIRES else {}
+    made_on = {PLACE: CommitTopic(258, "AAECAwQFBgcICQoLDA0ODw")} if version == "v4t" else {}
+    assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {PLACE: AT_MS}, expires, made_on=made_on)}
+    # A commit of -1 tells its time as any other; one of -2 is none.
+    of_minus_one = log_of((COMMIT_KEY, bytes.fromhex(COMMITS[version].replace("0000000000000102", "f" * 16))))["g1"]
+    assert (of_minus_one.kind, of_minus_one.committed_ms) == (GroupKind.SIMPLE, {PLACE: AT_MS})
+    assert log_of((COMMIT_KEY, bytes.fromhex(COMMITS[version].replace("0000000000000102", "f" * 15 + "e")))) == {}
 
 
-def test_a_commit_of_version_1_without_an_expiry_of_its_own_has_none():
-    assert log_of((COMMIT_KEY, bytes.fromhex(NO_EXPIRY)))["g1"].expires_ms == {}
+def test_the_newer_commit_says_whether_it_expires_also_of_two_types_of_key_for_one_place():
+    later = (COMMIT_KEY, bytes.fromhex("0003 0000000000000103 ffffffff 0000 0000018bcfe56801"))
+    old_key = (bytes.fromhex("0000") + COMMIT_KEY[2:], V1[1])
+    for records in ((V1, later), (old_key, later), (later, old_key)):
+        found = log_of(*records)["g1"]
+        assert (found.committed_ms, found.expires_ms, found.made_on) == ({PLACE: AT_MS + 1}, {}, {})
 
 
-@pytest.mark.parametrize("version", ["v0", "v2", "v3", "v3m", "v4", "v4t"])
-def test_a_commit_of_minus_one_tells_its_time_as_any_other(version):
-    value = COMMITS[version].replace("0000000000000102", "ffffffffffffffff")
-    found = log_of((COMMIT_KEY, bytes.fromhex(value)))["g1"]
-    assert (found.kind, found.committed_ms) == (GroupKind.SIMPLE, {TopicPartition("t1", 3): AT_MS})
-    undecodable = COMMITS[version].replace("0000000000000102", "fffffffffffffffe")
-    assert log_of((COMMIT_KEY, bytes.fromhex(undecodable))) == {}
-
-
-def test_a_later_commit_takes_the_expiry_of_the_earlier_one_away():
-    later = bytes.fromhex("0003 0000000000000103 ffffffff 0000 0000018bcfe56801")
-    assert log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v1"])), (COMMIT_KEY, later))["g1"].expires_ms == {}
-
-
-def test_of_two_types_of_key_for_one_place_the_newer_commit_says_whether_it_expires():
-    old_key = bytes.fromhex("0000") + COMMIT_KEY[2:]
-    later = bytes.fromhex("0003 0000000000000103 ffffffff 0000 0000018bcfe56801")
-    for records in (
-        ((old_key, bytes.fromhex(COMMITS["v1"])), (COMMIT_KEY, later)),
-        ((COMMIT_KEY, later), (old_key, bytes.fromhex(COMMITS["v1"]))),
-    ):
-        assert log_of(*records)["g1"] == GroupRecord(
-            GroupKind.SIMPLE, "", None, {TopicPartition("t1", 3): AT_MS + 1}, {}
-        )
-
-
-# Empty, of generation 5; with the member m1 of client c1; with a member and nullable strings that are there.
-FLEXIBLE_EMPTY = "0004 09 636f6e73756d6572 00000005 00 00 0000018bcfe56800 01 00"
-FLEXIBLE_MEMBER = (
-    "0004 09 636f6e73756d6572 00000005 06 72616e6765 03 6d31 0000018bcfe56800 "
-    "02 03 6d31 00 03 6331 03 2f68 0000ea60 0000afc8 01 01 00 00"
+@pytest.mark.parametrize(
+    ("value", "since"),
+    [
+        (EMPTY_CLASSIC, AT_MS),
+        (EMPTY_CLASSIC[:-4] + struct.pack(">i", 1) + b"\0" * 40, None),  # it has a member
+        # From before Kafka 2.1: it does not tell since when.
+        (bytes.fromhex("0001 0008 636f6e73756d6572 00000005 ffff ffff 00000000"), None),
+        # Flexible: empty; with a member and nullable strings that are there.
+        (bytes.fromhex("0004 09 636f6e73756d6572 00000005 00 00 0000018bcfe56800 01 00"), AT_MS),
+        (
+            bytes.fromhex(
+                "0004 09 636f6e73756d6572 00000005 06 72616e6765 03 6d31 0000018bcfe56800 "
+                "02 03 6d31 00 03 6331 03 2f68 0000ea60 0000afc8 01 01 00 00"
+            ),
+            None,
+        ),
+    ],
 )
-
-
-@pytest.mark.parametrize(("value", "since"), [(FLEXIBLE_EMPTY, AT_MS), (FLEXIBLE_MEMBER, None)])
-def test_the_flexible_record_of_a_classic_group_is_read_too(value, since):
-    assert log_of((GROUP_KEY, bytes.fromhex(value)))["g1"] == GroupRecord(GroupKind.CLASSIC, "consumer", since, {})
+def test_a_classic_group_without_members_tells_since_when_it_is_empty(value, since):
+    assert log_of((GROUP_KEY, value))["g1"] == GroupRecord(GroupKind.CLASSIC, "consumer", since, {})
 
 
 @pytest.mark.parametrize("value", ["0005 09 636f6e73756d6572 00000005 00 00", "0003 0008 636f", "0004 00", ""])
 def test_a_classic_group_whose_record_cannot_be_read_is_not_taken_for_one_without_members_ever(value):
-    commit = (COMMIT_KEY, bytes.fromhex(COMMITS["v3"]))
-    found = log_of(commit, (GROUP_KEY, bytes.fromhex(value)))["g1"]
+    found = log_of(V3, (GROUP_KEY, bytes.fromhex(value)))["g1"]
     assert (found.kind, found.empty_since_ms) == (GroupKind.CLASSIC, None) and found.protocol_type
 
 
 @pytest.mark.parametrize("length", [127, 128, 16_500])
 def test_long_names_in_a_flexible_record_have_a_length_of_several_bytes(length):
-    size = length + 1
-    varint = b""
-    while size > 0x7F:
-        varint, size = varint + bytes([size & 0x7F | 0x80]), size >> 7
-    varint += bytes([size])
     head = struct.pack(">h", 4) + bytes.fromhex("09") + b"consumer" + struct.pack(">i", 5)
-    value = head + varint + b"p" * length + b"\0" + struct.pack(">q", AT_MS) + b"\1\0"
+    value = head + varint(length + 1) + b"p" * length + b"\0" + struct.pack(">q", AT_MS) + b"\1\0"
     assert log_of((GROUP_KEY, value))["g1"].empty_since_ms == AT_MS
 
 
-def test_a_classic_group_without_members_tells_since_when_it_is_empty():
-    found = log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v3"])), (GROUP_KEY, EMPTY_CLASSIC))["g1"]
-    assert (found.kind, found.protocol_type, found.empty_since_ms) == (GroupKind.CLASSIC, "consumer", AT_MS)
-
-
-def test_a_classic_group_with_a_member_is_not_empty():
-    one_member = EMPTY_CLASSIC[:-4] + struct.pack(">i", 1) + b"\0" * 40
-    assert log_of((GROUP_KEY, one_member))["g1"].empty_since_ms is None
-
-
-def test_records_from_before_kafka_2_1_do_not_tell_since_when():
-    old = bytes.fromhex("0001 0008 636f6e73756d6572 00000005 ffff ffff 00000000")
-    assert log_of((GROUP_KEY, old))["g1"] == GroupRecord(GroupKind.CLASSIC, "consumer", None, {})
-
-
-@pytest.mark.parametrize(("record_type", "kind"), [(3, "consumer"), (11, "share"), (17, "streams")])
-def test_the_newer_kinds_are_known_by_the_type_of_their_record(record_type, kind):
-    key = struct.pack(">h", record_type) + bytes.fromhex("0002 6731")
-    assert log_of((key, bytes.fromhex("0000 00000007 00")))["g1"].kind == kind
-
-
-PARTS = [(n, "share") for n in (9, 10, 12, 13, 14, 15)] + [(n, "streams") for n in range(18, 25)]
+KINDS = {"consumer": [3], "share": [9, 10, 11, 12, 13, 14, 15], "streams": range(17, 25)}
 PART_VALUE = bytes.fromhex("0000 01 01 00")
 
 
-@pytest.mark.parametrize(("record_type", "kind"), PARTS)
 @pytest.mark.parametrize("rest", ["", "0002 6d31"], ids=["group", "member"])
-def test_a_record_of_one_part_of_a_group_tells_its_kind_where_the_groups_own_is_missing(record_type, kind, rest):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_of_a_group_or_of_one_part_of_it_tells_its_kind(kind, rest):
     """`kafka-share-groups --reset-offsets` writes type 15 alone of a group that nobody has joined."""
-    key = group_key(record_type, "g1", bytes.fromhex(rest))
-    assert {group: record.kind for group, record in log_of((key, PART_VALUE)).items()} == {"g1": kind}
-    assert log_of((key, PART_VALUE), (key, None)) == {}
-    assert log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v3"])), (key, PART_VALUE))["g1"].kind == kind
-    # A leftover of a group that was deleted: the name is another group's now.
-    assert log_of((key, PART_VALUE), (GROUP_KEY, EMPTY_CLASSIC))["g1"].kind is GroupKind.CLASSIC
+    for record_type in KINDS[kind]:
+        record = (group_key(record_type, "g1", b"" if record_type in (3, 11, 17) else bytes.fromhex(rest)), PART_VALUE)
+        assert {group: found.kind for group, found in log_of(record).items()} == {"g1": kind}
+        assert log_of(record, (record[0], None)) == {}
+        assert log_of(V3, record)["g1"].kind == kind
+        if record_type not in (3, 11, 17):
+            # A leftover of a group that was deleted: the name is another group's now.
+            assert log_of(record, (GROUP_KEY, EMPTY_CLASSIC))["g1"].kind is GroupKind.CLASSIC
+    for record_type in (4, 5, 8, 16, 25, 99):
+        assert log_of((group_key(record_type, "g1"), PART_VALUE)) == {}, "of other types no kind is guessed"
 
 
-@pytest.mark.parametrize("record_type", [4, 5, 8, 16, 25, 99])
-def test_of_other_types_no_kind_is_guessed(record_type):
-    assert log_of((group_key(record_type, "g1"), PART_VALUE)) == {}
-
-
-def test_a_group_that_was_converted_is_what_it_is_now():
-    converted = (struct.pack(">h", 3) + bytes.fromhex("0002 6731"), bytes.fromhex("0000 00000007 00"))
+def test_tombstones_end_what_they_name_and_a_group_that_was_converted_is_what_it_is_now():
+    assert log_of(V3, (COMMIT_KEY, None)) == {}
+    assert log_of((GROUP_KEY, EMPTY_CLASSIC), V3, (GROUP_KEY, None))["g1"].kind is GroupKind.SIMPLE
+    converted = (group_key(3, "g1"), bytes.fromhex("0000 00000007 00"))
     assert log_of((GROUP_KEY, EMPTY_CLASSIC), (GROUP_KEY, None), converted)["g1"].kind is GroupKind.CONSUMER
 
 
-def test_tombstones_end_what_they_name():
-    commit = (COMMIT_KEY, bytes.fromhex(COMMITS["v3"]))
-    assert log_of(commit, (COMMIT_KEY, None)) == {}
-    assert log_of((GROUP_KEY, EMPTY_CLASSIC), commit, (GROUP_KEY, None))["g1"].kind is GroupKind.SIMPLE
-
-
-def test_only_wanted_groups_are_kept():
+def test_only_wanted_groups_and_partitions_that_there_can_be_are_kept():
     assert log_of((GROUP_KEY, EMPTY_CLASSIC), wanted={"other"}) == {}
+    assert log_of((COMMIT_KEY[:-4] + b"\xff" * 4, V3[1])) == {}
 
 
 @given(st.binary(max_size=60), st.none() | st.binary(max_size=60))
@@ -248,12 +210,7 @@ def test_each_partition_has_a_log_of_its_own_groups_alone():
     logs = logs_of(["g1", "other"], 50)
     own, stray = partition_of("g1", 50), partition_of("other", 50)
     assert logs.keys() == {own, stray} and own != stray
-    logs[own].take([COMMIT_KEY], [bytes.fromhex(COMMITS["v3"])])
+    logs[own].take([COMMIT_KEY], [V3[1]])
     older = commit_record(3, 1, 1)
     logs[stray].take([older[0], GROUP_KEY], [older[1], EMPTY_CLASSIC])
-    assert records_of(logs.values()) == log_of((COMMIT_KEY, bytes.fromhex(COMMITS["v3"])))
-
-
-def test_of_a_partition_below_zero_nothing_is_known():
-    key = COMMIT_KEY[:-4] + b"\xff" * 4
-    assert log_of((key, bytes.fromhex(COMMITS["v3"])), (key, bytes.fromhex(COMMITS["v3m"]))) == {}
+    assert records_of(logs.values()) == log_of(V3)

@@ -3,10 +3,7 @@
 import pytest
 
 from migrate.survey.offsets_wire import (
-    GROUP_KINDS,
-    TYPE_NAMES,
     CommitValue,
-    Fault,
     OffsetsKey,
     decode_classic,
     decode_commit,
@@ -31,27 +28,17 @@ def test_a_key_tells_group_topic_and_partition():
     assert decode_key(group_key(5, "g", b"member")) == OffsetsKey(5)
 
 
-@pytest.mark.parametrize("version", range(5))
-def test_a_commit_is_read_in_every_version(version):
-    assert decode_commit(commit_value(commit_of(version))) == commit_of(version)
-
-
-def test_a_topic_id_is_printed_as_kafka_prints_it_and_is_none_where_there_is_none():
-    assert decode_commit(commit_value(commit_of(4, topic_id=TOPIC_ID))) == commit_of(4, topic_id=TOPIC_ID)
-    assert decode_commit(commit_value(commit_of(4))) == commit_of(4)
-
-
-@pytest.mark.parametrize("size", [0, 126, 127, 128, 4096, 16_383, 16_384])
-@pytest.mark.parametrize("version", [3, 4])
-def test_metadata_of_any_length_is_read_whole(version, size):
-    commit = commit_of(version, metadata="m" * size)
+@pytest.mark.parametrize(
+    "commit",
+    [
+        *map(commit_of, range(5)),
+        commit_of(4, topic_id=TOPIC_ID),
+        commit_of(4, topic_id=TOPIC_ID, other_tags=True),
+        *(commit_of(version, metadata="m" * size) for version in (3, 4) for size in (0, 126, 127, 128, 16_383, 16_384)),
+    ],
+)
+def test_a_commit_is_read_in_every_version_with_metadata_of_any_length(commit):
     assert decode_commit(commit_value(commit)) == commit
-
-
-def test_a_commit_with_what_a_newer_kafka_added_is_read_and_counted_apart():
-    commit = commit_of(4, topic_id=TOPIC_ID, other_tags=True)
-    assert decode_commit(commit_value(commit)) == commit
-    assert label(KEY, commit_value(commit)) == "commit-with-unknown-tags"
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -65,22 +52,13 @@ def test_a_classic_group_is_read_in_every_version(version, members):
     assert decode_classic(value) == ("consumer", None if members else state_ms)
 
 
-@pytest.mark.parametrize("record_type", [3, 11, 17])
-def test_of_other_groups_the_kind_is_read(record_type):
-    value = bytes.fromhex("0000 00000005 00")
-    assert decode_group(record_type, value) == GroupValue(GROUP_KINDS[record_type], 0)
-
-
-@pytest.mark.parametrize("rest", [b"", b"\x00\x02m1"])
-def test_a_record_of_a_part_of_a_group_names_the_group(rest):
-    assert decode_key(group_key(15, "g", rest)) == OffsetsKey(15, "g")
-    assert decode_key(group_key(24, "", rest)) == OffsetsKey(24, "")
-    assert decode_key(group_key(5, "g", rest)) == OffsetsKey(5)
-
-
-@pytest.mark.parametrize("key", [b"\x00\x0f", b"\x00\x0f\x00\x02g", b"\x00\x0f\x00\x01\xff", b"\x00\x0f\xff\xffg"])
-def test_of_such_a_record_that_cannot_be_read_the_type_alone_is_told(key):
-    assert decode_key(key) == OffsetsKey(15) and label(key, b"") == "type-15"
+def test_a_record_of_a_part_of_a_group_names_the_group_or_if_it_cannot_be_read_its_type_alone():
+    for rest in (b"", b"\x00\x02m1"):
+        assert decode_key(group_key(15, "g", rest)) == OffsetsKey(15, "g")
+        assert decode_key(group_key(24, "", rest)) == OffsetsKey(24, "")
+        assert decode_key(group_key(5, "g", rest)) == OffsetsKey(5)
+    for key in (b"\x00\x0f", b"\x00\x0f\x00\x02g", b"\x00\x0f\x00\x01\xff", b"\x00\x0f\xff\xffg"):
+        assert decode_key(key) == OffsetsKey(15)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +80,8 @@ def test_of_such_a_record_that_cannot_be_read_the_type_alone_is_told(key):
         (KEY, commit_value(commit_of(3)) + b"x", "undecodable-value:bad-length"),
         (KEY, commit_value(commit_of(4, topic_id=TOPIC_ID))[:-1], "undecodable-value:bad-length"),
         (KEY, commit_value(commit_of(3, offset=-1)), "commit-without-offset"),
+        (KEY, commit_value(commit_of(4, other_tags=True)), "commit-with-unknown-tags"),
+        (b"\x00\x0f\x00\x01\xff", b"", "type-15"),
         (KEY, commit_value(commit_of(3, offset=-2)), "undecodable-value:negative"),
         (KEY, commit_value(commit_of(3, metadata="m")).replace(b"m", b"\xff"), "undecodable-value:invalid-utf8"),
         (group_key(3, "g"), bytes.fromhex("0001 00000005 00"), "undecodable-value:unknown-version"),
@@ -111,8 +91,3 @@ def test_of_such_a_record_that_cannot_be_read_the_type_alone_is_told(key):
 )  # fmt: skip
 def test_every_record_has_one_label(key, value, wanted):
     assert label(key, value) == wanted
-
-
-def test_a_fault_is_a_value_and_no_exception():
-    assert decode_commit(b"") is Fault.BAD_LENGTH and decode_classic(b"\x00\x03") is Fault.BAD_LENGTH
-    assert set(GROUP_KINDS) <= set(TYPE_NAMES)

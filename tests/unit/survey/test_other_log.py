@@ -2,7 +2,7 @@
 
 import pytest
 
-from migrate.model import Commit, Decision, Failure, Level, LogRange, TopicPartition
+from migrate.model import Commit, Decision, Level, LogRange, TopicPartition
 from migrate.show.plan_table import Page, table
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from migrate.survey.other_log import other_log, other_topic
@@ -24,16 +24,6 @@ def test_a_commit_with_a_greater_epoch_than_its_logs_end_is_of_another_log():
 @pytest.mark.parametrize(("commit", "log"), [(3, 3), (0, 3), (None, 3), (4, None), (None, None)])
 def test_an_equal_a_smaller_and_an_absent_epoch_say_nothing(commit, log):
     assert epochs(commit, log) is None
-
-
-def test_where_there_is_no_commit_or_no_log_nothing_is_said():
-    assert other_log(None, LogRange(0, 100, 3)) is None
-    assert other_log(Commit(55, "", 4), Failure("X", "y")) is None
-    assert other_log(Commit(55, "", 4), None) is None
-
-
-def test_a_range_is_the_same_whoever_leads_its_log():
-    assert LogRange(0, 100, 3) == LogRange(0, 100, 4)
 
 
 def with_epochs(**world_changes):
@@ -150,9 +140,3 @@ def test_a_row_that_is_skipped_counts_neither_as_proven_nor_as_open():
     plan = planned(source, target, mirror, policies=Policies(untranslatable=Untranslatable.SKIP), source_groups=groups)
     found = {c.level: c for c in plan.header.checks if c.check == "commit-of-another-log"}
     assert found[Level.PASS].subject == "1 commit" and "1 commit was" in found[Level.NOT_VISIBLE].seen
-
-
-def test_records_that_could_not_be_read_prove_nothing():
-    plan = planned(*world(), source_groups=FakeGroupFacts(commits=Failure("TOO_MANY_RECORDS", "9 records")))
-    (silent,) = results(plan).values()
-    assert "3 commits" in silent.seen and plan.is_clean()

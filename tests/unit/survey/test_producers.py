@@ -3,7 +3,7 @@
 from migrate.apply.drift import World, group_drift, group_now
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.survey.policies import Policies, Waiver
-from migrate.survey.producers import Growth, growth_of, rate_text
+from migrate.survey.producers import Growth, growth_of
 from tests.builders import make_check, make_plan, make_row
 from tests.fakes import FakeClock
 from tests.unit.checkscene import found, row
@@ -24,10 +24,6 @@ def verdicts(results):
     return {r.subject: (r.level, r.counts_as) for r in results}
 
 
-def test_growth_is_the_difference_of_two_readings():
-    assert growth_of({T0: 100, T1: 7}, {T0: 103, T1: 7}, 2.0) == {T0: Growth(3, 2.0), T1: Growth(0, 2.0)}
-
-
 def test_a_reading_that_failed_is_no_growth_of_nothing():
     assert growth_of({T0: LOST, T1: 7}, {T0: 3}, 2.0) == {
         T0: LOST,
@@ -39,36 +35,22 @@ def test_logs_that_stand_still_pass_in_one_line_and_say_for_how_long():
     (result,) = told()
     assert (result.level, result.subject) == (Level.PASS, "2 topics")
     assert result.expected == "no record written to it for 15 s"
+    at_once = Growth(0, 0.2)
+    (result,) = told(t0=at_once, t1=at_once, u0=at_once)
+    assert (result.level, result.counts_as) == (Level.NOT_VISIBLE, Level.BLOCK), "two readings at the same time"
 
 
 def test_a_topic_that_is_written_to_blocks_alone_and_says_where_and_how_fast():
     results = told(t1=Growth(1230, 15.0))
     assert verdicts(results) == {"t": (Level.BLOCK,) * 2, "1 topic": (Level.PASS,) * 2}
+    assert verdicts(told(u0=Growth(-5, 15.0)))["u"] == (Level.BLOCK, Level.BLOCK), "one that became shorter"
     assert results[0].seen == "1230 offsets in 15 s, about 82/s, on 1 partition (1)"
-
-
-def test_a_log_that_became_shorter_is_not_still_either():
-    assert verdicts(told(u0=Growth(-5, 15.0)))["u"] == (Level.BLOCK, Level.BLOCK)
 
 
 def test_a_log_that_was_not_read_twice_is_never_a_pass():
     assert verdicts(told(u0=LOST))["u"] == (Level.NOT_VISIBLE, Level.BLOCK)
     nothing = found("producers-stopped", ROWS, growth={})
     assert verdicts(nothing) == {"t": (Level.NOT_VISIBLE, Level.BLOCK), "u": (Level.NOT_VISIBLE, Level.BLOCK)}
-
-
-def test_two_readings_at_the_same_time_tell_nothing_and_count_as_a_block():
-    at_once = Growth(0, 0.2)
-    results = told(t0=at_once, t1=at_once, u0=at_once)
-    assert [(r.level, r.counts_as) for r in results] == [(Level.NOT_VISIBLE, Level.BLOCK)]
-
-
-def test_with_the_source_down_nobody_asks():
-    assert found("producers-stopped", ROWS, growth={}, source_down=True) == []
-
-
-def test_slow_writers_keep_a_digit():
-    assert (rate_text(0.42), rate_text(1234.5)) == ("about 0.4/s", "about 1234/s")
 
 
 def writing_while(clock_waits, offsets=30):
@@ -136,7 +118,4 @@ def drifts(accepted, source_end=1000, target_end=960):
 def test_apply_refuses_what_was_written_since_the_plan_unless_the_writer_was_accepted_there():
     assert drifts(False, 1010, 965) == ["target log end", "source log end"]
     assert drifts(True, 1010, 965) == []
-
-
-def test_an_accepted_writer_excuses_no_log_that_was_cut():
-    assert drifts(True, 990, 950) == ["target log end", "source log end"]
+    assert drifts(True, 990, 950) == ["target log end", "source log end"], "it excuses no log that was cut"

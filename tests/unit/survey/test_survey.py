@@ -4,17 +4,13 @@ import pytest
 
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
 from migrate.progress import Timer
-from migrate.survey.survey import Logs, Watermarks, copy_of, window_questions
+from migrate.survey.survey import Logs, Watermarks, window_questions
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.surveyscene import FLOW
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
 KEY = GroupPartition("g", "t", 0)
 REFUSED = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
-
-
-def test_a_copy_has_the_name_that_the_policy_gives_it_and_the_same_number():
-    assert copy_of(FLOW, SOURCE) == TARGET
 
 
 def test_a_window_is_asked_for_up_to_the_pinned_ends():

@@ -81,14 +81,6 @@ def test_of_two_looks_at_a_group_the_livelier_counts(alive_at_first):
     assert taken(source, target, mirror, Clock()).source.states["g"] == ALIVE
 
 
-def test_topics_that_a_cluster_has_and_does_not_show_are_hidden():
-    source, target, mirror = world()
-    everything = frozenset(source.topics()) | {"secret"}
-    assert taken(source, target, mirror, hosted={Side.SOURCE: lambda: everything}).source.hidden == {"secret"}
-    assert taken(source, target, mirror, hosted={Side.TARGET: lambda: REFUSED}).target.hidden is REFUSED
-    assert taken(source, target, mirror).source.hidden is None
-
-
 def test_a_log_that_may_not_be_read_is_a_failure_of_that_log_alone():
     source, target, mirror = world()
     source.ranges[TopicPartition("u", 0)] = REFUSED

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.commit_table import CommitTable, without_offset
 from migrate.errors import ClusterError, Refused
@@ -157,6 +159,8 @@ def test_the_rows_are_those_that_coordinators_answers_make(filters):
     by_admin = planned(source, target, mirror, filters=filters)
     by_topic, _ = from_topic(filters, scene=(source, target, mirror))
     assert by_topic.rows == by_admin.rows and len(by_topic.rows) > 0
+    assert results(by_topic, "listing-agrees") == {"A": (Level.PASS, Level.PASS)}
+    assert results(by_admin, "listing-agrees") == {}
     found = by_topic.header.counts
     taken = sum(count for name, count in found.items() if name.startswith("filtered:"))
     assert found["rows"] + taken == found["commits_read"]
@@ -171,19 +175,6 @@ def test_coordinators_are_not_asked_for_what_the_topic_tells():
     assert asked.count("commits") == 1
 
 
-def test_the_header_has_the_range_that_was_read():
-    made, topic = from_topic()
-    read = [(p.side, p.partition, p.start, p.end) for p in made.header.pinned if p.topic == OFFSETS_TOPIC]
-    assert read == [("source", number, 3, 40) for number in range(PARTITIONS)]
-    assert len(topic.pins) == 1
-
-
-def test_of_groups_that_are_named_only_their_partitions_are_read():
-    made, topic = from_topic(Filters.from_options(groups=["g"]))
-    assert set(topic.pins[0].logs) == {partition_of("g", PARTITIONS)}
-    assert {row.group for row in made.rows} == {"g"}
-
-
 def test_a_group_of_another_wave_is_seen_also_where_nobody_read_its_partition():
     """It would have the name that a group of this wave gets, and take its offsets over later."""
     names = NameMap.from_lines("--group-map", "f", "group", ["source_group,target_group", "g,x", "h,x"])
@@ -193,16 +184,17 @@ def test_a_group_of_another_wave_is_seen_also_where_nobody_read_its_partition():
     assert not [c for c in made.blocks() if c.check == "named-groups-exist"]
 
 
+GHOST = {"ghost": {TopicPartition("t", 0): Commit(9)}}
+
+
 def test_a_group_that_no_listing_shows_is_named_and_blocks_until_it_is_accepted():
-    ghost = {"ghost": {TopicPartition("t", 0): world()[0].offsets["g"][TopicPartition("t", 0)]}}
-    made, _ = from_topic(others=ghost)
+    made, _ = from_topic(others=GHOST)
     assert results(made, "listing-agrees") == {"ghost": (Level.BLOCK, Level.BLOCK)} and not made.is_clean()
-    assert {row.group for row in made.rows} == {"g", "h"}
-    assert {decision for decision, *_ in rows_of(made).values()} == {Decision.SET}
-    accepted, _ = from_topic(others=ghost, policies=Policies(waivers=(Waiver("listing-agrees", "ghost"),)))
+    assert {row.group for row in made.rows if row.decision is Decision.SET} == {"g", "h"}
+    accepted, _ = from_topic(others=GHOST, policies=Policies(waivers=(Waiver("listing-agrees", "ghost"),)))
     assert accepted.is_clean()
     # It is there: no name that nobody has.
-    named, _ = from_topic(Filters.from_options(groups=["ghost"]), others=ghost)
+    named, _ = from_topic(Filters.from_options(groups=["ghost"]), others=GHOST)
     assert results(named, "named-groups-exist") == {} and "ghost" in results(named, "listing-agrees")
 
 
@@ -210,26 +202,17 @@ def test_a_group_that_no_listing_shows_is_named_and_blocks_until_it_is_accepted(
     "filters", [Filters.from_options(exclude_groups=["ghost"]), Filters.from_options(topics=["u"])]
 )
 def test_of_what_the_filters_take_nobody_asks_whether_it_is_listed(filters):
-    ghost = {"ghost": {TopicPartition("t", 0): world()[0].offsets["g"][TopicPartition("t", 0)]}}
-    made, _ = from_topic(filters, others=ghost)
+    made, _ = from_topic(filters, others=GHOST)
     assert set(results(made, "listing-agrees").values()) == {(Level.PASS, Level.PASS)}
 
 
 @pytest.mark.parametrize(("kind", "told"), [("streams", False), ("share", False), ("other", True), ("unknown", True)])
 def test_a_group_of_a_kind_that_listings_leave_out_has_a_check_of_its_own(kind, told):
-    ghost = {"ghost": {TopicPartition("t", 0): world()[0].offsets["g"][TopicPartition("t", 0)]}}
-    made, _ = from_topic(others=ghost, facts=FakeGroupFacts({"g": "consumer", "h": "consumer", "ghost": kind}))
+    made, _ = from_topic(others=GHOST, facts=FakeGroupFacts({"g": "consumer", "h": "consumer", "ghost": kind}))
     assert ("ghost" in results(made, "listing-agrees")) is told
     # Nor is it counted among those that are listed.
     said = [check.seen for check in made.header.checks if check.check == "listing-agrees" and check.subject == "A"]
     assert said == ([] if told else ["2 groups, all listed"])
-
-
-def test_where_every_group_is_listed_the_topic_bears_it_out():
-    made, _ = from_topic()
-    assert results(made, "listing-agrees") == {"A": (Level.PASS, Level.PASS)} and made.is_clean()
-    source, target, mirror = world()
-    assert results(planned(source, target, mirror), "listing-agrees") == {}
 
 
 def test_a_newest_record_that_nobody_can_read_blocks_its_group_and_never_stands_for_the_one_before():
@@ -329,7 +312,10 @@ def test_rows_translate_the_commits_of_then_and_hold_those_of_now():
     ]  # fmt: skip
     assert made.is_clean() and {row.decision for row in made.rows} == {Decision.SET}
     assert [row.target_offset for row in made.rows] == [20, 60, 30]
-    assert {row.live_source_offset for row in from_topic()[0].rows} == {None}
+    assert results(made, "commits-moving") == {}, "they are those of now"
+    now, _ = from_topic()
+    assert {row.live_source_offset for row in now.rows} == {None}
+    assert another_log(now) == {"A": (Level.NOT_VISIBLE, Level.PASS)} and now.is_clean()
 
 
 OLD, NEW = "id-of-the-old-topic", "id-of-source-t"
@@ -369,15 +355,6 @@ def test_of_a_commit_of_then_without_a_topic_id_nobody_knows_the_log_and_it_bloc
     assert made.is_clean() and {row.target_offset for row in made.rows} == {20, 60, 30}
 
 
-def test_a_topic_whose_own_id_nobody_tells_proves_no_commit_of_then():
-    """As of a cluster before Kafka 2.8, or of a topic that is not there any more."""
-    scene = world()
-    scene[0].ids = {}
-    made_on = {"g": {T0: CommitTopic(20, OLD), T1: CommitTopic(60, OLD)}, "h": {U0: CommitTopic(30, OLD)}}
-    made, _ = from_topic(as_of_ms=1, then=THEN, made_on=made_on, scene=scene)
-    assert set(another_log(made).values()) == {(Level.NOT_VISIBLE, Level.BLOCK)} and len(another_log(made)) == 3
-
-
 def test_an_epoch_that_the_log_has_never_reached_proves_it_of_a_commit_of_then_too():
     scene = world()
     for cluster in scene[:2]:
@@ -395,11 +372,6 @@ def test_a_commit_of_then_that_decides_nothing_is_held_to_no_log():
             as_of_ms=1, then=then, made_on=made_on, policies=Policies(untranslatable=choice)
         )  # fmt: skip
         assert "g/t/1" not in another_log(made), choice
-
-
-def test_of_a_plan_of_now_commits_that_nothing_refutes_block_as_little_as_ever():
-    made, _ = from_topic()
-    assert another_log(made) == {"A": (Level.NOT_VISIBLE, Level.PASS)} and made.is_clean()
 
 
 def test_what_compaction_may_have_taken_is_a_row_that_blocks_and_never_the_commit_of_now():
@@ -437,15 +409,9 @@ def test_a_group_that_is_gone_since_is_in_the_plan_of_then():
 
 
 def test_a_group_that_is_there_and_not_listed_is_in_no_plan_of_then_either():
-    ghost = {"ghost": {T0: Commit(9)}}
-    made, _ = from_topic(as_of_ms=1, then=THEN | ghost, others=ghost)
+    made, _ = from_topic(as_of_ms=1, then=THEN | GHOST, others=GHOST)
     assert "ghost" not in {row.group for row in made.rows}
     assert results(made, "listing-agrees")["ghost"] == (Level.BLOCK, Level.BLOCK)
-
-
-def test_commits_that_move_are_those_of_now():
-    made, _ = from_topic(as_of_ms=1, then=THEN)
-    assert results(made, "commits-moving") == {}
 
 
 def test_filters_take_what_is_of_then_as_well():
@@ -459,7 +425,9 @@ def test_where_the_topic_is_compacted_while_it_is_read_it_is_pinned_anew_and_rea
     made, topic = from_topic(compactions=ATTEMPTS - 1)
     assert len(topic.pins) == ATTEMPTS
     assert [pin.logs[partition_of("g", PARTITIONS)].end for pin in topic.pins] == [40, 41, 42]
-    assert {r.end for r in made.header.pinned if r.topic == OFFSETS_TOPIC} == {42}
+    assert [(r.side, r.partition, r.start, r.end) for r in made.header.pinned if r.topic == OFFSETS_TOPIC] == [
+        ("source", number, 3, 42) for number in range(PARTITIONS)
+    ]
     assert {row.source_committed for row in made.rows if row.key == ("g", "t", 0)} == {57}
 
 
@@ -498,61 +466,55 @@ def value(version: int = 3, offset: int = 7, epoch: int | None = None, metadata:
 PLAIN = value()
 WITH_ID = value(4, 9, 2, topic_id="AAECAwQFBgcICQoLDA0ODw")
 OTHER_ID = value(4, 4, 2, topic_id="_-ECAwQFBgcICQoLDA0ODw")
-ODD = {
-    "metadata": value(metadata="m"),
-    "a tombstone": None,
-    "no bytes": b"",
-    "a version of its own": b"\0\5" + PLAIN[2:],
-    "one of before": value(2),
-    "no offset": PLAIN[:2] + b"\xff" * 8 + PLAIN[10:],
-    "a negative offset": PLAIN[:2] + b"\xff" * 7 + b"\xfe" + PLAIN[10:],
-    "a negative length": PLAIN[:14] + b"\xff\xff" + PLAIN[16:],
-    "a byte too many": PLAIN + b"x",
-    "a byte too few": PLAIN[:-1],
-    "an id that is a tag of another number": WITH_ID[:24] + b"\1" + WITH_ID[25:],
-    "two tags": WITH_ID[:23] + b"\2" + WITH_ID[24:],
-    "no tags": value(4),
-    "the id of another topic": OTHER_ID,
-    "an id behind metadata": value(4, 3, 2, "m", topic_id="_-ECAwQFBgcICQoLDA0ODw"),
-    "nothing odd": PLAIN,
-}
+NO_OFFSET = PLAIN[:2] + b"\xff" * 8 + PLAIN[10:]
+ODD = [
+    PLAIN,
+    WITH_ID,
+    OTHER_ID,
+    NO_OFFSET,
+    value(metadata="m"),
+    value(2),
+    value(4),
+    value(4, 3, 2, "m", topic_id="_-ECAwQFBgcICQoLDA0ODw"),
+    None,
+    b"",
+    b"\0\5" + PLAIN[2:],  # a version of its own
+    PLAIN[:2] + b"\xff" * 7 + b"\xfe" + PLAIN[10:],  # a negative offset
+    PLAIN[:14] + b"\xff\xff" + PLAIN[16:],  # a negative length
+    PLAIN + b"x",
+    PLAIN[:-1],
+    WITH_ID[:24] + b"\1" + WITH_ID[25:],  # an id that is a tag of another number
+    WITH_ID[:23] + b"\2" + WITH_ID[24:],  # two tags
+]
 
 
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("place", range(3))
-def test_whatever_lies_among_the_records_of_a_topic_takes_nothing_from_its_neighbours(odd: str, place: int) -> None:
-    """Wherever it lies; partitions come in no order."""
-    values = [WITH_ID, WITH_ID]
-    values.insert(place, ODD[odd])  # type: ignore[arg-type]
-    said = dict(zip((2, 0, 1), values, strict=True))
+@given(st.dictionaries(st.integers(0, 4), st.sampled_from(ODD), min_size=1))
+def test_whatever_lies_among_the_records_of_a_topic_takes_nothing_from_its_neighbours(said) -> None:
     then, live = of_one_topic(said, NewestOf.THEN), of_one_topic(said)
     decoded = {p: told for p, raw in said.items() if isinstance(told := decode_commit(raw or b""), CommitValue)}
-    assert {p.partition: c.offset for p, c in live.commits["g"].items()} == {p: c.offset for p, c in decoded.items()}
-    with_id = {partition for partition, told in decoded.items() if told.topic_id}
-    assert {place.partition for place in then.then_made_on["g"]} == with_id
-    assert list(live.commits["g"]) == sorted(live.commits["g"])
+    commits = live.commits.get("g", {})
+    assert {p.partition: c.offset for p, c in commits.items()} == {p: c.offset for p, c in decoded.items()}
+    assert {p.partition for p in then.then_made_on.get("g", {})} == {p for p, told in decoded.items() if told.topic_id}
+    assert list(commits) == sorted(commits)
 
 
 def test_a_group_that_has_committed_on_several_topics_is_one_group_with_its_places_in_order() -> None:
-    told = [
-        record
-        for topic, values in (("u", [PLAIN, PLAIN]), ("t", [PLAIN, PLAIN]), ("s", [PLAIN, None]))
-        for record in newest_records(
-            partition_of("g", 5), commit_key("g", topic, 0)[:-4], "00000001 00000000", in_hex(values), NewestOf.LIVE
-        )
-    ]
+    home, told = partition_of("g", 5), []
+    for topic, values in (("u", [PLAIN, PLAIN]), ("t", [PLAIN, PLAIN]), ("s", [PLAIN, None])):
+        key = commit_key("g", topic, 0)[:-4]
+        told += newest_records(home, key, "00000001 00000000", in_hex(values), NewestOf.LIVE)
     assert list(commits_of(told, 5).commits["g"]) == [("s", 1), ("t", 0), ("t", 1), ("u", 0), ("u", 1)]
 
 
 @pytest.mark.parametrize("beside", [{}, {1: PLAIN}])
 def test_a_commit_without_an_offset_is_none_and_no_record_that_cannot_be_decoded(beside: dict[int, bytes]) -> None:
-    told = of_one_topic({0: ODD["no offset"], **beside})
+    told = of_one_topic({0: NO_OFFSET, **beside})
     assert not told.undecodable and set(told.commits.get("g", {})) == {("t", partition) for partition in beside}
     assert told.without_offset == {"g": (TopicPartition("t", 0),)}
 
 
 def test_where_the_commit_of_then_had_no_offset_there_was_none() -> None:
-    of_then = NewestRecord(partition_of("g", 5), commit_key("g", "t", 0), ODD["no offset"], NewestOf.THEN)
+    of_then = NewestRecord(partition_of("g", 5), commit_key("g", "t", 0), NO_OFFSET, NewestOf.THEN)
     told = commits_of([of_then], 5, is_as_of=True)
     assert told.none_then == {("g", "t", 0)} and not told.without_offset and not told.undecodable
 
