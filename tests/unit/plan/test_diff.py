@@ -59,6 +59,8 @@ def test_a_plan_and_itself_have_no_difference_and_a_block_that_was_accepted_sinc
     found = diff(golden_plan(), golden_plan())
     assert found.is_empty and found.same_rows == len(golden_plan().rows)
     assert said(golden_plan(), golden_plan()).startswith("NOTHING CHANGED")
+    one, block = make_plan([make_row()]), make_plan([make_row()], checks=(make_check("not-drained", "orders"),))
+    assert said(one, block).startswith("CHANGED") and said(block, one).startswith("CHANGED"), "a check alone"
     accepted = make_check(level=Level.BLOCK, accepted=True, counts_as=Level.WARN)
     found = diff(make_plan([make_row()], checks=(make_check(),)), make_plan([make_row()], checks=(accepted,)))
     assert not found.found and [c.subject for c in found.mended] == ["billing"]

@@ -191,6 +191,8 @@ def test_a_settle_time_no_longer_than_a_glance_needs_no_second_look_and_a_look_t
     assert flow.looks == [1.0] and not any(said.freshness.settling for said, _, _ in told)
     status, told = watched(Draining(fails=(3, 4)))
     assert status.is_ready and sum("cannot be reached. Trying again." in said.note for said, _, _ in told) == 2
+    with pytest.raises(ClusterError):
+        watched(Draining(fails=(1,)))
 
 
 def test_what_was_ready_is_not_drawn_as_ready_while_nobody_answers():
