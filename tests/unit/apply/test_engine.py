@@ -165,19 +165,6 @@ def test_a_target_that_does_not_answer_is_an_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("answers", "writes"), [([Script(TIMED_OUT, applied=True)], 1), ([Script(TIMED_OUT), Script(TIMED_OUT)], 3)]
-)
-def test_an_unknown_outcome_is_settled_by_reading_back_and_tried_again_where_it_was_not_applied(
-    tmp_path, answers: list[Script], writes
-):
-    scene = three_groups(tmp_path)
-    scene.target.script("alter", "a", *answers)
-    result = scene.apply()
-    assert result.exit_code == 0 and set(statuses(result).values()) == {RowStatus.SET}
-    assert scene.target.calls["alter"] == writes
-
-
 def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout(tmp_path):
     scene = three_groups(tmp_path)
     scene.target.script("alter", "c", *[Script(MOVED)] * 1000)
@@ -356,25 +343,6 @@ def test_a_rollback_that_needs_a_client_that_is_not_there_is_refused_before_the_
     assert "JAVA_CLIENT_MISSING: Java was not found" in reasons(result)
     assert scene.rollback(allow_partial=True).exit_code == 4
     assert scene.target.held("b") == {("A.orders", 0): 60, ("local", 0): 7}
-
-
-def test_a_group_with_some_prior_offsets_gets_them_back_and_loses_the_others(tmp_path):
-    scene = Scene(plan(row("a", target_prior=10), row("a", partition=1), row("a", partition=2)), tmp_path)
-    before = dict(scene.target.offsets["a"])
-    scene.apply()
-    scene.target.crash_after = 1
-    with pytest.raises(Crash):
-        scene.rollback()
-    assert scene.rollback().exit_code == 0
-    assert scene.target.offsets["a"] == before and scene.target.calls["delete"] == 0
-
-
-def test_a_lost_answer_while_offsets_are_removed_is_settled_by_reading_back(tmp_path):
-    scene = Scene(plan(row("a", target_prior=10), row("a", partition=1)), tmp_path)
-    scene.apply()
-    scene.target.script("delete_offsets", "a", Script(TIMED_OUT), Script(TIMED_OUT, applied=True))
-    result = scene.rollback()
-    assert result.exit_code == 0 and scene.target.held("a") == {("A.orders", 0): 10}
 
 
 def test_metadata_is_written_read_back_and_restored_byte_for_byte(tmp_path):

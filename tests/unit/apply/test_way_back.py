@@ -60,17 +60,6 @@ def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finis
     assert night.all_at(PRIOR)
 
 
-def test_an_undo_that_was_saved_and_killed_is_finished_by_the_same_command(night):
-    night.applied()
-    ends(night.save_undo(), 0)
-    night.killed("apply", UNDO, 3)
-    assert not night.all_at(PRIOR)
-    ends(night.execute("apply", "cutover.plan"), 3, "is spent, because a rollback of it has begun")
-    ends(night.execute("apply", UNDO), 0, "RESTORED")
-    ends(night.execute("apply", UNDO), 0, "NOTHING LEFT TO DO")
-    assert night.all_at(PRIOR)
-
-
 def test_what_a_journal_gains_without_a_write_does_not_make_an_undo_stale(night):
     """A run that only finds out that all is written, and one that died at once."""
     made = night.plan()
