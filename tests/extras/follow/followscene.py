@@ -1,5 +1,6 @@
 """A mandate, two clusters in memory, and passes of `follow` on them: what the tests of `follow` share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,13 @@ from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
 from tests.unit.planscene import world
 
 T0, T1, U0 = (TopicPartition(topic, p) for topic, p in (("A.t", 0), ("A.t", 1), ("A.u", 0)))
+# What a pass sets of groups g and h of the scene.
+G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
 PROPERTIES = {"bootstrap.servers": "x:1"}
+
+
+def reasons(result: PassResult) -> dict[str, str]:
+    return {group: refusal.reason for group, refusal in result.refused.items()}
 
 
 def mandate(**changes: Any) -> Mandate:
@@ -93,6 +100,20 @@ class FollowScene:
         if self._writer is not None:
             self._writer.close()
         self._follower = self._writer = None
+
+    def amid(self, call: str, act: Callable[[], object], at: int = 2, on: Any = None) -> None:
+        """Let something happen while a cluster, the target if none is named, answers a call for the so-manieth time.
+
+        The second time from now that states are asked for is right before a pass writes.
+        """
+        cluster = on or self.target
+        when = cluster.calls[call] + at
+
+        def on_call(called: str) -> None:
+            if called == call and cluster.calls[call] == when:
+                act()
+
+        cluster.on_call = on_call
 
     def on_b(self, group: str) -> dict[tuple[str, int], int]:
         return self.target.held(group)

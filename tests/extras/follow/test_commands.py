@@ -17,12 +17,10 @@ from migrate.extras.follow.mandate import mandate_of
 from migrate.extras.follow.passes import read_status, status_path, write_status
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
-from tests.extras.follow.followscene import FollowScene
+from tests.extras.follow.followscene import FollowScene, G, H
 from tests.fakes import ALIVE, Crash, FakeApplyEdges
 from tests.unit.commands import clusters, plug_in, run
 from tests.unit.planscene import planned
-
-G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
 
 
 class Night:
@@ -157,11 +155,10 @@ def test_it_follows_tells_each_pass_on_stderr_and_in_the_status_file_and_rolls_b
 def test_where_it_fails_the_status_file_does_not_say_that_it_runs(night):
     plan = night.mandate()
 
-    def fail(call: str) -> None:
-        if call == "alter":
-            raise Crash
+    def fail() -> None:
+        raise Crash
 
-    night.scene.target.on_call = fail
+    night.scene.target.when("alter", fail)
     with pytest.raises(Crash):
         night.follow(plan=plan)
     assert read_status(status_path(night.path, plan.fingerprint))["ended"] == "it failed (Crash)"
@@ -363,16 +360,6 @@ def test_renamed_groups_are_approved_followed_and_taken_back_under_their_new_nam
     undone = night.rollback(*undo)
     assert "RESTORED" in undone.stdout, undone.output
     assert (night.scene.on_b("g-eu"), night.scene.on_b("h"), night.scene.on_b("g")) == ({}, {}, {("A.t", 0): 7})
-
-
-def test_a_map_from_a_plan_between_other_clusters_makes_no_mandate(night):
-    from tests.builders import make_plan, make_row
-
-    moved = make_plan([make_row("g", target_group="g-eu")], source_cluster_id="x", target_cluster_id="y")
-    write_plan(moved, night.folder / "moved.plan")
-    ran = night.plan("--group-map", str(night.folder / "moved.plan"))
-    assert ran.exit_code == 2 and "is a plan for clusters x and y" in " ".join(ran.output.split())
-    assert not night.path.exists()
 
 
 def test_an_undo_that_was_saved_before_the_nights_plan_takes_nothing_from_under_it(night):

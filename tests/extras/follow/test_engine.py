@@ -1,5 +1,6 @@
 """Passes of `follow` on clusters in memory: what reaches B, what is never written, and the way back from all of it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,13 @@ from migrate.match.protocol import Matched, Tail, Why
 from migrate.model import UNREAD_METADATA, Commit, Failure, LogRange, TopicPartition
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
-from tests.extras.follow.followscene import T0, T1, U0, FollowScene
+from tests.extras.follow.followscene import T0, T1, U0, FollowScene, G, H, reasons
 from tests.fakes import ALIVE, EMPTY, Crash, Script
-
-G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> FollowScene:
     return FollowScene(tmp_path)
-
-
-def reasons(result) -> dict[str, str]:
-    return {group: refusal.reason for group, refusal in result.refused.items()}
 
 
 def test_a_pass_sets_what_the_source_has_and_the_next_one_finds_it_there(scene):
@@ -51,12 +46,7 @@ def test_a_commit_that_moves_on_and_a_reset_on_the_source_both_reach_the_target(
 @pytest.mark.parametrize("amid", ["the look", "the look again"])
 def test_nothing_is_begun_to_be_written_once_the_mandate_has_ended(scene, amid):
     scene.until_ms = scene.clock.now_ms() + 60_000
-
-    def take_long(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == (1 if amid == "the look" else 2):
-            scene.clock.wait(61.0)
-
-    scene.target.on_call = take_long
+    scene.amid("states", lambda: scene.clock.wait(61.0), at=1 if amid == "the look" else 2)
     told = scene.look()
     assert (scene.target.writes, told.rows_set) == (0, 0) and scene.on_b("g") == {}
     assert told.is_stopped == (amid == "the look")
@@ -112,11 +102,7 @@ def test_a_group_that_comes_alive_on_the_target_is_left_alone_from_then_on_also_
 
 
 def test_a_group_that_comes_alive_between_the_look_and_the_write_is_not_written(scene):
-    def start_consumers(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == 2:
-            scene.target.states["g"] = ALIVE
-
-    scene.target.on_call = start_consumers
+    scene.amid("states", lambda: scene.target.states.update(g=ALIVE))
     assert reasons(scene.look()) == {"g": WhyNot.ALIVE} and scene.on_b("g") == {}
     scene.target.states["g"] = EMPTY
     assert reasons(scene.look()) == {"g": WhyNot.ALIVE}
@@ -136,13 +122,7 @@ def test_a_colleagues_reset_on_the_target_stops_that_group_and_no_other(scene):
 def test_what_somebody_writes_between_the_look_and_the_write_keeps_the_whole_group_from_being_set(scene, partition):
     scene.look()
     scene.source.commit("g", "t", 0, 70)
-    looks = scene.target.calls["states"] + 2  # those of the pass itself
-
-    def meddle(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == looks:
-            scene.target.commit("g", "A.t", partition, 33)
-
-    scene.target.on_call = meddle
+    scene.amid("states", lambda: scene.target.commit("g", "A.t", partition, 33))
     before = scene.target.calls["alter"]
     assert reasons(scene.look()) == {"g": WhyNot.CHANGED} and scene.target.calls["alter"] == before
     assert reasons(scene.look()) == {"g": WhyNot.WRITTEN}
@@ -150,11 +130,7 @@ def test_what_somebody_writes_between_the_look_and_the_write_keeps_the_whole_gro
 
 
 def test_an_equal_commit_of_another_client_between_the_look_and_the_write_is_there_and_not_set_by_the_pass(scene):
-    def just_before(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == 2:
-            scene.target.commit("g", "A.t", 0, 55)
-
-    scene.target.on_call = just_before
+    scene.amid("states", lambda: scene.target.commit("g", "A.t", 0, 55))
     first = scene.look()
     assert (first.rows_set, first.rows_already_there, first.refused) == (2, 1, {}) and scene.on_b("g") == G
     assert scene.known("g").written == {T1}
@@ -165,14 +141,12 @@ def test_what_somebody_writes_while_the_topics_are_asked_for_again_is_not_writte
     scene.target.ids = {"A.t": "t-id", "A.u": "u-id"}
     scene.look()
     scene.source.commit("g", "t", 0, 70)
-    questions = scene.target.calls["topic_ids"] + 1  # that of the pass itself
 
-    def meddle(call: str) -> None:
-        if call == "topic_ids" and scene.target.calls["topic_ids"] == questions:
-            scene.clock.wait(45)
-            scene.target.commit("g", "A.t", 0, 33)
+    def meddle() -> None:
+        scene.clock.wait(45)
+        scene.target.commit("g", "A.t", 0, 33)
 
-    scene.target.on_call = meddle
+    scene.amid("topic_ids", meddle, at=1)
     assert reasons(scene.look()) == {"g": WhyNot.NOT_SET} and scene.on_b("g")["A.t", 0] == 33
     assert reasons(scene.look()) == {"g": WhyNot.WRITTEN} and scene.on_b("g")["A.t", 0] == 33
 
@@ -181,12 +155,7 @@ def test_commits_that_move_without_a_member_are_refused_unless_that_was_accepted
     for accepted, expected in ((), {"g": WhyNot.MOVING}), (("g",), {}):
         scene = FollowScene(tmp_path / str(len(accepted)), changes={"moving_group": accepted})
         scene.journal.path.parent.mkdir()
-
-        def step(call: str, scene: FollowScene = scene) -> None:
-            if call == "high_watermarks":
-                scene.source.commit("g", "t", 0, 56)
-
-        scene.source.on_call = step
+        scene.source.when("high_watermarks", partial(scene.source.commit, "g", "t", 0, 56))
         assert reasons(scene.look()) == expected
 
 
@@ -311,11 +280,7 @@ def test_after_a_kill_what_was_written_is_as_old_as_the_journal_says_also_once_i
 
 
 def test_records_that_are_copied_and_retention_between_the_look_and_the_write_keep_no_group_back(scene):
-    def go_on(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == 2:
-            scene.target.ranges[T0] = LogRange(20, 300)
-
-    scene.target.on_call = go_on
+    scene.amid("states", lambda: scene.target.ranges.update({T0: LogRange(20, 300)}))
     assert scene.look().refused == {} and scene.on_b("g") == G
 
 
@@ -396,15 +361,13 @@ def test_a_write_that_shows_only_later_is_not_taken_for_undone(scene):
     scene.target.script("alter", "g", Script(Failure("COORDINATOR_NOT_AVAILABLE", "moved", False, True), late=True))
     scene.look()
 
-    def silent(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == looks:
-            raise ClusterError("B does not answer.", "Try again.")
+    def silent() -> None:
+        raise ClusterError("B does not answer.", "Try again.")
 
-    looks = scene.target.calls["states"] + 2  # those of the pass itself
-    scene.target.on_call = silent
+    scene.amid("states", silent)
     with pytest.raises(ClusterError):
         scene.look()
-    scene.target.on_call = lambda call: None
+    scene.target.calm()
     assert scene.known("g").writes(T0) == (Commit(55), Commit(70))
     (row,) = [row for row in scene.undo().rows if row.group == "g" and row.partition == 0]
     assert row.needs_acknowledgement
@@ -492,12 +455,8 @@ def test_a_topic_that_was_created_anew_has_its_records_read_anew(scene):
 
 @pytest.mark.parametrize("now", ["another", None])
 def test_a_topic_that_is_created_anew_or_deleted_between_the_look_and_the_write_refuses_its_groups(scene, now):
-    def change(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == 2:
-            scene.target.ids.pop("A.t")
-            scene.target.ids |= {"A.t": now} if now else {}
-
-    scene.target.on_call = change
+    ids = {"A.u": scene.target.ids["A.u"]} | ({"A.t": now} if now else {})
+    scene.amid("states", lambda: setattr(scene.target, "ids", ids))
     result = scene.look()
     assert reasons(result) == {"g": WhyNot.CHANGED}
     assert "A.t: target topic id" in result.refused["g"].sentence
@@ -507,12 +466,8 @@ def test_a_topic_that_is_created_anew_or_deleted_between_the_look_and_the_write_
 
 
 def test_where_the_target_tells_no_topic_ids_none_are_compared(scene):
-    def tell(call: str) -> None:
-        if call == "states" and scene.target.calls["states"] == 2:
-            scene.target.ids["A.t"] = "told only now"
-
     scene.target.ids.clear()
-    scene.target.on_call = tell
+    scene.amid("states", lambda: scene.target.ids.update({"A.t": "told only now"}))
     assert scene.look().refused == {} and scene.on_b("g") == G
 
 

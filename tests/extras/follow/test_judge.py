@@ -198,10 +198,6 @@ def test_a_skipped_row_is_no_row_of_a_pass() -> None:
     assert len(to_set(a_group(row(), skipped))) == 1
 
 
-def test_commits_that_move_without_a_member_are_not_raced_with() -> None:
-    assert why(a_group(moving="orders-0: 5 to 9")) == WhyNot.MOVING
-
-
 def test_metadata_that_nobody_could_read_is_not_written() -> None:
     assert why(a_group(row(target_metadata=UNREAD_METADATA))) == WhyNot.JAVA
 

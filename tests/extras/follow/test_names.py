@@ -11,14 +11,11 @@ from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.judge import WhyNot
 from migrate.extras.follow.mandate import lines_of
 from migrate.extras.follow.seen_groups import survey_of_the_others
-from migrate.extras.follow.undo import renamed
-from migrate.mm2.name_map import NameMap, NoNameOfItsOwn
+from migrate.mm2.name_map import NoNameOfItsOwn
 from migrate.model import Failure
-from tests.extras.follow.followscene import T0, FollowScene, mandate
+from tests.extras.follow.followscene import T0, FollowScene, G, H, mandate, reasons
 from tests.fakes import ALIVE, Script
 from tests.unit.checkscene import SURVEY
-
-G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
 
 
 def mapped(*lines, is_expression=False):
@@ -30,10 +27,6 @@ def scene(tmp_path):
     made = FollowScene(tmp_path, changes=mapped(("g", "g-eu")))
     made.target.commit("g", "A.t", 0, 7)  # a group with the old name, and none of ours
     return made
-
-
-def reasons(result):
-    return {group: refusal.reason for group, refusal in result.refused.items()}
 
 
 def events(scene):
@@ -130,16 +123,6 @@ def test_a_refusal_of_the_cluster_is_told_by_the_sources_name(scene):
     assert reasons(scene.look()) == {"g": WhyNot.NOT_SET} and scene.on_b("h") == H
 
 
-def test_a_name_that_is_shared_although_it_was_left_out_ends_the_pass(scene):
-    request = scene.follower(execute=False)._choices.request
-
-    def take(asked):
-        raise NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
-
-    with pytest.raises(NoNameOfItsOwn):
-        survey_of_the_others(request, take)
-
-
 def test_what_was_left_out_is_still_asked_for_where_the_others_are_judged():
     asked = []
 
@@ -152,12 +135,6 @@ def test_what_was_left_out_is_still_asked_for_where_the_others_are_judged():
     survey, refused = survey_of_the_others(SURVEY.request, take)
     assert set(refused) == {"a", "b"} and asked[1].filters.group_verdict("a") == "exclude-group"
     assert survey.request == SURVEY.request
-
-
-def test_only_those_with_another_name_are_named():
-    names = NameMap.from_lines("", "", "group", ["source_group,target_group", "a,b", "regex:x(.*),\\1"])
-    assert renamed(names, ["a", "c", "x", "xy"]) == {"a": "b", "xy": "y"}
-    assert renamed(replace(names, names={}, expressions=()), ["a"]) == {}
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -194,11 +171,3 @@ def test_a_group_map_in_a_mandate_says_the_same_of_every_name(lines, source):
     made = mandate(group_map=tuple(lines))
     again = mandate(group_map=lines_of(made.names()))
     assert again.names().mapped(source) == made.names().mapped(source) and again.group_map == tuple(lines)
-
-
-def test_what_a_mandate_has_of_a_file_keeps_the_order_that_decides():
-    lines = ["source_group,target_group", "# a comment", "", "a,1", "regex:[ab],2", "b,3"]
-    of_file = NameMap.from_lines("", "", "group", lines)
-    approved = mandate(group_map=lines_of(of_file))
-    assert approved.group_map == (("a", "1", False), ("[ab]", "2", True), ("b", "3", False))
-    assert [approved.names().mapped(name) for name in "abc"] == [of_file.mapped(name) for name in "abc"]

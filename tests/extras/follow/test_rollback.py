@@ -57,11 +57,10 @@ def test_of_a_renamed_group_the_new_name_is_asked(scene):
     scene.target.commit("g", "A.t", 0, 7)
     scene.source.commit("g", "t", 0, 70)
 
-    def die_before_it_writes(call):
-        if call == "alter":
-            raise Crash
+    def die():
+        raise Crash
 
-    scene.target.on_call = die_before_it_writes
+    scene.target.when("alter", die)
     with pytest.raises(Crash):
         scene.look()
     rows = undone(scene).rows

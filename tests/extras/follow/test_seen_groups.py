@@ -1,14 +1,14 @@
 """What a pass does not write for what it could not see: logs that changed under it, commits that it read only once."""
 
+from functools import partial
+
 import pytest
 
 from migrate.extras.follow.judge import WhyNot
 from migrate.extras.follow.seen_groups import other_topics
 from migrate.model import Failure
-from tests.extras.follow.followscene import FollowScene
+from tests.extras.follow.followscene import FollowScene, G, H, reasons
 from tests.fakes import Script
-
-G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
 
 
 @pytest.fixture
@@ -18,20 +18,12 @@ def scene(tmp_path):
     made.die()
 
 
-def reasons(result):
-    return {group: refusal.reason for group, refusal in result.refused.items()}
-
-
 @pytest.mark.parametrize("now", ["another", None])
 def test_a_source_topic_that_is_created_anew_after_its_commits_were_read_refuses_its_groups(scene, now):
     """A commit of the old log is a place in the new one, too: records that nobody has read would be passed over."""
 
-    def change(call: str) -> None:
-        if call == "high_watermarks":
-            scene.source.ids.pop("t", None)
-            scene.source.ids |= {"t": now} if now else {}
-
-    scene.source.on_call = change
+    ids = {"u": scene.source.ids["u"]} | ({"t": now} if now else {})
+    scene.source.when("high_watermarks", lambda: setattr(scene.source, "ids", ids))
     result = scene.look()
     assert reasons(result) == {"g": WhyNot.CHANGED} and result.unsafe == ("g",)
     assert result.refused["g"].sentence.startswith("t was deleted, or created anew, on the source")
@@ -53,12 +45,8 @@ def test_a_group_whose_commits_could_not_be_read_a_second_time_is_not_written(tm
         cluster = getattr(scene, side)
         if side == "target":
             cluster.commit("g", "A.t", 0, 5)
-
-        def fails(call: str, cluster: object = cluster) -> None:
-            if call == "commits" and cluster.calls["commits"] == 1:
-                cluster.script("commits", "g", Script(failure=Failure("NOT_COORDINATOR", "it moves")))
-
-        cluster.on_call = fails
+        moves = Script(failure=Failure("NOT_COORDINATOR", "it moves"))
+        scene.amid("commits", partial(cluster.script, "commits", "g", moves), at=1, on=cluster)
         result = scene.look()
         assert reasons(result) == expected, side
         assert result.unsafe == tuple(expected)

@@ -158,23 +158,22 @@ LATE = Freshness(9.0, Waiting("listing groups on A", 7.0))
 GONE = Freshness(2.0, None, "A cannot be reached.")
 
 
-def test_a_watcher_says_once_why_no_newer_look_comes():
-    said, shown = [], []
-    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=said.append), replace(SCREEN, show=shown.append))
-    teller(Glance(["a look"], Freshness(), is_tick=False))
-    teller(Glance(["a look"], GONE, f"{GONE.problem} Trying again.", is_tick=False))
-    teller(Glance(["a look"], replace(GONE, age_seconds=3.0), is_tick=True))
-    assert shown == [["a look", ""]] and said == ["A cannot be reached. Trying again.; the last look is 2 s old"]
+SEEN = ["a look"]
 
 
-def test_a_watcher_names_a_late_question_and_the_age_of_what_there_is():
-    said = []
-    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=said.append), QUIET)
-    teller(Glance(["a look"], LATE, is_tick=False))
-    teller(Glance(None, LATE, is_tick=False))
-    teller(Glance(["a look"], LATE, is_tick=True))
-    silent = "NO ANSWER for 7 s: listing groups on A"
-    assert said == [f"{silent}; the last look is 9 s old", silent]
+@pytest.mark.parametrize(("glances", "shown", "said"), [
+    ([Glance(SEEN, is_tick=False), Glance(SEEN, GONE, f"{GONE.problem} Trying again.", is_tick=False),
+      Glance(SEEN, GONE, is_tick=True)], 1, ["A cannot be reached. Trying again.; the last look is 2 s old"]),
+    ([Glance(SEEN, LATE, is_tick=False), Glance(SEEN, LATE, is_tick=True)], 0,
+     ["NO ANSWER for 7 s: listing groups on A; the last look is 9 s old"]),
+    ([Glance(None, LATE, is_tick=False)], 0, ["NO ANSWER for 7 s: listing groups on A"]),
+], ids=["failed", "late", "late and nothing seen"])  # fmt: skip
+def test_a_watcher_shows_each_look_once_and_says_once_why_no_newer_one_comes(glances, shown, said):
+    told, looks = [], []
+    teller = inventory.Teller(iter, LOOK, SimpleNamespace(say=told.append), replace(SCREEN, show=looks.append))
+    for glance in glances:
+        teller(glance)
+    assert (looks, told) == ([["a look", ""]] * shown, said)
 
 
 @pytest.mark.parametrize(

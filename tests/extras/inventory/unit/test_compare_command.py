@@ -139,12 +139,3 @@ def test_behind_another_replicator_records_alone_say_what_is_equal(target, tmp_p
     assert {(row["translated"], row["grade"]) for row in document["rows"]} == {(0, "estimated")}
     target.commit("h", "A.u", 0, 101)
     assert run("groups", "compare", *typed).exit_code == 1
-
-
-def test_a_cluster_that_does_not_answer_is_one_paragraph_and_exit_1(tmp_path):
-    ran = run("groups", "compare", "--no-match", *cluster_words(tmp_path), "--request-timeout", "0.5")
-    assert ran.exit_code == 1 and "cannot be reached" in ran.output and "Traceback" not in ran.output
-
-
-def test_a_negative_tolerance_is_wrong_usage(tmp_path):
-    assert run("groups", "compare", "--within", "-1", *cluster_words(tmp_path)).exit_code == 2

@@ -67,21 +67,16 @@ def test_a_commit_without_an_offset_is_a_line_as_in_kafkas_tool_and_named(member
     assert document["commits_without_offset"] == 1 and offsets == {0: 60, 1: None}
 
 
-def test_a_group_whose_only_commit_has_no_offset_has_not_committed_nothing():
-    answer = CommitTable((), (), without_offset=[TopicPartition("t", 1)])
-    cluster = FakeGroups({"g": group()}, committed={"g": answer}, partitions={"t": 2})
+@pytest.mark.parametrize(("cluster", "said", "cells"), [
+    (FakeGroups({"g": group()}, committed={"g": CommitTable((), (), without_offset=[TopicPartition("t", 1)])},
+                partitions={"t": 2}), "1 commit without an offset (-1)", ["t", "1", "-", "100", "-"]),
+    (FakeGroups({"g": group(member(secret=(0,)))}), "lag not visible", ["secret", "0", "?", "?", "?"]),
+], ids=["without an offset", "on a topic that the cluster does not show"])  # fmt: skip
+def test_a_group_of_which_nothing_is_told_has_not_committed_nothing(cluster, said, cells):
     found = read(cluster)
     text = "\n".join(description_lines(found, describe_groups(found), 200, False))
-    assert "1 commit without an offset (-1)" in text and "nothing committed" not in text
-    assert [line.committed for line in describe_groups(found)[0].lines] == [None]
-
-
-def test_commits_on_a_topic_that_the_cluster_does_not_show_are_not_none():
-    cluster = FakeGroups({"g": group(member(secret=(0,)))})
-    found = read(cluster)
-    text = "\n".join(description_lines(found, describe_groups(found), 200, False))
-    assert "lag not visible" in text and "nothing committed" not in text
-    assert ["g", "secret", "0", "?", "?", "?"] in [line.split()[:6] for line in text.splitlines()]
+    assert said in text and "nothing committed" not in text
+    assert ["g", *cells] in [line.split()[:6] for line in text.splitlines()]
 
 
 def test_a_lag_of_which_part_is_hidden_is_no_lag():

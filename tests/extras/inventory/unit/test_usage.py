@@ -17,13 +17,12 @@ from tests.unit.commands import clusters, run, run_in_flow
         (("list", "--watch", "--format", "csv"), "exclude each other"),
         (("list", "--group", "("), "not a regular expression"),
         (("waves", "--by", "names"), "neither topics nor 'prefix REGEX'"),
-        (("waves", "--by", "prefix"), "neither topics nor 'prefix REGEX'"),
         (("waves", "--by", "topics x"), "neither topics nor 'prefix REGEX'"),
         (("waves", "--by", "prefix ("), "no regular expression"),
         (("waves", "--out-dir", "/nowhere/at/all"), "There is no folder"),
-        (("list", "--side", "both"), "'both' is not one of"),
-        (("waves", "--max-groups", "0"), "x>=1"),
         (("waves", "--exclude-topic", "hub"), "No such option"),
+        (("compare", "--by", "timestamp", "--no-match"), "--by timestamp and --no-match"),
+        (("compare", "--within", "-1"), "x>=0"),
     ],
 )
 def test_what_does_not_fit_together_is_wrong_usage(tmp_path, words, problem):
@@ -31,17 +30,16 @@ def test_what_does_not_fit_together_is_wrong_usage(tmp_path, words, problem):
     assert ran.exit_code == 2 and problem in ran.output and "Traceback" not in ran.output
 
 
-@pytest.mark.parametrize("words", [("list",), ("describe", "--all-groups"), ("describe", "x"), ("waves",)])
+@pytest.mark.parametrize("words", [
+    ("list",), ("describe", "--all-groups"), ("describe", "x"), ("waves",), ("compare", "--no-match"),
+    ("list", "--side", "target"),
+])  # fmt: skip
 def test_a_cluster_that_does_not_answer_is_one_paragraph_and_exit_1(tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     ran = run("groups", *words, *clusters(tmp_path), "--request-timeout", "0.5")
-    assert ran.exit_code == 1 and "source A (127.0.0.1:1) cannot be reached" in ran.output
-    assert not list(tmp_path.glob("wave*.txt"))
-
-
-def test_the_side_says_which_cluster_is_asked(tmp_path):
-    ran = run("groups", "list", "--side", "target", *clusters(tmp_path), "--request-timeout", "0.5")
-    assert "target B (127.0.0.1:1) cannot be reached" in ran.output
+    asked = "target B" if {"target", "compare"} & {*words} else "source A"
+    assert ran.exit_code == 1 and f"{asked} (127.0.0.1:1) cannot be reached" in ran.output
+    assert "Traceback" not in ran.output and not list(tmp_path.glob("wave*.txt"))
 
 
 def test_waves_of_an_earlier_day_are_refused_before_anybody_is_asked(tmp_path):
@@ -62,11 +60,6 @@ def test_every_command_takes_its_clusters_from_a_flow_and_says_first_which_it_is
     ]
     shown, silent = (ran.stderr, ran.stdout) if words in DATA else (ran.stdout, "")
     assert shown.startswith("Flow eu of flows.yaml: A -> B.") and not silent
-
-
-def test_compare_takes_no_timestamps_where_no_records_are_to_be_read(tmp_path):
-    ran = run("groups", "compare", *clusters(tmp_path), "--by", "timestamp", "--no-match")
-    assert ran.exit_code == 2 and "--by timestamp and --no-match" in ran.output
 
 
 def test_no_command_loads_spark_before_it_needs_it():

@@ -32,8 +32,8 @@ TWO_TOPICS = [*JOB, make_position("job", "views", 0, target_offset=5, **EXACT)]
 BATCH = 'v1\n{"batchWatermarkMs":0, "conf":{}}\n{"orders":{"1":700,"0":700}}\n-\n{"logOffset":3}'
 
 
-def printed(form: str, *rows, copies=None) -> list[str]:
-    plan = make_positions(rows, copies=copies or {})
+def printed(form: str, *rows) -> list[str]:
+    plan = make_positions(rows)
     return list(lines_of_form(plan, form, list(plan.holders())))
 
 
@@ -49,49 +49,27 @@ def checkpointed(*rows, content: str = BATCH, batch: int = 17):
     return make_positions(rows, origins=(origin_of("job", "file:///job", batch, content),))
 
 
-@pytest.mark.parametrize(
-    ("form", "lines"),
-    [
-        ("spark", ['{"A.orders":{"0":1112,"1":4720},"A.views":{"0":5}}']),
-        ("flink", ["A.orders,0,1112", "A.orders,1,4720", "A.views,0,5"]),
-        (
-            "flink-sql",
-            [
-                "'topic'='A.orders', 'scan.startup.mode'='specific-offsets', "
-                "'scan.startup.specific-offsets'='partition:0,offset:1112;partition:1,offset:4720'",
-                "'topic'='A.views', 'scan.startup.mode'='specific-offsets', "
-                "'scan.startup.specific-offsets'='partition:0,offset:5'",
-            ],
-        ),
-        ("hudi", ["A.orders,0:1112,1:4720", "A.views,0:5"]),
-        (
-            "druid",
-            [
-                '{"type":"kafka","partitions":{"type":"end","stream":"A.orders",'
-                '"partitionOffsetMap":{"0":1112,"1":4720}}}',
-                '{"type":"kafka","partitions":{"type":"end","stream":"A.views","partitionOffsetMap":{"0":5}}}',
-            ],
-        ),
-        (
-            "routine-load",
-            [
-                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.orders",'
-                '"kafka_partitions"="0,1","kafka_offsets"="1112,4720");',
-                'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.views",'
-                '"kafka_partitions"="0","kafka_offsets"="5");',
-            ],
-        ),
-        (
-            "connect",
-            [
-                '{"offsets":['
-                '{"partition":{"kafka_topic":"A.orders","kafka_partition":0},"offset":{"kafka_offset":1112}},'
-                '{"partition":{"kafka_topic":"A.orders","kafka_partition":1},"offset":{"kafka_offset":4720}},'
-                '{"partition":{"kafka_topic":"A.views","kafka_partition":0},"offset":{"kafka_offset":5}}]}'
-            ],
-        ),
-    ],
-)
+KAFKA_END = '{"type":"kafka","partitions":{"type":"end","stream":'
+AT = "'scan.startup.mode'='specific-offsets', 'scan.startup.specific-offsets'="
+
+
+@pytest.mark.parametrize(("form", "lines"), [
+    ("spark", ['{"A.orders":{"0":1112,"1":4720},"A.views":{"0":5}}']),
+    ("flink", ["A.orders,0,1112", "A.orders,1,4720", "A.views,0,5"]),
+    ("flink-sql", [f"'topic'='A.orders', {AT}'partition:0,offset:1112;partition:1,offset:4720'",
+                   f"'topic'='A.views', {AT}'partition:0,offset:5'"]),
+    ("hudi", ["A.orders,0:1112,1:4720", "A.views,0:5"]),
+    ("druid", [KAFKA_END + '"A.orders","partitionOffsetMap":{"0":1112,"1":4720}}}',
+               KAFKA_END + '"A.views","partitionOffsetMap":{"0":5}}}']),
+    ("routine-load", ['ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.orders",'
+                      '"kafka_partitions"="0,1","kafka_offsets"="1112,4720");',
+                      'ALTER ROUTINE LOAD FOR job FROM KAFKA("kafka_topic"="A.views",'
+                      '"kafka_partitions"="0","kafka_offsets"="5");']),
+    ("connect", ['{"offsets":['
+                 '{"partition":{"kafka_topic":"A.orders","kafka_partition":0},"offset":{"kafka_offset":1112}},'
+                 '{"partition":{"kafka_topic":"A.orders","kafka_partition":1},"offset":{"kafka_offset":4720}},'
+                 '{"partition":{"kafka_topic":"A.views","kafka_partition":0},"offset":{"kafka_offset":5}}]}']),
+])  # fmt: skip
 def test_each_form_has_its_own_grammar(form, lines):
     assert printed(form, *TWO_TOPICS) == lines
 
