@@ -412,7 +412,7 @@ class FakeComparer:
     limits: list[Limits] = field(default_factory=list)
     failure: ClusterError | None = None
 
-    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
+    def __call__(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
         self.asked += works
         self.limits.append(limits)
         estimate = FetchEstimate(len(works), 100, 90, 1_200_000_000, 1_300_000, 0)

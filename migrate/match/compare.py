@@ -228,65 +228,61 @@ def _holds(work: Work, answer: PartitionAnswer) -> bool:
     return all(reason in (WhyUnmatched.MATCH_LIMIT, WhyUnmatched.RECORDS_CHANGED) for reason in unplaced)
 
 
-@dataclass(frozen=True)
-class Comparer:
-    """Behind `RecordComparer`: compares with the tasks of a runner; with a `memory`, what has not moved only once."""
+def compare_records(
+    runner: TaskRunner, works: Collection[Work], limits: Limits, listener: Listener, memory: Memory | None = None
+) -> Comparison:
+    """Place the commits of every work that the memory does not know, and remember there what holds: a `Comparer`.
 
-    runner: TaskRunner
-    memory: Memory | None = None
+    With a `memory`, what has not moved is compared only once. Raises `ClusterError` if a cluster, or Spark, does not
+    answer.
+    """
+    remembered = memory or Memory()
+    known = remembered.of(works)
+    answers = {each.work.source: each.answer for each in known}
+    equalities = {each.work.source.topic: each.equality for each in known}
+    asked = {work.source: work for work in works if work.source not in answers}
+    if not asked:
+        estimate, _ = fetch_estimate([], {}, limits, (), Fetched())
+        listener.expects(estimate)
+        return Comparison(answers, equalities, estimate, 0, 0)
+    with runner.questions(list(asked.values()), limits) as questions:
+        costs = questions.costs()
+        calibrations, spent = _calibrations(runner, asked, costs, remembered, limits)
+        topics = {place.topic for place in asked}
+        # Of what is not calibrated nothing is known: as of a topic without anchors.
+        equalities = {**dict.fromkeys(topics, Equality.ALL), **equalities}
+        equalities |= {topic: calibrations[topic].equality for topic in topics & calibrations.keys()}
+        unread, also_spent = _unread(runner, asked, costs, equalities, limits)
+        spent = spent.and_(also_spent)
+        sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
+        wanted = [cost for cost in costs if cost.source not in unread]
+        estimate, left_out = fetch_estimate(wanted, sizes, limits, calibrations.keys(), spent)
+        listener.expects(estimate)
+        unread |= dict.fromkeys(left_out, WhyUnmatched.MATCH_LIMIT)
+        widths = {cost.source: PER_GUARDED if cost.source in unread else cost.width for cost in costs}
+        task_of = spread(widths, task_count(sum(widths.values()), runner.cores))
+        # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
+        assigned = {
+            place: Assigned(task, equalities[place.topic] or Equality.TIME_AND_KEY, unread.get(place))
+            for place, task in task_of.items()
+        }
+        fresh: dict[TopicPartition, PartitionAnswer] = {}
 
-    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
-        """Place the commits of every work that the memory does not know, and remember there what holds.
+        def share(part: float) -> None:
+            listener.advance(int(part * len(asked)), len(asked))
 
-        Raises `ClusterError` if a cluster, or Spark, does not answer.
-        """
-        remembered = self.memory or Memory()
-        known = remembered.of(works)
-        answers = {each.work.source: each.answer for each in known}
-        equalities = {each.work.source.topic: each.equality for each in known}
-        asked = {work.source: work for work in works if work.source not in answers}
-        if not asked:
-            estimate, _ = fetch_estimate([], {}, limits, (), Fetched())
-            listener.expects(estimate)
-            return Comparison(answers, equalities, estimate, 0, 0)
-        with self.runner.questions(list(asked.values()), limits) as questions:
-            costs = questions.costs()
-            calibrations, spent = _calibrations(self.runner, asked, costs, remembered, limits)
-            topics = {place.topic for place in asked}
-            # Of what is not calibrated nothing is known: as of a topic without anchors.
-            equalities = {**dict.fromkeys(topics, Equality.ALL), **equalities}
-            equalities |= {topic: calibrations[topic].equality for topic in topics & calibrations.keys()}
-            unread, also_spent = _unread(self.runner, asked, costs, equalities, limits)
-            spent = spent.and_(also_spent)
-            sizes = {topic: (each.source_size, each.target_size) for topic, each in calibrations.items()}
-            wanted = [cost for cost in costs if cost.source not in unread]
-            estimate, left_out = fetch_estimate(wanted, sizes, limits, calibrations.keys(), spent)
-            listener.expects(estimate)
-            unread |= dict.fromkeys(left_out, WhyUnmatched.MATCH_LIMIT)
-            widths = {cost.source: PER_GUARDED if cost.source in unread else cost.width for cost in costs}
-            task_of = spread(widths, task_count(sum(widths.values()), self.runner.cores))
-            # Where no equality holds, no sync is proven: what is asked under any of them is the guard.
-            assigned = {
-                place: Assigned(task, equalities[place.topic] or Equality.TIME_AND_KEY, unread.get(place))
-                for place, task in task_of.items()
-            }
-            fresh: dict[TopicPartition, PartitionAnswer] = {}
-
-            def share(part: float) -> None:
-                listener.advance(int(part * len(asked)), len(asked))
-
-            for outcome in questions.run(match_partitions, assigned, share):
-                if isinstance(outcome, Fetched):
-                    spent = spent.and_(outcome)
-                else:
-                    place, fresh[place] = outcome
-                    listener.advance(len(fresh), len(asked))
-        lacking = asked.keys() - fresh.keys()
-        assert not lacking, f"no answer for {len(lacking)} partitions"
-        comparison = Comparison(answers | fresh, equalities, estimate, spent.source_bytes, spent.target_bytes)
-        if self.memory is not None:
-            self.memory.keep(works, comparison, left_out)
-        return comparison
+        for outcome in questions.run(match_partitions, assigned, share):
+            if isinstance(outcome, Fetched):
+                spent = spent.and_(outcome)
+            else:
+                place, fresh[place] = outcome
+                listener.advance(len(fresh), len(asked))
+    lacking = asked.keys() - fresh.keys()
+    assert not lacking, f"no answer for {len(lacking)} partitions"
+    comparison = Comparison(answers | fresh, equalities, estimate, spent.source_bytes, spent.target_bytes)
+    if memory is not None:
+        memory.keep(works, comparison, left_out)
+    return comparison
 
 
 # Offsets of either log that are read of all tails in one round, and of each at least and at most.
@@ -295,23 +291,19 @@ LEAST_PER_TAIL = 5_000
 MOST_PER_TAIL = 50_000
 
 
-@dataclass(frozen=True)
-class TailComparer:
-    """Behind `RecordComparer`, but it places no commits: it reads whether MM2 has copied everything, unannounced.
+def compare_tails(
+    runner: TaskRunner, memory: Memory, works: Collection[Work], limits: Limits, listener: Listener
+) -> Comparison:
+    """Read whether MM2 has copied everything, and place no commits: a `Comparer`, of which the listener hears nothing.
 
-    Only what is behind the last proven sync is read; what was drained and has not moved, not again.
+    Only what is behind the last proven sync is read; what was drained and has not moved, not again. Raises
+    `ClusterError` if a cluster does not answer.
     """
-
-    runner: TaskRunner
-    memory: Memory
-
-    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
-        """Compare the tails; raises `ClusterError` if a cluster does not answer."""
-        tails = [replace(work, source_committed=(), last_copied_offset=None, compacted=False) for work in works]
-        moved = len(tails) - len(self.memory.of(tails))
-        most = min(limits.match_records, tail_limit(moved))
-        unheard = Listener(lambda estimate: None, lambda done, total: None)
-        return Comparer(self.runner, self.memory).compare(tails, replace(limits, match_records=most), unheard)
+    tails = [replace(work, source_committed=(), last_copied_offset=None, compacted=False) for work in works]
+    moved = len(tails) - len(memory.of(tails))
+    most = min(limits.match_records, tail_limit(moved))
+    unheard = Listener(lambda estimate: None, lambda done, total: None)
+    return compare_records(runner, tails, replace(limits, match_records=most), unheard, memory)
 
 
 def tail_limit(partitions: int) -> int:

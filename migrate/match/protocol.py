@@ -7,7 +7,7 @@ partition, `migrate.match.compare` sees to all of them.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from migrate.match.equality import Equality
 from migrate.model import LogRange, TopicPartition
@@ -300,12 +300,9 @@ class Listener:
     advance: Callable[[int, int], None]
 
 
-class RecordComparer(Protocol):
-    """Compares the records of both clusters. Reads only; payloads stay where they are read."""
+Comparer = Callable[[Collection[Work], Limits, Listener], Comparison]
+"""Compares the records of both clusters, and places the commits of every work; payloads stay where they are read.
 
-    def compare(self, works: Collection[Work], limits: Limits, listener: Listener) -> Comparison:
-        """Place the commits of every work.
-
-        The chain comes from the offset syncs that `MirrorReader.windows` has read. Raises
-        `ClusterError` if a cluster does not answer; a topic that may not be read makes its works `Unmatched`.
-        """
+The chain comes from the offset syncs that `MirrorReader.windows` has read. Raises `ClusterError` if a cluster does not
+answer; a topic that may not be read makes its works `Unmatched`.
+"""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from migrate.kafka.cluster import ByJava
@@ -37,7 +38,7 @@ class PlanSession(Clusters):
         spark: BackgroundSpark,
         options: SessionOptions,
     ) -> None:
-        from migrate.match.compare import Comparer
+        from migrate.match.compare import compare_records
         from migrate.spark.mm2_topics import SparkMirrorReader
         from migrate.spark.tasks import SparkTasks
 
@@ -53,11 +54,12 @@ class PlanSession(Clusters):
         mirror = SparkMirrorReader(spark, flow, settings, held)
         comparer = offsets_topic = None
         if commits.asks_source:
-            comparer = Comparer(SparkTasks(spark, lambda: mirror.chains, readers_of(flow, source, target)))
+            tasks = SparkTasks(spark, lambda: mirror.chains, readers_of(flow, source, target))
+            comparer = partial(compare_records, tasks)
         if commits.reads_topic:
-            from migrate.spark.topic_commits import SparkTopicCommits
+            from migrate.spark.topic_commits import topic_commits
 
-            offsets_topic = SparkTopicCommits(spark, source.java)
+            offsets_topic = partial(topic_commits, spark, source.java)
         super().__init__(
             self._asked[0] if commits.asks_source else None,
             self._asked[-1],

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from migrate.clock import Clock
 from migrate.kafka.cluster import ByJava
-from migrate.match.compare import Memory, TailComparer, TasksHere
+from migrate.match.compare import Memory, TasksHere, compare_tails
+from migrate.match.protocol import Comparer
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side
@@ -33,7 +35,7 @@ class StatusSession:
     source: ClusterAdmin
     target: ClusterAdmin
     mirror: ConsumedMm2Topics
-    comparer: TailComparer | None
+    comparer: Comparer | None
     memories: Mapping[Side, AnswerMemory]
     worker: "ConnectWorker | None" = None
     in_use: Lock = field(default_factory=Lock)
@@ -69,7 +71,9 @@ def status_session(
         mirror,
         None
         if options.no_match or options.by_timestamp
-        else TailComparer(TasksHere(lambda: nullcontext((of_records[0], of_records[1])), mirror.sync_pairs), Memory()),
+        else partial(
+            compare_tails, TasksHere(lambda: nullcontext((of_records[0], of_records[1])), mirror.sync_pairs), Memory()
+        ),
         memories,
         mm2_worker_of(flow, deadline),
     )

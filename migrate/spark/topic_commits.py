@@ -44,24 +44,17 @@ _TAILS = "array_join(collect_list(coalesce(hex(substring(key, greatest(length(ke
 _VALUES = f"array_join(collect_list(coalesce(hex(value), '{GONE}')), ' ')"
 
 
-class SparkTopicCommits:
-    """Behind `migrate.survey.topic_commits.OffsetsTopicReader`: one cluster's offsets topic, read_committed."""
-
-    def __init__(self, session: Session, settings: JavaSettings) -> None:
-        self._session = session
-        self._settings = settings
-
-    def commits(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
-        """Return the newest commits of all groups in the pinned ranges, and those of an earlier time."""
-        spark = offsets_session(self._session)
-        with reading_topic(self._settings, OFFSETS_TOPIC):
-            return newest_commits(topic_reader(spark, self._settings), pin.logs, pin.partitions, as_of_ms)
+def topic_commits(session: Session, settings: JavaSettings, pin: OffsetsPin, as_of_ms: int | None) -> TopicCommits:
+    """Read one cluster's offsets topic, read_committed: `migrate.survey.offsets_pin.ReadTopicCommits`."""
+    spark = offsets_session(session)
+    with reading_topic(settings, OFFSETS_TOPIC):
+        return newest_commits(topic_reader(spark, settings), pin.logs, pin.partitions, as_of_ms)
 
 
 def newest_commits(
     read: Read, logs: Mapping[int, LogRange], partitions: int, as_of_ms: int | None = None
 ) -> TopicCommits:
-    """As `SparkTopicCommits.commits`, from wherever `read` reads; `partitions` is how many the topic has."""
+    """As `topic_commits`, from wherever `read` reads; `partitions` is how many the topic has."""
     from pyspark.sql.functions import expr
 
     before = "false" if as_of_ms is None else f"unix_millis(timestamp) < {as_of_ms}"

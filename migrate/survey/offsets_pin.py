@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from migrate.clock import Backoff, Clock
 from migrate.errors import ClusterError, Refused
@@ -149,15 +149,12 @@ class TopicCommits:
     without_offset: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
 
 
-class OffsetsTopicReader(Protocol):
-    """Reads the commits of a pinned offsets topic."""
+ReadTopicCommits = Callable[[OffsetsPin, int | None], TopicCommits]
+"""Returns the newest commits of all groups in the pinned ranges; with those of an earlier time, where one is given.
 
-    def commits(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
-        """Return the newest commits of all groups in the pinned ranges; with those of an earlier time, if asked for.
-
-        That time, in ms since 1970, is the brokers': a record of that moment is later.
-        Raises `ClusterError` if the topic cannot be read to its pinned end, `CompactedMeanwhileError` among them.
-        """
+That time, in ms since 1970, is the brokers': a record of that moment is later. Raises `ClusterError` if the topic
+cannot be read to its pinned end, `CompactedMeanwhileError` among them.
+"""
 
 
 class CompactedMeanwhileError(ClusterError):

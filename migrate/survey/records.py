@@ -151,7 +151,7 @@ def compare(clusters: Clusters, flow: Flow, works: Collection[Work], limits: Lim
         timer.progress.step(estimate_text(estimate, flow.source.alias, flow.target.alias, limits.by_timestamp))
 
     listener = Listener(announce, timer.progress.advance)
-    return timer.run("compare", text, lambda: comparer.compare(works, limits, listener))
+    return timer.run("compare", text, lambda: comparer(works, limits, listener))
 
 
 def compacted_topics(clusters: Clusters, logs: Logs, timer: Timer) -> frozenset[str]:

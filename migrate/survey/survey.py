@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 from migrate.commit_table import GroupCommits
-from migrate.match.protocol import Comparison, Limits, PartitionAnswer, RecordComparer
+from migrate.match.protocol import Comparer, Comparison, Limits, PartitionAnswer
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.connector_status import Mm2Tasks, WorkerReader
 from migrate.mm2.flow import Cluster, Flow
@@ -31,7 +31,7 @@ from migrate.survey.commits_source import FROM_COORDINATORS, CommitsSource
 from migrate.survey.connect_topics import ConnectTopic
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import GroupFacts
-from migrate.survey.offsets_pin import OffsetsPin, OffsetsTopicReader
+from migrate.survey.offsets_pin import OffsetsPin, ReadTopicCommits
 from migrate.survey.offsets_topic import CommitTopic
 from migrate.survey.policies import Policies
 from migrate.survey.producers import Growth
@@ -83,11 +83,11 @@ class Clusters:
     source: ClusterAdmin | None
     target: ClusterAdmin
     mirror: MirrorReader
-    comparer: RecordComparer | None = None
+    comparer: Comparer | None = None
     worker: WorkerReader | None = None
     starts_late: bool = False
     looks_for_hidden: bool = False
-    offsets_topic: OffsetsTopicReader | None = None
+    offsets_topic: ReadTopicCommits | None = None
     target_names: TargetNames = TargetNames()
 
     def wait_for_commits(self) -> None:

@@ -159,7 +159,7 @@ def from_offsets_topic(
             f"{len(pin.logs)} of {many(pin.partitions, 'partition')}, {many(pin.offsets, 'offset')}, "
             f"about {bytes_text(in_all)} in {passes}"
         )
-        return pin, timer.run("commits", text, lambda: reader.commits(pin, request.commits.as_of_ms))
+        return pin, timer.run("commits", text, lambda: reader(pin, request.commits.as_of_ms))
 
     with _naming_the_other_way():
         pin, found = persistently(read_once)

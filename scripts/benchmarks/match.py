@@ -23,7 +23,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from migrate.kafka.read_pass import BATCH, POLL_SECONDS
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.record_reader import Reach
-from migrate.match.compare import Comparer
+from migrate.match.compare import compare_records
 from migrate.match.equality import Equality
 from migrate.match.log_reader import runs_of
 from migrate.match.matcher import matching
@@ -182,11 +182,11 @@ def run(workload: Workload, source: Cluster, target: Cluster, session: Session, 
     mirror = SparkMirrorReader(session, flow, java, held)
     mirror.windows(Side.SOURCE, SYNCS_TOPIC, LogRange(0, syncs), workload.questions())
     readers = KafkaReaders(source_end.kafka, target_end.kafka, DEADLINE_SECONDS)
-    comparer = Comparer(SparkTasks(session, lambda: mirror.chains, readers))
+    tasks = SparkTasks(session, lambda: mirror.chains, readers)
     context: Any = session().sparkContext
     with Peak(context._gateway.proc.pid) as peak:
         began = time.perf_counter()
-        found = comparer.compare(works, Limits(1_000_000, None), UNHEARD)
+        found = compare_records(tasks, works, Limits(1_000_000, None), UNHEARD)
         ours = time.perf_counter() - began
     for work in works:
         for committed, place in found.answers[work.source].places.items():

@@ -43,8 +43,8 @@ TABLES = (
         "compared-under-nothing-when-remembered",
         "follow tells how the records of a remembered answer compared: timestamps that are not kept still block.",
         "migrate/match/compare.py",
-        "        equalities = {each.work.source.topic: each.equality for each in known}\n",
-        "        equalities: dict[str, Equality | None] = {each.work.source.topic: None for each in known}\n",
+        "    equalities = {each.work.source.topic: each.equality for each in known}\n",
+        "    equalities: dict[str, Equality | None] = {each.work.source.topic: None for each in known}\n",
         ("tests/unit/match/test_compare.py",),
     ),
     Mutant(

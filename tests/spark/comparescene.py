@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from migrate.match.compare import Comparer
+from migrate.match.compare import compare_records
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import (
     Comparison,
@@ -121,8 +121,11 @@ def compare(
     syncs = Syncs(frame(spark, pairs), flow) if pairs and not held else None
     chains = syncs or (partial(scene.chain_of, flow) if held else no_chain)
     try:
-        return Comparer(SparkTasks(lambda: spark, lambda: chains, readers or scene.readers())).compare(
-            scene.works, limits, (heard or Heard()).listener
+        return compare_records(
+            SparkTasks(lambda: spark, lambda: chains, readers or scene.readers()),
+            scene.works,
+            limits,
+            (heard or Heard()).listener,
         )
     finally:
         if syncs:

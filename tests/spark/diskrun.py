@@ -12,7 +12,7 @@ from pathlib import Path
 
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
-from migrate.match.compare import Comparer
+from migrate.match.compare import compare_records
 from migrate.match.protocol import FetchEstimate, Limits, Work, no_chain
 from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange, Side, TopicPartition
@@ -85,8 +85,8 @@ def main(folder: Path, secrets: list[str]) -> None:
         syncs = Syncs(frame(spark, [encode_sync(SyncRecord(names[0], 0, 0, 0))]), FLOW)
         # The questions held in the driver, and in Spark.
         for chains in (no_chain, syncs):
-            comparer = Comparer(SparkTasks(lambda: spark, lambda chains=chains: chains, readers))  # type: ignore[misc]
-            found = comparer.compare(works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
+            tasks = SparkTasks(lambda: spark, lambda chains=chains: chains, readers)  # type: ignore[misc]
+            found = compare_records(tasks, works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
             print(len(found.answers))
     finally:
         stop_session(spark)

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from migrate.errors import ClusterError, EnvironmentLacks, MigrateError
-from migrate.match.compare import Comparer, TasksHere
+from migrate.match.compare import TasksHere, compare_records
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import Limits, Matched, Unmatched, Why, WhyUnmatched, Work, no_chain
 from migrate.model import LogRange, TopicPartition
@@ -29,8 +29,8 @@ def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, see
         assert found.answers[work.source] == alone(scene.readers(), question)
         assert found.answers[work.source].places.keys() == set(work.source_committed)
     assert found.source_bytes >= 1000 and found.target_bytes >= 1000
-    here = Comparer(TasksHere(scene.readers(), partial(scene.chain_of, FLOW)))
-    without_spark = here.compare(scene.works, NO_LIMITS, Heard().listener)
+    here = TasksHere(scene.readers(), partial(scene.chain_of, FLOW))
+    without_spark = compare_records(here, scene.works, NO_LIMITS, Heard().listener)
     assert (without_spark.answers, without_spark.equalities) == (found.answers, found.equalities)
     assert without_spark.estimate == found.estimate
 
@@ -147,8 +147,8 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_each_commi
 
 def test_nothing_to_compare_is_no_work(spark):
     heard = Heard()
-    found = Comparer(SparkTasks(lambda: spark, lambda: no_chain, Scene().readers())).compare(
-        [], NO_LIMITS, heard.listener
+    found = compare_records(
+        SparkTasks(lambda: spark, lambda: no_chain, Scene().readers()), [], NO_LIMITS, heard.listener
     )
     assert (dict(found.answers), len(heard.estimates)) == ({}, 1)
 

@@ -13,7 +13,7 @@ import pytest
 from migrate.errors import EnvironmentLacks
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
-from migrate.match.compare import Comparer
+from migrate.match.compare import compare_records
 from migrate.match.protocol import no_chain
 from migrate.model import Side, TopicPartition
 from migrate.spark.jars import cache_folder
@@ -78,8 +78,8 @@ def test_settings_that_spark_would_write_to_a_file_are_refused(spark) -> None:  
     sides = [ClientSettings(side, side.name, side.name, {"ssl.ca.pem": side.name[0] * 600_000}) for side in Side]
     readers = KafkaReaders(sides[0], sides[1], 10.0)
     with pytest.raises(EnvironmentLacks, match=r"take 1\.3 MB.*larger than 1\.0 MB.*truststores"):
-        Comparer(SparkTasks(lambda: spark, lambda: no_chain, readers)).compare(
-            plain(place).works, NO_LIMITS, Heard().listener
+        compare_records(
+            SparkTasks(lambda: spark, lambda: no_chain, readers), plain(place).works, NO_LIMITS, Heard().listener
         )
 
 

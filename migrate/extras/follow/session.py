@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from migrate.clock import Clock
 from migrate.extras.follow.engine import FollowEdges
-from migrate.match.compare import Comparer, Memory, TasksHere
+from migrate.match.compare import Memory, TasksHere, compare_records
 from migrate.match.protocol import OffsetPair
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
@@ -57,7 +58,7 @@ def follow_session(flow: Flow, clock: Clock, progress: Progress, options: Sessio
     ):
         mirror = RenewedMirror(lambda: ConsumedMm2Topics(flow, on_source, on_target), clock)
         readers = readers_of(flow, source, target)
-        comparer = Comparer(TasksHere(readers, mirror.sync_pairs), memory := Memory())
+        comparer = partial(compare_records, TasksHere(readers, mirror.sync_pairs), memory=(memory := Memory()))
 
         def clusters() -> Clusters:
             # Delays are measured from the newest commits; what the target says of expiry changes slowly.

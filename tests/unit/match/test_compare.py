@@ -2,10 +2,11 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from migrate.match.compare import Comparer, Memory, TasksHere
+from migrate.match.compare import Memory, TasksHere, compare_records
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import (
     FetchEstimate,
@@ -32,7 +33,7 @@ class Flow:
         self.written, self.copied, self.reads, self.reader = written, copied, 0, reader
         self.shift = shift
         self.expected: list[FetchEstimate] = []
-        self.comparer = Comparer(TasksHere(self.open, self.sync_pairs), Memory())
+        self.comparer = partial(compare_records, TasksHere(self.open, self.sync_pairs), memory=Memory())
 
     def sync_pairs(self, source, source_end, target_end):
         return tuple((n, n + 5) for n in range(0, self.copied, 10))
@@ -47,7 +48,7 @@ class Flow:
     def place_of(self, committed=57, limits=LIMITS):
         logs = LogRange(0, self.written), LogRange(0, self.copied + 5)
         listener = Listener(self.expected.append, lambda done, total: None)
-        found = self.comparer.compare([Work(self.place, self.copy, *logs, (committed,))], limits, listener)
+        found = self.comparer([Work(self.place, self.copy, *logs, (committed,))], limits, listener)
         return found.answers[self.place].places[committed]
 
 
@@ -101,7 +102,7 @@ class CountedFlow(Flow):
     def comparison(self, limits=LIMITS):
         logs = LogRange(0, self.written), LogRange(0, self.copied + 5)
         listener = Listener(self.expected.append, lambda done, total: None)
-        return self.comparer.compare([Work(self.place, self.copy, *logs, (57,))], limits, listener)
+        return self.comparer([Work(self.place, self.copy, *logs, (57,))], limits, listener)
 
 
 def test_every_byte_counts_also_those_that_a_topic_was_calibrated_on():
@@ -133,7 +134,7 @@ class Repeating:
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.records = {n: Content(n * 1000, b"k%d" % (n % devices), b"on", ()) for n in range(written)}
         self.written, self.copied, self.first = written, copied, 0
-        self.comparer = Comparer(TasksHere(self.open, no_chain), Memory())
+        self.comparer = partial(compare_records, TasksHere(self.open, no_chain), memory=Memory())
 
     def open(self):
         copies = {n: self.records[n] for n in range(self.copied)}
@@ -143,7 +144,7 @@ class Repeating:
     def place_of(self, committed):
         logs = LogRange(self.first, self.written), LogRange(0, self.copied)
         listener = Listener(lambda estimate: None, lambda done, total: None)
-        found = self.comparer.compare([Work(self.place, self.copy, *logs, (committed,))], LIMITS, listener)
+        found = self.comparer([Work(self.place, self.copy, *logs, (committed,))], LIMITS, listener)
         return found.answers[self.place].places[committed]
 
 
@@ -175,9 +176,9 @@ def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_nigh
     copies = {n: replace(source[n], timestamp=n + 1_000) for n in range(rows)}
     place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
     readers = nullcontext((MemoryReader({place: source}), MemoryReader({copy: copies})))
-    comparer = Comparer(TasksHere(lambda: readers, lambda *of: sync_pairs))
+    comparer = partial(compare_records, TasksHere(lambda: readers, lambda *of: sync_pairs))
     work = Work(place, copy, LogRange(0, 2 * rows), LogRange(0, rows), (2 * rows,))
-    found = comparer.compare([work], LIMITS, Listener(lambda estimate: None, lambda done, total: None))
+    found = comparer([work], LIMITS, Listener(lambda estimate: None, lambda done, total: None))
     assert found.equalities["t"] is Equality.WITHOUT_TIMESTAMP
     assert found.answers[place].tail.uncopied == uncopied
 
@@ -187,10 +188,11 @@ def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
     written = {n: record(n) for n in range(400) if n != 5}
     later = {n: replace(record(n), timestamp=record(n).timestamp + 8_000_000) for n in range(400)}
     readers = nullcontext((MemoryReader({place: written}), MemoryReader({copy: later})))
-    comparer = Comparer(TasksHere(lambda: readers, lambda *_: ((5, 5),)), Memory())
+    tasks = TasksHere(lambda: readers, lambda *_: ((5, 5),))
+    comparer = partial(compare_records, tasks, memory=Memory())
     work = Work(place, copy, LogRange(0, 400), LogRange(0, 400), (20,))
     unheard = Listener(lambda estimate: None, lambda done, total: None)
-    looks = [comparer.compare([work], Limits(100, None), unheard) for _ in range(2)]
+    looks = [comparer([work], Limits(100, None), unheard) for _ in range(2)]
     assert [look.equalities for look in looks] == [{"t": Equality.WITHOUT_TIMESTAMP}] * 2
     assert all(isinstance(look.answers[place].places[20], Unmatched) for look in looks)
     first, again = ((look.source_bytes, look.target_bytes) for look in looks)
@@ -213,7 +215,7 @@ def test_by_timestamps_the_source_alone_is_read_where_copies_are_shown_to_keep_t
     work = Work(place, copy, LogRange(0, 200), LogRange(0, 200), (50, 200), may_keep_timestamps=may_keep)
     expected: list[FetchEstimate] = []
     listener = Listener(expected.append, lambda done, total: None)
-    found = Comparer(TasksHere(lambda: readers, no_chain)).compare([work], replace(LIMITS, by_timestamp=True), listener)
+    found = compare_records(TasksHere(lambda: readers, no_chain), [work], replace(LIMITS, by_timestamp=True), listener)
     places = found.answers[place].places
     assert places[200] == Matched(200, Why.LEAST_TIMESTAMP, 0)
     if may_keep:

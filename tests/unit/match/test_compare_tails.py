@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 
-from migrate.match.compare import LEAST_PER_TAIL, MOST_PER_TAIL, Memory, TailComparer, TasksHere, tail_limit
+from migrate.match.compare import LEAST_PER_TAIL, MOST_PER_TAIL, Memory, TasksHere, compare_tails, tail_limit
 from migrate.match.equality import Equality
 from migrate.match.protocol import Limits, Listener, Work
 from migrate.model import LogRange, TopicPartition
@@ -19,7 +19,7 @@ class Flow:
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.reads, self.reader, self.syncs = 0, reader, syncs
         self.grow(written, copied)
-        self.comparer = TailComparer(TasksHere(self.open, self.sync_pairs), Memory())
+        self.memory = Memory()
 
     def grow(self, written, copied):
         self.written, self.copied = written, copied
@@ -35,7 +35,7 @@ class Flow:
     def compare(self, limits=LIMITS):
         logs = LogRange(0, self.written), LogRange(0, self.copied)
         work = Work(self.place, self.copy, *logs, (50,))
-        found = self.comparer.compare([work], limits, LISTENER)
+        found = compare_tails(TasksHere(self.open, self.sync_pairs), self.memory, [work], limits, LISTENER)
         return found.answers[self.place].tail, found
 
 
@@ -71,10 +71,10 @@ def test_what_is_drained_and_stands_still_is_not_read_again_and_what_moves_is():
 def test_what_no_anchor_told_is_found_out_anew_at_the_next_look():
     flow = Flow(100, 0)
     assert flow.compare()[1].equalities == {"t": Equality.ALL}
-    assert not flow.comparer.memory.calibrations
+    assert not flow.memory.calibrations
     flow.grow(100, 100)
     flow.compare()
-    assert flow.comparer.memory.calibrations["t"].equality is Equality.ALL
+    assert flow.memory.calibrations["t"].equality is Equality.ALL
 
 
 def test_a_partition_that_may_not_be_read_is_not_judged_and_no_error():

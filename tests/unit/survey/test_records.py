@@ -73,8 +73,8 @@ def test_the_files_rows_say_which_proven_syncs_stand_around_the_commit():
 
 def test_an_offset_without_a_place_is_translated_as_if_nothing_was_compared():
     class Forgetful(FakeComparer):
-        def compare(self, works, limits, listener):
-            whole = super().compare(works, limits, listener)
+        def __call__(self, works, limits, listener):
+            whole = super().__call__(works, limits, listener)
             return type(whole)({}, {}, whole.estimate, 0, 0)
 
     assert rows_of(compared(Forgetful())) == rows_of(planned(*world()))

@@ -55,7 +55,7 @@ class FakeTopic:
     failure: ClusterError | None = None
     compactions: int = 0
 
-    def commits(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
+    def __call__(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
         self.pins.append(pin)
         if self.failure:
             raise self.failure
