@@ -18,7 +18,7 @@ from functools import partial
 from migrate.apply.verify import Standing, VerifyFinding
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.match.equality import ALL_PARTS, Equality, Part
-from migrate.match.next_record import NextRecord, NextRecordReader, Position
+from migrate.match.next_record import NextRecord, Position, ReadNext
 from migrate.model import Decision, Failure, Grade, LogRange, Row, TopicPartition
 from migrate.ports import Progress
 from migrate.survey.cluster import ClusterAdmin
@@ -40,10 +40,10 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class LogSide:
-    """One cluster to look at: its admin, for log ranges, and the reader of its records."""
+    """One cluster to look at: its admin, for log ranges, and what reads its records."""
 
     admin: ClusterAdmin
-    reader: NextRecordReader
+    next_records: ReadNext
 
 
 class PinnedLogs:
@@ -87,7 +87,7 @@ class PinnedLogs:
         if positions:
             side, alias = self._side.admin.side, self._side.admin.alias
             self._progress.step(f"reading the next records at {many(len(positions), 'place')} on {side} {alias}")
-            answers = self._side.reader.next_records(set(positions.values()))
+            answers = self._side.next_records(set(positions.values()))
             nothing = Failure("NO_ANSWER", "the place is missing from the answer")
             records |= {place: answers.get(position, nothing) for place, position in positions.items()}
         return records

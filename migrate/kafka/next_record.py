@@ -28,51 +28,36 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-class ConsumerOfNextRecords:
-    """Behind `migrate.match.next_record.NextRecordReader`.
+def next_records(
+    settings: ClientSettings, deadline_seconds: float, isolation_level: str, positions: Collection[Position]
+) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
+    """Return what is at each position, by a consumer: `migrate.match.next_record.ReadNext`.
 
     `deadline_seconds` is how long the cluster may stay silent before the rest is given up. `isolation_level` is
-    read_committed but where copies of aborted records are to be found beside their originals.
+    read_committed but where copies of aborted records are to be found beside their originals. Raises `ClusterError` if
+    librdkafka refuses the settings.
     """
-
-    def __init__(
-        self, settings: ClientSettings, deadline_seconds: float, isolation_level: str = "read_committed"
-    ) -> None:
-        self._settings = settings
-        self._config = {**settings.config, **_SETTINGS, "isolation.level": isolation_level}
-        self._deadline_seconds = deadline_seconds
-
-    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
-        """Return what was found at each position, or the `Failure` that kept it from being read.
-
-        Raises `ClusterError` if librdkafka refuses the settings.
-        """
-        answers: dict[Position, tuple[NextRecord, ...] | Failure] = dict.fromkeys(positions, ())
-        if not answers:
-            return answers
-        try:
-            consumer = Consumer(self._config)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise refused_settings(self._settings.name, "read", error, self._settings.secrets) from None
-        places: dict[TopicPartition, list[Position]] = {}
-        for position in answers:
-            places.setdefault(position.partition, []).append(position)
-        try:
-            for turn in in_turns(sorted(places.items()), PARTITIONS_AT_ONCE):
-                answers |= self._read(consumer, [position for _, position in turn])
-        finally:
-            close_consumers([consumer])
+    answers: dict[Position, tuple[NextRecord, ...] | Failure] = dict.fromkeys(positions, ())
+    if not answers:
         return answers
-
-    def _read(self, consumer: Consumer, turn: Sequence[Position]) -> dict[Position, tuple[NextRecord, ...] | Failure]:
-        sinks = {position.partition: _FirstRecords(position) for position in turn}
-        reading = ReadPass(
-            consumer, dict(sinks), self._settings.name, silence_seconds=self._deadline_seconds, poll=(500, 0.05)
-        )
-        reading.run()
-        failures = {p: failure_of(error, fetching=True) for p, error in reading.problems.items()}
-        failures |= dict.fromkeys(reading.waiting, timed_out(self._deadline_seconds))
-        return {sink.position: failures.get(place) or tuple(sink.records) for place, sink in sinks.items()}
+    try:
+        consumer = Consumer({**settings.config, **_SETTINGS, "isolation.level": isolation_level})
+    except (KafkaException, ValueError, TypeError) as error:
+        raise refused_settings(settings.name, "read", error, settings.secrets) from None
+    places: dict[TopicPartition, list[Position]] = {}
+    for position in answers:
+        places.setdefault(position.partition, []).append(position)
+    try:
+        for turn in in_turns(sorted(places.items()), PARTITIONS_AT_ONCE):
+            sinks = {position.partition: _FirstRecords(position) for _, position in turn}
+            reading = ReadPass(consumer, dict(sinks), settings.name, silence_seconds=deadline_seconds, poll=(500, 0.05))
+            reading.run()
+            failures = {p: failure_of(error, fetching=True) for p, error in reading.problems.items()}
+            failures |= dict.fromkeys(reading.waiting, timed_out(deadline_seconds))
+            answers |= {s.position: failures.get(place) or tuple(s.records) for place, s in sinks.items()}
+    finally:
+        close_consumers([consumer])
+    return answers
 
 
 class _FirstRecords:

@@ -3,10 +3,9 @@
 No payload is kept, only a SHA-256 of each part of a record: it tells two records apart, and nothing can be read in it.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol
 
 from migrate.match.equality import ALL_PARTS, Part
 from migrate.model import Failure, TopicPartition
@@ -90,12 +89,9 @@ def _digest(parts: Sequence[bytes | None]) -> bytes:
 _NULL = _digest([None])
 
 
-class NextRecordReader(Protocol):
-    """Reads single records of one cluster's logs, as a read_committed consumer finds them. Reads only."""
+ReadNext = Callable[[Collection[Position]], Mapping[Position, tuple[NextRecord, ...] | Failure]]
+"""Returns what is at each position, as a read_committed consumer finds it, reduced to digests. Reads only.
 
-    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
-        """Return what is at each position, reduced to digests: no payload leaves the reader.
-
-        Fewer records than asked for, or none, where the log ends before. Topics are never created.
-        Raises `ClusterError` if the cluster cannot be asked at all.
-        """
+Fewer records than asked for, or none, where the log ends before. Topics are never created. Raises `ClusterError` if the
+cluster cannot be asked at all.
+"""

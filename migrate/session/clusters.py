@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from migrate.errors import UsageError
@@ -11,7 +11,7 @@ from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster import ByJava, KafkaCluster
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
-from migrate.match.next_record import NextRecordReader
+from migrate.match.next_record import ReadNext
 from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import is_spark_secret, secret_values
 from migrate.ports import Progress
@@ -66,11 +66,11 @@ class Endpoint:
 
         return RecordReader(self.kafka, self.deadline_seconds, isolation_level)
 
-    def next_records(self, isolation_level: str = "read_committed") -> NextRecordReader:
-        """Return the reader of single records."""
-        from migrate.kafka.next_record import ConsumerOfNextRecords
+    def next_records(self, isolation_level: str = "read_committed") -> ReadNext:
+        """Return what reads single records."""
+        from migrate.kafka.next_record import next_records
 
-        return ConsumerOfNextRecords(self.kafka, self.deadline_seconds, isolation_level)
+        return partial(next_records, self.kafka, self.deadline_seconds, isolation_level)
 
 
 def endpoints(flow: Flow, deadline_seconds: float) -> tuple[Endpoint, Endpoint]:

@@ -45,13 +45,13 @@ def copies(names: Collection[int], start: int = 0) -> list[NextRecord]:
 
 
 class FakeLogs:
-    """Records of logs in memory, behind `migrate.match.next_record.NextRecordReader`."""
+    """Records of logs in memory, behind `migrate.match.next_record.ReadNext`."""
 
     def __init__(self, logs: Mapping[TopicPartition, Collection[NextRecord]]):
         self.logs = logs
         self.asked: list[Position] = []
 
-    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
+    def __call__(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
         self.asked += positions
         return {
             p: tuple(r for r in self.logs[p.partition] if p.offset <= r.offset < p.end)[: p.most] for p in positions
@@ -245,7 +245,7 @@ def test_without_evidence_a_record_whose_key_and_value_are_kept_is_alike():
 
 
 class Silent:
-    def next_records(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
+    def __call__(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
         return {}
 
 
@@ -267,10 +267,10 @@ def test_rows_without_an_offset_are_left_out_and_a_limit_says_how_many_more_ther
 def test_groups_at_the_same_place_share_one_reading_and_a_search_is_bounded_whatever_the_plan_estimates():
     source, target = sides(NOW, [record(60, 7)])
     prove([row("a"), row("b")], as_planned(row("a"), row("b")), source, target, NoProgress())
-    assert len(target.reader.asked) == len(source.reader.asked) == 1, "and no log is searched without need"
+    assert len(target.next_records.asked) == len(source.next_records.asked) == 1, "and no log is searched without need"
     source, target = sides(NOW, [record(60, 8)])
     proved(row("g", rereads_estimate=10**9), (source, target))
-    assert max(p.most for p in target.reader.asked) == LOOK_AHEAD
+    assert max(p.most for p in target.next_records.asked) == LOOK_AHEAD
 
 
 def test_an_offset_that_was_moved_ahead_is_never_equal_and_the_planned_record_is_beside_it():

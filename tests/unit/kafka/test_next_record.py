@@ -3,7 +3,7 @@
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.kafka.next_record import ConsumerOfNextRecords
+from migrate.kafka import next_record
 from migrate.kafka.settings import ClientSettings
 from migrate.match.next_record import Position
 from migrate.model import Failure, Side
@@ -12,7 +12,7 @@ from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUS
 
 
 def next_records(config, positions, deadline_seconds=DEADLINE_SECONDS):
-    return ConsumerOfNextRecords(settings(config), deadline_seconds).next_records(positions)
+    return next_record.next_records(settings(config), deadline_seconds, "read_committed", positions)
 
 
 def test_next_records_end_with_the_position_the_number_or_the_log(cluster):
@@ -39,5 +39,5 @@ def test_next_records_that_are_refused_or_do_not_come_are_failures(cluster):
 def test_settings_that_librdkafka_refuses_are_an_error_that_says_why_and_shows_no_secret():
     refused = ClientSettings(Side.SOURCE, "A", "source A", NOWHERE | {"acks": "hunter2"}, frozenset({"hunter2"}))
     with pytest.raises(ClusterError, match="source A cannot be read with these settings: .*acks") as raised:
-        ConsumerOfNextRecords(refused, 0.5).next_records([Position(PLACES[0], 3, 10)])
+        next_record.next_records(refused, 0.5, "read_committed", [Position(PLACES[0], 3, 10)])
     assert "hunter2" not in str(raised.value)
