@@ -322,7 +322,7 @@ WRITING = (
         "    except JournalLost as error:\n"
         "        raise nothing_written(error) from error\n",
         "    journal.sync()\n",
-        ("tests/unit/apply/test_engine.py::test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write",),
+        ("tests/unit/apply/test_engine.py::test_all_that_the_journal_says_is_on_disk_at_every_write",),
     ),
     Mutant(
         "newest-backup-counts",
@@ -338,7 +338,7 @@ WRITING = (
         "migrate/apply/write.py",
         "self._journal.intend({group: rows.planned() for group, rows in chunk.items()}, metadata)",
         "self._journal.sync()",
-        ("tests/unit/apply/test_engine.py::test_prior_offsets_and_the_intent_are_on_disk_before_the_first_write",),
+        ("tests/unit/apply/test_engine.py::test_all_that_the_journal_says_is_on_disk_at_every_write",),
     ),
     Mutant(
         "unknown-noted-as-failed",
@@ -609,7 +609,7 @@ WRITING = (
         "migrate/apply/journal.py",
         "            fcntl.flock(descriptor, how | fcntl.LOCK_NB)\n",
         "            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)\n",
-        ("tests/unit/apply/test_engine.py::test_a_second_run_at_the_same_time_is_refused",),
+        ("tests/unit/apply/test_journal.py::test_a_second_writer_is_refused_by_name",),
     ),
     Mutant(
         "run-between-two-readings-unnoticed",
@@ -689,7 +689,7 @@ WRITING = (
         "migrate/apply/engine.py",
         "            other.spent(undo.fingerprint)\n",
         "            other.sync()\n",
-        ("tests/unit/apply/test_engine.py::test_an_undo_plan_applied_as_its_own_plan_spends_the_first_one",),
+        ("tests/unit/apply/test_way_back.py::test_undoing_twice_leaves_alone_what_a_later_plan_has_set_in_between",),
     ),
     Mutant(
         "stale-undo-accepted",
