@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -49,19 +48,6 @@ def test_oauth_client_credentials_become_oidc():
     assert accepted(OAUTH)
 
 
-def test_oauth_credentials_may_stand_in_settings_of_their_own():
-    bare = OAUTH | {
-        "sasl.jaas.config": "a.OAuthBearerLoginModule required;",
-        "sasl.oauthbearer.client.credentials.client.id": "id2",
-        "sasl.oauthbearer.client.credentials.client.secret": "s2",
-        "sasl.oauthbearer.scope": "scope2",
-    }
-    config = mapped(bare)
-    assert config["sasl.oauthbearer.client.id"] == "id2"
-    assert config["sasl.oauthbearer.scope"] == "scope2"
-    assert accepted(bare)
-
-
 def test_oauth_credentials_are_encoded_where_the_server_wants_them_so_and_never_printed():
     """`sasl.oauthbearer.header.urlencode`: librdkafka has no such setting, and sends what it is given."""
     bare = OAUTH | {
@@ -103,16 +89,6 @@ def test_inline_pem_is_taken_in_one_line_or_many(stores, separator):
         "ssl.keystore.key": key,
     }
     assert accepted(properties)
-
-
-def test_a_pkcs12_key_store_is_taken_with_its_password(stores):
-    properties = TLS | {
-        "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": str(stores["p12"]),
-        "ssl.keystore.password": PASSWORD,
-    }
-    assert accepted(properties)
-    assert accepted(properties | {"ssl.key.password": PASSWORD})
 
 
 @pytest.mark.parametrize(
@@ -174,11 +150,3 @@ def test_half_a_key_pair_and_a_java_factory_are_refused():
     assert "ssl.keystore.key" in refusal(TLS | {"ssl.keystore.key": PASSWORD})
     assert "ssl.engine.factory.class" in refusal(TLS | {"ssl.engine.factory.class": "a.B"})
     assert "neither https nor empty" in refusal(TLS | {"ssl.endpoint.identification.algorithm": "LDAPS"})
-
-
-def test_paths_are_the_only_values_in_messages(tmp_path):
-    missing = Path(tmp_path) / "none.pem"
-    text = refusal(
-        TLS | {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(missing), "ssl.key.password": PASSWORD}
-    )
-    assert str(missing) in text

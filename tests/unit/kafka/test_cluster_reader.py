@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType, KafkaError
 from confluent_kafka import TopicPartition as KafkaPartition
 
@@ -114,29 +115,23 @@ class FakeConnection:
         self.drops += 1
 
 
-def reader_over_fakes(concurrency=100, kind=ConfluentAdmin):
-    reader = kind(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=concurrency)
+def reader_over_fakes(concurrency=100):
+    reader = ConfluentAdmin(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=concurrency)
     reader._connections = tuple(FakeConnection() for _ in reader._connections)
     reader._connection = reader._connections[0]
     return reader
 
 
-def test_commits_of_many_groups_are_read_over_several_connections_each_group_once():
-    groups = {f"g{number:04d}" for number in range(SIDE_BY_SIDE * WORTH_A_CLIENT)}
-    reader = reader_over_fakes()
-    assert reader.commits(groups) == dict.fromkeys(groups, {})
-    asked = [connection.asked for connection in reader._connections]
-    assert sorted(group for each in asked for group in each) == sorted(groups) and all(asked)
-    assert sum(connection.concurrency for connection in reader._connections) == 100
-
-
-def test_many_groups_are_written_over_several_connections_each_group_once():
-    groups = {f"g{number:04d}": {TopicPartition("t", 0): Commit(7)} for number in range(SIDE_BY_SIDE * WORTH_A_WRITER)}
-    admin = reader_over_fakes(kind=ConfluentAdmin)
-    assert admin.alter(groups).keys() == groups.keys()
+@pytest.mark.parametrize("writing", [False, True])
+def test_many_groups_are_read_and_written_over_several_connections_each_group_once(writing):
+    worth = WORTH_A_WRITER if writing else WORTH_A_CLIENT
+    groups = {f"g{number:04d}": {TopicPartition("t", 0): Commit(7)} for number in range(SIDE_BY_SIDE * worth)}
+    admin = reader_over_fakes()
+    assert (admin.alter(groups) if writing else admin.commits(groups)).keys() == groups.keys()
     asked = [connection.asked for connection in admin._connections]
-    assert sorted(group for each in asked for group in each) == sorted(groups)
-    assert all(connection.writing and connection.asked for connection in admin._connections)
+    assert sorted(group for each in asked for group in each) == sorted(groups) and all(asked)
+    assert all(connection.writing is writing for connection in admin._connections)
+    assert writing or sum(connection.concurrency for connection in admin._connections) == 100
 
 
 def test_a_group_behind_a_login_with_a_token_that_had_just_ended_is_asked_again_of_a_fresh_client(monkeypatch):

@@ -165,17 +165,3 @@ def test_an_old_client_is_kept_where_no_new_one_reaches_the_cluster(bootstrap, d
     assert used[0] == used[1]
     connection.drop()
     assert destroyers() == DESTROYER
-
-
-def test_while_a_client_hangs_in_its_destruction_no_more_are_made(bootstrap, destroyers, asked, monkeypatch):
-    answered, used = asked
-    connection = to(bootstrap)
-    connection.collect(answered)
-    with monkeypatch.context() as hanging:
-        stuck: SimpleQueue[list[AdminClient]] = SimpleQueue()
-        stuck.put([])
-        hanging.setattr(module, "_dropped", stuck)
-        connection.collect(answered)
-        assert used[0] == used[1] and stuck.qsize() == 1
-    connection.drop()
-    assert destroyers() == DESTROYER

@@ -105,10 +105,3 @@ def test_a_partition_that_the_cluster_does_not_have_is_not_asked_for_until_the_d
     of._connection.code = "_UNKNOWN_PARTITION"
     (answer,) = of.newest_times([T1]).values()
     assert answer.code == "UNKNOWN_TOPIC_OR_PARTITION" and len(of._connection.calls) == 1
-
-
-def test_what_fails_in_passing_until_the_deadline_is_a_failure():
-    of = reader({}, deadline_seconds=0.0)
-    of._connection = Broken({})
-    (answer,) = of.first_offsets([(T0, 5)])[0].values()
-    assert answer.code == "_TRANSPORT"

@@ -32,14 +32,6 @@ def test_ranges_are_read_whole_short_and_long_ones_of_many_partitions(reader):
     assert len({tuple(found[place][0].prints) for place in PLACES}) == len(PLACES)
 
 
-def test_single_records_come_as_they_are(reader):
-    found = reader.contents({PLACES[1]: [3, LENGTH - 1]})[PLACES[1]]
-    assert {offset: (c.key, c.value) for offset, c in found.items()} == {
-        3: (b"k1", b"v3"),
-        LENGTH - 1: (b"k1", b"v%d" % (LENGTH - 1)),
-    }
-
-
 def test_a_partition_that_is_refused_is_a_value(cluster, reader):
     cluster.will_answer(FETCH, REFUSED)
     found = reader.read({PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)})

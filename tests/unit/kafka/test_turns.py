@@ -4,14 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.kafka.read_pass import in_turns
-from migrate.progress import batches
-
-
-@given(st.lists(st.integers()), st.integers(1, 7))
-def test_batches_are_the_whole_in_its_order_and_none_is_too_large_or_empty(items, size):
-    parts = list(batches(items, size))
-    assert [item for part in parts for item in part] == items
-    assert all(0 < len(part) <= size for part in parts)
 
 
 @given(st.dictionaries(st.text("abc"), st.lists(st.integers())), st.integers(1, 5))

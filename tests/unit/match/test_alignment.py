@@ -29,13 +29,6 @@ def test_no_last_copy_of_an_owed_record_is_below_the_lowest():
     assert [replayed.lowest_copy(i) for i in range(4)] == [0, 3, 4, 5]
 
 
-@pytest.mark.parametrize(("target", "without_copy"), [("abcd", 0), ("abd", 1), ("x", 4), ("", 4)])
-def test_every_record_has_a_copy_or_has_none(target, without_copy):
-    window = aligned("abcd", target)
-    assert window.without_copy(0) == window.absent(0) == without_copy
-    assert window.matched(0) + window.without_copy(0) == 4
-
-
 def test_a_record_written_twice_and_copied_once_is_not_absent():
     window = aligned("abab", "ab")
     assert (window.without_copy(0), window.absent(0)) == (2, 0)

@@ -99,15 +99,6 @@ def test_more_is_read_of_few_topics_at_a_time_and_nothing_of_those_that_were_rea
     assert 6 * FURTHER <= TOPICS_AT_ONCE, "no more records are held than of as many topics with short ends"
 
 
-@pytest.mark.parametrize("sync_pairs", [((10, 10), (20, 20)), ()])
-@pytest.mark.parametrize("headers", [(), (("h", b"1"),)])
-def test_records_that_repeat_what_others_said_do_not_hide_that_timestamps_are_kept(sync_pairs, headers):
-    every_hour = {n: Content(n * 3600, b"k%d" % (n % 60), b"on", headers) for n in range(200)}
-    behind = {n: replace(every_hour[n], headers=()) for n in range(100)}
-    equality = Equality.WITHOUT_HEADERS if headers else Equality.ALL
-    assert calibrate(every_hour, behind, sync_pairs).equality is equality
-
-
 @given(
     st.randoms(use_true_random=False),
     st.integers(1, 90),

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 
-from migrate.match.compare import LEAST_PER_TAIL, MOST_PER_TAIL, Memory, TasksHere, compare_tails, tail_limit
+from migrate.match.compare import Memory, TasksHere, compare_tails
 from migrate.match.equality import Equality
 from migrate.match.protocol import Limits, Listener, Work
 from migrate.model import LogRange, TopicPartition
@@ -80,7 +80,3 @@ def test_what_no_anchor_told_is_found_out_anew_at_the_next_look():
 def test_a_partition_that_may_not_be_read_is_not_judged_and_no_error():
     flow = Flow(unreadable={TopicPartition("t", 0): "TOPIC_AUTHORIZATION_FAILED"})
     assert flow.compare()[0].uncopied is None
-
-
-def test_many_partitions_share_what_may_be_read_in_a_round():
-    assert [tail_limit(tails) for tails in (1, 100, 10_000)] == [MOST_PER_TAIL, 20_000, LEAST_PER_TAIL]

@@ -107,12 +107,6 @@ def test_headers_are_clear_where_enough_tell_and_none_differs_or_more_differ_tha
     assert not is_clear(bare + plain[:15]) and not is_clear([*plain, changed[0]])
 
 
-def test_headers_without_a_value_do_not_vote():
-    empty = Content(1, b"k", b"v", (("h", b""), ("n", None)))
-    changed = (record(3), shaped(record(3), headers=False))
-    assert calibrated([(empty, empty)] * 30 + [changed]) is Equality.WITHOUT_HEADERS
-
-
 def test_a_stale_anchor_of_records_from_one_millisecond_widens_nothing():
     def at_once(number: int) -> Content:
         return Content(7, None, b"v%d" % number, ())

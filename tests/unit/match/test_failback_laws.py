@@ -16,7 +16,7 @@ from migrate.model import OffsetSync
 from tests.integration import oracle
 from tests.integration.oracle import Written
 from tests.world.model import World
-from tests.world.notation import drawn, hand
+from tests.world.notation import drawn
 from tests.world.runner import Run, answer
 from tests.world.simulation import simulate
 
@@ -93,22 +93,3 @@ def test_no_law_is_broken_on_the_way_back(request: pytest.FixtureRequest) -> Non
     assert not told, f"{dict(told)} of {rows} rows; the first: {example}"
     assert rows >= 5 * SEEDS and matched == rows
     assert at_best >= 0.95 * rows
-
-
-def row(world: World, g: int) -> Matched:
-    found = back(replace(world, commits=(g,))).answer.places[g]
-    assert isinstance(found, Matched)
-    assert not violations(world, g, found)
-    return found
-
-
-def the_way_back(source: str, target: str, syncs: list[tuple[int, int]]) -> World:
-    """A world as the laws write it, MM2's way, and turned."""
-    return turned(hand(source, target, syncs), Random(0))
-
-
-def test_records_at_the_end_that_only_the_copy_has_are_told_to_those_who_have_not_read_them() -> None:
-    world = the_way_back("0..9", "0..9@0..9 x@10 y@11", [(0, 0), (9, 9)])
-    assert [row(world, g).missing_on_target for g in (4, 10, 11, 12)] == [2, 2, 1, 0]
-    done = row(world, 12)
-    assert done.target_offset == 10 and done.exact

@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from migrate.errors import ClusterError, EnvironmentLacks
-from migrate.match import task as matchtask
 from migrate.match.equality import Equality
 from migrate.match.protocol import Needs, OffsetRange, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
 from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Fetched, answers_or_error, match_partitions
@@ -99,9 +98,3 @@ def test_what_ends_a_command_ends_a_task_as_a_value(error):
     (failed,) = answers_or_error(opened, match_partitions, [question(1)])
     again = pickle.loads(pickle.dumps(failed))  # as it comes back from an executor
     assert (type(again), again.problem, again.todo) == (type(error), error.problem, error.todo)
-
-
-def test_the_garbage_collector_is_left_as_it_was():
-    before = matchtask.gc.get_threshold()
-    run([question(1)], whole_log)
-    assert matchtask.gc.get_threshold() == before

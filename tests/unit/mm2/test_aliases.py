@@ -22,47 +22,32 @@ from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
 EMPTY_SEPARATOR = "replication.policy.separator =\n"
 
 
-@dataclass(frozen=True)
-class Names:
-    """What a flow from A to B calls a copy and MM2's two topics; the syncs lie on the source."""
-
-    copy: str
-    checkpoints: str
-    syncs: str
-
-
 @pytest.mark.parametrize(
     ("lines", "names"),
     [
-        ("", Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.B.internal")),
-        ("source.cluster.alias = prod\n",
-         Names("prod.orders", "prod.checkpoints.internal", "mm2-offset-syncs.B.internal")),
-        ("A->B.source.cluster.alias = own\nsource.cluster.alias = prod\n",
-         Names("own.orders", "own.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+        ("", "A.orders A.checkpoints.internal mm2-offset-syncs.B.internal"),
+        ("source.cluster.alias = prod\n", "prod.orders prod.checkpoints.internal mm2-offset-syncs.B.internal"),
+        ("A->B.source.cluster.alias = own \nsource.cluster.alias = prod\nA.alias = mine\n",
+         "own.orders own.checkpoints.internal mm2-offset-syncs.B.internal"),
         ("A.alias = mine\nsource.cluster.alias = prod\n",
-         Names("mine.orders", "mine.checkpoints.internal", "mm2-offset-syncs.B.internal")),
-        ("A->B.source.cluster.alias = own\nA.alias = mine\n",
-         Names("own.orders", "own.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+         "mine.orders mine.checkpoints.internal mm2-offset-syncs.B.internal"),
         ("C->A.source.cluster.alias = other\nC.alias = other\n",
-         Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.B.internal")),
-        ("target.cluster.alias = dr\n", Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.dr.internal")),
-        ("B.alias = dr\n", Names("A.orders", "A.checkpoints.internal", "mm2-offset-syncs.dr.internal")),
-        ("source.cluster.alias =\n" + EMPTY_SEPARATOR,
-         Names("orders", "checkpointsinternal", "mm2-offset-syncsBinternal")),
+         "A.orders A.checkpoints.internal mm2-offset-syncs.B.internal"),
+        ("target.cluster.alias = dr\n", "A.orders A.checkpoints.internal mm2-offset-syncs.dr.internal"),
+        ("B.alias = dr\n", "A.orders A.checkpoints.internal mm2-offset-syncs.dr.internal"),
         ("source.cluster.alias =\ntarget.cluster.alias =\n" + EMPTY_SEPARATOR,
-         Names("orders", "checkpointsinternal", "mm2-offset-syncsinternal")),
-        ("source.cluster.alias =\n", Names(".orders", ".checkpoints.internal", "mm2-offset-syncs.B.internal")),
-        (EMPTY_SEPARATOR, Names("Aorders", "Acheckpointsinternal", "mm2-offset-syncsBinternal")),
-        ("A->B.source.cluster.alias = prod \n",
-         Names("prod.orders", "prod.checkpoints.internal", "mm2-offset-syncs.B.internal")),
+         "orders checkpointsinternal mm2-offset-syncsinternal"),
+        ("source.cluster.alias =\n", ".orders .checkpoints.internal mm2-offset-syncs.B.internal"),
+        (EMPTY_SEPARATOR, "Aorders Acheckpointsinternal mm2-offset-syncsBinternal"),
     ],
 )  # fmt: skip
 def test_a_flows_own_alias_wins_over_that_of_its_cluster_and_of_the_top_and_names_all_but_the_offsets_topic(
     flow_of, lines, names
 ):
     flow = flow_of(lines)
-    assert Names(flow.policy.target_topic("orders"), flow.checkpoints_topic, flow.offset_syncs_topic) == names
-    assert flow.policy.source_topic(names.copy) == "orders"
+    copy = flow.policy.target_topic("orders")
+    assert f"{copy} {flow.checkpoints_topic} {flow.offset_syncs_topic}" == names
+    assert flow.policy.source_topic(copy) == "orders"
     assert (flow.source.alias, flow.target.alias) == ("A", "B")
     # MM2's worker knows only the aliases of `clusters`.
     assert flow_names(flow)["mm2_offsets_topic"] == "mm2-offsets.A.internal"

@@ -22,15 +22,6 @@ def pairs(kept: tuple[OffsetSync, ...]) -> list[tuple[int, int]]:
 
 
 @given(histories, offsets, offsets)
-def test_a_chain_rises_strictly_in_both_coordinates(history, source_end, target_end):
-    kept = chain(history, source_end, target_end)
-    for before, after in zip(kept, kept[1:], strict=False):
-        assert before.position < after.position
-        assert before.source_offset < after.source_offset
-        assert before.target_offset < after.target_offset
-
-
-@given(histories, offsets, offsets)
 def test_a_sync_is_kept_exactly_if_it_is_inside_both_logs_and_no_later_one_contradicts_it(
     history, source_end, target_end
 ):

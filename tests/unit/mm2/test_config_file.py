@@ -166,14 +166,6 @@ def test_brokers_with_ipv6_addresses_reach_every_client_with_their_brackets(flow
         assert java_settings(cluster).source["kafka.bootstrap.servers"] == brokers
 
 
-def test_client_files_win_for_credentials_and_replace_them_whole(flow_of):
-    flow = flow_of("security.protocol = SASL_SSL\nsasl.mechanism = PLAIN\nsasl.jaas.config = x\n")
-    changed = with_clients(flow, {"bootstrap.servers": "other:9", "security.protocol": "SSL"}, None)
-    assert changed.source.properties == {"bootstrap.servers": "other:9", "security.protocol": "SSL"}
-    assert changed.target == flow.target
-    assert (changed.policy, changed.checkpoints_topic) == (flow.policy, flow.checkpoints_topic)
-
-
 def test_options_change_the_names_that_the_file_gave(flow_of):
     flow = flow_of(
         "offset-syncs.topic.location = target\n",

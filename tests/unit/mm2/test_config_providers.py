@@ -4,8 +4,6 @@ import os
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
 from migrate.mm2.config_providers import Providers, provider_settings, resolved, without_providers
@@ -60,12 +58,6 @@ def test_references_stand_anywhere_and_what_they_stand_for_is_not_looked_into_ag
     told = 'M required username="${env:B}" password="p$p$";'
     assert value(text, environment={"U": "${env:B}", "P": "p$", "B": "no"}) == told
     assert value("${vault:x}") == "${vault:x}", "a provider that is not declared"
-
-
-@given(st.text("${}:abcenv\n"))
-def test_without_declared_providers_every_text_is_itself(text):
-    with patch.dict(os.environ, {"a": "no"}):
-        assert Providers({"x": text}, "f").value("x") == text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.mm2.connect_offsets import positions_in, positions_of
+from migrate.mm2.connect_offsets import positions_of
 from migrate.model import TopicPartition
 
 T3 = TopicPartition("t1", 3)
@@ -62,9 +62,3 @@ def test_where_mm2s_connectors_are_known_those_of_others_and_of_its_past_do_not_
     assert positions_of(records, "A") == {T3: 2}
     assert positions_of(records, "A", ("mine",)) == {T3: 9}
     assert positions_of(records, "A", ("other",)) == {}
-
-
-def test_documents_of_a_workers_rest_mean_the_same_as_its_records():
-    partition = {"cluster": "A", "partition": 3, "topic": "t1"}
-    assert positions_in([(partition, {"offset": 7}), ({"group": "g"}, {"offset": 1})], "A") == {T3: 7}
-    assert positions_in([(partition, None), (partition | {"partition": -1}, {"offset": 1})], "A") == {}

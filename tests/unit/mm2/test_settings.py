@@ -80,9 +80,7 @@ def test_lists_are_read_as_mm2_reads_them_and_connect_and_console_groups_are_lef
         ("A->B.consumer.isolation.level = read_committed\nA.consumer.isolation.level = read_uncommitted\n",
          "read_uncommitted"),
         ("A->B.source.consumer.isolation.level = read_committed\nA.consumer.isolation.level = x\n", "read_committed"),
-        ("B.consumer.isolation.level = read_committed\nconsumer.isolation.level = read_committed\n",
-         "read_uncommitted"),
-        ("B.exactly.once.source.support = enabled\n", "read_uncommitted"),
+        ("B.consumer.isolation.level = read_committed\nB.exactly.once.source.support = enabled\n", "read_uncommitted"),
     ],
 )  # fmt: skip
 def test_the_isolation_level_is_that_of_mm2s_source_consumer(flow_of, lines, level):

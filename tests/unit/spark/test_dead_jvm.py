@@ -44,11 +44,3 @@ def test_while_the_jvm_runs_what_py4j_raises_is_a_failure_of_the_client_it_was_a
         raise ConnectionResetError("reset")
     with pytest.raises(ConnectionResetError), needing_machine():
         raise ConnectionResetError("reset")
-
-
-def test_a_lost_machine_is_not_wrapped_again(killed_jvm):
-    lost = LostMachine("gone.", "Again.")
-    lost.__cause__ = ConnectionResetError()
-    with pytest.raises(LostMachine) as raised, needing_machine():
-        raise lost
-    assert raised.value is lost

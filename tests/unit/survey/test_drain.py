@@ -97,35 +97,25 @@ def lag(drained=False, tail=None, newest=None, last_copied_offset=None, source=S
     return lag_of(source, target, drained, tail, newest, last_copied_offset)
 
 
-def test_what_is_drained_has_no_lag_whatever_the_offsets_say():
-    assert lag(drained=True, newest=(10, 10)) == NONE_LEFT
-
-
-def test_compared_records_are_counted():
-    assert lag(tail=Tail(7, 999, 5_000), last_copied_offset=100) == Lag(7, True, 5_000)
-
-
 @pytest.mark.parametrize(
-    ("newest", "last_copied_offset", "records"),
+    ("known", "left"),
     [
-        ((500, 450), None, 50),  # 450 copied behind the sync, of 500
-        ((500, 450), 979, 20),  # MM2 has recorded more than the sync tells
-        ((500, 450), 600, 50),
-        (None, 600, 399),
-        ((500, 100), None, 0),  # replays: nothing is claimed, and nothing proven
+        ({"drained": True, "newest": (10, 10)}, NONE_LEFT),
+        ({"tail": Tail(7, 999, 5_000), "last_copied_offset": 100}, Lag(7, True, 5_000)),
+        # What was not compared is estimated: 450 copied behind the sync, of 500; or MM2 has recorded more.
+        ({"newest": (500, 450)}, Lag(50)),
+        ({"newest": (500, 450), "last_copied_offset": 979}, Lag(20)),
+        ({"newest": (500, 450), "last_copied_offset": 600}, Lag(50)),
+        ({"last_copied_offset": 600, "tail": Tail(None)}, Lag(399)),
+        # Replays: nothing is claimed, and nothing proven.
+        ({"newest": (500, 100)}, Lag(0)),
+        ({"target": LogRange(0, 0)}, Lag(1000)),
+        ({"source": LogRange(990, 1000), "newest": (0, 0)}, Lag(10)),
+        ({}, NOT_KNOWN),
     ],
 )
-def test_what_was_not_compared_is_estimated(newest, last_copied_offset, records):
-    assert lag(tail=Tail(None), newest=newest, last_copied_offset=last_copied_offset) == Lag(records)
-
-
-def test_an_empty_copy_lacks_everything_and_without_any_sign_nothing_is_known():
-    assert lag(target=LogRange(0, 0)) == Lag(1000)
-    assert lag() == NOT_KNOWN
-
-
-def test_an_estimate_is_never_more_than_the_source_has():
-    assert lag(source=LogRange(990, 1000), newest=(0, 0)).records == 10
+def test_what_is_left_to_copy_is_counted_or_estimated_and_never_more_than_the_source_has(known, left):
+    assert lag(**known) == left
 
 
 def test_a_sum_is_counted_if_all_are_and_unknown_if_one_is():

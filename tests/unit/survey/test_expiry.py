@@ -106,14 +106,6 @@ def test_an_end_of_its_own_also_outlasts_the_clock_of_the_others():
     assert hours_left(expiry(records={"g": classic}, kept={PLACE}, sets=True)) == 68
 
 
-@pytest.mark.parametrize("kind", [GroupKind.SIMPLE, GroupKind.CONSUMER])
-def test_what_is_set_beside_a_kept_offset_with_a_late_end_of_its_own_goes_by_the_brokers_retention(kind):
-    record = GroupRecord(kind, committed_ms={PLACE: NOW - HOUR}, expires_ms={PLACE: NOW + 720 * HOUR})
-    for hours in (1, 168):
-        found = expiry(settings=BrokerSettings(hours * HOUR, True), records={"g": record}, kept={PLACE}, sets=True)
-        assert hours_left(found) == hours and found.from_apply and not found.of_commit
-
-
 def test_plan_and_apply_both_look_at_what_is_set_beside_what_is_kept():
     rows = (
         make_row("g", "t", 0, decision=Decision.KEEP, target_prior=650),

@@ -63,9 +63,3 @@ def test_a_topic_of_another_wave_shares_its_name_all_the_same(topic):
     """What that wave sets later would be taken for the group's own place in this one's records."""
     found = asked(request(flow=flow(), filters=Filters(topics=(re.compile(topic),)))).flow
     assert found.why_not_replicated("t") and found.why_not_replicated("x-t")
-
-
-@pytest.mark.parametrize("of", [FLOW, flow(NameMap())])
-def test_nobody_is_asked_where_no_map_names_topics(of):
-    made = request(flow=of)
-    assert with_names(made, Clusters(None, None, FakeMirror())) is made  # type: ignore[arg-type]

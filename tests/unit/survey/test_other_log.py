@@ -6,7 +6,7 @@ from migrate.model import Commit, Decision, Level, LogRange, TopicPartition
 from migrate.show.plan_table import Page, table
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from migrate.survey.other_log import other_log, other_topic
-from migrate.survey.policies import Policies, Untranslatable, Waiver
+from migrate.survey.policies import Policies, Untranslatable
 from tests.fakes import FakeGroupFacts
 from tests.unit.planscene import planned, rows_of, world
 
@@ -47,12 +47,6 @@ def test_such_a_commit_blocks_its_group_and_the_two_epochs_are_said():
     assert block.subject == "g/t/0" and "epoch 4" in block.seen and "than 3" in block.seen
     assert "--accept commit-of-another-log:" in block.todo
     assert "2 commits" in results(plan)[Level.NOT_VISIBLE, Level.PASS].seen
-
-
-@pytest.mark.parametrize("subject", ["g/t/0", None])
-def test_it_can_be_accepted_by_name(subject):
-    plan = planned(*with_epochs(), policies=Policies(waivers=(Waiver("commit-of-another-log", subject),)))
-    assert plan.is_clean() and plan.accepted("commit-of-another-log", "g/t/0")
 
 
 def test_commits_that_nothing_refutes_are_counted_and_are_neither_a_pass_nor_a_warning():

@@ -2,15 +2,14 @@
 
 import pytest
 
-from migrate.match.protocol import FetchEstimate, Limits, Matched, Unmatched, Why, WhyUnmatched
+from migrate.match.protocol import FetchEstimate, Limits, Matched, Unmatched, Why
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
-from migrate.plan.totals import totals
 from migrate.progress import Timer
 from migrate.survey.records import estimate_text, timed_topics
 from migrate.survey.survey import Clusters, Logs
 from migrate.text import bytes_text, parse_bytes
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
-from tests.unit.planscene import planned, planned_flow, rows_of, world
+from tests.unit.planscene import planned, planned_flow, world
 
 
 def compared(comparer, **options):
@@ -71,15 +70,6 @@ def test_the_files_rows_say_which_proven_syncs_stand_around_the_commit():
     assert (row.upper_source_offset, row.upper_target_offset) == (90, 88)
 
 
-def test_an_offset_without_a_place_is_translated_as_if_nothing_was_compared():
-    class Forgetful(FakeComparer):
-        def __call__(self, works, limits, listener):
-            whole = super().__call__(works, limits, listener)
-            return type(whole)({}, {}, whole.estimate, 0, 0)
-
-    assert rows_of(compared(Forgetful())) == rows_of(planned(*world()))
-
-
 def test_topics_that_may_not_be_read_give_rows_that_nothing_guards_and_no_failure():
     """Behind a target topic that was created anew, an unproven sync may lie beyond what the group is owed."""
     denied = Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")
@@ -104,13 +94,6 @@ def test_what_will_be_fetched_is_said_before_the_reading_and_what_was_stands_in_
     )
 
 
-def test_rows_rereads_and_checkpoints_add_up():
-    places = {("t", 0, 55): Matched(57, Why.LOOK_ALIKES, 9), ("t", 1, 60): Unmatched(WhyUnmatched.MATCH_LIMIT)}
-    counted = totals(compared(FakeComparer(places)))
-    assert counted.grades == {Grade.EXACT: 1, Grade.BOUNDED: 1, Grade.ESTIMATED: 1}
-    assert (counted.rereads_bounded, counted.bounded_rows, counted.mm2.absent_rows) == (9, 2, 3)
-
-
 def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2s_position():
     source, target, mirror = world()
     source.watermarks[TopicPartition("t", 0)] = 103
@@ -122,13 +105,6 @@ def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2
         (False, 99),
         (False, None),
     ]
-
-
-def test_mm2s_own_positions_are_read_before_the_targets_ends_are_pinned():
-    source, target, mirror = world()
-    steps = Steps()
-    planned(source, target, mirror, progress=steps)
-    assert steps.said.index("reading MM2's own positions") < steps.said.index("pinning 3 logs on B")
 
 
 def test_positions_that_can_not_be_read_are_unknown_and_fail_nothing():

@@ -54,14 +54,3 @@ def test_a_step_that_runs_twice_or_fails_is_timed_all_the_same():
     with pytest.raises(ValueError):
         timer.run("pin", "pinning again", fail)
     assert timer.timings == {"pin": 1.75}
-
-
-def test_a_question_about_many_items_is_put_in_batches_and_answered_as_one():
-    batches: list[int] = []
-
-    def question(items):
-        batches.append(len(items))
-        return dict.fromkeys(items, True)
-
-    answers = Timer(FakeClock(), NoProgress()).ask("states", "describing", range(5), question, size=2)
-    assert answers == dict.fromkeys(range(5), True) and batches == [2, 2, 1]

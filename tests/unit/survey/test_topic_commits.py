@@ -166,15 +166,6 @@ def test_the_rows_are_those_that_coordinators_answers_make(filters):
     assert found["rows"] + taken == found["commits_read"]
 
 
-def test_coordinators_are_not_asked_for_what_the_topic_tells():
-    source, target, mirror = world()
-    asked = []
-    source.on_call = asked.append
-    from_topic(scene=(source, target, mirror))
-    # Once at the end: do commits move?
-    assert asked.count("commits") == 1
-
-
 def test_a_group_of_another_wave_is_seen_also_where_nobody_read_its_partition():
     """It would have the name that a group of this wave gets, and take its offsets over later."""
     names = NameMap.from_lines("--group-map", "f", "group", ["source_group,target_group", "g,x", "h,x"])
@@ -223,14 +214,6 @@ def test_a_newest_record_that_nobody_can_read_blocks_its_group_and_never_stands_
     rows = rows_of(made)
     assert rows["g", "t", 0][0] is Decision.BLOCK and ("g", "t", 1) not in rows
     assert rows["h", "u", 0][0] is Decision.SET
-
-
-def test_a_group_of_which_nobody_can_read_anything_is_in_no_clean_plan():
-    made, _ = from_topic(undecodable={"h": {TopicPartition("u", 0): "bad-length"}})
-    assert results(made, "commit-undecodable") == {"h": (Level.BLOCK, Level.BLOCK)}
-    assert not made.is_clean() and results(made, "named-groups-exist") == {}
-    taken, _ = from_topic(Filters.from_options(topics=["t"]), undecodable={"h": {TopicPartition("u", 0): "bad-length"}})
-    assert results(taken, "commit-undecodable") == {}
 
 
 def test_commits_of_nobody_knows_whom_are_no_pass():
@@ -408,12 +391,6 @@ def test_a_group_that_is_gone_since_is_in_the_plan_of_then():
     assert results(made, "listing-agrees") == {"A": (Level.PASS, Level.PASS)}
 
 
-def test_a_group_that_is_there_and_not_listed_is_in_no_plan_of_then_either():
-    made, _ = from_topic(as_of_ms=1, then=THEN | GHOST, others=GHOST)
-    assert "ghost" not in {row.group for row in made.rows}
-    assert results(made, "listing-agrees")["ghost"] == (Level.BLOCK, Level.BLOCK)
-
-
 def test_filters_take_what_is_of_then_as_well():
     gone = frozenset({GroupPartition("h", "u", 0)})
     made, _ = from_topic(Filters.from_options(topics=["t"]), as_of_ms=1, then=THEN, gone=gone)
@@ -511,12 +488,6 @@ def test_a_commit_without_an_offset_is_none_and_no_record_that_cannot_be_decoded
     told = of_one_topic({0: NO_OFFSET, **beside})
     assert not told.undecodable and set(told.commits.get("g", {})) == {("t", partition) for partition in beside}
     assert told.without_offset == {"g": (TopicPartition("t", 0),)}
-
-
-def test_where_the_commit_of_then_had_no_offset_there_was_none() -> None:
-    of_then = NewestRecord(partition_of("g", 5), commit_key("g", "t", 0), NO_OFFSET, NewestOf.THEN)
-    told = commits_of([of_then], 5, is_as_of=True)
-    assert told.none_then == {("g", "t", 0)} and not told.without_offset and not told.undecodable
 
 
 @pytest.mark.parametrize("reader", ["admin", "topic"])

@@ -2,7 +2,7 @@
 
 from migrate.model import Failure, GroupState, Side
 from migrate.progress import Timer
-from migrate.survey.groups import Listing, both_looks, describe, list_again
+from migrate.survey.groups import Listing, both_looks, list_again
 from migrate.survey.survey import ClusterSurvey
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, NoProgress
 
@@ -11,12 +11,6 @@ TIMER = Timer(FakeClock(), NoProgress())
 
 def cluster(side: Side, **states: GroupState) -> FakeCluster:
     return FakeCluster(side, "A" if side is Side.SOURCE else "B", "id", states=dict(states))
-
-
-def test_both_clusters_are_described_and_each_answer_is_its_own() -> None:
-    target, source = cluster(Side.TARGET, g=EMPTY), cluster(Side.SOURCE, g=ALIVE)
-    assert describe(target, source, ["g"], TIMER) == ({"g": EMPTY}, {"g": ALIVE})
-    assert describe(target, None, ["g"], TIMER) == ({"g": EMPTY}, {})
 
 
 def test_the_livelier_of_two_looks_counts_and_only_what_neither_listing_shows_is_absent() -> None:
