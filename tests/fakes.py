@@ -310,36 +310,21 @@ class NamedCluster:
         self._names = names
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._cluster, name)
+        call = getattr(self._cluster, name)
+        if name in ("alter", "delete_offsets"):
+            return lambda wanted: self._told(call(self._names.to_target(wanted)))
+        if name in ("group_states", "commits", "delete_groups", "group_records"):
+            return lambda groups, *more, **options: self._told(call(self._names.asked(groups), *more, **options))
+        return call
+
+    def _told(self, answer: Any) -> Any:
+        return answer if isinstance(answer, Failure) else self._names.to_source(answer)
 
     def groups(self) -> frozenset[str]:
-        return frozenset(self._names.to_source(dict.fromkeys(self._cluster.groups())))
-
-    def group_states(self, groups: Collection[str]) -> Any:
-        return self._names.to_source(self._cluster.group_states(self._names.asked(groups)))
-
-    def commits(self, groups: Collection[str], require_stable: bool = True) -> Any:
-        return self._names.to_source(self._cluster.commits(self._names.asked(groups), require_stable))
-
-    def alter(self, wanted: Mapping[str, Commits]) -> Any:
-        return self._names.to_source(self._cluster.alter(self._names.to_target(wanted)))
-
-    def delete_offsets(self, wanted: Mapping[str, Collection[TopicPartition]]) -> Any:
-        return self._names.to_source(self._cluster.delete_offsets(self._names.to_target(wanted)))
-
-    def delete_groups(self, groups: Collection[str]) -> Any:
-        return self._names.to_source(self._cluster.delete_groups(self._names.asked(groups)))
-
-    def group_records(self, groups: Collection[str], *how: Any, **options: Any) -> Any:
-        answer = self._cluster.group_records(self._names.asked(groups), *how, **options)
-        return answer if isinstance(answer, Failure) else self._names.to_source(answer)
+        return frozenset(self._told(dict.fromkeys(self._cluster.groups())))
 
     def group_kinds(self) -> Any:
-        answer = self._cluster.group_kinds()
-        return answer if isinstance(answer, Failure) else self._names.to_source(answer)
-
-    def named(self, names: TargetNames) -> Any:
-        return self._cluster.named(names)
+        return self._told(self._cluster.group_kinds())
 
     def renewed(self) -> Any:
         return NamedCluster(self._cluster.renewed(), self._names)

@@ -171,22 +171,10 @@ class OnTarget:
         self._called = {group: name for name, group in names.items()}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._target, name)
-
-    def commits(self, groups: Any, require_stable: bool = True) -> Any:
-        return self._told(self._target.commits(self._asked(groups), require_stable))
-
-    def group_states(self, groups: Any) -> Any:
-        return self._told(self._target.group_states(self._asked(groups)))
-
-    def alter(self, wanted: Any) -> Any:
-        return self._told(self._target.alter(self._asked(wanted)))
-
-    def delete_offsets(self, wanted: Any) -> Any:
-        return self._told(self._target.delete_offsets(self._asked(wanted)))
-
-    def delete_groups(self, groups: Any) -> Any:
-        return self._told(self._target.delete_groups(self._asked(groups)))
+        call = getattr(self._target, name)
+        if name not in ("commits", "group_states", "alter", "delete_offsets", "delete_groups"):
+            return call
+        return lambda groups, *more, **options: self._told(call(self._asked(groups), *more, **options))
 
     def named(self, names: TargetNames) -> Any:
         return NamedCluster(self, names) if names else self

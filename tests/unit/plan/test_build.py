@@ -23,7 +23,7 @@ from migrate.survey.offsets_topic import GroupKind, GroupRecord, PastCommit
 from migrate.survey.policies import Policies, Rewind, Uncommitted, Untranslatable, Waiver, parse_untranslatable
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
-from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeComparer, FakeGroupFacts, NoProgress, Script
+from tests.fakes import EMPTY, FakeClock, FakeCluster, FakeComparer, FakeGroupFacts, NoProgress, Script
 from tests.randomsurveys import KINDS, random_survey
 from tests.unit.answers import DENIED
 from tests.unit.planscene import CHECKPOINTS, SYNCS, FakeMirror, checks_of, planned, planned_flow, rows_of, world
@@ -143,25 +143,6 @@ def test_pending_transactional_offsets_block_their_group_and_its_rows_are_still_
     plan = planned(source, target, mirror)
     assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "pending-transactions")
     assert rows_of(plan)["h", "u", 0][0] is Decision.SET
-
-
-def test_a_target_group_that_two_listings_do_not_show_is_absent_and_the_listings_are_a_settle_time_apart():
-    source, target, mirror = world()
-    clock = FakeClock()
-    plan = planned(source, target, mirror, settle=15.0, clock=clock)
-    assert clock.waited == 15.0
-    states = {(s.side, s.group): s.state for s in plan.header.group_states}
-    assert states["target", "g"] == "Absent" and states["source", "g"] == "Empty"
-
-
-def test_a_group_that_appears_at_the_second_look_or_is_alive_at_the_first_only_blocks():
-    source, target, mirror = world()
-    target.when("groups", lambda: target.calls["groups"] == 1 and target.states.update(g=ALIVE))
-    assert rows_of(planned(source, target, mirror))["g", "t", 0] == (Decision.BLOCK, 51, "target-group-empty")
-    source, target, mirror = world()
-    source.states["g"] = ALIVE
-    source.when("groups", lambda: source.calls["groups"] == 1 and source.states.update(g=EMPTY))
-    assert rows_of(planned(source, target, mirror))["g", "t", 0][2] == "source-group-stopped"
 
 
 @pytest.mark.parametrize("rewind", [Rewind.BLOCK, Rewind.KEEP])
