@@ -68,7 +68,7 @@ class Stage:
         flow = FLOWS[name]
         lab = self._lab(flow.version)
         staged = flow.run(lab, run)
-        commands = CommandLine.of(lab, self._folders.mktemp(f"{name}-{run}"))
+        commands = CommandLine.of(lab, self._folders.mktemp(f"{name}-{run}"), warm=True)
         scenes = "|".join(ready.scene.suffix for ready in staged)
         planned = commands.plan("exact.plan", "--group", f".*-({scenes})")
         document, syncs = commands.planned(planned, "exact.plan"), all_syncs(lab)

@@ -83,7 +83,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def ground(cluster: Cluster, tmp_path: Path) -> Ground:
-    return Ground(cluster, CommandLine(tmp_path, options_for(tmp_path, cluster.bootstrap)), next(_numbers))
+    return Ground(cluster, CommandLine(tmp_path, options_for(tmp_path, cluster.bootstrap), warm=True), next(_numbers))
 
 
 def test_a_group_that_apply_refused_because_somebody_moved_it_ahead_is_not_verified(ground: Ground) -> None:

@@ -1,7 +1,7 @@
 """A process whose Spark runs already, and that runs one command after another, as a notebook does.
 
 A JVM and Spark take two thirds of what a small plan costs. The Spark is none of the product's own: as in a notebook, it
-goes on when a command ends.
+goes on when a command ends. Its JVM stays in the folder where it began: what Spark itself reads is to be named in full.
 """
 
 import atexit

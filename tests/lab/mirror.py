@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from tests.lab.classes import archive, keep_classes
 from tests.lab.jars import DEFAULT_VERSION, kafka_jars
 from tests.lab.options import MirrorOptions
 from tests.lab.process import GuardedProcess, java_command
@@ -39,7 +40,9 @@ class MirrorMaker:
         self.progress = MirrorProgress(self.options, source_bootstrap, target_bootstrap)
         self.properties_path = properties_path or folder / "mm2.properties"
         self._heartbeats_from = 0
-        command = java_command(kafka_jars(version), self.main_class, str(self.main_file), heap=MIRROR_HEAP)
+        jars = kafka_jars(version)
+        self._classes = archive(jars, self.main_class)
+        command = java_command(jars, self.main_class, str(self.main_file), heap=MIRROR_HEAP)
         self.process = GuardedProcess(f"MirrorMaker {self.options.flow}", command, folder / "mirror.log")
         self.write_properties()
 
@@ -83,6 +86,7 @@ class MirrorMaker:
             return not self.progress.missing_topics() and self.progress.has_heartbeat_from(self._heartbeats_from)
 
         self.process.wait_ready(ready, deadline_seconds, "its topics and a heartbeat were there")
+        keep_classes(self.process.pid, self._classes)
 
     def stop(self, deadline_seconds: float = 60.0) -> bool:
         """A clean stop; False if it had to be killed after the deadline."""

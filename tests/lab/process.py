@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from tests.lab.classes import archive
 from tests.lab.jars import java_executable
 from tests.lab.waiting import LabError, wait_until
 
@@ -42,9 +43,17 @@ log4j.appender.stderr.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 
 def java_command(
-    jars: Path, main_class: str, *args: str, heap: str = "256m", jvm_flags: Sequence[str] = JVM_FLAGS
+    jars: Path,
+    main_class: str,
+    *args: str,
+    heap: str = "256m",
+    jvm_flags: Sequence[str] = JVM_FLAGS,
+    own_classes: Path | None = None,
 ) -> list[str]:
-    """The command line of a Java program from a jars folder that logs warnings and worse to its stderr."""
+    """The command line of a Java program from a jars folder that logs warnings and worse to its stderr.
+
+    `own_classes` is a folder with more classes than the jars have.
+    """
     if any(jars.glob("log4j-core-*.jar")):
         config, text, option = jars / "lab-log4j2.properties", LOG4J2, "log4j2.configurationFile"
     else:
@@ -54,7 +63,11 @@ def java_command(
         fresh.write_text(text)
         fresh.replace(config)
     flags = [f"-Xmx{heap}", "-Xms32m", *jvm_flags, f"-D{option}={config.as_uri()}"]
-    return [java_executable(), *flags, "-cp", str(jars / "*"), main_class, *args]
+    class_path = os.pathsep.join(map(str, filter(None, (jars / "*", own_classes))))
+    classes = archive(jars, main_class)
+    if jvm_flags == JVM_FLAGS and classes.exists():
+        flags.append(f"-XX:SharedArchiveFile={classes}")
+    return [java_executable(), *flags, "-cp", class_path, main_class, *args]
 
 
 class GuardedProcess:

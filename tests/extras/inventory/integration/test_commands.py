@@ -82,7 +82,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         (folder / "client.properties").write_text(f"bootstrap.servers={cluster.bootstrap}\n")
         file = str(folder / "client.properties")
         options = ("--source-config", file, "--target-config", file, "--source", "A", "--target", "B")
-        yield Scene(cluster, CommandLine(folder, options))
+        yield Scene(cluster, CommandLine(folder, options, warm=True))
 
 
 def produce(bootstrap: str) -> None:
