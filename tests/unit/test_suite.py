@@ -38,7 +38,7 @@ def test_a_long_test_is_left_out_of_other_runs_and_not_skipped(name: str) -> Non
 
 
 def test_a_skip_whose_reason_is_not_listed_fails_in_ci_and_only_there() -> None:
-    name = "tests/unit/kafka/test_client_security.py::test_a_pkcs12_key_store_is_taken_with_its_password"
+    name = "tests/unit/kafka/test_client_security.py::test_pem_files_serve_as_trust_and_key_store"
     nowhere = {"PATH": "/nonexistent"}
     here, in_ci = run_pytest(name, **nowhere), run_pytest(name, CI="true", **nowhere)
     assert here.returncode == 0 and "1 skipped" in here.stdout, here.stdout
