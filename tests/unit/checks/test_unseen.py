@@ -1,6 +1,6 @@
 """What nobody has seen is never a pass: each check without its information says so, and counts as its block or warn."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from migrate.checks.rights import Health
 from migrate.cli import doctor
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
-from migrate.model import Decision, Failure, GroupState, Level, LogRange, OffsetSync, Scope, Side, TopicPartition
+from migrate.model import Decision, Failure, Level, LogRange, OffsetSync, Scope, Side, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.session.clusters import Endpoint
 from migrate.survey.cluster import BrokerSettings
@@ -18,7 +18,7 @@ from migrate.survey.policies import Policies, Waiver
 from migrate.survey.survey import Clusters, CopyEnd, PlanRequest
 from migrate.survey.take import take_survey
 from tests.builders import make_check
-from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
+from tests.fakes import EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 from tests.unit.applyscene import Scene
 from tests.unit.checkscene import WEEK, blocked, found, row
 from tests.unit.plans import plan
@@ -35,6 +35,51 @@ def verdicts(check, **arguments):
 
 def of_plan(made, check):
     return {c.subject: c for c in made.header.checks if c.check == check}
+
+
+PASS = (Level.PASS, Level.PASS)
+T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
+SYNC = OffsetSync(0, 40, 40)
+NOWHERE = row("g", "t", 0, target_partitions=None, target_log=None)
+LOST = row("g", "t", 0, source_log=Failure("X", "no answer"))
+NO_REREADS = row("g", "t")._replace(rereads_at_most=None, rereads_estimate=None)
+NO_END = row("g", "t")._replace(source_log_end=None)
+EMPTY_G, EMPTY_H = {"g": EMPTY}, {"h": EMPTY}
+AT_ONCE = {"source_seconds_apart": 0.0, "target_seconds_apart": 0.0}
+OLD = {"target_settings": BrokerSettings(WEEK.retention_ms, False)}
+
+
+@pytest.mark.parametrize(
+    ("check", "changes", "expected"),
+    [
+        ("target-recreated", {"copy_ends": {T0: CopyEnd(REFUSED, SYNC)}}, {"t": UNSEEN_BLOCK}),
+        # The log may have outgrown what it lost: the check refutes, and never confirms.
+        (
+            "target-recreated", {"copy_ends": {T0: CopyEnd(100, None), U0: CopyEnd(100, SYNC)}},
+            {"B": (Level.NOT_VISIBLE, Level.PASS), "1 topic": PASS},
+        ),
+        ("two-looks", {}, {"B": PASS}),
+        # Groups that are listed need no second look.
+        ("two-looks", {"target_states": EMPTY_G | EMPTY_H} | AT_ONCE, {}),
+        ("inside-target-log", {"rows": (NOWHERE, row("g", "t", 1))}, {"1 row": PASS}),
+        ("inside-target-log", {"rows": (NOWHERE,)}, {}),
+        ("rewind", {"rows": (NOWHERE, row("g", "t", 1))}, {"1 row": PASS}),
+        ("rewind", {"rows": (NOWHERE,)}, {}),
+        ("commit-beyond-log-end", {"rows": (LOST,)}, {}),
+        ("re-read-limit", {"rows": (row("h", "u"), NO_REREADS)}, {"B": UNSEEN_WARN}),
+        ("unread-on-target-only", {"rows": (NO_END,), "failback": True}, {"g/t/0": UNSEEN_BLOCK}),
+        ("group-protocol", {"source_states": EMPTY_H} | OLD, {"A": UNSEEN_WARN}),
+        ("group-protocol", {"source_states": {"g": REFUSED} | EMPTY_H} | OLD, {"A": UNSEEN_WARN}),
+    ],
+)  # fmt: skip
+def test_what_a_check_could_not_judge_it_does_not_pass(check, changes, expected):
+    assert verdicts(check, **changes) == expected
+
+
+def test_what_was_not_seen_is_said():
+    assert "how many records 1 row will read twice" in found("re-read-limit", rows=(NO_REREADS,))[0].seen
+    (served,) = found("group-protocol", source_states=EMPTY_H)
+    assert served.level is Level.PASS and "1 unknown" in served.seen
 
 
 # --- partitions -------------------------------------------------------------------------------------------
@@ -142,17 +187,6 @@ def test_where_javas_client_alone_gets_no_answer_the_doctor_names_the_addresses_
 # --- copies that were created anew ------------------------------------------------------------------------
 
 
-def test_a_copy_whose_end_or_of_which_no_sync_is_known_is_not_called_the_one_that_mm2_has_filled():
-    check, sync = "target-recreated", OffsetSync(0, 40, 40)
-    assert verdicts(check, copy_ends={TopicPartition("t", 0): CopyEnd(REFUSED, sync)}) == {"t": UNSEEN_BLOCK}
-    untold = {TopicPartition("t", 0): CopyEnd(100, None), TopicPartition("u", 0): CopyEnd(100, sync)}
-    # The log may have outgrown what it lost: the check refutes, and never confirms.
-    assert verdicts(check, copy_ends=untold) == {
-        "B": (Level.NOT_VISIBLE, Level.PASS),
-        "1 topic": (Level.PASS, Level.PASS),
-    }
-
-
 # --- two looks --------------------------------------------------------------------------------------------
 
 
@@ -162,6 +196,9 @@ def test_without_a_settle_time_one_listing_does_not_make_a_group_absent():
     assert {s: (c.level, c.counts_as) for s, c in looks.items()} == {"B": UNSEEN_BLOCK}
     assert looks["B"].scope is Scope.CLUSTER and "--accept two-looks:B" in looks["B"].todo
     assert {decision for decision, _, _ in rows_of(made).values()} == {Decision.BLOCK}
+    apart = of_plan(planned(*world(), settle=1.5), "two-looks")
+    assert apart["B"].level is Level.PASS, "timed by the clock, not by the option"
+    assert blocked(target_seconds_apart=0.0) == {"g", "h"}
 
 
 def test_two_readings_of_log_ends_at_the_same_time_block_and_can_be_accepted_by_name():
@@ -174,49 +211,22 @@ def test_two_readings_of_log_ends_at_the_same_time_block_and_can_be_accepted_by_
     assert not made.accepted("producers-stopped", "t")
 
 
-def test_looks_that_are_apart_pass_and_groups_that_are_listed_need_none():
-    assert verdicts("two-looks") == {"B": (Level.PASS, Level.PASS)}
-    assert {c.level for c in of_plan(planned(*world(), settle=1.5), "two-looks").values()} == {Level.PASS}
-    there = {"g": GroupState("Empty"), "h": GroupState("Empty")}
-    assert verdicts("two-looks", target_states=there, source_seconds_apart=0.0, target_seconds_apart=0.0) == {}
-    assert blocked(target_seconds_apart=0.0) == {"g", "h"}
-
-
 # --- commits that move ------------------------------------------------------------------------------------
 
 
 def test_commits_that_could_not_be_read_a_second_time_do_not_stand_still():
     source, target, mirror = world()
-    asked_before = []
-
-    def fail_the_second_time(call: str) -> None:
-        if call == "commits":
-            asked_before.append(call)
-            if len(asked_before) == 2:
-                source.script("commits", "g", Script(REFUSED))
-
-    source.on_call = fail_the_second_time
+    source.when("commits", lambda: source.calls["commits"] == 1 and source.script("commits", "g", Script(REFUSED)))
     moving = of_plan(planned(source, target, mirror), "commits-moving")
     assert {s: (c.level, c.counts_as) for s, c in moving.items()} == {"g": UNSEEN_WARN}
     assert REFUSED.code in moving["g"].seen and moving["g"].todo
 
 
-@dataclass
-class Forgetful(FakeCluster):
-    """Leaves groups out of its second answer about commits."""
-
-    answers: list[int] = field(default_factory=list)
-
-    def commits(self, groups, require_stable=True):
-        self.answers.append(1)
-        told = super().commits(groups, require_stable)
-        return told if len(self.answers) == 1 else {}
-
-
 def test_a_group_that_is_missing_from_the_second_answer_is_named():
     source, target, mirror = world()
-    forgetful = Forgetful(source.side, source.alias, source.cluster_id, source.offsets, source.states, source.ranges)
-    moving = of_plan(planned(forgetful, target, mirror), "commits-moving")
+    commits = source.commits
+    source.commits = lambda *asked, **how: {} if source.calls["commits"] else commits(*asked, **how)
+    moving = of_plan(planned(source, target, mirror), "commits-moving")
     assert set(moving) == {"g", "h"} and "NO_ANSWER" in moving["g"].seen
 
 
@@ -246,33 +256,11 @@ def test_on_the_way_back_nobody_knows_whether_another_mm2_sets_offsets():
 # --- brothers ---------------------------------------------------------------------------------------------
 
 
-def test_checks_on_rows_pass_only_the_rows_that_they_could_judge():
-    nowhere = row("g", "t", 0, target_partitions=None, target_log=None)
-    placed = row("g", "t", 1)
-    for check in ("inside-target-log", "rewind"):
-        assert verdicts(check, rows=(nowhere, placed)) == {"1 row": (Level.PASS, Level.PASS)}
-        assert verdicts(check, rows=(nowhere,)) == {}
-    lost = row("g", "t", 0, source_log=Failure("X", "no answer"))
-    assert verdicts("commit-beyond-log-end", rows=(lost,)) == {}
-
-
 def test_with_the_source_down_no_commit_is_known_to_lie_inside_its_log():
-    told = of_plan(planned(*with_checkpoints(), down=True), "commit-beyond-log-end")
-    assert {s: (c.level, c.counts_as) for s, c in told.items()} == {"A": UNSEEN_WARN}
-
-
-def with_checkpoints():
     source, target, mirror = world()
     mirror.latest = {CheckpointKey("g", "A.t", 0): CheckpointRecord(55, 55, "", 1, 1)}
-    return source, target, mirror
-
-
-def test_a_group_whose_protocol_is_not_known_is_no_classic_one():
-    old = {"target_settings": BrokerSettings(WEEK.retention_ms, False)}
-    for states in ({"h": GroupState("Empty")}, {"g": REFUSED, "h": GroupState("Empty")}):
-        assert verdicts("group-protocol", source_states=states, **old) == {"A": UNSEEN_WARN}
-    (served,) = found("group-protocol", source_states={"h": GroupState("Empty")})
-    assert served.level is Level.PASS and "1 unknown" in served.seen
+    told = of_plan(planned(source, target, mirror, down=True), "commit-beyond-log-end")
+    assert {s: (c.level, c.counts_as) for s, c in told.items()} == {"A": UNSEEN_WARN}
 
 
 def test_a_group_whose_kind_nothing_tells_might_be_a_share_or_a_streams_group():
@@ -284,15 +272,3 @@ def test_a_group_whose_kind_nothing_tells_might_be_a_share_or_a_streams_group():
         assert accepted.accepted
     both = found("share-group", source_kinds={"who": "unknown", "sharers": "share"})
     assert [(r.subject, r.level) for r in both] == [("sharers", Level.BLOCK), ("who", Level.NOT_VISIBLE)]
-
-
-def test_rows_whose_rereads_nobody_can_tell_do_not_pass_the_limit_on_them():
-    known = row("h", "u")
-    unknown = row("g", "t")._replace(rereads_at_most=None, rereads_estimate=None)
-    assert verdicts("re-read-limit", rows=(known, unknown)) == {"B": UNSEEN_WARN}
-    assert "how many records 1 row will read twice" in found("re-read-limit", rows=(known, unknown))[0].seen
-
-
-def test_a_failback_whose_log_end_is_not_known_has_unread_records_perhaps():
-    blind = row("g", "t")._replace(source_log_end=None)
-    assert verdicts("unread-on-target-only", rows=(blind,), failback=True) == {"g/t/0": UNSEEN_BLOCK}
