@@ -131,22 +131,21 @@ class QuietProgress:
         """Say nothing."""
 
 
-class Heart:
-    """Beats for a `LineProgress` from a thread of its own, until `stop`."""
+def beating(progress: LineProgress) -> Callable[[], None]:
+    """Have a progress beat, from a thread of its own; return what stops that, after which no beat comes any more."""
+    over = Event()
 
-    def __init__(self, progress: LineProgress) -> None:
-        self._over = Event()
-        self._thread = Thread(target=self._run, args=(progress,), name="progress", daemon=True)
-        self._thread.start()
-
-    def _run(self, progress: LineProgress) -> None:
-        while not self._over.wait(BEAT_SECONDS):
+    def beat() -> None:
+        while not over.wait(BEAT_SECONDS):
             progress.beat()
 
-    def stop(self) -> None:
-        """Return when no beat will come any more."""
-        self._over.set()
-        self._thread.join()
+    def stop() -> None:
+        over.set()
+        thread.join()
+
+    thread = Thread(target=beat, name="progress", daemon=True)
+    thread.start()
+    return stop
 
 
 def in_background(action: Callable[[], V], name: str) -> "Future[V]":

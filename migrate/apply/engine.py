@@ -240,16 +240,11 @@ def _execute(
 
 def _unconfirmed(assessment: Assessment, traces: Mapping[str, GroupTrace]) -> list[str]:
     """Return the groups that need no writing, and that no earlier run has read back: these are read back too."""
-    kept = _keeping(assessment)
+    kept = {g for g, rows in assessment.plan.groups().items() if Decision.KEEP in rows.column("decision")}
     untouched = [
         g.group for g in assessment.groups if g.fate is Fate.DONE or (g.fate is Fate.NOTHING and g.group in kept)
     ]
     return [group for group in untouched if (trace := traces.get(group)) is None or not trace.read_back]
-
-
-def _keeping(assessment: Assessment) -> set[str]:
-    """Return the groups of which the plan keeps an offset as it is."""
-    return {g for g, rows in assessment.plan.groups().items() if Decision.KEEP in rows.column("decision")}
 
 
 def _exit_code(assessment: Assessment, rows: Sequence[RowOutcome], options: RunOptions) -> int:

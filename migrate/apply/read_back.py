@@ -114,12 +114,8 @@ def note_read_back(
             if not gap:
                 journal.sync()
         except JournalLost as error:
-            gap = _gap(error)
+            gap = f"what was read back, and how this run ended ({error})"
     return tuple(chain.from_iterable(outcomes.get(name) or judged(name, None) for name in assessed)), gap
-
-
-def _gap(error: JournalLost) -> str:
-    return f"what was read back, and how this run ended ({error})"
 
 
 def found_outcomes(assessment: Assessment, proceed: bool) -> tuple[RowOutcome, ...]:

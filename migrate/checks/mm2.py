@@ -97,7 +97,7 @@ def mm2_tasks(survey: Survey, rows: PlanRows) -> Iterable[CheckResult]:
                 "Look at GET /connectors/NAME/status yourself.",
             )  # fmt: skip
             continue
-        failed = tasks.in_state(FAILED)
+        failed = [part for part in tasks.parts if part.state == FAILED]
         others = [part for part in tasks.parts if part.state not in (RUNNING, FAILED)]
         seen = "; ".join(str(part) for part in (*failed, *others))
         if failed:

@@ -234,11 +234,11 @@ def say_beside(text: str, end: str = "\n") -> None:
 def progress_on_stderr(log_format: str, quiet: bool = False) -> Any:
     """Return a command's progress, which ends by itself when results or an error are printed; `quiet` says nothing."""
     from migrate.clock import SystemClock
-    from migrate.progress import Heart, LineProgress
+    from migrate.progress import LineProgress, beating
 
     write = (lambda text: None) if quiet else partial(say_beside, end="")
     progress = LineProgress(write, SystemClock(), as_json=log_format == "json", columns=_stderr_columns())
-    _telling.append((progress, Heart(progress)))
+    _telling.append((progress, beating(progress)))
     return progress
 
 
@@ -253,8 +253,8 @@ def say_reading(progress: Any, *plans: Path) -> None:
 def _hush() -> None:
     """End the progress: what comes now are results, or the error."""
     while _telling:
-        progress, heart = _telling.pop()
-        heart.stop()
+        progress, stop = _telling.pop()
+        stop()
         progress.end()
 
 

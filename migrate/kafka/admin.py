@@ -196,7 +196,7 @@ class ConfluentAdmin:
         existing = sorted(set(topics) & self.topics().keys())
         if not existing:
             return {}
-        described = self._described(existing, _topics, _as_answered, TOPIC_BATCH)
+        described = self._described(existing, _topics, lambda answer: answer, TOPIC_BATCH)
         ids = {}
         for name, answer in described.items():
             if isinstance(answer, Failure):
@@ -410,10 +410,6 @@ def _groups(client: AdminClient, groups: list[str], **options: bool) -> "dict[st
 
 def _topics(client: AdminClient, topics: list[str], **options: bool) -> "dict[str, Future[Any]]":
     return client.describe_topics(TopicCollection(topics), **LONGEST, **options)
-
-
-def _as_answered(answer: Any) -> Any:
-    return answer
 
 
 def _log_range(earliest: Any, latest: Any) -> LogRange | Failure:

@@ -247,8 +247,8 @@ class KafkaCluster:
             answers |= self.client.read("commits", usual, require_stable)
         if self._java is not None:
             if exact is ByJava.CARRYING:
-                by_java = frozenset(group for group, answer in answers.items() if _carries(answer))
-            answers = {group: _without_content(answer) for group, answer in answers.items()}
+                by_java = frozenset(g for g, a in answers.items() if not isinstance(a, Failure) and has_metadata(a))
+            answers = {g: a if isinstance(a, Failure) else without_metadata(a) for g, a in answers.items()}
             answers |= self._exact_commits([group for group in asked if group in by_java], require_stable)
         return self._names.to_source(answers)
 
@@ -371,14 +371,6 @@ def _group_facts(settings: ClientSettings, deadline_seconds: float) -> "Confluen
 def failure_of(error: MigrateError) -> Failure:
     """Return the `Failure` of one group or partition that Java could not even be asked about."""
     return Failure(MISSING if isinstance(error, EnvironmentLacks) else UNUSABLE, str(error).rstrip("."))
-
-
-def _carries(answer: Commits | Failure) -> bool:
-    return not isinstance(answer, Failure) and has_metadata(answer)
-
-
-def _without_content(answer: Commits | Failure) -> Commits | Failure:
-    return answer if isinstance(answer, Failure) else without_metadata(answer)
 
 
 class _Process:

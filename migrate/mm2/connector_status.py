@@ -68,10 +68,6 @@ class ConnectorTasks:
     role: Role
     parts: tuple[ConnectorPart, ...]
 
-    def in_state(self, *states: str) -> tuple[ConnectorPart, ...]:
-        """Return the parts that are in one of these states."""
-        return tuple(part for part in self.parts if part.state in states)
-
 
 Mm2Tasks = Mapping[str, ConnectorTasks | Failure]
 """By connector; a `Failure` where the worker did not report it. Empty where no worker is known."""

@@ -240,7 +240,7 @@ def _table(
     topics: Sequence[TopicStatus], status: Status, page: Page, progress: Mapping[str, CopyProgress]
 ) -> Iterator[str]:
     """Yield the topics, each with its bar at the end of the line; on a narrow page the name above and the bar below."""
-    numbers, bar = _numbers(status), _bar_column(progress)
+    numbers, bar = _numbers(status), Column[TopicStatus]("", lambda each: _bar(each, progress.get(each.source_topic)))
     table = Table((TOPIC, *numbers, bar), topics, page.width)
     if table.fits:
         return table.lines(page.colour, _shade)
@@ -261,10 +261,6 @@ def _numbers(status: Status) -> tuple[Column[TopicStatus], ...]:
         Column("WAITING", waiting, right=True),
         Column("WRITTEN", _written, right=True),
     )
-
-
-def _bar_column(progress: Mapping[str, CopyProgress]) -> Column[TopicStatus]:
-    return Column("", lambda topic: _bar(topic, progress.get(topic.source_topic)))
 
 
 def _shade(topic: TopicStatus) -> Colour | None:

@@ -94,7 +94,7 @@ def _contents(records: "DataFrame", newest: "DataFrame") -> "DataFrame":
 
     places = newest.where("of_a_key").selectExpr("position as offset")
     names = columns.checkpoint_key()
-    source_offset, target_offset = columns.checkpoint_offsets()
+    source_offset, target_offset = columns.int64("value", 3), columns.int64("value", 11)
     kept = records.join(broadcast(places), "offset", "left_semi")
     return kept.selectExpr("*", f"{columns.group_size()} as first").selectExpr(
         *(f"{sql} as `{name}`" for name, sql in names.items()),

@@ -51,11 +51,6 @@ def is_utf8(binary: str) -> str:
     return f"is_valid_utf8(cast({binary} as string))"
 
 
-def checkpoint_offsets() -> tuple[str, str]:
-    """Source and target offset of a checkpoint's `value`."""
-    return int64("value", 3), int64("value", 11)
-
-
 def sync_offsets() -> tuple[str, str]:
     """Source and target offset of an offset sync's `value`; NULL for values of another length."""
     return tuple(f"if(length(value) = {_SYNC_SIZE}, {int64('value', at)}, null)" for at in (1, 9))  # type: ignore[return-value]

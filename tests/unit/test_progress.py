@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.progress import BEAT_SECONDS, LONGEST_SECONDS, Heart, LineProgress, in_batches, side_by_side
+from migrate.progress import BEAT_SECONDS, LONGEST_SECONDS, LineProgress, beating, in_batches, side_by_side
 from migrate.silence import asking, heard, longest_silence
 from tests.fakes import FakeClock, NoProgress
 
@@ -149,9 +149,9 @@ def test_a_heart_beats_until_it_is_stopped():
         def beat(self) -> None:
             beaten.set()
 
-    heart = Heart(Beaten(lambda text: None, FakeClock()))
+    stop = beating(Beaten(lambda text: None, FakeClock()))
     assert beaten.wait(30)
-    heart.stop()
+    stop()
     beaten.clear()
     assert not beaten.is_set()
 

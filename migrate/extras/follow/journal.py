@@ -43,11 +43,6 @@ Event = dict[str, Any]
 LEAST_GROWTH_BYTES = 256 * 1024
 
 
-def carries_metadata(commit: Commit) -> bool:
-    """True if a commit has metadata that was read: what could not be read is no reason to ask Java again."""
-    return commit.metadata not in ("", UNREAD_METADATA)
-
-
 def same(one: Commit | None, other: Commit | None) -> bool:
     """True if both are nothing, or one offset with the same metadata; leader epochs are never ours to compare."""
     if one is None or other is None:
@@ -94,7 +89,8 @@ class Followed:
     def has_metadata(self) -> bool:
         """True if what was read first, or a write of ours, carries metadata."""
         writes = (commit for place in self.written for commit in self.writes(place))
-        return any(map(carries_metadata, (*self.prior.values(), *writes)))
+        # What could not be read is no reason to ask Java again.
+        return any(commit.metadata not in ("", UNREAD_METADATA) for commit in (*self.prior.values(), *writes))
 
 
 class WriteTimes:

@@ -14,7 +14,7 @@ wrote that: MM2's group sync, a tool, consumers.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -201,39 +201,35 @@ REFUTING = frozenset(
 After = Mapping[str, Commits | Failure]
 
 
-@dataclass(frozen=True)
-class TranslatedCommits:
-    """The commits of a survey, translated: rows before any block is laid over them, and what the checks say."""
+def translated_commits(survey: Survey) -> tuple[PlanRows, tuple[CheckResult, ...]]:
+    """Return every commit of a survey, translated, before any block is laid over it, and what the checks say.
 
-    rows: PlanRows
-    results: tuple[CheckResult, ...]
-
-    def stretches(self) -> Iterator[Stretch]:
-        """Yield what lies between a target commit and its translation, where both are in the target's log."""
-        for row in self.rows:
-            if row.target_prior is None or row.target_offset is None or row.target_log_end is None:
-                continue
-            start, end = sorted((row.target_prior, row.target_offset))
-            if start < end <= row.target_log_end and start >= (row.target_log_start or 0):
-                yield Stretch(row.target_partition, start, end)
-
-
-def translated_commits(survey: Survey) -> TranslatedCommits:
-    """Translate every commit of a survey, with policies that choose nothing."""
+    With policies that choose nothing.
+    """
     # With another choice, a commit further on the target would block the translation that it is compared with.
     request = replace(survey.request, policies=Policies(rewind=Rewind.SET))
-    return TranslatedCommits(*checked(replace(survey, request=request)))
+    return checked(replace(survey, request=request))
+
+
+def stretches(rows: Iterable[Row]) -> Iterator[Stretch]:
+    """Yield what lies between a target commit and its translation, where both are in the target's log."""
+    for row in rows:
+        if row.target_prior is None or row.target_offset is None or row.target_log_end is None:
+            continue
+        start, end = sorted((row.target_prior, row.target_offset))
+        if start < end <= row.target_log_end and start >= (row.target_log_start or 0):
+            yield Stretch(row.target_partition, start, end)
 
 
 def comparison_of(
-    survey: Survey, after: After, translated: TranslatedCommits, records: Mapping[Stretch, int], now_ms: int
-) -> GroupComparison:
+    survey: Survey, after: After, translated: Iterable[Row], results: Collection[CheckResult],
+    records: Mapping[Stretch, int], now_ms: int,
+) -> GroupComparison:  # fmt: skip
     """Return the verdict on every commit of either side.
 
-    `survey` has priors of the groups too that only the target lists. `records` tells of some stretches how many
-    records they hold; of the others only offsets are known.
+    `translated` and `results` are what `translated_commits` returns. `survey` has priors of the groups too that only
+    the target lists. `records` tells of some stretches how many records they hold; of others only offsets are known.
     """
-    results = translated.results
     judge = _Judge(
         survey,
         after,
@@ -242,7 +238,7 @@ def comparison_of(
         proofs_on_target(survey).others,
         records,
     )
-    rows = [judge.row(row) for row in translated.rows]
+    rows = [judge.row(row) for row in translated]
     rows += only_on_target(survey, after)
     groups = {row.group for row in rows}
     premises = tuple(

@@ -18,6 +18,7 @@ from migrate.extras.inventory.compare import (
     comparison_of,
     count_plan,
     count_records,
+    stretches,
     translated_commits,
 )
 from migrate.extras.inventory.compare_text import (
@@ -134,9 +135,9 @@ def run_compare(options: CompareOptions, flow: Flow, progress: LineProgress, ter
         survey, after = look_at_both(request, edges.clusters, clock, progress)
         edges.clusters.end()
         progress.step(f"deciding {many(len(survey.keys), 'row')}")
-        translated = translated_commits(survey)
-        records = _records(edges, survey, set(translated.stretches()), limits, progress)
-        seen = comparison_of(survey, after, translated, records, now_ms)
+        rows, results = translated_commits(survey)
+        records = _records(edges, survey, set(stretches(rows)), limits, progress)
+        seen = comparison_of(survey, after, rows, results, records, now_ms)
         view = CompareView(options.within, options.matching.no_match, edges.unread_syncs())
     if options.form == "json":
         terminal.show(comparison_document(seen, view))
@@ -182,17 +183,17 @@ def read_after(clusters: Clusters, groups: Collection[str], timer: Timer) -> Map
 
 
 def _records(
-    edges: CompareSession, survey: Survey, stretches: set[Stretch], limits: Limits, progress: Progress
+    edges: CompareSession, survey: Survey, wanted: set[Stretch], limits: Limits, progress: Progress
 ) -> Mapping[Stretch, int]:
     """Count the records of stretches, saying beforehand what that reads; nothing where no records are read."""
     compared = survey.comparison
-    if edges.records is None or compared is None or not stretches:
+    if edges.records is None or compared is None or not wanted:
         return {}
     read = sum(answer.target_read for answer in compared.answers.values())
-    plan = count_plan(stretches, limits, compared.target_bytes, read)
+    plan = count_plan(wanted, limits, compared.target_bytes, read)
     if not plan.ranges:
         return {}
     what = f"{many(plan.offsets, 'offset')} of {many(len(plan.ranges), 'log')}"
     alias = edges.clusters.target.alias
     progress.step(f"counting records between commits and translations: {what} on {alias}, {bytes_text(plan.bytes)}")
-    return count_records(edges.records, plan, stretches)
+    return count_records(edges.records, plan, wanted)

@@ -14,6 +14,7 @@ from migrate.errors import ClusterError
 from migrate.extras.offsets_topic import export_columns as lines
 from migrate.extras.offsets_topic import offset_columns as columns
 from migrate.extras.offsets_topic import request as export
+from migrate.extras.offsets_topic.csv_columns import csv_rows
 from migrate.extras.offsets_topic.request import Exported, ExportKinds, ExportRequest
 from migrate.model import LogRange
 from migrate.spark.consumer_offsets import OFFSETS_A_TASK, Read, topic_reader
@@ -54,7 +55,7 @@ class ChosenRecords:
     def csv_lines(self) -> Iterator[str]:
         """Yield a header, and a CSV row for each, on one line: what is not plainly visible is escaped."""
         yield ",".join(lines.names(self.kinds))
-        yield from _streamed(lines.as_csv(self.frame, self.kinds))
+        yield from _streamed(csv_rows(self.table()))
 
     def records(self) -> "DataFrame":
         """Return them as records of another topic (`key`, `value`), those of one key in the order of the log."""

@@ -6,7 +6,6 @@ The first eight fields of a commit have the names that Kafka's own tools and pub
 from typing import TYPE_CHECKING
 
 from migrate.extras.offsets_topic import offset_columns as columns
-from migrate.extras.offsets_topic.csv_columns import csv_rows
 from migrate.extras.offsets_topic.request import Expires, ExportKinds
 from migrate.survey import offsets_wire as wire
 
@@ -102,11 +101,6 @@ def _json_text(kinds: ExportKinds) -> str:
         ExportKinds.GROUPS: group,
         ExportKinds.ALL: f"if({_IS_COMMIT}, {commit}, {group})",
     }[kinds]
-
-
-def as_csv(frame: "DataFrame", kinds: ExportKinds) -> "DataFrame":
-    """One column of CSV rows, whose texts are made harmless; members are JSON."""
-    return csv_rows(as_table(frame, kinds))
 
 
 def as_table(frame: "DataFrame", kinds: ExportKinds) -> "DataFrame":

@@ -30,8 +30,7 @@ def compared(
     source.told = FakeGroupFacts(kinds or {})
     clusters = Clusters(source, target, mirror, reader)
     survey, after = look_at_both(request, clusters, clock, NoProgress())
-    translated = translated_commits(survey)
-    return comparison_of(survey, after, translated, records or {}, clock.now_ms())
+    return comparison_of(survey, after, *translated_commits(survey), records or {}, clock.now_ms())
 
 
 def rows_of(comparison: GroupComparison) -> dict[tuple[str, str, int], ComparedRow]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.extras.inventory.compare import CompareVerdict, GroupComparison, Loss, Stretch, TranslatedCommits
+from migrate.extras.inventory.compare import CompareVerdict, GroupComparison, Loss, Stretch, stretches
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.model import (
@@ -311,5 +311,4 @@ def test_stretches_lie_between_a_commit_and_its_translation_where_both_are_insid
         make_row(group, target_prior=prior, target_offset=offset, target_log_start=10, target_log_end=100)
         for group, (prior, offset) in rows.items()
     )
-    stretches = TranslatedCommits(made, ()).stretches()
-    assert [stretch[1:] for stretch in stretches] == [(40, 45), (45, 50)]
+    assert [stretch[1:] for stretch in stretches(made)] == [(40, 45), (45, 50)]
