@@ -13,7 +13,7 @@ EXPORTING = (
         "migrate/kafka/admin.py",
         "            in_flight = len(range(number, self._concurrency, len(used)))\n",
         "            in_flight = self._concurrency\n",
-        ("tests/unit/kafka/test_cluster_reader.py",),
+        ("tests/unit/kafka/test_admin.py",),
     ),
     Mutant(
         "topic-commits-in-no-listing-pass",

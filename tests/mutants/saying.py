@@ -89,7 +89,7 @@ SAYING = (
         "migrate/kafka/admin.py",
         "            empty -= {group.group_id for group in listed}\n",
         "            pass\n",
-        ("tests/unit/kafka/test_empty_groups.py",),
+        ("tests/unit/kafka/test_admin.py",),
     ),
     Mutant(
         "status-silent-over-too-many-records",
@@ -437,7 +437,7 @@ SAYING = (
         "migrate/spark/java_admin.py",
         "            return TIMED_OUT\n",
         "            pass\n",
-        ("tests/unit/spark/test_hosted_topics.py",),
+        ("tests/unit/spark/test_java_admin.py",),
     ),
     Mutant(
         "old-client-thrown-away",

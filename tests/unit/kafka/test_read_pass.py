@@ -1,8 +1,30 @@
-"""The one loop that polls: what is a sign of life, and when it ends."""
+"""The one loop that polls: what is kept, what ends a run or moves it, what ends all, and how consumers are closed."""
 
+import threading
+from array import array
+from types import SimpleNamespace
+
+import pytest
 from confluent_kafka import KafkaError, Message
+from hypothesis import given
+from hypothesis import strategies as st
 
-from migrate.kafka.read_pass import ReadPass
+from migrate.kafka.read_pass import (
+    HOPELESS_SECONDS,
+    LAGGING_SECONDS,
+    UNEASY_SECONDS,
+    Contents,
+    Prints,
+    ReadPass,
+    RunIntake,
+    RunPass,
+    Silence,
+    close_consumers,
+    in_turns,
+)
+from migrate.match.equality import Equality
+from migrate.match.log_reader import runs_of
+from migrate.match.protocol import OffsetRange
 from migrate.silence import longest_silence
 from tests.unit.logscene import PLACES
 
@@ -38,3 +60,182 @@ def test_a_client_that_only_complains_is_as_good_as_silent():
     reading.run()
     assert consumer.waits_for == "B" and longest_silence() is None
     assert list(reading.waiting) == [PLACES[0]] and not reading.problems
+
+
+DEADLINE_SECONDS = 30.0
+
+
+class Consumer:
+    """A consumer that has these topics, with their partitions."""
+
+    def __init__(self, **topics):
+        self.topics = {t: SimpleNamespace(error=None, partitions=dict.fromkeys(range(n))) for t, n in topics.items()}
+
+    def list_topics(self, topic="", timeout=0.0):
+        return SimpleNamespace(topics=dict(self.topics))
+
+    def get_watermark_offsets(self, partition, timeout, cached):
+        return (4, 9) if partition.topic in self.topics else None
+
+
+def reading(consumer=None, causes=None):
+    ranges = (OffsetRange(0, 10),)
+    (run,) = runs_of(ranges, 100)
+    waiting = {place: RunIntake(run, ranges, [Contents()]) for place in PLACES[:2]}
+    return RunPass(
+        consumer or Consumer(t=4), waiting, "B", 60.0, DEADLINE_SECONDS, causes if causes is not None else {}
+    )
+
+
+def event(code, offset=5):
+    return Message(topic="t", partition=0, offset=offset, error=KafkaError(code, "x"))
+
+
+def noted(made, code, offset=5):
+    message = event(code, offset)
+    made.note(PLACES[0], message, message.error())
+    return made
+
+
+def test_a_run_whose_log_begins_later_now_is_moved_and_is_no_failure():
+    made = noted(reading(), KafkaError._AUTO_OFFSET_RESET)
+    assert made.moved == [PLACES[0]] and list(made.waiting) == [PLACES[1]] and not made.problems
+
+
+def test_a_log_that_ends_before_its_run_is_waited_for_a_little_and_has_lost_records_then():
+    made = noted(reading(), KafkaError._PARTITION_EOF, 5)
+    assert made.waits(LAGGING_SECONDS - 1) and len(made.waiting) == 2
+    assert made.waits(LAGGING_SECONDS + 1)
+    assert {p: e.name() for p, e in made.problems.items()} == {PLACES[0]: "OFFSET_OUT_OF_RANGE"}
+
+
+def test_a_log_that_went_on_after_it_seemed_to_end_has_lost_nothing():
+    made = noted(reading(), KafkaError._PARTITION_EOF, 5)
+    made.waiting[PLACES[0]].take([Message(topic="t", partition=0, offset=6)])
+    assert made.waits(LAGGING_SECONDS + 1) and len(made.waiting) == 2 and not made.problems
+
+
+def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_silent_one_after_the_deadline():
+    refused = noted(reading(), KafkaError._AUTHENTICATION)
+    assert refused.waits(10.0)
+    with pytest.raises(Silence):
+        refused.waits(HOPELESS_SECONDS + 0.1)
+    # A token that is renewed at the second try, and one broker of many with a bad certificate, end nothing.
+    assert reading(causes={"_AUTHENTICATION": "the token endpoint is busy"}).waits(10.0)
+    with pytest.raises(Silence):
+        reading(causes={"_SSL": "no"}).waits(HOPELESS_SECONDS + 0.1)
+    assert reading().waits(1.0)
+    with pytest.raises(Silence):
+        reading().waits(DEADLINE_SECONDS + 1)
+
+
+@pytest.mark.parametrize("other", [KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT])
+def test_trouble_of_two_kinds_in_turn_is_no_sign_of_life_and_the_reason_is_kept(other):
+    causes = {}
+    made = reading(causes=causes)
+    assert not made._take([event(KafkaError._AUTHENTICATION), event(other)])
+    assert not made._take([event(other)]) and causes.keys() == {"_AUTHENTICATION"}
+
+
+def record(offset):
+    return Message(topic="t", partition=0, offset=offset, key=b"k", value=b"v", timestamp=(1, 1))
+
+
+def test_what_was_said_of_trouble_before_records_came_again_ends_no_later_silence_before_the_deadline():
+    causes = {"_AUTHENTICATION": "the token endpoint is busy"}
+    made = reading(causes=causes)
+    assert made._take([record(6)])
+    assert made.waits(HOPELESS_SECONDS + 1)
+    causes["_SSL"] = "said after the records"
+    with pytest.raises(Silence):
+        made.waits(HOPELESS_SECONDS + 1)
+
+
+def test_after_some_silence_partitions_that_the_cluster_does_not_have_are_given_up():
+    made = reading(Consumer(t=1))
+    assert made.waits(UNEASY_SECONDS + 0.5)
+    assert {p: e.name() for p, e in made.problems.items()} == {PLACES[1]: "UNKNOWN_TOPIC_OR_PART"}
+    gone = reading(Consumer(u=1))
+    assert gone.waits(UNEASY_SECONDS + 0.5) and not gone.waiting
+
+
+RANGES = (OffsetRange(2, 4), OffsetRange(6, 9))
+
+
+def records(*offsets):
+    return [
+        Message(topic="t", partition=0, offset=o, key=b"k", value=b"v%d" % o, timestamp=(1, 100 + o), headers=[])
+        for o in offsets
+    ]
+
+
+def intake():
+    (run,) = runs_of(RANGES, 100)
+    shelves = [Contents() for _ in RANGES]
+    return RunIntake(run, RANGES, shelves), shelves
+
+
+def test_records_between_two_ranges_belong_to_neither():
+    taking, shelves = intake()
+    assert not taking.take(records(2, 3, 4, 5)) and not taking.take(records(6))
+    assert taking.start == 7
+    assert taking.take(records(7, 8))
+    assert [list(shelf.records) for shelf in shelves] == [[2, 3], [6, 7, 8]]
+
+
+def test_a_record_beyond_the_runs_end_ends_it_and_is_not_kept():
+    taking, shelves = intake()
+    assert taking.take(records(3, 20))
+    assert [list(shelf.records) for shelf in shelves] == [[3], []]
+
+
+def test_where_retention_was_faster_what_is_below_the_logs_start_can_no_longer_be_read():
+    taking, shelves = intake()
+    taking.begin_at(7)
+    assert taking.start == 7 and [shelf.readable_from for shelf in shelves] == [7, 7]
+    prints = Prints(Equality.KEY_AND_VALUE)
+    prints.add(array("q", [6, 7, 8]), records(6, 7, 8))
+    prints.readable_from = 7
+    piece = prints.stretch(OffsetRange(6, 9))
+    assert (piece.start, piece.end, piece.readable_from, list(piece.offsets)) == (6, 9, 7, [7, 8])
+
+
+def test_equal_records_have_equal_prints_and_keys_are_marked_only_where_they_are_asked_for():
+    plain, keyed = Prints(Equality.KEY_AND_VALUE), Prints(Equality.KEY_AND_VALUE, with_keys=True)
+    for shelf in (plain, keyed):
+        shelf.add(array("q", [1, 2]), [*records(1), *records(1)])
+        prints = shelf.stretch(OffsetRange(0, 3)).prints
+        assert prints[0] == prints[1]
+    assert len(keyed.stretch(OffsetRange(0, 3)).keys) == 2 and len(plain.stretch(OffsetRange(0, 3)).keys) == 0
+    assert keyed.stretch(OffsetRange(0, 3)).prints == plain.stretch(OffsetRange(0, 3)).prints
+
+
+WAIT_SECONDS = 30.0
+
+
+class Closing:
+    """A consumer whose close takes until `may_end`."""
+
+    def __init__(self, may_end: threading.Event) -> None:
+        self.may_end = may_end
+        self.is_closed = threading.Event()
+
+    def close(self) -> None:
+        self.may_end.wait(WAIT_SECONDS)
+        self.is_closed.set()
+
+
+def test_one_that_never_ends_is_left_behind_and_the_others_are_closed():
+    never, at_once = threading.Event(), threading.Event()
+    at_once.set()
+    hanging, well = Closing(never), Closing(at_once)
+    close_consumers([hanging, well], seconds=0.1)
+    assert well.is_closed.wait(WAIT_SECONDS) and not hanging.is_closed.is_set()
+    never.set()
+
+
+@given(st.dictionaries(st.text("abc"), st.lists(st.integers())), st.integers(1, 5))
+def test_turns_bring_every_value_once_in_the_order_of_its_key_and_name_a_key_once(asked, size):
+    turns = [list(turn) for turn in in_turns(asked.items(), size)]
+    assert {key: [v for turn in turns for k, v in turn if k == key] for key in asked} == asked
+    assert all(len({key for key, _ in turn}) == len(turn) <= size for turn in turns)

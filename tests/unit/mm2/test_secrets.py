@@ -1,4 +1,7 @@
-"""Which values of a client's properties are secret, and that no text shows one."""
+"""Which values of a client's properties are secret, that no text shows one, and no memory on a disk."""
+
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -56,3 +59,19 @@ def test_no_text_shows_a_password(password, before, after):
 )
 def test_a_setting_of_sparks_is_secret_by_its_name_or_by_what_is_inside_it(key, value, is_secret):
     assert is_spark_secret(key, value) is is_secret
+
+
+FORBID = """
+import resource, sys
+from migrate.mm2.secrets import forbid_core_dumps
+if len(sys.argv) > 1:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+forbid_core_dumps()
+print(*resource.getrlimit(resource.RLIMIT_CORE))
+"""
+
+
+@pytest.mark.parametrize(("before", "allowed"), [([], ("1 1", "0 0")), (["none"], ("0 0", "1 1"))])
+def test_a_process_that_forbade_core_dumps_writes_none_and_no_hard_limit_of_0_stops_it(before, allowed):
+    done = subprocess.run([sys.executable, "-c", FORBID, *before], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() in allowed and not done.stderr

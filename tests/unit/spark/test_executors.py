@@ -1,4 +1,6 @@
-"""Executors elsewhere are looked at before anything is read with them; Spark itself is real in tests/integration."""
+"""Our package for executors, and executors elsewhere looked at before anything is read with them; Spark itself is real
+in tests/integration.
+"""
 
 import platform
 import subprocess
@@ -13,7 +15,7 @@ from py4j.protocol import Py4JError
 import migrate
 from migrate.errors import EnvironmentLacks
 from migrate.spark import executors
-from migrate.spark.executors import refuse_lacking
+from migrate.spark.executors import pack, refuse_lacking, ship_package
 
 
 class Context:
@@ -129,3 +131,23 @@ def test_what_tasks_import_needs_confluent_kafka_alone(tmp_path):
         [sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_the_package_that_is_shipped_to_executors_can_be_imported_from_its_archive(tmp_path):
+    archive = tmp_path / "package.zip"
+    pack(archive)
+    modules = "migrate.match.task, migrate.match.calibration, migrate.kafka.reader_pair"
+    code = f"import sys; sys.path.insert(0, {str(archive)!r}); import {modules}; print(migrate.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() == f"{archive}/migrate/__init__.py"
+
+
+@pytest.mark.parametrize(("master", "archives"), [("local[2]", 0), ("spark://here:7077", 1), ("yarn", 1)])
+def test_executors_elsewhere_get_the_package_once_and_local_ones_need_none(master, archives):
+    context = Context(master=master)
+    for _ in range(2):
+        ship_package(SimpleNamespace(sparkContext=context))
+    assert len(context._python_includes) == archives

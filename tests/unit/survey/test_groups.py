@@ -1,17 +1,21 @@
-"""What is asked about groups beyond states and commits: commits that move, kinds, and records where they matter."""
+"""What is asked about groups beyond states and commits: a second look, commits that move, kinds, and records."""
 
 import pytest
 
-from migrate.model import Commit, Failure, GroupState, TopicPartition
+from migrate.model import Commit, Failure, GroupState, Side, TopicPartition
 from migrate.progress import Timer
 from migrate.survey.filters import Filters
 from migrate.survey.groups import (
     ExpiryWatch,
+    Listing,
+    both_looks,
     commits_that_moved,
+    list_again,
     other_kinds,
     read_expiry_facts,
 )
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
+from migrate.survey.survey import ClusterSurvey
 from tests.builders import make_row
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 
@@ -76,3 +80,28 @@ def test_right_before_a_write_expiry_is_told_of_stopped_groups_by_the_brokers_cl
     rows = {"g": [make_row("g", "t")], "h": [make_row("h", "t")]}
     expiries, now_ms = watch.look(rows, {"g", "h"}, {"g": EMPTY, "h": ALIVE, "other": EMPTY}, {})
     assert expiries.keys() == {"g"} and now_ms == 9_000
+
+
+TIMER = Timer(FakeClock(), NoProgress())
+
+
+def cluster(side: Side, **states: GroupState) -> FakeCluster:
+    return FakeCluster(side, "A" if side is Side.SOURCE else "B", "id", states=dict(states))
+
+
+def test_the_livelier_of_two_looks_counts_and_only_what_neither_listing_shows_is_absent() -> None:
+    failed = Failure("X", "y")
+    before = ClusterSurvey(listed=frozenset({"first"}), states=dict.fromkeys(["first", "second", "none", "up"], EMPTY))
+    now = {"first": EMPTY, "second": EMPTY, "none": EMPTY, "up": ALIVE, "lost": failed}
+    looked = both_looks(before, Listing(frozenset({"second"}), 3.0), now, ["first", "second", "none", "up", "lost"])
+    states = {group: getattr(state, "state", "unknown") for group, state in looked.states.items()}
+    assert states == {"first": "Empty", "second": "Empty", "none": "Absent", "up": ALIVE.state, "lost": "unknown"}
+    assert looked.seconds_apart == 3.0 and looked.listed == before.listed
+
+
+def test_a_second_listing_says_how_long_after_the_first_it_came() -> None:
+    clock = FakeClock()
+    timer, began = Timer(clock, NoProgress()), clock.monotonic()
+    clock.wait(2.0)
+    listing = list_again(cluster(Side.TARGET, g=EMPTY), began, timer)
+    assert listing == Listing(frozenset({"g"}), 2.0)
