@@ -135,11 +135,12 @@ def test_a_line_that_is_whole_by_itself_has_no_heart_and_after_the_end_nothing_i
 
 def test_json_lines_are_one_object_each_with_the_numbers():
     log = Log(as_json=True, columns=80)
-    log.progress.step("reading")
+    log.progress.step("reading café")
     log.clock.wait(4)
     log.progress.advance(1, 2)
+    assert log.text().isascii(), "whatever the log's encoding"
     first, second = [json.loads(line) for line in log.text().splitlines()]
-    assert (first["message"], second["done"], second["total"]) == ("reading", 1, 2)
+    assert (first["message"], second["done"], second["total"]) == ("reading café", 1, 2)
 
 
 def test_a_heart_beats_until_it_is_stopped():

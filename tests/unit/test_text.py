@@ -1,5 +1,6 @@
 """Other people's names on a terminal: shown, never obeyed."""
 
+import os
 import shutil
 import subprocess
 
@@ -80,7 +81,20 @@ def test_paint_adds_nothing_but_the_colour_and_nothing_at_all_when_off():
     assert paint("", Colour.RED, True) == ""
 
 
-HOSTILE = ["a", "a b", "it's", "$(id)", "`id`", "a\nb", "a\tb", "\x1b[2J", "注文\u200b", "\\x41'\n", "-x", "x\x1b41"]
+HOSTILE = [
+    "pl\udce4ne.plan",
+    "a b",
+    "it's",
+    "$(id)",
+    "`id`",
+    "a\nb",
+    "a\tb",
+    "\x1b[2J",
+    "注文\u200b",
+    "\\x41'\n",
+    "-x",
+    "x\x1b41",
+]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -89,7 +103,7 @@ def test_bash_reads_a_shell_word_as_exactly_the_name(text):
     word = shell_word(text)
     assert word.isprintable()
     done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)
-    assert done.stdout.decode() == text
+    assert done.stdout == os.fsencode(text)  # also of a file name that is no text
 
 
 def test_of_many_names_some_are_listed_and_the_rest_counted():

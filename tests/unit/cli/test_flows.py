@@ -78,6 +78,7 @@ def test_what_is_typed_wins_over_the_flow_and_that_is_said(asked):
     (given,) = asked
     assert (str(given.mm2_config), given.connect_url) == ("other.properties", None), "how MM2 is set up is said once"
     assert (given.target, given.separator) == ("cloud-asia", "-")
+    assert ClusterOptions(flow="eu", target="cloud-asia").words() == ("--flow", "eu", "--target", "cloud-asia")
     assert "onprem -> cloud-asia. Typed beside it: --mm2-config, --target." in ran.stdout
 
 
@@ -137,7 +138,3 @@ def test_python_calls_a_command_with_what_is_typed_elsewhere_and_gets_its_error(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="--flow eu: there is no flows.yaml"):
         plan(PlanOptions(clusters=ReachedClusters(flow="eu")))
-
-
-def test_the_next_command_names_the_flow_too():
-    assert ClusterOptions(flow="eu", target="cloud-asia").words() == ("--flow", "eu", "--target", "cloud-asia")

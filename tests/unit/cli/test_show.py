@@ -29,11 +29,6 @@ def test_show_writes_results_to_stdout_in_every_format(plan_file, form):
     assert ("kafka-consumer-groups" in shown.stderr) == (form == "kcg")
 
 
-def test_show_of_one_group_shows_only_that_group(plan_file):
-    shown = run("show", str(plan_file), "--format", "csv", "--group", "billing")
-    assert "billing" in shown.stdout and "refunds" not in shown.stdout
-
-
 def test_a_difference_is_of_the_groups_that_were_asked_for_also_of_one_that_is_gone(plan_file, rehearsal):
     words = ("show", str(plan_file), "--diff", str(rehearsal), "--format", "json")
     whole, one = (json.loads(run(*words, *more).stdout) for more in ((), ("--group", "gone")))
@@ -124,8 +119,3 @@ def test_a_plan_is_shown_although_its_journal_is_damaged_and_nothing_says_that_i
     night.journal.path.write_bytes(b"damaged\n")
     first, _ = first_line_and_next(str(night.folder / "cutover.plan"))
     assert first.startswith("NOT KNOWN WHETHER IT WAS APPLIED: Line 1 of the journal")
-
-
-def test_without_a_plan_it_is_wrong_use():
-    shown = run("show")
-    assert shown.exit_code == 2 and "Missing argument 'PLAN...'" in shown.stderr

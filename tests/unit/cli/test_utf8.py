@@ -1,6 +1,5 @@
 """Names beyond ASCII in every locale: no crash, the same files, aligned tables, commands that name what is meant."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,10 +12,8 @@ from migrate import text as terminal
 from migrate.apply.signatures import read_signatures, signatures_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
-from migrate.progress import LineProgress
 from migrate.text import cells, output_takes, shell_word
 from tests.builders import make_plan, make_row
-from tests.fakes import FakeClock
 from tests.integration.cli import REPOSITORY
 
 GROUP, PLAN_NAME = "café-日本", "pläne-日.plan"
@@ -118,12 +115,6 @@ def bash_reads(word: str) -> str:
     return subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout.decode()
 
 
-def test_a_file_name_that_is_no_text_is_quoted_by_its_bytes() -> None:
-    name = b"pl\xe4ne.plan"
-    done = subprocess.run(["bash", "-c", f"printf %s {shell_word(os.fsdecode(name))}"], capture_output=True, check=True)
-    assert done.stdout == name
-
-
 @pytest.fixture
 def ascii_output() -> Iterator[None]:
     before = terminal._encoding[0]
@@ -137,14 +128,6 @@ def test_what_is_printed_escaped_takes_the_columns_of_its_escape() -> None:
     for text in ("é", "日本", "a\u0301", "\U0001f600", "plain"):
         assert cells(text) == len(text.encode("ascii", "backslashreplace")), text
     assert shell_word("é") == r"$'\xc3\xa9'" and shell_word("a b") == "'a b'"
-
-
-def test_progress_as_json_is_json_on_a_log_of_any_encoding() -> None:
-    said: list[str] = []
-    progress = LineProgress(said.append, FakeClock(), as_json=True)
-    progress.step(f"reading {GROUP}")
-    progress.end()
-    assert said and all(line.isascii() for line in said) and GROUP in str(json.loads(said[0]))
 
 
 def test_java_is_told_of_utf_8_where_the_locale_is_c(folder: Path) -> None:

@@ -27,10 +27,6 @@ def test_the_table_says_how_many_are_renamed_and_both_names_at_the_head_of_the_g
     assert "orders -> orders-eu  SET" in text and "\nplain  SET" in text
 
 
-def test_json_has_the_field():
-    assert [row["target_group"] for row in json.loads(told("json"))["rows"]] == ["orders-eu", ""]
-
-
 @pytest.mark.parametrize("pattern", ["orders", "orders-eu", ".*-eu"])
 def test_rows_are_selected_by_either_name(pattern):
     assert [row.group for row in select(PLAN.rows, [pattern])] == ["orders"]

@@ -162,14 +162,6 @@ def test_rows_that_skip_or_rewind_are_red():
     assert any("rewound" in line and "payments" in line for line in red)
 
 
-def test_the_next_command_can_be_pasted_and_only_where_there_is_something_to_apply():
-    plan = make_plan([make_row()])
-    shown = list(render(plan, "table", "my plans/a'b.plan"))
-    assert f"""  mm2-migrate apply 'my plans/a'"'"'b.plan' --approve {plan.fingerprint} --execute""" in shown
-    for decision in (Decision.BLOCK, Decision.KEEP):
-        assert "mm2-migrate apply" not in text(make_plan([make_row(decision=decision)]))
-
-
 # Widths: nothing is cut.
 
 LONG = "a-very-long-group-name-that-somebody-generated-from-a-deployment-" + "x" * 150

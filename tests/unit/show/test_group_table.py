@@ -6,18 +6,6 @@ from migrate.plan.plan import PlannedActivity, PlannedGroupState
 from migrate.show.group_table import activity_texts, group_lines, state_texts
 from tests.builders import make_plan, make_row
 
-PLAN = make_plan([make_row("billing", "orders", p, target_offset=600 + p) for p in range(2)])
-
-
-def test_on_a_wide_page_each_row_names_its_group_and_topic():
-    rows = [line for line in group_lines(PLAN, PLAN.rows, 250, False) if line.startswith("billing  orders")]
-    assert len(rows) == 2 and all("A.orders" in row for row in rows)
-
-
-def test_on_a_narrow_page_the_topic_stands_above_its_rows():
-    lines = list(group_lines(PLAN, PLAN.rows, 80, False))
-    assert "  orders -> A.orders" in lines and max(map(len, lines)) <= 80
-
 
 def test_the_target_has_no_column_where_no_topic_is_renamed():
     same = make_plan([make_row(target_topic="orders")])

@@ -19,6 +19,9 @@ def test_the_next_command_quotes_the_path_and_carries_the_options():
     _, commands = next_steps(TWO, totals(TWO), "my plan", ("--target", "b:1"))
     (_, dry), (_, writing) = commands
     assert dry == "mm2-migrate apply 'my plan' --target b:1 --allow-partial"
+    for decision in (Decision.BLOCK, Decision.KEEP):
+        nothing = make_plan([make_row(decision=decision)])
+        assert next_steps(nothing, totals(nothing), "p", ())[1] == []
     assert writing == f"{dry} --approve {TWO.fingerprint} --execute"
 
 
