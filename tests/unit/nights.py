@@ -93,9 +93,9 @@ def first_line(night: Night, *words: str) -> str:
     return told(CliRunner().invoke(cli, [*words, str(night.folder / "cutover.plan")]))
 
 
-def verify(night: Night) -> Result:
+def verify(night: Night, *options: str) -> Result:
     files = [f"--source-config={night.folder / 'a.properties'}", f"--target-config={night.folder / 'b.properties'}"]
-    words = ["verify", str(night.folder / "cutover.plan"), *files, "--source", "A", "--target", "B"]
+    words = ["verify", str(night.folder / "cutover.plan"), *files, "--source", "A", "--target", "B", *options]
     return CliRunner().invoke(cli, words)
 
 

@@ -14,7 +14,7 @@ from migrate.plan.file import read_plan, write_plan
 from migrate.show.next_steps import plan_anew
 from tests.fakes import Crash, Script
 from tests.unit.answers import DENIED
-from tests.unit.nights import PRIOR, UNDO, Night, ends, first_line, night_on, told, verify_words
+from tests.unit.nights import PRIOR, UNDO, Night, ends, first_line, night_on, told, verify
 from tests.unit.plans import plan
 
 # What follows the first plan's name in that of a new one.
@@ -45,8 +45,7 @@ def plan_commands(text: str) -> list[list[str]]:
 
 
 def test_show_and_explain_name_the_group_that_was_undone_alone(night):
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night.applied()
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
     path = str(night.folder / "cutover.plan")
     assert "Rolled back alone, and never set again by this plan: g03" in said("show", path)
@@ -60,7 +59,7 @@ def test_where_only_blocked_and_undone_groups_are_left_all_say_that_only_a_new_p
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
     shown = said("show", path).partition("NEXT")[2]
     applied = told(night.run("apply", "cutover.plan", "--allow-partial"))
-    for text in (shown, applied, told(CliRunner().invoke(cli, verify_words(night)))):
+    for text in (shown, applied, told(verify(night))):
         (command,) = plan_commands(text)
         assert [command[n + 1] for n, word in enumerate(command) if word == "--group"] == ["g00", "g03"]
         assert command[-2:] == ["--out", path.replace(".plan", shlex.split(NEW)[0])]
@@ -119,19 +118,18 @@ def test_what_failed_is_tried_again_and_what_apply_left_out_itself_is_asked_abou
 def test_verify_before_any_apply_says_that_nothing_was_applied_and_how_to(night):
     night.plan()
     ends(
-        CliRunner().invoke(cli, verify_words(night)), 1,
+        verify(night), 1,
         "NOTHING VERIFIED: nothing of it has been applied, 12 offsets are where they were before",
         f"mm2-migrate apply {night.folder / 'cutover.plan'} --source A",
     )  # fmt: skip
     night.target.commit("g03", "A.orders", 0, 7)
-    ends(CliRunner().invoke(cli, verify_words(night)), 1, "NOT AS PLANNED: 12 of 12 offsets")
+    ends(verify(night), 1, "NOT AS PLANNED: 12 of 12 offsets")
 
 
 def test_the_report_counts_what_was_rolled_back_alone_as_that(night):
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night.applied()
     ends(night.execute("rollback", "cutover.plan", "--group", "g0[34]"), 0)
-    verified = CliRunner().invoke(cli, [*verify_words(night), "--format", "json"])
+    verified = verify(night, "--format", "json")
     (night.folder / "v.json").write_text(verified.stdout)
     words = ["--verification", str(night.folder / "v.json"), "--out", str(night.folder / "r.html")]
     ends(CliRunner().invoke(cli, ["report", str(night.folder / "cutover.plan"), *words]), 0)
@@ -140,18 +138,16 @@ def test_the_report_counts_what_was_rolled_back_alone_as_that(night):
 
 
 def test_verify_of_a_plan_that_was_rolled_back_says_so_beside_what_the_journal_says_was_set(night):
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night.applied()
     ends(night.execute("rollback", "cutover.plan"), 0)
-    text = told(CliRunner().invoke(cli, verify_words(night)))
+    text = told(verify(night))
     assert text.startswith("ROLLED BACK: this plan is spent")
     assert "the journal says that it was set and read back, and a rollback has begun since" in text
     assert plan_commands(text)
 
 
 def test_an_applied_undo_is_shown_as_restored(night):
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night.applied()
     ends(night.save_undo(), 0)
     ends(night.execute("apply", UNDO), 0, "RESTORED", "Next: mm2-migrate verify")
     undo = said("show", str(night.folder / UNDO))
@@ -159,22 +155,20 @@ def test_an_applied_undo_is_shown_as_restored(night):
 
 
 def test_a_rollback_ends_with_what_comes_next(night):
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night.applied()
     done = night.execute("rollback", "cutover.plan")
     ends(done, 0, "Nothing was changed on A: these groups can go on there", "Next: mm2-migrate show")
 
 
 def test_a_rollback_that_only_began_is_never_called_done_and_its_end_is_offered(night):
-    night.plan()
-    ends(night.execute("apply", "cutover.plan"), 0)
+    night.applied()
     night.target.crash_after = 3
     with pytest.raises(Crash):
         raise night.execute("rollback", "cutover.plan").exception or AssertionError("it was not killed")
     path = str(night.folder / "cutover.plan")
     texts = [
         told(night.run("apply", "cutover.plan")), said("sign", path, "--by", "Ada"), said("show", path),
-        told(CliRunner().invoke(cli, verify_words(night))),
+        told(verify(night)),
     ]  # fmt: skip
     for text in texts:
         assert "has been rolled back" not in text and not text.startswith("ROLLED BACK")
