@@ -71,9 +71,41 @@ def test_an_offset_that_stands_right_and_is_not_ours_is_taken_over_so_that_its_r
     assert [(r.decision, r.target_offset) for r in rows] == [(Decision.SET, 650)]
 
 
-def test_a_group_that_is_alive_on_the_target_is_refused_for_good_and_is_not_called_unsafe() -> None:
-    left = refused(a_group(target_commits={PLACE: Commit(900)}, target_state=ALIVE), wrote(650))
-    assert (left.reason, left.is_final, left.is_unsafe) == (WhyNot.ALIVE, True, False)
+SILENT, OTHER = Failure("_TIMED_OUT", "no answer"), TopicPartition("A.orders", 1)
+REFUSED = {
+    "alive on the target, for good": (
+        a_group(target_commits={PLACE: Commit(900)}, target_state=ALIVE), wrote(650), WhyNot.ALIVE, False),
+    "its state was not asked for": (a_group(target_state=None), NOTHING, WhyNot.STATE, True),
+    "its state is not told": (a_group(target_state=SILENT), NOTHING, WhyNot.STATE, True),
+    "a place that was empty when we began is not now": (
+        a_group(row(), row(partition=1), target_commits={PLACE: Commit(650), OTHER: Commit(5)}), wrote(650),
+        WhyNot.WRITTEN, False),
+    "it would go back behind what is not ours": (
+        a_group(target_commits={PLACE: Commit(651)}), NOTHING, WhyNot.MOVES_BACK, True),
+    "metadata there that nobody can read accuses nobody": (
+        a_group(row(500), target_commits={PLACE: Commit(500, UNREAD_METADATA)}), known((500, SET), metadata="m"),
+        WhyNot.JAVA, False),
+    "metadata to write that nobody can read": (
+        a_group(row(target_metadata=UNREAD_METADATA)), NOTHING, WhyNot.JAVA, True),
+    "one row of a grade that is not allowed": (
+        a_group(row(), row(partition=1, grade=Grade.ESTIMATED)), NOTHING, WhyNot.GRADE, True),
+    "one row without a grade": (a_group(row(), row(partition=1, grade=None)), NOTHING, WhyNot.GRADE, True),
+    "a blocked row's own reason counts": (
+        a_group(row(decision=Decision.BLOCK, reason="group-blocked"),
+                make_untranslated(Decision.BLOCK, "target-topic-missing")), NOTHING, "target-topic-missing", True),
+    "what we wrote is skipped now": (
+        a_group(make_untranslated(Decision.SKIP, "topic-not-replicated"), target_commits={PLACE: Commit(650)}),
+        wrote(650), "topic-not-replicated", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("seen", "of", "reason", "is_unsafe"), REFUSED.values(), ids=REFUSED)
+def test_a_group_is_refused_as_a_whole_and_called_unsafe_where_its_consumers_might_skip(
+    seen: SeenGroup, of: Followed, reason: str, is_unsafe: bool
+) -> None:
+    left = refused(seen, of)
+    assert (left.reason, left.is_unsafe) == (reason, is_unsafe)
+    assert left.is_final == (reason in (WhyNot.ALIVE, WhyNot.WRITTEN))
 
 
 @pytest.mark.parametrize("state", [EMPTY, ABSENT, Failure("_TIMED_OUT", "no answer"), None])
@@ -101,23 +133,12 @@ def test_a_skipped_row_makes_no_group_unsafe() -> None:
     assert not refused(a_group(row(grade=Grade.ESTIMATED), skipped, target_commits={PLACE: Commit(650)})).is_unsafe
 
 
-@pytest.mark.parametrize("state", [None, Failure("_TIMED_OUT", "no answer")])
-def test_a_group_whose_state_nobody_tells_is_not_written(state: Failure | None) -> None:
-    assert why(a_group(target_state=state)) == WhyNot.STATE
-
-
 @pytest.mark.parametrize("stands", [None, Commit(600), Commit(700), Commit(650, "theirs")])
 def test_a_group_in_which_somebody_else_wrote_is_left_alone_whichever_way_it_was_moved(stands: Commit | None) -> None:
     seen = a_group(target_commits={} if stands is None else {PLACE: stands}, written_ms={PLACE: 0})
     left = refused(seen, wrote(650))
     assert left.reason == WhyNot.WRITTEN and left.is_final
     assert left.is_unsafe == (stands is None or stands == Commit(700))
-
-
-def test_a_place_that_was_empty_when_we_began_and_is_not_now_is_somebody_elses_too() -> None:
-    other = TopicPartition("A.orders", 1)
-    seen = a_group(row(), row(partition=1), target_commits={PLACE: Commit(650), other: Commit(5)})
-    assert why(seen, wrote(650)) == WhyNot.WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -134,11 +155,6 @@ def test_a_write_of_ours_that_is_gone_is_made_again_only_when_retention_may_have
     assert why(a_group(**values), wrote(650), 7 * DAY_MS - 1) == until_then  # type: ignore[arg-type]
     assert WhyNot.GONE_FROM_TARGET not in FINAL, "a long stop must not cost a group its mandate"
     assert to_set(a_group(**values), wrote(650), 7 * DAY_MS)  # type: ignore[arg-type]
-
-
-def test_a_row_never_goes_back_behind_what_somebody_else_left_there_and_the_group_is_unsafe() -> None:
-    left = refused(a_group(target_commits={PLACE: Commit(651)}))
-    assert (left.reason, left.is_unsafe, left.is_final) == (WhyNot.MOVES_BACK, True, False)
 
 
 def test_a_reset_on_the_source_takes_our_own_write_back() -> None:
@@ -173,33 +189,13 @@ def test_a_refresh_that_was_not_made_is_no_reason_to_take_retention_for_somebody
         assert to_set(a_group(written_ms={PLACE: 0}), known((650, SET), (650, answer)), 7 * DAY_MS)
 
 
-def test_metadata_that_could_not_be_read_accuses_nobody() -> None:
-    unread = Commit(500, UNREAD_METADATA)
-    left = refused(a_group(row(500), target_commits={PLACE: unread}), known((500, SET), metadata="m"))
-    assert left.reason == WhyNot.JAVA and not left.is_final
-
-
 def test_a_first_write_that_was_never_made_leaves_what_stood_there_before() -> None:
     assert to_set(a_group(target_commits={PLACE: Commit(5)}), known((650, ""), prior=Commit(5)))
-
-
-@pytest.mark.parametrize("grade", [Grade.ESTIMATED, None])
-def test_a_row_of_a_grade_that_the_mandate_does_not_name_refuses_its_whole_group(grade: Grade | None) -> None:
-    assert why(a_group(row(), row(partition=1, grade=grade))) == WhyNot.GRADE
-
-
-def test_a_blocked_row_refuses_its_group_with_its_own_reason() -> None:
-    others = row(decision=Decision.BLOCK, reason="group-blocked")
-    assert why(a_group(others, make_untranslated(Decision.BLOCK, "target-topic-missing"))) == "target-topic-missing"
 
 
 def test_a_skipped_row_is_no_row_of_a_pass() -> None:
     skipped = make_untranslated(Decision.SKIP, "topic-not-replicated", partition=1)
     assert len(to_set(a_group(row(), skipped))) == 1
-
-
-def test_metadata_that_nobody_could_read_is_not_written() -> None:
-    assert why(a_group(row(target_metadata=UNREAD_METADATA))) == WhyNot.JAVA
 
 
 def test_what_does_not_change_is_written_again_before_retention_takes_it() -> None:
@@ -223,13 +219,6 @@ def test_what_we_wrote_and_has_no_row_any_more_refuses_its_group_and_what_we_nev
     both = of.trace.begun({other: 5}).answered([(other, SET, "", "")])
     left = refused(seen, Followed({other: Commit(5)}, both, "", True))
     assert (left.reason, left.is_unsafe, left.is_final) == (WhyNot.GONE_FROM_SOURCE, True, False)
-
-
-def test_a_skipped_row_of_what_we_wrote_refuses_its_group_as_unsafe() -> None:
-    skipped = make_untranslated(Decision.SKIP, "topic-not-replicated")
-    assert skipped.target_partition == PLACE
-    left = refused(a_group(skipped, target_commits={PLACE: Commit(650)}), wrote(650))
-    assert (left.reason, left.is_unsafe) == ("topic-not-replicated", True)
 
 
 class LifeOfAFollow(RuleBasedStateMachine):

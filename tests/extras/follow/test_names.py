@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -124,17 +125,19 @@ def test_a_refusal_of_the_cluster_is_told_by_the_sources_name(scene):
 
 
 def test_what_was_left_out_is_still_asked_for_where_the_others_are_judged():
-    asked = []
+    asked, shared = [], NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
 
-    def take(request):
+    def take(request, times=1):
         asked.append(request)
-        if len(asked) == 1:
-            raise NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
+        if len(asked) <= times:
+            raise shared
         return replace(SURVEY, request=request)
 
     survey, refused = survey_of_the_others(SURVEY.request, take)
     assert set(refused) == {"a", "b"} and asked[1].filters.group_verdict("a") == "exclude-group"
     assert survey.request == SURVEY.request
+    with pytest.raises(NoNameOfItsOwn):  # and no look is taken for ever
+        survey_of_the_others(SURVEY.request, partial(take, times=9))
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

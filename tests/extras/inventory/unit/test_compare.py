@@ -138,23 +138,19 @@ def test_a_translation_that_a_check_refutes_is_none(clusters):
     assert verdict(row) == (CompareVerdict.UNTRANSLATED, Loss.POSSIBLE, "timestamps-not-kept")
 
 
+@pytest.mark.parametrize(("place", "reason", "words"), [
+    (Matched(45, Why.PROVEN, 0, missing_on_target=7), "missing-on-target", "7 owed records without a copy"),
+    (Matched(45, Why.NOT_ALL_READ, 9, lower=(40, 40)), "not-all-compared", "Not all records"),
+    (Matched(45, Why.LEAST_TIMESTAMP, 9, lower=(40, 40)), "not-all-compared", "placed by timestamps"),
+])  # fmt: skip
 @pytest.mark.parametrize("committed", [45, 40])
-def test_records_that_mm2_has_not_brought_over_are_lost_wherever_the_commit_is(clusters, committed):
-    row = of_g(committed, clusters, Matched(45, Why.PROVEN, 0, missing_on_target=7))
-    assert (row.loss, row.reason) == (Loss.POSSIBLE, "missing-on-target") and not row.is_within(1000)
-    assert "7 owed records without a copy" in row.sentence and "none is lost" not in row.sentence
-
-
-@pytest.mark.parametrize("why", [Why.NOT_ALL_READ, Why.LEAST_TIMESTAMP])
-@pytest.mark.parametrize("committed", [45, 40])
-def test_where_not_all_was_compared_a_commit_at_the_translation_is_no_proof_that_nothing_is_missing(
-    clusters, committed, why
+def test_records_that_lack_or_were_not_compared_may_be_lost_wherever_the_commit_is(
+    clusters, committed, place, reason, words
 ):
-    row = of_g(committed, clusters, Matched(45, why, 9, lower=(40, 40)))
-    assert (row.loss, row.reason) == (Loss.POSSIBLE, "not-all-compared") and not row.is_within(1000)
-    assert "none is lost" not in row.sentence
-    by_time = why is Why.LEAST_TIMESTAMP
-    assert ("placed by timestamps" in row.sentence, "Not all records" in row.sentence) == (by_time, not by_time)
+    row = of_g(committed, clusters, place)
+    assert (row.loss, row.reason) == (Loss.POSSIBLE, reason) and not row.is_within(1000)
+    assert words in row.sentence and "none is lost" not in row.sentence
+    assert "Not all records" not in row.sentence or place.why is Why.NOT_ALL_READ
 
 
 def test_a_group_that_is_owed_nothing_lacks_nothing_however_little_was_compared(clusters):
@@ -194,17 +190,16 @@ def test_what_it_read_meanwhile_counts_as_read_twice(clusters):
     assert row.is_within(3) and not row.is_within(2)
 
 
-def test_a_group_that_was_set_back_or_removed_meanwhile_is_undecided_even_at_the_translation(clusters):
-    during_the_look(clusters, lambda source: source.commit("g", "t", 0, 20))
-    assert verdict(of_g(45, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "source-moved")
-    during_the_look(clusters, lambda source: source.offsets.pop("g", None))
-    clusters[0].commit("g", "t", 0, 55)
-    assert verdict(of_g(45, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "source-moved")
-
-
-def test_a_source_that_does_not_answer_twice_leaves_the_row_undecided(clusters):
-    during_the_look(clusters, lambda source: source.script("commits", "g", Script(failure=DENIED)))
-    assert verdict(of_g(45, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "not-visible")
+@pytest.mark.parametrize(("change", "reason"), [
+    (lambda source: source.commit("g", "t", 0, 20), "source-moved"),
+    (lambda source: source.offsets.pop("g", None), "source-moved"),
+    (lambda source: source.script("commits", "g", Script(failure=DENIED)), "not-visible"),
+], ids=["set back", "removed", "no answer"])  # fmt: skip
+def test_a_group_that_was_set_back_meanwhile_or_is_not_seen_again_is_undecided_even_at_the_translation(
+    clusters, change, reason
+):
+    during_the_look(clusters, change)
+    assert verdict(of_g(45, clusters)) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, reason)
 
 
 # Without comparing records
