@@ -278,22 +278,6 @@ def test_a_plan_made_for_other_clusters_is_refused(lab: AnyLab, small: Scene, co
         refused(elsewhere.execute(PLAN), "cluster id", commands.document(PLAN)["header"]["target_cluster_id"])
 
 
-@pytest.mark.parametrize("kind", ["missing", "text", "empty", "cut"])
-def test_a_file_that_is_no_plan_ends_in_one_paragraph(commands: CommandLine, kind: str) -> None:
-    bad = commands.folder / f"{kind}.plan"
-    if kind == "text":
-        bad.write_text("group,topic,0,5\n")
-    elif kind == "empty":
-        bad.write_text("")
-    elif kind == "cut":
-        whole = (commands.folder / PLAN).read_bytes()
-        bad.write_bytes(whole[: len(whole) - 200])
-    for ran in (commands.run("show", bad.name), commands.apply(bad.name)):
-        complaint = ran.expect(2 if kind == "missing" else 1).complaint()
-        assert bad.name in complaint
-        assert len(complaint.splitlines()) == 1
-
-
 # --- clusters and topics that are not what was said -------------------------------------------------------
 
 
