@@ -6,14 +6,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from migrate.cli.main import cli
 from migrate.model import LogRange
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Crash, FakeApplyEdges, FakeCluster
-from tests.unit.commands import plug_in
+from tests.unit.commands import clusters, plug_in, run
 from tests.unit.plans import plan, row
 
 GROUPS = [f"g{n:02}" for n in range(12)]
@@ -28,8 +27,7 @@ class Night:
         self.folder = folder
         self.target = target
         self.ticks = itertools.count()
-        for name in ("a", "b"):
-            (folder / f"{name}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+        self.clusters = clusters(folder)
 
     def plan(self, name: str = "cutover.plan", prior: int | None = PRIOR) -> Plan:
         made = plan(
@@ -48,9 +46,7 @@ class Night:
 
     def run(self, command: str, name: str, *options: str, folder: Path | None = None) -> Result:
         path = (folder or self.folder) / name
-        files = (f"--source-config={self.folder / 'a.properties'}", f"--target-config={self.folder / 'b.properties'}")
-        words = (command, str(path), *files, "--source", "A", "--target", "B", "--concurrency", "1", *options)
-        return CliRunner().invoke(cli, words)
+        return run(command, str(path), *self.clusters, "--concurrency", "1", *options)
 
     def execute(self, command: str, name: str, *options: str, folder: Path | None = None) -> Result:
         approval = read_plan((folder or self.folder) / name).fingerprint
@@ -90,13 +86,11 @@ def ends(result: Result, code: int, *words: str) -> None:
 
 
 def first_line(night: Night, *words: str) -> str:
-    return told(CliRunner().invoke(cli, [*words, str(night.folder / "cutover.plan")]))
+    return told(run(*words, str(night.folder / "cutover.plan")))
 
 
 def verify(night: Night, *options: str) -> Result:
-    files = [f"--source-config={night.folder / 'a.properties'}", f"--target-config={night.folder / 'b.properties'}"]
-    words = ["verify", str(night.folder / "cutover.plan"), *files, "--source", "A", "--target", "B", *options]
-    return CliRunner().invoke(cli, words)
+    return run("verify", str(night.folder / "cutover.plan"), *night.clusters, *options)
 
 
 def night_on(folder: Path, patch: pytest.MonkeyPatch) -> Night:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,6 @@ from migrate.apply.signatures import (
     signatures_beside,
     signatures_path,
 )
-from migrate.cli.main import cli
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import LogRange
 from migrate.plan.companions import journal_path
@@ -29,7 +28,7 @@ from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import signatures_required
 from tests.builders import make_plan, make_row
 from tests.fakes import FakeApplyEdges, FakeClock, FakeCluster
-from tests.unit.commands import plug_in, run_on_plan
+from tests.unit.commands import clusters, plug_in, run, run_on_plan
 from tests.unit.plans import plan, row
 
 NOW = "2026-11-21T02:00:00.000Z"
@@ -42,21 +41,13 @@ def plan_file(tmp_path: Path) -> Path:
     return path
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(cli, list(words))
+def apply(path: Path, folder: Path) -> Result:
+    fingerprint = read_plan(path).fingerprint
+    return run("apply", str(path), *clusters(folder), "--request-timeout=1", "--approve", fingerprint, "--execute")
 
 
 def sign(path: Path, name: str, note: str = "") -> Result:
     return run("sign", str(path), "--by", name, "--note", note)
-
-
-def clusters(folder: Path) -> list[str]:
-    for name in ("a", "b"):
-        (folder / f"{name}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
-    return [
-        "--source-config", str(folder / "a.properties"), "--target-config", str(folder / "b.properties"),
-        "--source", "A", "--target", "B", "--request-timeout", "1",
-    ]  # fmt: skip
 
 
 def test_a_signature_holds_the_whole_fingerprint_the_name_the_note_and_the_time(plan_file):
@@ -94,7 +85,9 @@ def test_a_plan_may_be_written_exactly_if_as_many_different_names_stand_as_it_as
 def test_apply_refuses_a_plan_with_too_few_names_before_it_asks_any_cluster(plan_file, tmp_path):
     fingerprint = read_plan(plan_file).fingerprint
     sign(plan_file, "Ada")
-    shown = run("apply", str(plan_file), *clusters(tmp_path), "--approve", fingerprint, "--execute")
+    shown = run(
+        "apply", str(plan_file), *clusters(tmp_path), "--request-timeout=1", "--approve", fingerprint, "--execute"
+    )
     assert shown.exit_code == 3
     assert "asks for 2 signatures of different names, and has 1 of 2 (Ada)" in shown.stderr
     assert f"mm2-migrate sign {plan_file} --by NAME" in shown.stderr
@@ -122,7 +115,9 @@ def test_with_enough_names_apply_goes_on_to_the_clusters(plan_file, tmp_path):
     fingerprint = read_plan(plan_file).fingerprint
     for name in ("Ada", "Bob"):
         sign(plan_file, name)
-    shown = run("apply", str(plan_file), *clusters(tmp_path), "--approve", fingerprint, "--execute")
+    shown = run(
+        "apply", str(plan_file), *clusters(tmp_path), "--request-timeout=1", "--approve", fingerprint, "--execute"
+    )
     assert shown.exit_code == 1 and "127.0.0.1:1" in shown.stderr
 
 

@@ -4,20 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import apply_plan
 from migrate.apply.history import ROLLBACK
 from migrate.apply.journal import Journal
 from migrate.apply.undo import undo_plan
-from migrate.cli.main import cli
 from migrate.model import Decision
 from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import FakeClock, FakeCluster, NoProgress, Script
 from tests.unit.answers import UNSURE
+from tests.unit.commands import run
 from tests.unit.plans import clusters, plan, row
 
 
@@ -65,7 +65,7 @@ def waves(tmp_path):
 
 
 def show(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["show", *map(str, words)])
+    return run("show", *map(str, words))
 
 
 def told(*paths: Path):

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal, JournalLost, JournalWriter
 from migrate.apply.waves import wave_of
 from migrate.cli import rollback
-from migrate.cli.main import cli
 from migrate.clock import SystemClock
 from migrate.model import Decision, Failure
 from migrate.plan.companions import journal_path
@@ -25,6 +24,7 @@ from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Crash, Script
 from tests.unit.answers import DENIED
+from tests.unit.commands import run
 from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told, verify
 from tests.unit.plans import plan, row
 
@@ -52,8 +52,8 @@ def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finis
     ends(night.save_undo(), 0)
     assert len(read_plan(night.folder / UNDO).rows) < len(GROUPS)
     ends(night.execute("apply", "cutover.plan"), 0)
-    for run in (night.run, night.execute):
-        ends(run("apply", UNDO), 3, "is not as it was when this undo was made", "Make the undo anew")
+    for ask in (night.run, night.execute):
+        ends(ask("apply", UNDO), 3, "is not as it was when this undo was made", "Make the undo anew")
     assert night.all_at(PLANNED)
     ends(night.save_undo("anew.plan"), 0)
     ends(night.execute("apply", "anew.plan"), 0, "RESTORED")
@@ -202,7 +202,7 @@ def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night
     assert (
         shown.startswith("APPLIED AT") and "10 offsets are as planned, read back; 2 groups ROLLED BACK alone" in shown
     )
-    assert CliRunner().invoke(cli, ["report", str(night.folder / "cutover.plan"), "--out", str(out)]).exit_code == 0
+    assert run("report", str(night.folder / "cutover.plan"), "--out", str(out)).exit_code == 0
     assert "2 groups ROLLED BACK alone" in out.read_text()
     verified = verify(night)
     ends(verified, 4, "VERIFIED: 10 offsets of 10 groups, BUT 2 rows of 2 groups were rolled back")

@@ -7,16 +7,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from migrate.apply.history import APPLY, ROLLBACK
 from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
-from migrate.cli.main import cli
 from migrate.errors import MigrateError, Refused
 from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
+from tests.unit.commands import clusters, run
 from tests.unit.plans import plan, row
 
 FORGED = "0123456789ab"
@@ -55,13 +55,9 @@ def link(plan_file: Path, tmp_path: Path) -> Path:
     return path
 
 
-def run(command: str, path: Path, fingerprint: str, folder: Path) -> Result:
+def execute(command: str, path: Path, fingerprint: str, folder: Path) -> Result:
     """Run a command that writes, on clusters that nobody answers for."""
-    for name in ("a", "b"):
-        (folder / f"{name}.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
-    files = ["--source-config", str(folder / "a.properties"), "--target-config", str(folder / "b.properties")]
-    names = ["--source", "A", "--target", "B", "--request-timeout", "1", "--approve", fingerprint, "--execute"]
-    return CliRunner().invoke(cli, [command, str(path), *files, *names])
+    return run(command, str(path), *clusters(folder), "--request-timeout=1", "--approve", fingerprint, "--execute")
 
 
 # --- links, copies, other names ---------------------------------------------------------------------------
@@ -79,9 +75,9 @@ def test_a_link_leads_to_the_journal_the_lock_and_the_signatures_of_the_plan(mad
 
 def test_a_spent_plan_is_not_applied_again_through_a_link(made, plan_file, link):
     begun(journal_path(plan_file, made.fingerprint), made.fingerprint, ROLLBACK)
-    refused = run("apply", link, made.fingerprint, link.parent)
+    refused = execute("apply", link, made.fingerprint, link.parent)
     assert refused.exit_code == 3 and "has been rolled back" in refused.stderr
-    assert CliRunner().invoke(cli, ["sign", str(link), "--by", "Ada"]).exit_code == 3
+    assert run("sign", str(link), "--by", "Ada").exit_code == 3
 
 
 @pytest.mark.parametrize("way", [shutil.copy, os.link])
@@ -91,9 +87,9 @@ def test_a_second_name_in_the_same_folder_finds_what_was_done_and_writes_nothing
     own = begun(journal_path(plan_file, made.fingerprint), made.fingerprint, ROLLBACK)
     assert journal_to_read(second, made.fingerprint) == own
     for command in ("apply", "rollback"):
-        refused = run(command, second, made.fingerprint, tmp_path)
+        refused = execute(command, second, made.fingerprint, tmp_path)
         assert refused.exit_code == 3 and "Use the plan by its first name: cutover.plan" in refused.stderr
-    assert CliRunner().invoke(cli, ["sign", str(second), "--by", "Ada"]).exit_code == 3
+    assert run("sign", str(second), "--by", "Ada").exit_code == 3
 
 
 def test_two_names_that_begin_at_the_same_time_do_not_both_get_a_journal(made, plan_file, tmp_path):
@@ -111,8 +107,8 @@ def test_a_rollback_goes_by_the_journal_of_its_own_name_where_the_plan_has_two(m
     shutil.copy(plan_file, second)
     own = begun(journal_path(plan_file, made.fingerprint), made.fingerprint)
     shutil.copy(own, journal_path(second, made.fingerprint))
-    assert "has two journals here" in run("apply", second, made.fingerprint, tmp_path).stderr
-    assert "NOTHING TO UNDO" in run("rollback", second, made.fingerprint, tmp_path).stdout
+    assert "has two journals here" in execute("apply", second, made.fingerprint, tmp_path).stderr
+    assert "NOTHING TO UNDO" in execute("rollback", second, made.fingerprint, tmp_path).stdout
 
 
 def test_a_plan_is_not_overwritten_while_a_journal_of_it_lies_there_under_any_name(made, plan_file, tmp_path):
@@ -167,7 +163,7 @@ def test_a_run_that_finds_the_journal_there_brings_its_name_to_disk_as_well(tmp_
 def test_a_plan_whose_name_leaves_no_room_for_a_journal_ends_in_one_paragraph(made, tmp_path):
     path = tmp_path / ("p" * 220)
     write_plan(made, path)
-    said = run("apply", path, made.fingerprint, tmp_path)
+    said = execute("apply", path, made.fingerprint, tmp_path)
     assert said.exit_code == 1 and "cannot be looked for" in said.stderr and "too long" in said.stderr
 
 

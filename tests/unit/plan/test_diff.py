@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.cli.main import cli
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Level, Method, Row
 from migrate.plan.diff import KEY, TOLD, diff
@@ -16,6 +15,7 @@ from migrate.plan.file import write_plan
 from migrate.row_table import row_document
 from migrate.show.diff import diff_document, diff_lines
 from tests.builders import make_check, make_plan, make_row
+from tests.unit.commands import run
 from tests.unit.goldenplan import golden_plan
 
 
@@ -169,7 +169,7 @@ def test_a_hostile_name_reaches_no_terminal_in_a_difference():
 
 
 def show(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["show", *map(str, words)])
+    return run("show", *map(str, words))
 
 
 @pytest.fixture
