@@ -1,4 +1,4 @@
-"""Commits placed without Spark: where the records say, within the limits, and what stands still is not read twice."""
+"""Commits placed and tails compared without Spark, within the limits; what stands still is not read twice."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from migrate.match.compare import Memory, TasksHere, compare_records
+from migrate.match.compare import Memory, TasksHere, compare_records, compare_tails
 from migrate.match.equality import Content, Equality
 from migrate.match.protocol import (
     FetchEstimate,
@@ -25,18 +25,22 @@ from tests.memorylogs import MemoryReader, record
 LIMITS = Limits(1_000_000, None)
 
 
+UNHEARD = Listener(lambda estimate: None, lambda done, total: None)
+
+
 class Flow:
     """One partition of `written` records, of which `copied` have a copy 5 further on; a sync every ten of them."""
 
-    def __init__(self, written=100, copied=100, shift=0, **reader):
+    def __init__(self, written=100, copied=100, shift=0, syncs=True, **reader):
         self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.written, self.copied, self.reads, self.reader = written, copied, 0, reader
-        self.shift = shift
+        self.shift, self.syncs = shift, syncs
         self.expected: list[FetchEstimate] = []
-        self.comparer = partial(compare_records, TasksHere(self.open, self.sync_pairs), memory=Memory())
+        self.tasks, self.memory = TasksHere(self.open, self.sync_pairs), Memory()
+        self.comparer = partial(compare_records, self.tasks, memory=self.memory)
 
     def sync_pairs(self, source, source_end, target_end):
-        return tuple((n, n + 5) for n in range(0, self.copied, 10))
+        return tuple((n, n + 5) for n in range(0, self.copied, 10)) if self.syncs else ()
 
     def open(self):
         self.reads += 1
@@ -45,11 +49,17 @@ class Flow:
             (source, MemoryReader({self.copy: {n + 5: record(n + self.shift) for n in range(self.copied)}}))
         )
 
-    def place_of(self, committed=57, limits=LIMITS):
+    def work(self, committed):
         logs = LogRange(0, self.written), LogRange(0, self.copied + 5)
+        return Work(self.place, self.copy, *logs, (committed,))
+
+    def place_of(self, committed=57, limits=LIMITS):
         listener = Listener(self.expected.append, lambda done, total: None)
-        found = self.comparer([Work(self.place, self.copy, *logs, (committed,))], limits, listener)
-        return found.answers[self.place].places[committed]
+        return self.comparer([self.work(committed)], limits, listener).answers[self.place].places[committed]
+
+    def tail(self):
+        found = compare_tails(self.tasks, self.memory, [self.work(50)], Limits(50_000, None), UNHEARD)
+        return found.answers[self.place].tail, found.equalities
 
 
 def test_a_commit_is_placed_where_the_records_say_and_what_is_read_for_it_is_told_before():
@@ -100,21 +110,14 @@ class CountedFlow(Flow):
         return tuple(sum(reader.fetched_bytes for reader in side) for side in zip(*self.readers, strict=True))
 
     def comparison(self, limits=LIMITS):
-        logs = LogRange(0, self.written), LogRange(0, self.copied + 5)
-        listener = Listener(self.expected.append, lambda done, total: None)
-        return self.comparer([Work(self.place, self.copy, *logs, (57,))], limits, listener)
-
-
-def test_every_byte_counts_also_those_that_a_topic_was_calibrated_on():
-    flow = CountedFlow()
-    found = flow.comparison()
-    assert len(flow.readers) == 2 and (found.source_bytes, found.target_bytes) == flow.given
-    calibrated = [reader.fetched_bytes for reader in flow.readers[0]]
-    assert min(calibrated) > 0
-    assert found.estimate.source_bytes > calibrated[0] and found.estimate.target_bytes > calibrated[1]
+        return self.comparer([self.work(57)], limits, UNHEARD)
 
 
 def test_a_topic_is_not_even_calibrated_beyond_the_bytes_allowed():
+    flow = CountedFlow()
+    found = flow.comparison()
+    assert len(flow.readers) == 2 and (found.source_bytes, found.target_bytes) == flow.given
+    assert found.estimate.source_bytes > flow.readers[0][0].fetched_bytes > 0, "what it is calibrated on counts"
     flow = CountedFlow()
     found = flow.comparison(Limits(1_000_000, 1000))
     assert max(reader.fetched_bytes for reader in flow.readers[0]) <= 1000
@@ -143,8 +146,7 @@ class Repeating:
 
     def place_of(self, committed):
         logs = LogRange(self.first, self.written), LogRange(0, self.copied)
-        listener = Listener(lambda estimate: None, lambda done, total: None)
-        found = self.comparer([Work(self.place, self.copy, *logs, (committed,))], LIMITS, listener)
+        found = self.comparer([Work(self.place, self.copy, *logs, (committed,))], LIMITS, UNHEARD)
         return found.answers[self.place].places[committed]
 
 
@@ -178,7 +180,7 @@ def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_nigh
     readers = nullcontext((MemoryReader({place: source}), MemoryReader({copy: copies})))
     comparer = partial(compare_records, TasksHere(lambda: readers, lambda *of: sync_pairs))
     work = Work(place, copy, LogRange(0, 2 * rows), LogRange(0, rows), (2 * rows,))
-    found = comparer([work], LIMITS, Listener(lambda estimate: None, lambda done, total: None))
+    found = comparer([work], LIMITS, UNHEARD)
     assert found.equalities["t"] is Equality.WITHOUT_TIMESTAMP
     assert found.answers[place].tail.uncopied == uncopied
 
@@ -191,8 +193,7 @@ def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
     tasks = TasksHere(lambda: readers, lambda *_: ((5, 5),))
     comparer = partial(compare_records, tasks, memory=Memory())
     work = Work(place, copy, LogRange(0, 400), LogRange(0, 400), (20,))
-    unheard = Listener(lambda estimate: None, lambda done, total: None)
-    looks = [comparer([work], Limits(100, None), unheard) for _ in range(2)]
+    looks = [comparer([work], Limits(100, None), UNHEARD) for _ in range(2)]
     assert [look.equalities for look in looks] == [{"t": Equality.WITHOUT_TIMESTAMP}] * 2
     assert all(isinstance(look.answers[place].places[20], Unmatched) for look in looks)
     first, again = ((look.source_bytes, look.target_bytes) for look in looks)
@@ -223,3 +224,38 @@ def test_by_timestamps_the_source_alone_is_read_where_copies_are_shown_to_keep_t
     else:
         assert isinstance(places[50], Unmatched) and places[50].reason is WhyUnmatched.TIMESTAMPS_NOT_KEPT
     assert (expected[0].source_records, expected[0].target_records) == (150 if may_keep else 0, 0)
+
+
+# --- tails ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("syncs", [True, False])
+def test_a_tail_is_drained_or_says_how_many_are_left_and_since_when_the_first_of_them_waits(syncs):
+    """Without any sync an anchor near the ends serves."""
+    tail, equalities = Flow(syncs=syncs).tail()
+    assert (tail.uncopied, tail.last_record, tail.waiting_since) == (0, 99, None)
+    assert equalities == {"t": Equality.ALL}
+    tail, _ = Flow(100, 93, syncs=syncs).tail()
+    assert (tail.uncopied, tail.waiting_since) == (7, record(93).timestamp)
+    unreadable = {TopicPartition("t", 0): "TOPIC_AUTHORIZATION_FAILED"}
+    assert Flow(unreadable=unreadable, syncs=syncs).tail()[0].uncopied is None
+
+
+def test_a_tail_that_is_drained_and_stands_still_is_not_read_again_and_what_moves_is():
+    flow = Flow()
+    flow.tail()
+    reads = flow.reads
+    assert flow.tail()[0].uncopied == 0
+    once_more = flow.reads - reads
+    flow.written = 105
+    assert flow.tail()[0].uncopied == 5 and flow.reads > reads + once_more
+    flow.copied = 105
+    assert flow.tail()[0].uncopied == 0
+
+
+def test_what_no_anchor_told_is_found_out_anew_at_the_next_look():
+    flow = Flow(100, 0)
+    assert flow.tail()[1] == {"t": Equality.ALL} and not flow.memory.calibrations
+    flow.copied = 100
+    flow.tail()
+    assert flow.memory.calibrations["t"].equality is Equality.ALL

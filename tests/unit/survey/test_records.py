@@ -107,6 +107,13 @@ def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2
     ]
 
 
+def test_mm2s_own_positions_are_read_before_the_targets_ends_are_pinned():
+    source, target, mirror = world()
+    steps = Steps()
+    planned(source, target, mirror, progress=steps)
+    assert steps.said.index("reading MM2's own positions") < steps.said.index("pinning 3 logs on B")
+
+
 def test_positions_that_can_not_be_read_are_unknown_and_fail_nothing():
     source, target, mirror = world()
     target.ranges[TopicPartition("mm2-offsets.A.internal", 0)] = Failure("LEADER_NOT_AVAILABLE", "no leader")
