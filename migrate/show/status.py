@@ -240,7 +240,8 @@ def _table(
     topics: Sequence[TopicStatus], status: Status, page: Page, progress: Mapping[str, CopyProgress]
 ) -> Iterator[str]:
     """Yield the topics, each with its bar at the end of the line; on a narrow page the name above and the bar below."""
-    numbers, bar = _numbers(status), Column[TopicStatus]("", lambda each: _bar(each, progress.get(each.source_topic)))
+    numbers = _numbers(status)
+    bar: Column[TopicStatus] = Column("", lambda topic: _bar(topic, progress.get(topic.source_topic)))
     table = Table((TOPIC, *numbers, bar), topics, page.width)
     if table.fits:
         return table.lines(page.colour, _shade)
