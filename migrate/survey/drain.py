@@ -18,23 +18,6 @@ from migrate.text import many
 
 
 @dataclass(frozen=True, slots=True)
-class DrainFacts:
-    """What is known of one partition and its copy.
-
-    `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not reported.
-    `last_copied_offset` is MM2's own committed source offset (the last record copied, inclusive), None if unknown.
-    `tail` is what comparing the records showed, None where they were not compared.
-    """
-
-    source_log: LogRange
-    target_log: LogRange
-    source_top: int | Failure | None
-    target_top: int | Failure | None
-    last_copied_offset: int | None
-    tail: Tail | None
-
-
-@dataclass(frozen=True, slots=True)
 class Drained:
     """The verdict: True, False, or None where nobody can tell; `seen` says why it is not True."""
 
@@ -42,13 +25,23 @@ class Drained:
     seen: str = ""
 
 
-def drained(facts: DrainFacts, flow: Flow) -> Drained:
-    """Judge one partition: no transaction open, and all copied by the records or by MM2's own position."""
+def drained(
+    flow: Flow,
+    source_log: LogRange,
+    target_log: LogRange,
+    source_top: int | Failure | None,
+    target_top: int | Failure | None,
+    last_copied_offset: int | None,
+    tail: Tail | None,
+) -> Drained:
+    """Judge one partition: no transaction open, and all copied by the records or by MM2's own position.
+
+    `source_top` and `target_top` are the high watermarks, None or a `Failure` where they were not reported.
+    `last_copied_offset` is MM2's own committed source offset (the last record copied, inclusive), None if unknown.
+    `tail` is what comparing the records showed, None where they were not compared.
+    """
     source_alias, target_alias = flow.source.alias, flow.target.alias
-    for top, log, alias in (
-        (facts.source_top, facts.source_log, source_alias),
-        (facts.target_top, facts.target_log, target_alias),
-    ):
+    for top, log, alias in ((source_top, source_log, source_alias), (target_top, target_log, target_alias)):
         if not isinstance(top, int):
             return Drained(None, f"{alias} did not say whether a transaction is open")
         if top > log.end:
@@ -57,12 +50,12 @@ def drained(facts: DrainFacts, flow: Flow) -> Drained:
                 f"on {alias} the log reaches {top - log.end} beyond its last stable offset: a transaction is open, "
                 "or producers write",
             )
-    tail, end, position = facts.tail or Tail(None), facts.source_log.end, facts.last_copied_offset
-    if tail.uncopied == 0 or facts.source_log.start == end:
+    tail, end, position = tail or Tail(None), source_log.end, last_copied_offset
+    if tail.uncopied == 0 or source_log.start == end:
         return Drained(True)
     last = end - 1 if tail.last_record is None else tail.last_record
     if position is not None and last <= position < end:
-        is_empty = facts.target_log.start == facts.target_log.end
+        is_empty = target_log.start == target_log.end
         empty = f"MM2's own position is {position}, and yet the copy on {target_alias} is empty"
         elsewhere = f"{empty}: a transform may send records elsewhere, or retention has removed them"
         return Drained(None, elsewhere) if is_empty else Drained(True)
@@ -89,7 +82,8 @@ def drains(survey: Survey) -> dict[TopicPartition, Drained]:
         target = copy_of(flow, source)
         target_log, answer = survey.logs.target.get(target), survey.answers.get(source)
         if isinstance(source_log, LogRange) and isinstance(target_log, LogRange):
-            facts = DrainFacts(
+            judged[source] = drained(
+                flow,
                 source_log,
                 target_log,
                 survey.watermarks.source.get(source),
@@ -97,7 +91,6 @@ def drains(survey: Survey) -> dict[TopicPartition, Drained]:
                 survey.mm2.positions.last_copied_offset.get(source),
                 answer.tail if answer else None,
             )
-            judged[source] = drained(facts, flow)
     return judged
 
 

@@ -96,8 +96,7 @@ def chosen_and_written(
             logs = renewed()
         census = _census(read(logs), request).persist()
         try:
-            found = _Found.of(census, request, partitions)
-            verdicts = _Verdicts.of(found, request)
+            verdicts = _Verdicts.of(census, request, partitions)
             judged = _judged(census, request, verdicts)
             exported = _counted(judged, request)
             chosen = _chosen(read, logs, judged, verdicts, request)
@@ -109,7 +108,7 @@ def chosen_and_written(
                     "log_partition", "log_offset"
                 )
             if write(ChosenRecords(decoded, request.kinds)) == exported.lines:
-                return replace(exported, unknown=request.filters.unknown_names(found.present))
+                return replace(exported, unknown=request.filters.unknown_names(verdicts.present))
         finally:
             census.unpersist()
     times = "once" if attempts == 1 else f"{attempts} times"
@@ -143,20 +142,21 @@ def _census(records: "DataFrame", request: ExportRequest) -> "DataFrame":
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The names in a census. `present` are the groups of which something is there, and is not a tombstone unasked.
+class _Verdicts:
+    """The names that a filter takes, by filter; `present` are the groups that the filters are asked about.
 
-    A group counts in its own partition of the topic alone. `strays` are groups with another one in which records of
-    theirs lie, left from when the topic had fewer: no coordinator reads them there.
+    Of these something is there, and is not a tombstone unasked. A group counts in its own partition of the topic alone.
+    `strays` are groups with another one in which records of theirs lie, left from when the topic had fewer: no
+    coordinator reads them there.
     """
 
-    groups: frozenset[str]
+    groups: Mapping[str, str]
+    topics: Mapping[str, str]
     present: frozenset[str]
-    topics: frozenset[str]
     strays: frozenset[tuple[str, int]]
 
     @classmethod
-    def of(cls, census: "DataFrame", request: ExportRequest, partitions: int) -> "_Found":
+    def of(cls, census: "DataFrame", request: ExportRequest, partitions: int) -> "_Verdicts":
         from pyspark.sql.functions import expr
 
         # Of broken values too: filters are asked about their groups, and such a group is there.
@@ -168,32 +168,14 @@ class _Found:
         counts = [expr(f"bool_or({is_named})"), expr(f"bool_or({is_named} and {is_there})")]
         rows = [tuple(row) for row in groups.agg(*counts).collect()]
         strays = frozenset((group, place) for group, place, *_ in rows if place != partition_of(group, partitions))
-        has_topics = bool(request.filters.topics or request.filters.exclude_topics)
-        named = census.where(f"topic is not null and {is_named}")
-        topics = named.select("topic").distinct().collect() if has_topics else []
-        return cls(
-            frozenset(group for group, _, has_name, _ in rows if has_name),
-            frozenset(group for group, place, _, is_in in rows if is_in and (group, place) not in strays),
-            frozenset(topic for (topic,) in topics),
-            strays,
-        )
-
-
-@dataclass(frozen=True)
-class _Verdicts:
-    """The names that a filter takes, by filter; `strays` are those of `_Found`."""
-
-    groups: Mapping[str, str]
-    topics: Mapping[str, str]
-    strays: frozenset[tuple[str, int]]
-
-    @classmethod
-    def of(cls, found: _Found, request: ExportRequest) -> "_Verdicts":
         filters = request.filters
+        named = census.where(f"topic is not null and {is_named}")
+        topics = named.select("topic").distinct().collect() if filters.topics or filters.exclude_topics else []
         return cls(
-            {group: verdict for group in found.groups if (verdict := filters.group_verdict(group))},
-            {topic: verdict for topic in found.topics if (verdict := filters.topic_verdict(topic))},
-            found.strays,
+            {g: verdict for g, _, has_name, _ in rows if has_name and (verdict := filters.group_verdict(g))},
+            {topic: verdict for (topic,) in topics if (verdict := filters.topic_verdict(topic))},
+            frozenset(group for group, place, _, is_in in rows if is_in and (group, place) not in strays),
+            strays,
         )
 
     def joined(self, frame: "DataFrame") -> "DataFrame":
@@ -318,6 +300,6 @@ def judged_and_counted(census: "DataFrame", request: ExportRequest, partitions: 
     Rows have `log_partition`, `label`, `group`, `topic`, `outside`, `record_type` and `shape`; the topic has so many
     `partitions`. The census is run twice: persist it.
     """
-    found = _Found.of(census, request, partitions)
-    judged = _judged(census, request, _Verdicts.of(found, request))
-    return judged, replace(_counted(judged, request), unknown=request.filters.unknown_names(found.present))
+    verdicts = _Verdicts.of(census, request, partitions)
+    judged = _judged(census, request, verdicts)
+    return judged, replace(_counted(judged, request), unknown=request.filters.unknown_names(verdicts.present))

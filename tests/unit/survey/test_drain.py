@@ -9,20 +9,23 @@ from hypothesis import strategies as st
 from migrate.match.protocol import Tail
 from migrate.mm2.flow import ANY
 from migrate.model import Failure, LogRange
-from migrate.survey.drain import NONE_LEFT, DrainFacts, Lag, drained, lag_of, total
+from migrate.survey.drain import NONE_LEFT, Lag, drained, lag_of, total
 from migrate.survey.drain import UNKNOWN as NOT_KNOWN
 from tests.unit.surveyscene import FLOW
 
-UNKNOWN = DrainFacts(LogRange(0, 100), LogRange(0, 90), 100, 90, None, None)
+UNKNOWN = {
+    "source_log": LogRange(0, 100), "target_log": LogRange(0, 90), "source_top": 100, "target_top": 90,
+    "last_copied_offset": None, "tail": None,
+}  # fmt: skip
 DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
 
 
 def verdict(**changes):
-    return drained(replace(UNKNOWN, **changes), FLOW).verdict
+    return drained(FLOW, **UNKNOWN | changes).verdict
 
 
 def seen(**changes):
-    return drained(replace(UNKNOWN, **changes), FLOW).seen
+    return drained(FLOW, **UNKNOWN | changes).seen
 
 
 EMPTY_COPY = {"target_log": LogRange(0, 0), "target_top": 0}
@@ -65,7 +68,7 @@ def test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none()
 
 
 def test_what_is_missing_for_a_proof_is_told():
-    other = drained(UNKNOWN, replace(FLOW, replicator=ANY))
+    other = drained(replace(FLOW, replicator=ANY), **UNKNOWN)
     assert other.seen == "the records do not show it" and "MM2's own position" in seen()
     assert "17 records not copied yet" in seen(tail=Tail(17))
     assert seen(**EMPTY_COPY, last_copied_offset=99).startswith(
@@ -81,7 +84,7 @@ def test_an_open_transaction_on_either_side_is_not_drained_whatever_else_is_know
 
 @given(st.none() | st.integers(0, 120), st.none() | st.integers(0, 20), st.none() | st.integers(0, 99))
 def test_whatever_is_not_drained_says_why(last_copied_offset, uncopied, last_record):
-    found = drained(replace(UNKNOWN, last_copied_offset=last_copied_offset, tail=Tail(uncopied, last_record)), FLOW)
+    found = drained(FLOW, **UNKNOWN | {"last_copied_offset": last_copied_offset, "tail": Tail(uncopied, last_record)})
     assert bool(found.seen) is not (found.verdict is True)
     if found.verdict:
         top = 99 if last_record is None else last_record
