@@ -1,6 +1,5 @@
 """One look at a flow, and its text: what the tests of `status` and of its watch share."""
 
-from migrate.mm2.config_file import client_flow
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.topic_reader import News
@@ -13,7 +12,7 @@ from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest
 from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeComparer, NoProgress
-from tests.unit.planscene import SYNCS
+from tests.unit.planscene import SYNCS, planned_flow
 
 
 def looked(
@@ -30,10 +29,8 @@ def looked(
     source_groups=None,
     group_map=None,
 ):
-    properties = {"bootstrap.servers": "x:1"}
-    flow = client_flow(properties, properties, "A", "B")
     request = PlanRequest(
-        flow,
+        planned_flow(),
         filters or Filters(),
         policies or Policies(),
         settle,
