@@ -1,10 +1,13 @@
-"""What is told of passes: every number, and every group that is left out, unsafe ones first."""
+"""What is told of passes, unsafe groups first, and of a mandate before it is approved: all it allows, every name."""
 
 import json
+
+import pytest
 
 from migrate.extras.follow.delay import Delay, Waiting
 from migrate.extras.follow.engine import PassResult
 from migrate.extras.follow.judge import Refusal
+from migrate.extras.follow.mandate_text import mandate_lines, mandate_verdict
 from migrate.extras.follow.passes import PassSum
 from migrate.extras.follow.text import (
     dry_run_lines,
@@ -164,3 +167,39 @@ def test_a_process_that_should_have_told_of_its_next_pass_is_overdue():
 
     assert "overdue" not in follow_after(50) and "overdue" in follow_after(51)
     assert "overdue" not in dict(status_facts({**document, "ended": "x"}, at_ms * 2, at_ms))["Follow"]
+
+
+def test_a_blank_that_nobody_would_see_in_a_name_and_an_escape_are_shown():
+    odd = (("orders", "orders ", False), ("a\x1b[2J", "b", False))
+    shown = text(mandate_lines(mandated(FLOW, group_map=odd), "follow.plan", 200, False))
+    assert 'orders -> "orders "' in shown and "\x1b" not in shown
+
+
+def test_a_mandate_says_every_name_that_it_gives_as_far_as_there_is_room():
+    some = tuple((f"g{n}", f"h{n}", False) for n in range(60))
+    shown = " ".join(text(mandate_lines(mandated(FLOW, group_map=some), "follow.plan", 200, False)).split())
+    assert (
+        "g0 -> h0; g1 -> h1;" in shown
+        and "g39 -> h39 and 20 more; `show --format json` has them all" in shown
+        and "g40" not in shown
+    )
+
+
+def test_a_mandate_shows_all_that_it_allows_before_anybody_approves_it():
+    shown = text(mandate_lines(PLAN, "follow.plan", 200, False))
+    assert shown.startswith(mandate_verdict(PLAN)) and PLAN.fingerprint in shown
+    for said in ("bill.*", "exact, bounded", "1000000 records", "500 bytes", "flink", "group-sync:g", "id-a", "id-b"):
+        assert said in shown
+    assert "May skip" not in shown and "a group is set whole or not at all" in shown
+    plain = text(mandate_lines(mandated(FLOW, named_groups=("a", "b"), exclude_group=("x",)), "p", 200, False))
+    assert "all, of the 2 names of a groups file: a, b, not x" in plain and "Moving" not in plain
+
+
+@pytest.mark.parametrize(("untranslatable", "told"), [
+    (("block", "source-topic-missing=skip"), "source-topic-missing: such partitions are left out"),
+    (("skip",), "every reason: such partitions are left out"),
+    (("skip", "source-topic-missing=block"), "every reason but source-topic-missing: such partitions are left out"),
+])  # fmt: skip
+def test_whoever_approves_a_mandate_reads_what_it_may_skip(untranslatable, told):
+    shown = text(mandate_lines(mandated(FLOW, untranslatable=untranslatable), "follow.plan", 200, False))
+    assert "May skip " in shown and told in shown and "set whole in the partitions that are not skipped" in shown

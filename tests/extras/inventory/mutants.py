@@ -164,7 +164,7 @@ MUTANTS = (
         f"{HERE}compare.py",
         "    elif source.topic not in survey.source.topics:\n",
         "    elif source.topic is None:\n",
-        (f"{TESTS}test_only_on_target.py",),
+        (f"{TESTS}test_compare.py",),
     ),
     Mutant(
         "committed-meanwhile-and-only-on-target",
@@ -172,7 +172,7 @@ MUTANTS = (
         f"{HERE}compare.py",
         "    elif after is not None:\n",
         "    elif after is False:\n",
-        (f"{TESTS}test_only_on_target.py",),
+        (f"{TESTS}test_compare.py",),
     ),
     Mutant(
         "removed-records-counted-as-none",
@@ -292,7 +292,7 @@ MUTANTS = (
         f"{HERE}waves.py",
         "    if there:\n",
         "    if False:\n",
-        (f"{TESTS}test_groups_files.py",),
+        (f"{TESTS}test_waves.py",),
     ),
     Mutant(
         "long-topics-read-by-a-plain-consumer",

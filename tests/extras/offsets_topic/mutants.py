@@ -3,8 +3,8 @@
 from tests.mutants.mutant import Mutant
 
 HERE, UNIT = "migrate/extras/offsets_topic/", "tests/extras/offsets_topic/unit/"
-SHOWN, TOPIC = f"{UNIT}test_text.py", f"{UNIT}test_json_topic.py"
-ENDS, HISTORY = f"{UNIT}test_log_ends.py", f"{UNIT}test_history_values.py"
+SHOWN, TOPIC = f"{UNIT}test_text.py", f"{UNIT}test_to_topic.py"
+ENDS, HISTORY = f"{UNIT}test_log_ends.py", f"{UNIT}test_history.py"
 
 MUTANTS = (
     Mutant(
@@ -53,7 +53,7 @@ MUTANTS = (
         f"{HERE}export.py",
         "    source_too = [] if side.cluster.side is Side.SOURCE else [source]\n",
         "    source_too: list[Endpoint] = []\n",
-        (f"{UNIT}test_export_sinks.py",),
+        (TOPIC,),
     ),
     Mutant(
         "export-to-a-topic-by-a-shells-profile",
@@ -93,7 +93,7 @@ MUTANTS = (
         f"{HERE}topic_writer.py",
         "    return {key: value for key, value in settings.source.items() if key not in _NOT_FOR_SINK} | FIXED\n",
         "    return FIXED | {key: value for key, value in settings.source.items() if key not in _NOT_FOR_SINK}\n",
-        (f"{UNIT}test_topic_writer.py",),
+        (TOPIC,),
     ),
     Mutant(
         "records-of-a-key-parted-by-a-partitioner-of-the-users",
@@ -101,7 +101,7 @@ MUTANTS = (
         f"{HERE}topic_writer.py",
         '"kafka.partitioner.class", ',
         "",
-        (f"{UNIT}test_topic_writer.py",),
+        (TOPIC,),
     ),
     Mutant(
         "history-makes-up-a-lag-over-records-that-are-gone",
@@ -157,7 +157,7 @@ MUTANTS = (
         f"{HERE}text.py",
         'none if lag is None else f"~{lag}"',
         'none if lag is None else f"{lag}"',
-        (f"{UNIT}test_history_text.py",),
+        (f"{UNIT}test_history.py",),
     ),
     Mutant(
         "open-transactions-not-waited-for",
@@ -173,7 +173,7 @@ MUTANTS = (
         f"{HERE}text.py",
         "    if result.rows > len(rows):\n",
         "    if result.rows < len(rows):\n",
-        (f"{UNIT}test_history_text.py",),
+        (f"{UNIT}test_history.py",),
     ),
     Mutant(
         "secrets-in-an-event-log",
@@ -181,6 +181,6 @@ MUTANTS = (
         f"{HERE}topic_writer.py",
         "    if settings.secrets and on:\n",
         "    if settings.secrets and not on:\n",
-        (f"{UNIT}test_topic_writer.py",),
+        (TOPIC,),
     ),
 )

@@ -1,5 +1,6 @@
 """What a target commit is worth beside its group's source commit: never equal unless it was seen to be."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from migrate.extras.inventory.compare import CompareVerdict, GroupComparison, Loss, Stretch, stretches
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
+from migrate.mm2.config_file import Overrides, client_flow
 from migrate.model import (
     CheckResult,
     Commit,
@@ -307,3 +309,43 @@ def test_stretches_lie_between_a_commit_and_its_translation_where_both_are_insid
         for group, (prior, offset) in rows.items()
     )
     assert [stretch[1:] for stretch in stretches(made)] == [(40, 45), (45, 50)]
+
+
+def test_commits_on_copies_that_the_source_has_none_for_are_named(clusters):
+    target = clusters[1]
+    target.commit("stranger", "A.u", 0, 3)
+    target.commit("h", "A.t", 0, 4)
+    target.commit("h", "local", 0, 4)
+    target.commit("console-consumer-1", "A.u", 0, 4)
+    rows = rows_of(compared(*clusters))
+    named = {key for key, row in rows.items() if row.verdict is CompareVerdict.ONLY_ON_TARGET}
+    assert named == {("stranger", "u", 0), ("h", "t", 0)}
+    assert ("console-consumer-1", "u", 0) not in rows and rows["stranger", "u", 0].source_committed is None
+
+
+def test_filters_hold_for_what_only_the_target_has(clusters):
+    clusters[1].commit("stranger", "A.u", 0, 3)
+    for filters in (Filters(exclude_groups=(re.compile("str.*"),)), Filters(exclude_topics=(re.compile("u"),))):
+        assert ("stranger", "u", 0) not in rows_of(compared(*clusters, filters=filters))
+
+
+def test_a_commit_that_the_source_may_only_hide_is_undecided(clusters):
+    source, target, _ = clusters
+    target.commit("g", "A.gone", 0, 3)
+    target.commit("late", "A.u", 0, 3)
+    during_the_look(clusters, lambda source: source.commit("late", "u", 0, 9))
+    rows = rows_of(compared(*clusters))
+    assert verdict(rows["g", "gone", 0]) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "source-topic-missing")
+    assert verdict(rows["late", "u", 0]) == (CompareVerdict.UNDECIDED, Loss.POSSIBLE, "source-moved")
+
+
+def test_under_equal_names_a_topic_that_the_source_lacks_is_the_targets_own():
+    source, target, mirror = world()
+    properties = {"bootstrap.servers": "x:1"}
+    flow = client_flow(properties, properties, "A", "B", Overrides(replication_policy="identity"))
+    target.ranges |= {TopicPartition(topic, 0): LogRange(0, 100) for topic in ("t", "local")}
+    target.commit("stranger", "local", 0, 3)
+    target.commit("stranger", "t", 0, 3)
+    assert [key for key in rows_of(compared(source, target, mirror, flow=flow)) if key[0] == "stranger"] == [
+        ("stranger", "t", 0)
+    ]

@@ -1,20 +1,29 @@
-"""Waves: every group once, no part divided, no wave too full unless one part alone is."""
+"""Waves: every group once, no part divided, none too full unless one part alone is; their files, and their text."""
 
+import errno
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.described_group import ListedGroup
+from migrate.errors import MigrateError, Refused, UsageError
 from migrate.extras.inventory.waves import (
     NO_COMMITS,
     NOT_IN_A_FILE,
     OTHER_KIND,
+    WavePart,
     groups_to_move,
+    refuse_waves_in,
+    wave_report,
     waves_by_prefix,
     waves_by_topics,
+    write_waves,
 )
+from migrate.model import Side
+from migrate.survey.filters import read_groups_file
 from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
 from tests.unit.describedgroups import group, member
 
@@ -118,3 +127,110 @@ def test_names_of_which_nothing_is_matched_have_nothing_in_common():
     for expression in ("[a-z]*", "(x-)?"):
         waves = waves_by_prefix({"1a": {"t"}, "2b": {"u"}}, 1, re.compile(expression))
         assert [[part.groups for part in wave] for wave in waves.waves] == [[("1a",)], [("2b",)]]
+
+
+WAVES = (
+    (WavePart(("billing", "grün"), ("orders", "pay")), WavePart(("crm",), ("clicks",))),
+    (WavePart(("x" * 249,), tuple(f"t{n}" for n in range(40))),),
+)
+
+
+def test_the_option_groups_file_reads_what_was_written(tmp_path):
+    written = write_waves(WAVES, tmp_path)
+    assert [path.name for path in written] == ["wave1.txt", "wave2.txt"]
+    assert [read_groups_file(path) for path in written] == [{"billing", "grün", "crm"}, {"x" * 249}]
+    assert written[0].read_text().splitlines()[:2] == ["# Wave 1 of 2: 3 groups", "# 2 groups on orders, pay"]
+
+
+@pytest.mark.parametrize("name", ["wave1.txt", "wave17.txt"])
+def test_a_folder_with_a_wave_is_refused_and_left_as_it_is(tmp_path, name):
+    (tmp_path / name).write_text("yesterday's\n")
+    with pytest.raises(Refused, match=f"{name}.*not overwritten"):
+        write_waves(WAVES, tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "yesterday's\n")]
+
+
+def test_whoever_interrupts_the_writing_finds_no_wave_that_lacks_groups(tmp_path, monkeypatch):
+    def lines(number, count, parts):
+        if number == 2:
+            raise KeyboardInterrupt
+        yield "billing"
+
+    monkeypatch.setattr("migrate.extras.inventory.waves.wave_lines", lines)
+    with pytest.raises(KeyboardInterrupt):
+        write_waves(WAVES, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_files_do_not_matter_and_a_folder_that_is_not_there_is_wrong_usage(tmp_path):
+    (tmp_path / "wave.txt").write_text("")
+    (tmp_path / "my-wave1.txt").write_text("")
+    refuse_waves_in(tmp_path)
+    for folder in (tmp_path / "none", tmp_path / "wave.txt"):
+        with pytest.raises(UsageError, match="There is no folder"):
+            refuse_waves_in(folder)
+
+
+def test_where_one_cannot_be_written_none_is_left(tmp_path, monkeypatch):
+    opened = Path.open
+
+    def failing(path, *mode, **options):
+        if path.name == "wave2.txt":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return opened(path, *mode, **options)
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.raises(MigrateError, match="No space left"):
+        write_waves(WAVES, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def report(most=2, side=Side.SOURCE, prefix=None, width=80):
+    names = ("eu-a", "eu-b", "us-a", "alone")
+    topics = {
+        "eu-a": commits(hub_0=1),
+        "eu-b": commits(hub_0=1, t_0=1),
+        "us-a": commits(hub_0=1),
+        "alone": commits(u_0=1),
+    }
+    cluster = FakeGroups(
+        {name: group() for name in (*names, "idle", "denied")}, committed={**topics, "denied": DENIED}, side=side
+    )
+    found = read(cluster, with_ends=False)
+    moved = groups_to_move(found)
+    waves = waves_by_prefix(moved.reads, most, prefix) if prefix else waves_by_topics(moved.reads, most)
+    files = [f"my waves/wave{number}.txt" for number in range(1, len(waves.waves) + 1)]
+    return list(wave_report(found, waves, moved, files, width, False))
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_every_wave_has_a_line_with_its_file(width):
+    lines = report(width=width)
+    assert lines[0] == "2 waves of 4 groups on A (source)" and all(len(line) <= width for line in lines)
+    assert [line.split(maxsplit=4) for line in lines if line.endswith(".txt")] == [
+        ["1", "3", "1", "2", "my waves/wave1.txt"], ["2", "1", "1", "1", "my waves/wave2.txt"],
+    ]  # fmt: skip
+
+
+def test_a_wave_that_is_too_large_names_the_topics_that_hold_it_together():
+    text = " ".join(report())
+    assert (
+        "its 3 groups go together" in text and "hub: read by 3 groups; without it the largest part would have 1" in text
+    )
+    assert "--by 'prefix REGEX'" in text
+    assert "too large" not in " ".join(report(most=3)) and "--by" not in " ".join(report(most=3))
+
+
+def test_topics_that_two_waves_read_are_named():
+    assert any("Read in more than one wave: hub" in line for line in report(prefix=re.compile("[a-z]+-"), most=2))
+
+
+def test_groups_in_no_wave_are_named_with_the_reason():
+    text = "\n".join(report())
+    assert "1 group: no commit is visible, so there is nothing to move: idle" in text
+    assert "denied: GROUP_AUTHORIZATION_FAILED" in text
+
+
+def test_the_next_command_is_for_groups_of_the_source_only():
+    assert "  mm2-migrate plan --groups-file 'my waves/wave1.txt' --out wave1.plan" in report()
+    assert not any("mm2-migrate plan" in line for line in report(side=Side.TARGET))

@@ -44,15 +44,6 @@ def test_the_mark_that_spreadsheets_begin_a_file_with_is_no_part_of_a_name():
     assert csv_of("job,orders,0,42", heading="\ufeff" + HEADING) == [HeldPosition("job", "orders", 0, 42)]
 
 
-def test_a_name_may_hold_commas_quotes_and_line_separators_of_unicode_that_are_printable():
-    assert csv_of('"a,""b""",orders,0,42,next')[0].holder == 'a,"b"'
-
-
-def test_the_largest_numbers_that_kafka_has_are_taken():
-    (position,) = csv_of(f"job,orders,{LARGEST_PARTITION},{LARGEST_OFFSET},next")
-    assert (position.partition, position.source_next) == (2**31 - 1, 2**63 - 1)
-
-
 @given(st.lists(st.tuples(st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=9),
                           st.integers(0, LARGEST_PARTITION), st.integers(0, LARGEST_OFFSET - 1),
                           st.sampled_from(Meaning)),

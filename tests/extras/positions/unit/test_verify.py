@@ -97,11 +97,6 @@ def test_the_names_of_the_source_are_no_positions_on_the_target():
     assert found(("t", 0, 100), ("t", 1, 100)).exit_code == 1
 
 
-def test_a_holder_that_the_plan_has_not_is_wrong_use():
-    with pytest.raises(UsageError, match="--spark-checkpoint other: the plan has no holder of that name"):
-        asked_of(PLAN, [CheckpointAsked("other", "file:///b")])
-
-
 def test_a_position_that_the_plan_blocks_is_left_out_and_never_a_success():
     blocked = make_position("query", "t", 1, target_topic="A.t", target_offset=None, decision="block")
     plan = make_positions([next(iter(PLAN.rows)), blocked])
