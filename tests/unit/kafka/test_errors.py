@@ -1,11 +1,10 @@
 """What librdkafka's errors mean: what to do next, what is unknown, and what is only named otherwise."""
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from migrate.kafka.errors import (
     code_of,
-    error_of,
     failure_of,
     is_passing,
     note_cause,
@@ -64,11 +63,6 @@ def test_the_right_that_is_missing_depends_on_what_was_to_be_done():
     assert "DESCRIBE on the topic)" in failure_of(denied).message
     assert "READ on the topic)" in failure_of(denied, writing=True).message
     assert "READ on the topic, which includes DESCRIBE)" in failure_of(denied, fetching=True).message
-
-
-def test_an_exception_that_carries_no_error_of_kafkas_is_named_by_its_text_or_its_class():
-    assert error_of(ValueError("odd")).str() == "odd" and error_of(ValueError()).str() == "ValueError"
-    assert code_of(KafkaException(KafkaError(KafkaError._SSL))) == "_SSL" and code_of(ValueError("odd")) == "_FAIL"
 
 
 def test_what_librdkafka_says_becomes_one_line_without_secrets():

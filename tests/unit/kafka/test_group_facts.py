@@ -61,12 +61,6 @@ def test_a_kind_that_nothing_tells_is_unknown_and_other_groups_keep_theirs(monke
     assert facts.group_kinds() == {"classic": "consumer", "new": "unknown", "worker": "other", "sharers": "share"}
 
 
-def test_the_groups_of_an_older_kafka_are_all_of_a_known_kind_without_a_record(monkeypatch):
-    """It describes every group, whatever its type: nothing is read for it, and nothing blocks."""
-    facts = facts_of(monkeypatch, Failure("TOPIC_AUTHORIZATION_FAILED", "no READ"), worker="connect", odd="own")
-    assert facts.group_kinds() == {"classic": "consumer", "worker": "other", "odd": "other"}
-
-
 def test_a_group_of_a_connect_worker_is_described_by_the_old_listing(monkeypatch):
     others = facts_of(monkeypatch, [], worker="connect").other_groups()
     assert others == {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.flow import FlowFilter, Mm2Home, Mm2Runtime, TopicFilter
+from migrate.mm2.flow import FlowFilter, TopicFilter
 from migrate.mm2.naming import ReversedPolicy
 from migrate.mm2.settings import java_pattern
 from migrate.model import Side
@@ -66,13 +66,6 @@ def test_mm2_writes_the_offsets_of_the_groups_that_its_filter_takes_where_its_sy
 def test_only_on_a_failback_may_aborted_records_count_and_not_where_mm2_leaves_them_out(failback, of_mm2, level):
     flow = replace(FLOW, mm2_isolation_level=of_mm2)
     assert (flow.reversed() if failback else flow).target_isolation_level == level
-
-
-def test_in_a_worker_only_its_settings_name_the_offsets_topic():
-    assert FLOW.connect_offsets_topics == ("mm2-offsets.A.internal",)
-    for home in (Mm2Home.CONNECT, Mm2Home.STRIMZI):
-        assert replace(FLOW, runtime=Mm2Runtime(home)).connect_offsets_topics == ()
-        assert replace(FLOW, runtime=Mm2Runtime(home, offsets_topics=("own",))).connect_offsets_topics == ("own",)
 
 
 def test_a_topic_that_mm2s_filter_leaves_out_is_not_replicated_and_the_sentence_names_it():

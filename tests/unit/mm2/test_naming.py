@@ -1,14 +1,11 @@
 """Names, against what the classes of Kafka 4.3.1 and 3.9.2 answer (recorded by asking them)."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
 from migrate.model import Side
-from tests.unit.names import POLICIES, SEPARATORS, TOPICS
+from tests.unit.names import POLICIES, TOPICS
 
 DEFAULT = ReplicationPolicy(PolicyKind.DEFAULT, "source1", "target2")
 IDENTITY = ReplicationPolicy(PolicyKind.IDENTITY, "source1", "target2")
@@ -46,25 +43,10 @@ def test_mm2s_own_topics_use_the_separator_unless_that_is_disabled(kind, separat
 def test_internal_topics_are_those_of_kafka_4():
     internal = ["mm2-offset-syncs.B.internal", "mm2x.internal", "A.checkpoints.internal", "__consumer_offsets", ".a"]
     for policy in (DEFAULT, IDENTITY):
-        assert all(map(policy.is_internal, internal))
+        assert all(
+            map(policy.is_internal, [*internal, policy.checkpoints_topic(), policy.offset_syncs_topic(Side.TARGET)])
+        )
         assert not any(map(policy.is_internal, ["foo.internal", "foo-internal", "mm2internal", "topic3"]))
-
-
-@pytest.mark.parametrize(
-    ("separator", "internal"),
-    [
-        (".", {"foo.internal", "foo-internal"}),
-        ("_", {"foo.internal", "foo-internal", "foo_internal"}),
-        ("", {"foo.internal", "foo-internal", "foo_internal", "foointernal"}),
-    ],
-)
-def test_before_kafka_4_all_that_ends_as_an_internal_topic_is_one(separator, internal):
-    topics = {"foo.internal", "foo-internal", "foo_internal", "foointernal", "internals"}
-    policy = ReplicationPolicy(PolicyKind.DEFAULT, "source1", "target2", separator)
-    older = replace(policy, before_kafka_4=True)
-    assert {topic for topic in topics if "before Kafka 4.0" in (older.why_not_replicated(topic) or "")} == internal
-    for newer in (policy, replace(policy, before_kafka_4=False)):
-        assert not [topic for topic in topics if newer.why_not_replicated(topic)]
 
 
 def test_a_topic_that_came_from_the_target_is_not_replicated_and_the_reason_says_so():
@@ -88,10 +70,3 @@ def test_a_replicated_topic_is_found_again_from_its_copys_name(policy, topic):
 def test_a_source_topic_is_named_only_for_what_is_really_its_copy(policy, name):
     source_topic = policy.source_topic(name)
     assert source_topic is None or policy.target_topic(source_topic) == name
-
-
-@given(st.sampled_from(PolicyKind), SEPARATORS, st.booleans(), st.sampled_from(Side))
-def test_mm2s_own_topics_are_internal(kind, separator, enabled, side):
-    policy = ReplicationPolicy(kind, "A", "B", separator, enabled)
-    assert policy.is_internal(policy.checkpoints_topic())
-    assert policy.is_internal(policy.offset_syncs_topic(side))

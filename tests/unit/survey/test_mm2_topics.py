@@ -6,8 +6,6 @@ from migrate.errors import ClusterError
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.progress import Timer
 from migrate.survey.mm2_topics import (
-    NO_LOG,
-    pinned_log,
     read_checkpoints_topic,
     read_syncs_topic,
 )
@@ -72,9 +70,3 @@ def test_a_topic_that_is_there_and_may_not_be_read_is_an_error_that_names_the_ri
     target.ranges[TopicPartition(CHECKPOINTS, 0)] = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
     with pytest.raises(ClusterError, match=f"{CHECKPOINTS} .*TOPIC_AUTHORIZATION_FAILED.* Grant DESCRIBE and READ"):
         read_checkpoints_topic(clusters(source, target, mirror), FLOW, target.topics(), timer())
-
-
-def test_a_cluster_that_leaves_the_log_out_of_its_answer_gave_none():
-    _, target, _ = world()
-    target.log_ranges = lambda partitions: {}
-    assert pinned_log(target, CHECKPOINTS) is NO_LOG

@@ -71,11 +71,6 @@ def test_a_transaction_that_stays_open_is_waited_for_only_so_long():
     assert nothing.waited == 0
 
 
-def test_a_topic_that_is_not_shown_is_not_visible():
-    with pytest.raises(ClusterError, match="target B does not show __consumer_offsets"):
-        pin_offsets_topic(FakeCluster(), None)
-
-
 def test_an_end_that_is_not_told_is_an_error():
     broken = cluster()
     broken.ranges[TopicPartition(OFFSETS_TOPIC, 1)] = Failure("LEADER_NOT_AVAILABLE", "no leader")
