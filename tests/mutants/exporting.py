@@ -253,7 +253,7 @@ EXPORTING = (
         "migrate/survey/offsets_topic.py",
         "                logs[partition] = known\n",
         "                pass\n",
-        ("tests/unit/kafka/test_group_records.py",),
+        ("tests/unit/kafka/test_group_facts.py",),
     ),
     Mutant(
         "phantoms-of-a-log-that-was-cut",
@@ -261,6 +261,6 @@ EXPORTING = (
         "migrate/survey/offsets_topic.py",
         " and known.next_offset <= ends[partition]:\n",
         ":\n",
-        ("tests/unit/kafka/test_group_records.py",),
+        ("tests/unit/kafka/test_group_facts.py",),
     ),
 )

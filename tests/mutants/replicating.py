@@ -79,7 +79,7 @@ REPLICATING = (
         "migrate/mm2/other_names.py",
         "        others = [topic for topic in self.sources.get(target, ()) if topic != source_topic]\n",
         "        others: list[str] = []\n",
-        ("tests/unit/mm2/test_other_names.py",),
+        ("tests/unit/mm2/test_name_map.py",),
     ),
     Mutant(
         "names-asked-of-the-wrong-cluster",

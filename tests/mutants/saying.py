@@ -121,7 +121,7 @@ SAYING = (
         "migrate/kafka/group_facts.py",
         "    seen = pin.logs.keys() if any_will_do else pin.logs.keys() - pin.open_ends.keys()\n",
         "    seen = pin.logs.keys()\n",
-        ("tests/unit/kafka/test_group_records.py",),
+        ("tests/unit/kafka/test_group_facts.py",),
     ),
     Mutant(
         "quiet-partitions-tell-the-pace",
@@ -586,7 +586,7 @@ SAYING = (
         "migrate/survey/hidden_topics.py",
         "topics - now - first)\n",
         "topics - now)\n",
-        ("tests/unit/survey/test_hidden_topics.py",),
+        ("tests/unit/survey/test_take.py",),
     ),
     Mutant(
         "positions-after-the-targets-ends",

@@ -1,4 +1,6 @@
-"""By which connections questions about groups go; the rest is tested against real brokers."""
+"""By which connections questions about groups go, and what of the offsets topic is read for them; the rest is tested
+against real brokers.
+"""
 
 from types import SimpleNamespace
 
@@ -8,11 +10,15 @@ from migrate.described_group import Coordinator, GroupDescription, ListedGroup
 from migrate.kafka import group_facts
 from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.connection import Connection
-from migrate.kafka.group_facts import ConfluentGroupFacts
+from migrate.kafka.group_facts import ConfluentGroupFacts, group_records, read_offsets_topic
 from migrate.kafka.settings import ClientSettings
-from migrate.model import Failure, Side
-from migrate.survey.offsets_topic import GroupLog
+from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.survey import offsets_pin
+from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupLog, LogMemory, partition_of
+from tests.fakes import FakeCluster
+from tests.mockcluster import FETCH
 from tests.offsetsbytes import group_key
+from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, REFUSED, config
 
 SETTINGS = ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": "127.0.0.1:1"})
 
@@ -75,3 +81,121 @@ def test_what_the_old_listing_does_not_describe_in_full_is_not_said_to_be_withou
     worker.__dict__.update(changes)
     others = facts.other_groups()
     assert isinstance(others["worker"].description, Failure)
+
+
+PARTITIONS = 5
+OWN = {group: TopicPartition(OFFSETS_TOPIC, partition_of(group, PARTITIONS)) for group in ("a", "b")}
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The partitions of the offsets topic that were read, each with the names of the groups that were looked for."""
+    found = {}
+    monkeypatch.setattr(group_facts, "read_offsets_topic", lambda config, name, logs, seconds: found.update(logs))
+    monkeypatch.setattr(offsets_pin, "PATIENCE_SECONDS", 0.0)
+    return found
+
+
+def cluster(**changes):
+    return FakeCluster(ranges={TopicPartition(OFFSETS_TOPIC, n): LogRange(0, 9) for n in range(PARTITIONS)}, **changes)
+
+
+def test_behind_an_open_transaction_nothing_is_known_of_groups_but_their_kinds(read):
+    behind = cluster(watermarks={OWN["a"]: 10})
+    assert group_records(behind, {}, ["a", "b"]) == {} and set(read) == {OWN["b"].partition}
+    group_records(behind, {}, ["a"], any_will_do=True)
+    assert set(read) == {OWN["a"].partition, OWN["b"].partition}
+
+
+def test_an_end_that_is_not_reported_hides_all(read):
+    silent = cluster()
+    silent.ranges[OWN["a"]] = Failure("LEADER_NOT_AVAILABLE", "no leader")
+    assert isinstance(group_records(silent, {}, ["a", "b"]), Failure)
+    assert isinstance(group_records(FakeCluster(), {}, ["a"]), Failure) and not read
+
+
+def test_more_records_than_may_be_read_are_not_read(read):
+    assert group_records(cluster(), {}, ["a", "b"], most=18) == {}
+    found = group_records(cluster(), {}, ["a", "b"], most=17)
+    assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "up to 18 records" in found.message
+    assert group_records(cluster(), {}, [], most=0) == {}
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    """An offsets topic that is read: where each reading of a partition begins, and what it comes to."""
+    found = SimpleNamespace(starts=[], failure=None, records=9)
+
+    def read_some(config, name, logs, seconds):
+        found.starts += [log.next_offset for log in logs.values()]
+        for log in logs.values():
+            log.taken += found.records - log.next_offset
+            log.next_offset = found.records
+        return found.failure
+
+    monkeypatch.setattr(group_facts, "read_offsets_topic", read_some)
+    return found
+
+
+def test_with_a_memory_only_what_is_new_is_read_and_only_that_counts(reader):
+    memory, topic = LogMemory(), cluster()
+    assert group_records(topic, {}, ["a"], most=9, memory=memory) == {} and memory.records_read == 9
+    topic.ranges[OWN["a"]], reader.records = LogRange(0, 12), 12
+    assert group_records(topic, {}, ["a"], most=3, memory=memory) == {}
+    assert reader.starts == [0, 9] and memory.records_read == 12
+
+
+def test_what_a_reading_that_failed_has_read_is_read_anew(reader):
+    memory = LogMemory()
+    reader.failure = Failure("_TIMED_OUT", "no answer")
+    assert group_records(cluster(), {}, ["a"], memory=memory) is reader.failure
+    reader.failure = None
+    group_records(cluster(), {}, ["a"], memory=memory)
+    assert reader.starts == [0, 0]
+
+
+def test_a_log_that_has_lost_records_and_one_without_a_new_group_is_read_anew(reader):
+    memory, topic = LogMemory(), cluster()
+    other = next(name for name in map(str, range(100)) if partition_of(name, PARTITIONS) == OWN["a"].partition)
+    group_records(topic, {}, ["a"], memory=memory)
+    group_records(topic, {}, ["a", other], memory=memory)
+    group_records(topic, {}, ["a"], memory=memory)
+    assert reader.starts == [0, 0, 9], "the records of the other one may lie before"
+    topic.ranges[OWN["a"]] = LogRange(0, 8)
+    group_records(topic, {}, ["a"], memory=memory)
+    assert reader.starts == [0, 0, 9, 0]
+
+
+class Log(GroupLog):
+    """What the reader of the offsets topic was given."""
+
+    def __init__(self):
+        super().__init__()
+        self.records = []
+
+    def take(self, keys, values):
+        self.records += zip(keys, values, strict=True)
+
+
+def test_the_offsets_topic_is_read_to_its_end_each_partition_in_log_order_into_its_own_log(cluster):
+    logs = {0: Log(), 2: Log()}
+    assert read_offsets_topic(config(cluster), "B", logs, DEADLINE_SECONDS) is None
+    for partition, log in logs.items():
+        assert log.records == [(b"k%d" % partition, b"v%d" % number) for number in range(LENGTH)]
+
+
+def test_a_log_that_goes_on_is_read_from_where_it_was(cluster):
+    log = Log()
+    log.next_offset = LENGTH - 2
+    assert read_offsets_topic(config(cluster), "B", {1: log}, DEADLINE_SECONDS) is None
+    assert log.records == [(b"k1", b"v%d" % number) for number in (LENGTH - 2, LENGTH - 1)]
+    assert (log.taken, log.next_offset) == (2, LENGTH)
+    assert read_offsets_topic(config(cluster), "B", {1: log}, DEADLINE_SECONDS) is None
+    assert (log.taken, log.next_offset) == (2, LENGTH)
+
+
+def test_an_offsets_topic_that_can_not_be_read_in_full_is_a_failure(cluster):
+    assert read_offsets_topic(NOWHERE, "B", {0: Log()}, 0.5) == Failure("_TIMED_OUT", "no answer within 0.5 s", True)
+    cluster.will_answer(FETCH, REFUSED)
+    failure = read_offsets_topic(config(cluster), "B", {0: Log(), 1: Log()}, DEADLINE_SECONDS)
+    assert failure is not None and failure.code == "TOPIC_AUTHORIZATION_FAILED"

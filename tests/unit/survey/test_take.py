@@ -1,4 +1,4 @@
-"""Everything is read in the order that is safe: what is read first bounds what is read later."""
+"""Everything is read in the order that is safe: what is read first bounds what is read later; hidden topics last."""
 
 import pytest
 
@@ -6,7 +6,9 @@ from migrate.errors import ClusterError, UsageError
 from migrate.match.protocol import Tail
 from migrate.mm2.name_map import NameMap
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.survey.survey import Clusters
+from migrate.progress import Timer
+from migrate.survey.hidden_topics import hosted_ahead, in_full, with_hidden
+from migrate.survey.survey import Clusters, ClusterSurvey
 from migrate.survey.take import take_survey
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeComparer, NoProgress
 from tests.unit.planscene import world
@@ -104,3 +106,20 @@ def test_a_map_of_other_clusters_is_refused_before_any_group_is_asked_for():
     with pytest.raises(UsageError, match="other.plan is a plan for clusters x and y"):
         take_survey(request(group_map=of_others), clusters, FakeClock(), NoProgress())
     assert "groups" not in asked and "commits" not in asked
+
+
+def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():
+    assert in_full(frozenset({"t", "hidden"}), {"t"}) == {"t", "hidden"}
+    partial = in_full(frozenset({"hidden"}), {"t", "u"})
+    assert isinstance(partial, Failure) and partial.code == "PARTIAL_ANSWER" and "2 topics" in partial.message
+    assert in_full(REFUSED, {"t"}) is REFUSED
+
+
+def test_a_topic_that_was_shown_and_is_deleted_meanwhile_is_not_hidden():
+    source, target, mirror = world()
+    everything = frozenset(target.topics()) | {"deleted", "secret"}
+    target.hosted = lambda: everything
+    clusters = Clusters(None, target, mirror, looks_for_hidden=True)
+    before = ClusterSurvey(topics=target.topics() | {"deleted": 1})
+    after = with_hidden(clusters, ClusterSurvey(), before, hosted_ahead(clusters), Timer(FakeClock(), NoProgress()))
+    assert after[1].hidden == {"secret"}
