@@ -136,6 +136,14 @@ EXPORTING = (
         ("tests/unit/cli/test_plan.py",),
     ),
     Mutant(
+        "doctor-fails-what-a-plan-does-without",
+        "Rights that a plan does without are no failure of doctor.",
+        "migrate/checks/rights.py",
+        "Health.WARN if lost else Health.FAIL",
+        "Health.FAIL",
+        ("tests/unit/checks/test_rights.py",),
+    ),
+    Mutant(
         "doctor-takes-silence-for-a-right",
         "A right that a cluster does not report is not-visible, and never one that is there.",
         "migrate/checks/rights.py",

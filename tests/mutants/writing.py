@@ -4,6 +4,14 @@ from tests.mutants.mutant import Mutant
 
 WRITING = (
     Mutant(
+        "an-undo-hides-the-rollback-that-finished-it",
+        "What a rollback restored after an undo plan was killed counts as restored.",
+        "migrate/apply/journal.py",
+        " if group not in back or not back[group].is_whole}",
+        "}",
+        ("tests/unit/apply/test_way_back.py",),
+    ),
+    Mutant(
         "plan-replaced-while-it-is-applied",
         "A rollback needs the plan that was applied: one that was replaced meanwhile is not applied.",
         "migrate/apply/engine.py",
