@@ -17,7 +17,7 @@ NONE = PlanRows(())
 
 
 @pytest.mark.parametrize("name", Row._fields)
-def test_every_field_of_a_row_is_in_the_fingerprint(name: str) -> None:
+def test_every_field_of_a_row_is_in_the_fingerprint(name):
     row = make_row()
     value = getattr(row, name)
     other = value + 1 if isinstance(value, int) else "other" if isinstance(value, str) else 1
@@ -25,7 +25,7 @@ def test_every_field_of_a_row_is_in_the_fingerprint(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(Header)])
-def test_every_field_of_the_header_is_in_the_fingerprint(name: str) -> None:
+def test_every_field_of_the_header_is_in_the_fingerprint(name):
     header = make_header()
     value = getattr(header, name)
     other = {"x": 1} if isinstance(value, dict) else "other" if isinstance(value, str) else 2
@@ -33,28 +33,28 @@ def test_every_field_of_the_header_is_in_the_fingerprint(name: str) -> None:
     assert Plan(replace(header, **{name: other}), NONE).fingerprint != Plan(header, NONE).fingerprint
 
 
-def test_only_what_was_in_trouble_when_the_plan_was_made_is_accepted() -> None:
+def test_only_what_was_in_trouble_when_the_plan_was_made_is_accepted():
     waived = make_check(subject="live", level=Level.WARN, counts_as=Level.WARN, accepted=True)
     plan = make_plan([make_row("live"), make_row("idle")], checks=(waived,))
     assert plan.accepted(waived.check, "live") and not plan.accepted(waived.check, "idle")
     assert not plan.accepted("another-check", "live") and plan.is_clean()
 
 
-def test_a_blocked_row_blocks_its_group_and_a_plan_with_one_is_not_clean() -> None:
+def test_a_blocked_row_blocks_its_group_and_a_plan_with_one_is_not_clean():
     rows = [make_row("b", partition=0), make_row("b", partition=1, decision=Decision.BLOCK), make_row("g")]
     plan = make_plan(rows)
     assert plan.blocked_groups() == {"b"} and not plan.is_clean()
     assert {group: len(rows) for group, rows in plan.groups().items()} == {"b": 2, "g": 1}
 
 
-def test_a_plan_of_nothing_is_not_clean_but_an_undo_of_nothing_is() -> None:
+def test_a_plan_of_nothing_is_not_clean_but_an_undo_of_nothing_is():
     assert make_plan([]).is_empty and not make_plan([]).is_clean()
     assert make_plan([], kind=UNDO).is_clean() and make_plan([], kind="rules").is_clean()
     with pytest.raises(UsageError, match="holds rules for `rules`, and apply is for rows"):
         refuse_rules(make_plan([], kind="rules"), "apply")
 
 
-def test_a_block_of_a_cluster_is_of_the_cluster_alone() -> None:
+def test_a_block_of_a_cluster_is_of_the_cluster_alone():
     whole = make_check("clusters-differ", "B", scope=Scope.CLUSTER, **BLOCK)
     group = make_check("share-group", "shared", scope=Scope.GROUP, **BLOCK)
     waived = replace(whole, level=Level.WARN, counts_as=Level.WARN, accepted=True)

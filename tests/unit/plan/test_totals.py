@@ -12,7 +12,7 @@ from tests.builders import make_plan, make_row, make_untranslated
 from tests.unit.pages import render
 
 
-def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_proven_the_best() -> None:
+def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_proven_the_best():
     rows = [
         make_row(partition=0, target_offset=650, checkpoint_target_offset=560),
         make_row(partition=1, target_offset=650, checkpoint_target_offset=655),
@@ -29,7 +29,7 @@ def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_
 
 
 @pytest.mark.parametrize("offset", [640, 650, 657], ids=["behind", "equal", "beyond"])
-def test_a_checkpoint_of_a_later_commit_than_the_plan_translates_is_not_compared(offset: int) -> None:
+def test_a_checkpoint_of_a_later_commit_than_the_plan_translates_is_not_compared(offset):
     """The group went on after its commit was read, or the commit was set back since the checkpoint."""
     row = make_row(source_committed=120, checkpoint_source_offset=130, checkpoint_target_offset=offset,
                    target_offset=650, grade=Grade.EXACT)  # fmt: skip
@@ -38,26 +38,26 @@ def test_a_checkpoint_of_a_later_commit_than_the_plan_translates_is_not_compared
 
 
 @pytest.mark.parametrize("committed", [120, 130])
-def test_a_checkpoint_of_the_same_commit_or_of_one_before_skips_what_it_skips(committed: int) -> None:
+def test_a_checkpoint_of_the_same_commit_or_of_one_before_skips_what_it_skips(committed):
     row = make_row(source_committed=committed, checkpoint_source_offset=120, checkpoint_target_offset=657,
                    target_offset=650, grade=Grade.EXACT)  # fmt: skip
     mm2 = compare_with_mm2(GroupRows.of_rows([row]))
     assert (mm2.skipping_rows, mm2.other_commit_rows) == (1, 0)
 
 
-def test_an_offset_that_was_chosen_or_is_not_there_is_not_compared_with_mm2() -> None:
+def test_an_offset_that_was_chosen_or_is_not_there_is_not_compared_with_mm2():
     rows = [make_row(method=Method.EXPLICIT, grade=None), make_untranslated(Decision.BLOCK, "no-checkpoint")]
     assert compare_with_mm2(GroupRows.of_rows(rows)) == compare_with_mm2(PlanRows(()))
 
 
-def test_no_commit_is_silently_absent() -> None:
+def test_no_commit_is_silently_absent():
     counts = {"commits_read": 5, "rows": 2, "uncommitted_added": 1, "filtered:group": 4}
     plan = make_plan([make_row(partition=0), make_row(partition=1)], counts=counts)
     assert totals(plan).add_up and totals(plan).filtered == {"group": 4}
     assert not totals(make_plan(plan.rows, counts=counts | {"commits_read": 6})).add_up
 
 
-def test_a_row_counts_as_bounded_or_as_estimated_and_never_as_both() -> None:
+def test_a_row_counts_as_bounded_or_as_estimated_and_never_as_both():
     rows = [
         make_row(partition=0, rereads_at_most=5, rereads_estimate=12),
         make_row(partition=1, rereads_estimate=7),
@@ -68,19 +68,19 @@ def test_a_row_counts_as_bounded_or_as_estimated_and_never_as_both() -> None:
     assert (counted.estimated_rows, counted.rereads_estimated, counted.unknown_rows) == (1, 7, 1)
 
 
-def test_a_group_with_a_blocked_row_is_blocked_and_not_one_to_write() -> None:
+def test_a_group_with_a_blocked_row_is_blocked_and_not_one_to_write():
     rows = [make_row("a"), make_row("b"), make_row("b", partition=1, decision=Decision.BLOCK)]
     counted = totals(make_plan(rows))
     assert (counted.groups, counted.groups_to_write, counted.groups_blocked) == (2, 1, 1)
 
 
-def test_an_undo_rewinds_by_its_nature_and_does_not_count_as_one_that_does() -> None:
+def test_an_undo_rewinds_by_its_nature_and_does_not_count_as_one_that_does():
     rewound = make_row(target_prior=700, target_offset=650)
     assert totals(make_plan([rewound])).rewinding_rows == 1
     assert totals(make_plan([rewound], kind="undo")).rewinding_rows == 0
 
 
-def test_a_group_without_facts_has_neither_lag_nor_re_reads_and_a_guess_is_marked() -> None:
+def test_a_group_without_facts_has_neither_lag_nor_re_reads_and_a_guess_is_marked():
     nothing = make_untranslated(Decision.SKIP, "no-checkpoint", source_committed=None)
     counted = group_totals(GroupRows.of_rows([nothing]))
     assert (counted.lag, counted.rereads) == (None, None)
@@ -90,7 +90,7 @@ def test_a_group_without_facts_has_neither_lag_nor_re_reads_and_a_guess_is_marke
     assert group_totals(GroupRows.of_rows([beyond, make_row(partition=1)])).sign == "~"
 
 
-def test_what_one_row_of_a_group_does_not_know_is_not_known_of_the_group() -> None:
+def test_what_one_row_of_a_group_does_not_know_is_not_known_of_the_group():
     unknown = make_row(partition=1, source_log_end=None, rereads_at_most=None, rereads_estimate=None)
     counted = group_totals(GroupRows.of_rows([make_row(), unknown]))
     assert (counted.lag, counted.rereads) == (None, None)
