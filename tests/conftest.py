@@ -5,7 +5,7 @@ import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -149,6 +149,14 @@ def pytest_runtest_setup() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run every count in full")
     parser.addoption("--seed", type=int, help="draw scenes, worlds and kills from this seed; a failure names its own")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One lab for a default run; a lane of `--long` ends sooner where each of its two workers has one."""
+    from tests.workers import SharedStarts
+
+    return None if config.getoption("--long") or config.getoption("dist") != "loadfile" else SharedStarts(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

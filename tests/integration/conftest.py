@@ -1,4 +1,4 @@
-"""The lab, one killed scene for the whole run, and one cutover of it that many tests look at."""
+"""The lab, a killed scene, and a cutover of it that many tests look at."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -89,10 +89,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Walk the cutover over one killed scene, over five of them with `--long`."""
     if "killed_scene" in metafunc.fixturenames:
         scenes = range(5 if metafunc.config.getoption("--long") else 1)
-        metafunc.parametrize("killed_scene", scenes, indirect=True, scope="session")
+        metafunc.parametrize("killed_scene", scenes, indirect=True, scope="module")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def killed_scene(lab: AnyLab, request: pytest.FixtureRequest) -> Iterator[Scene]:
     scene = killed(lab, new_seed())
     yield scene
@@ -100,7 +100,7 @@ def killed_scene(lab: AnyLab, request: pytest.FixtureRequest) -> Iterator[Scene]
     delete_groups(lab.source_bootstrap, scene.commits)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cutover(lab: AnyLab, killed_scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Cutover:
     scene, folder = killed_scene, tmp_path_factory.mktemp("cutover")
     source, target = lab.source_bootstrap, lab.target_bootstrap
