@@ -206,36 +206,37 @@ def test_an_empty_target_that_the_plan_took_to_be_copied_in_full_fails_and_where
     assert RecordProof(()).exit_code == 0
 
 
-def test_a_record_is_looked_for_as_far_as_the_source_has_lost_records_since():
-    names = range(1000, 1030)
+def proved_in_long_logs(source: Collection[NextRecord], target: Collection[NextRecord]) -> RowProof:
+    """The proof of an exact row in logs that end at 2000."""
     a = FakeCluster(Side.SOURCE, "A", ranges={THERE: LogRange(0, 2000)})
     b = FakeCluster(ranges={HERE: LogRange(0, 2000)})
-    found = exact(source_log_end=2000, target_log_end=2000)
-    for gap in (300, 1500):
-        target = [*copies(range(gap), 60), *copies(names, 60 + gap)]
-        logs = LogSide(a, FakeLogs({THERE: copies(names, 120 + gap)})), LogSide(b, FakeLogs({HERE: target}))
-        (proof,) = proved(found, logs).rows
-        assert proof.verdict is V.REMOVED and "has no record at 120 any more" in proof.sentence, gap
-        assert proof.records_before == (gap if gap < LOOK_AHEAD else None)
+    logs = LogSide(a, FakeLogs({THERE: source})), LogSide(b, FakeLogs({HERE: target}))
+    return proved(exact(source_log_end=2000, target_log_end=2000), logs).rows[0]
+
+
+@pytest.mark.parametrize("gap", [300, 1500])
+def test_a_record_is_looked_for_as_far_as_the_source_has_lost_records_since(gap):
+    names = range(1000, 1030)
+    target = [*copies(range(gap), 60), *copies(names, 60 + gap)]
+    proof = proved_in_long_logs(copies(names, 120 + gap), target)
+    assert proof.verdict is V.REMOVED and "has no record at 120 any more" in proof.sentence
+    assert proof.records_before == (gap if gap < LOOK_AHEAD else None)
 
 
 def test_where_too_few_records_were_looked_through_to_tell_nothing_is_said_to_differ():
-    names = range(LOOK_AHEAD + 500)
-    a = FakeCluster(Side.SOURCE, "A", ranges={THERE: LogRange(0, 2000)})
-    b = FakeCluster(ranges={HERE: LogRange(0, 2000)})
-    source = [record(120 + n, n, key=b"%d" % n) for n in names]
-    logs = LogSide(a, FakeLogs({THERE: source})), LogSide(b, FakeLogs({HERE: [record(60, 1, key=b"1")]}))
-    (proof,) = proved(exact(source_log_end=2000, target_log_end=2000), logs).rows
+    source = [record(120 + n, n, key=b"%d" % n) for n in range(LOOK_AHEAD + 500)]
+    proof = proved_in_long_logs(source, [record(60, 1, key=b"1")])
     assert proof.verdict is V.NOT_FOUND and "or not" in proof.sentence
 
 
 @pytest.mark.parametrize("side", list(Side))
-def test_a_log_that_ends_before_what_the_plan_saw_proves_nothing(side: Side):
-    logs = sides(NOW, [record(60, 7)])
-    cut = logs[0] if side is Side.SOURCE else logs[1]
-    place = THERE if side is Side.SOURCE else HERE
-    cut.admin.ranges[place] = LogRange(0, 90 if side is Side.TARGET else 190)
-    (proof,) = proved(exact(), logs).rows
+def test_a_log_that_ends_before_what_the_plan_saw_proves_nothing(side):
+    source, target = sides(NOW, [record(60, 7)])
+    if side is Side.SOURCE:
+        source.admin.ranges[THERE] = LogRange(0, 190)
+    else:
+        target.admin.ranges[HERE] = LogRange(0, 90)
+    (proof,) = proved(exact(), (source, target)).rows
     assert proof.verdict is V.UNREADABLE and f"The {side}'s log ends at" in proof.sentence
 
 
@@ -244,14 +245,9 @@ def test_without_evidence_a_record_whose_key_and_value_are_kept_is_alike():
     assert proof.verdict is V.ALIKE and proof.differing == (Part.TIMESTAMP, Part.HEADERS)
 
 
-class Silent:
-    def __call__(self, positions: Collection[Position]) -> Mapping[Position, tuple[NextRecord, ...] | Failure]:
-        return {}
-
-
 def test_a_log_that_cannot_be_read_or_a_place_that_the_reader_leaves_out_is_never_a_pass():
     source, target = sides(NOW, [record(60, 7)])
-    assert proved(exact(), (LogSide(source.admin, Silent()), target)).exit_code == 1
+    assert proved(exact(), (LogSide(source.admin, lambda positions: {}), target)).exit_code == 1
     source.admin.ranges.clear()
     proof = proved(row("g"), (source, target))
     assert proof.rows[0].verdict is V.UNREADABLE and proof.exit_code == 1
@@ -283,11 +279,8 @@ def test_an_offset_that_was_moved_ahead_is_never_equal_and_the_planned_record_is
         assert proof.planned.record == record(60, 7)
         # A record that looks the same further on is another copy: what is between is skipped all the same.
         assert moved(found, 95, logs).verdict is V.BEYOND
-
-
-def test_an_offset_beyond_the_end_is_no_end_of_both_logs():
-    found = exact(source_committed=200, target_offset=90)
-    assert moved(found, 100, sides([], [])).verdict is V.BEYOND
+    # Nor is one beyond the end the end of both logs.
+    assert moved(exact(source_committed=200, target_offset=90), 100, sides([], [])).verdict is V.BEYOND
 
 
 def test_an_offset_behind_the_planned_one_is_compared_where_it_is_and_says_how_far_the_record_is():
