@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -21,9 +22,12 @@ def archive(jars: Path, main_class: str) -> Path:
 
 
 def keep_classes(pid: int | None, to: Path) -> None:
-    """Have the JVM `pid`, which is up, write its classes to an archive, if there is none and the JDK's jcmd is here."""
+    """Have the JVM `pid`, which is up, write its classes to an archive, if there is none and the JDK's jcmd is here.
+
+    In a run of pytest alone: it takes five seconds, and whoever sees the demo may never start another lab.
+    """
     jcmd = Path(java_executable()).resolve().with_name("jcmd")
-    if to.exists() or not jcmd.exists():
+    if to.exists() or not jcmd.exists() or "PYTEST_VERSION" not in os.environ:
         return
     to.parent.mkdir(parents=True, exist_ok=True)
     with locked(to.with_suffix(".lock")):
