@@ -54,6 +54,10 @@ def told(plan, group="billing", place=None, **how):
      "MM2's nearest, proven by their records, A -> B: none at or below it, 800 -> 760 above."),
     ("Syncs", NONE_ABOVE | {"lower_kind": "log-start", "target_log_start": 655}, {}, "MM2's nearest, A -> B: 687 -> "
      "649 at or below it, none above. The target's log starts at 655, behind the lower one."),
+    ("Syncs", NONE_ABOVE | {"lower_kind": "log-start", "target_log_start": None}, {},
+     "MM2's nearest, A -> B: 687 -> 649 at or below it, none above."),
+    ("Syncs", NONE_BELOW | {"lower_kind": "log-start"}, {},
+     "MM2's nearest, A -> B: none at or below it, 800 -> 760 above."),
     ("Syncs", NONE_BELOW | NONE_ABOVE, {}, "No offset sync consistent with both logs surrounds this offset."),
     ("Syncs", NONE_BELOW | NONE_ABOVE | {"method": Method.EXPLICIT}, {}, None),
     ("Syncs", NONE_BELOW | NONE_ABOVE | {"target_offset": None}, {}, None),
@@ -64,6 +68,8 @@ def told(plan, group="billing", place=None, **how):
     ("Compared", {"why": "proven", "equality": "without-headers", "missing_on_target": 1}, CONVERTED,
      "Records had to agree in timestamp, key and value (headers are changed on the way). The records of both sides "
      f"were compared: {PROVEN} 1 owed record found no copy on B. MM2's connector has header.converter x.Simple; y."),
+    ("Compared", {"why": "match-limit", "equality": "key-and-value"}, {},
+     f"Records had to agree in key and value (headers and timestamps are changed on the way). {LEFT_OUT}"),
     ("Compared", {"why": "least-timestamp", "equality": "all"}, {}, "Placed by timestamps (--by timestamp): nothing "
      "that the group is owed is older than what the target has from this offset on. What is copied there later comes "
      "on top."),
