@@ -95,6 +95,12 @@ def test_a_comparison_stands_in_the_notebook(reviewed):
     assert ["20", "gone", "long-gone", "orders", "0", "set 650 (translated, estimated)", "", "<NA>", "<NA>"] in rows
 
 
+def test_rows_to_look_at_first_are_those_that_may_cost_data():
+    odd = list(review.outliers(golden_plan(), 100)["group"])[:5]
+    assert set(odd) <= {"kept-ahead", "left-alone", "live-on-target", "no-check-tells", "orders-service", "payments",
+                        "reset-to-latest", "streams-app"}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["review_plan.ipynb", "after_cutover.ipynb"])
 def test_a_missing_plan_is_one_clear_line(name, tmp_path):
     with pytest.raises(CellExecutionError) as raised:
