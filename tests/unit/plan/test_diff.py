@@ -59,11 +59,25 @@ def test_a_plan_and_itself_have_no_difference_and_a_block_that_was_accepted_sinc
     found = diff(golden_plan(), golden_plan())
     assert found.is_empty and found.same_rows == len(golden_plan().rows)
     assert said(golden_plan(), golden_plan()).startswith("NOTHING CHANGED")
-    one, block = make_plan([make_row()]), make_plan([make_row()], checks=(make_check("not-drained", "orders"),))
-    assert said(one, block).startswith("CHANGED") and said(block, one).startswith("CHANGED"), "a check alone"
     accepted = make_check(level=Level.BLOCK, accepted=True, counts_as=Level.WARN)
     found = diff(make_plan([make_row()], checks=(make_check(),)), make_plan([make_row()], checks=(accepted,)))
     assert not found.found and [c.subject for c in found.mended] == ["billing"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        make_plan([make_row(), make_row("young")]),
+        make_plan([make_row(grade=Grade.EXACT)]),
+        make_plan([make_row(source_committed=900, target_offset=850)]),
+        make_plan([make_row()], settings={"rewind": "set"}),
+        make_plan([make_row()], checks=(make_check("not-drained", "orders"),)),
+    ],
+    ids=["a row", "a grade", "an offset", "a setting", "a check"],
+)
+def test_one_difference_of_any_kind_is_a_change(other):
+    one = make_plan([make_row()])
+    assert said(one, other).startswith("CHANGED") and said(other, one).startswith("CHANGED")
 
 
 def test_a_row_that_is_now_blocked_is_told_from_one_that_merely_moved():
