@@ -48,7 +48,7 @@ COMMANDS = {
 MM2_COMMANDS = {"offsets": ("mm2_offsets", "offsets", "Show MM2's own positions next to its syncs and checkpoints.")}
 # Clients of all else, each a folder of `migrate.extras` that says what it has: a group of commands of its own name, or
 # of its `GROUP`, which several can fill.
-EXTRAS = ("inventory", "offsets_topic", "follow", "positions", "flows")
+EXTRAS = ("inventory", "offsets_topic", "follow", "positions", "flows", "audit")
 
 
 class Commands(Mapping[str, click.Command]):

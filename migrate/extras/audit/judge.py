@@ -1,0 +1,134 @@
+"""What became of the records of one topic: where sums agree they are copied, elsewhere each is compared."""
+
+from collections.abc import Collection, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from migrate.extras.audit.pin import PinnedTopic
+from migrate.extras.audit.records import Comparison, Paired, fingerprinted, inside, log_records, nothing
+from migrate.extras.audit.state import NamedFile
+from migrate.extras.audit.stretches import Cut, Ranges, Stretch, TopicSums, pieces
+from migrate.extras.audit.verdict import Bounds, Category, PartitionFacts, TopicAudit, bounds_of
+from migrate.model import LogRange, Side
+from migrate.spark.dataframes import reading_topic
+from migrate.spark.java_settings import JavaSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Readings of a log's differing stretches: each opens every partition once.
+MOST_PIECES = 8
+
+
+@dataclass(frozen=True)
+class LogReading:
+    """How logs are read: by which Spark, with which settings, and the salt of the fingerprints."""
+
+    spark: "SparkSession"
+    java: Mapping[Side, JavaSettings]
+    salt: int
+
+    def records(
+        self, topic: PinnedTopic, side: Side, ranges: Ranges, cut: Cut, isolation: str = "read_committed"
+    ) -> "DataFrame":
+        """Return the fingerprints of these ranges of a topic, none of which is empty."""
+        records = log_records(self.spark, self.java[side], topic.name(side), ranges, cut.equality, isolation)
+        return fingerprinted(records, cut, self.salt)
+
+    def again(self, topic: PinnedTopic, side: Side, held: TopicSums, differing: Collection[Stretch]) -> "DataFrame":
+        """Return what is still there of the differing stretches."""
+        logs, sums = topic.logs(side), held.sums[side]
+        there = ((each.partition, sums[each], logs[each.partition].start) for each in differing if each in sums)
+        ranges = ((p, LogRange(max(s.first_offset, start), s.last_offset + 1)) for p, s, start in there)
+        some = pieces(((p, log) for p, log in ranges if log.start < log.end), MOST_PIECES)
+        frames = [self.records(topic, side, piece, held.cut) for piece in some]
+        return inside(reduce(lambda a, b: a.unionByName(b), frames), differing) if frames else nothing(self.spark)
+
+
+def judged(reading: LogReading, topic: PinnedTopic, held: TopicSums, lasts: bool, found: NamedFile) -> TopicAudit:
+    """Return what was found of a topic whose logs have been summed, after comparing the stretches that differ.
+
+    `lasts` is that of its calibration. What is named goes to `found`.
+    """
+    differing = {each for each in held.differing() if each.partition in topic.source_logs}
+    copied = sum(s.records for each, s in held.sums[Side.SOURCE].items() if each not in differing)
+    equality, counts = held.cut.equality, {Category.COPIED: copied}
+    if not differing:
+        return TopicAudit(topic.topic, topic.target, equality, counts, unproven=topic.unproven)
+    source, target = (reading.again(topic, side, held, differing) for side in Side)
+    with (
+        reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"),
+        closing(Comparison(source, target)) as comparison,
+    ):
+        paired = comparison.paired()
+        alone = any(each.alone_on_source for each in paired.values())
+        others = any(each.alone_on_target for each in paired.values())
+        logs = {p: log for p, log in topic.source_logs.items() if log.start < log.end}
+        # Aborted records may lie anywhere, but only where offsets have no visible record.
+        records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
+        gaps = {p: log for p, log in logs.items() if records.get(p, 0) != log.end - log.start}
+        classified = comparison.classified(
+            held.cut,
+            _bounds(topic, held, differing, paired, lasts),
+            {p for p, log in topic.source_logs.items() if log.start == 0 and Side.SOURCE not in topic.compacted},
+            inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), differing)
+            if others and gaps
+            else None,
+            reading.records(topic, Side.SOURCE, logs, held.cut)
+            if alone and logs and Side.TARGET in topic.compacted
+            else None,
+        )
+        counts |= classified.counts()
+        counts[Category.COPIED] = copied + sum(each.copied for each in paired.values())
+        counts[Category.COPIED_AGAIN] = sum(each.again for each in paired.values())
+        gone = Category.SUPERSEDED if topic.only_compacted else Category.REMOVED
+        counts[gone] = counts.get(gone, 0) + _removed(held, differing, paired)
+        first, times = found.take(topic.topic, classified.named())
+    counts = {category: counts[category] for category in Category if counts.get(category)}
+    unproven = list(topic.unproven)
+    if topic.hides_policy and counts.get(Category.SUPERSEDED):
+        unproven.append(f"cleanup.policy of {topic.target} is not visible")
+    return TopicAudit(topic.topic, topic.target, equality, counts, first, times, tuple(unproven))
+
+
+def _removed(held: TopicSums, differing: Collection[Stretch], paired: Mapping[int, Paired]) -> int:
+    """Return how many of the source's records were summed and are no longer there, in stretches that differ."""
+    read = sum(held.records(Side.SOURCE, differing).values())
+    return max(0, read - sum(each.copied + each.alone_on_source for each in paired.values()))
+
+
+def _bounds(
+    topic: PinnedTopic, held: TopicSums, differing: Collection[Stretch], paired: Mapping[int, Paired], lasts: bool
+) -> dict[int, Bounds]:
+    """Return of each partition between which offsets records without a copy are missing."""
+    first, last = dict[int, int](), dict[int, int]()
+    target = held.sums[Side.TARGET]
+    for each, sums in held.sums[Side.SOURCE].items():
+        p = each.partition
+        # Of a stretch that was summed earlier the target may have removed copies since.
+        if p in topic.target_logs and each not in differing and target[each].first_offset >= topic.target_logs[p].start:
+            first[p] = min(sums.first_offset, first.get(p, sums.first_offset))
+            last[p] = max(sums.last_offset, last.get(p, sums.last_offset))
+    for p, pairs in paired.items():
+        if pairs.first_copied is not None:
+            first[p] = min(pairs.first_copied, first.get(p, pairs.first_copied))
+        if pairs.last_copied is not None:
+            last[p] = max(pairs.last_copied, last.get(p, pairs.last_copied))
+    keeps_time = held.cut.equality.keeps_time
+    return {
+        p: bounds_of(
+            PartitionFacts(
+                log,
+                topic.target_logs[p],
+                topic.next_to_copy.get(p),
+                first.get(p),
+                last.get(p),
+                p in topic.open_on_target,
+                # Without timestamps a record may be equal to one that was written long after it.
+                lasts and (keeps_time or (p in topic.next_to_copy and topic.target_logs[p].start == 0)),
+            )
+        )
+        for p, log in topic.source_logs.items()
+    }

@@ -1,0 +1,301 @@
+"""Both logs of a topic in Spark SQL: sums of stretches, and of those that differ what became of every record.
+
+Fingerprints are SQL expressions: no payload leaves the task that reads it, and no Python is in a record's path. Frames
+of records have the columns of Spark's Kafka source, headers too. What is shuffled are a count and sums of each stretch,
+and of stretches that differ some fixed columns of each record.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from migrate.extras.audit.stretches import Cut, Ranges, Stretch, Sums
+from migrate.extras.audit.verdict import NAMED, Bounds, Category, Named
+from migrate.match.equality import Equality, Part
+from migrate.spark.dataframes import FIXED, TUNING, into_spark
+from migrate.spark.java_settings import JavaSettings
+
+if TYPE_CHECKING:
+    from pyspark import StorageLevel
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_HALVES = [
+    f"{half} as {word}_{i}"
+    for word in ("a", "b")
+    for i, half in enumerate((f"{word} & 4294967295", f"shiftrightunsigned({word}, 32)"))
+]
+_PRINT = "partition, a, b"
+_BARE = "headers is null or size(headers) = 0"
+_HEADERS = "transform(headers, h -> struct(h.key, h.value is null, h.value))"
+
+
+def log_records(
+    spark: "SparkSession",
+    settings: JavaSettings,
+    topic: str,
+    ranges: Ranges,
+    equality: Equality,
+    isolation: str = "read_committed",
+) -> "DataFrame":
+    """Return the records of a topic in these ranges, none of which is empty; nothing is read until an action runs."""
+    pinned = {
+        "assign": json.dumps({topic: sorted(ranges)}),
+        "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in ranges.items()}}),
+        "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in ranges.items()}}),
+        "minPartitions": str(min(spark.sparkContext.defaultParallelism, sum(r.end - r.start for r in ranges.values()))),
+        "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
+        "kafka.isolation.level": isolation,
+    }
+    return spark.read.format("kafka").options(**{**TUNING, **settings.source, **FIXED, **pinned}).load()
+
+
+def fingerprinted(records: "DataFrame", cut: Cut, salt: int) -> "DataFrame":
+    """Return of each record: partition, number (of its stretch), offset, time, a and b (its fingerprint), key_hash,
+    has_key, is_tombstone.
+
+    `salt` is the folder's own: without it nobody can try which payload gives a fingerprint. A hash passes over nulls,
+    so that each part has a flag before it; a text counts with its length, so that ("ab", "c") is not ("a", "bc").
+    """
+    parts = {
+        Part.TIMESTAMP: ["time"],
+        Part.KEY: ["key is null", "key"],
+        Part.VALUE: ["value is null", "value"],
+        Part.HEADERS: [f"if({_BARE}, 0, size(headers))", f"if({_BARE}, null, {_HEADERS})"],
+    }
+    chosen = [expression for part, each in parts.items() if part in cut.equality.parts for expression in each]
+    # Two words, so that what one takes for the same by chance the other hardly does: in another order too.
+    first, second = ", ".join(chosen), ", ".join(reversed(chosen))
+    number = f"time div {cut.width_ms}" if cut.equality.keeps_time else "a"
+    return (
+        records.selectExpr("*", "unix_millis(timestamp) as time")
+        .selectExpr(
+            "partition",
+            "offset",
+            "time",
+            f"xxhash64({salt}L, 1, {first}) as a",
+            f"xxhash64({salt}L, 2, {second}) as b",
+            f"xxhash64({salt}L, 3, key) as key_hash",
+            "key is not null as has_key",
+            "value is null as is_tombstone",
+        )
+        .selectExpr("*", f"cast(pmod({number}, {cut.stretches}) as int) as number")
+    )
+
+
+def nothing(spark: "SparkSession") -> "DataFrame":
+    """Return what `fingerprinted` does of no records."""
+    longs, flags = ("offset", "time", "a", "b", "key_hash"), ("has_key", "is_tombstone")
+    return spark.range(0).selectExpr(
+        *(f"cast(id as int) as {name}" for name in ("partition", "number")),
+        *(f"id as {name}" for name in longs),
+        *(f"id = 0 as {name}" for name in flags),
+    )
+
+
+def summed(prints: "DataFrame") -> dict[Stretch, Sums]:
+    """Read the records, and return the sums of each stretch."""
+    words = [f"{w}_{i}" for w in ("a", "b") for i in range(2)]
+    sums = (
+        prints.selectExpr("partition", "number", "offset", *_HALVES)
+        .groupBy("partition", "number")
+        .agg(*_expressions("count(*)", *(f"sum({word})" for word in words), "min(offset)", "max(offset)"))
+    )
+    return {Stretch(row[0], row[1]): Sums(row[2], tuple(row[3:7]), row[7], row[8]) for row in sums.collect()}
+
+
+def inside(prints: "DataFrame", stretches: Collection[Stretch]) -> "DataFrame":
+    """Return the records of these stretches."""
+    from pyspark.sql.functions import broadcast
+
+    wanted = into_spark(prints.sparkSession, stretches, "partition int, number int")
+    return prints.join(broadcast(wanted), ["partition", "number"], "left_semi")
+
+
+@dataclass(frozen=True)
+class Paired:
+    """How many records of a partition's differing stretches have copies, and what lies alone on either side.
+
+    `first_copied` and `last_copied` are source offsets, None where no record has a copy. Of equal records the last ones
+    count as copied for the former, and none for the latter unless all are: neither says more than is known.
+    """
+
+    copied: int
+    again: int
+    alone_on_source: int
+    alone_on_target: int
+    first_copied: int | None
+    last_copied: int | None
+
+
+class Comparison:
+    """The records of differing stretches, each paired with a record of the other side, kept in Spark until closed.
+
+    `source` and `target` are what `fingerprinted` returns of either log. Of equal records the last on one side is
+    paired with the last on the other, and so on.
+    """
+
+    def __init__(self, source: "DataFrame", target: "DataFrame") -> None:
+        from pyspark.storagelevel import StorageLevel
+
+        both = source.selectExpr("0 as side", "*").unionByName(target.selectExpr("1 as side", "*"))
+        self._held: list[DataFrame] = []
+        self._pairs = self._kept(
+            both.selectExpr(
+                "*",
+                f"count_if(side = 0) over (partition by {_PRINT}) as on_source",
+                f"count_if(side = 1) over (partition by {_PRINT}) as on_target",
+                f"row_number() over (partition by {_PRINT}, side order by offset desc) as place",
+            ).selectExpr(
+                *("side", "partition", "offset", "time", "a", "b", "key_hash", "has_key", "is_tombstone"),
+                "on_source <= on_target as all_copied",
+                "place > if(side = 0, on_target, on_source) as is_alone",
+                "side = 1 and on_source > 0 as has_original",
+            ),
+            StorageLevel.MEMORY_AND_DISK,
+        )
+
+    def _kept(self, frame: "DataFrame", level: "StorageLevel") -> "DataFrame":
+        kept = frame.persist(level)
+        self._held.append(kept)
+        return kept
+
+    def close(self) -> None:
+        """Let Spark forget the records."""
+        for frame in self._held:
+            frame.unpersist()
+
+    def paired(self) -> dict[int, Paired]:
+        """Return what was found of each partition."""
+        found = self._pairs.groupBy("partition").agg(
+            *_expressions(
+                "count_if(side = 0 and not is_alone)",
+                "count_if(side = 1 and is_alone and has_original)",
+                "count_if(side = 0 and is_alone)",
+                "count_if(side = 1 and is_alone and not has_original)",
+                "min(offset) filter (where side = 0 and not is_alone)",
+                "max(offset) filter (where side = 0 and all_copied)",
+            )
+        )
+        return {row[0]: Paired(*row[1:]) for row in found.collect()}
+
+    def classified(
+        self,
+        cut: Cut,
+        bounds: Mapping[int, Bounds],
+        originals_visible: Collection[int],
+        with_aborted: "DataFrame | None" = None,
+        source_keys: "DataFrame | None" = None,
+    ) -> "Classified":
+        """Judge the records without a counterpart.
+
+        `originals_visible` are the partitions of whose source nothing was removed. `with_aborted` are the same
+        stretches of the source with its aborted records, None where those are not asked for. `source_keys` are all
+        records of the source where the target's cleaner takes superseded ones, None where it does not.
+        """
+        from pyspark.storagelevel import StorageLevel
+
+        alone = self._pairs.where("is_alone and not has_original").withColumn("is_aborted", _no())
+        if with_aborted is not None:
+            visible = self._pairs.where("side = 0").select("partition", "offset")
+            aborted = with_aborted.join(visible, ["partition", "offset"], "left_anti").selectExpr(
+                *("partition", "a", "b", "true as was_aborted")
+            )
+            alone = alone.join(aborted.distinct(), ["partition", "a", "b"], "left").withColumn(
+                "is_aborted", _expressions("side = 1 and coalesce(was_aborted, false)")[0]
+            )
+        alone = self._with_changed(alone, cut)
+        alone = self._with_keys(alone, source_keys)
+        rows = ((p, b.visible_from, b.copied_to, p in originals_visible) for p, b in bounds.items())
+        schema = "partition int, visible_from bigint, copied_to bigint, all_there boolean"
+        placed = alone.join(into_spark(alone.sparkSession, rows, schema), "partition")
+        category = f"""
+            case when side = 0 and is_changed then '{Category.CHANGED}'
+                 when side = 0 and offset >= copied_to then '{Category.NOT_COPIED_YET}'
+                 when side = 0 and is_superseded then '{Category.SUPERSEDED}'
+                 when side = 0 and (is_hidden or offset < visible_from) then '{Category.MAYBE_COPIED}'
+                 when side = 0 then '{Category.MISSING}'
+                 when is_changed then null
+                 when is_aborted then '{Category.ABORTED_COPY}'
+                 when all_there then '{Category.FOREIGN}'
+                 else '{Category.NO_ORIGINAL_VISIBLE}' end as category"""
+        judged = placed.selectExpr(category, "partition", "offset", "time").where("category is not null")
+        return Classified(self._kept(judged, StorageLevel.MEMORY_AND_DISK))
+
+    @staticmethod
+    def _with_changed(alone: "DataFrame", cut: Cut) -> "DataFrame":
+        """Pair what has the same key and time on both sides, where that and more should have survived."""
+        if not (cut.equality.keeps_time and Part.VALUE in cut.equality.parts):
+            return alone.withColumn("is_changed", _no())
+        alike = "partition by partition, time, has_key, key_hash, is_aborted"
+        return alone.selectExpr(
+            "*",
+            f"row_number() over ({alike}, side order by offset) as nth",
+            f"count_if(side = 0) over ({alike}) as here",
+            f"count_if(side = 1) over ({alike}) as there",
+        ).selectExpr("*", "not is_aborted and nth <= least(here, there) as is_changed")
+
+    def _with_keys(self, alone: "DataFrame", source_keys: "DataFrame | None") -> "DataFrame":
+        """Look whether a later record of the same key has a copy, or what else a cleaner may have gone by.
+
+        Where the newest of a key is a tombstone without a copy, or the target has further records of that key, its
+        cleaner may have taken the copy.
+        """
+        if source_keys is None:
+            return alone.withColumns({"is_superseded": _no(), "is_hidden": _no()})
+        ours = alone.where("side = 0 and has_key")
+        waiting = ours.selectExpr("partition", "offset", "true as waits")
+        of_keys = source_keys.where("has_key").join(
+            ours.select("partition", "key_hash").distinct(), ["partition", "key_hash"], "left_semi"
+        )
+        newest = (
+            of_keys.join(waiting, ["partition", "offset"], "left")
+            .groupBy("partition", "key_hash")
+            .agg(
+                *_expressions(
+                    "max(offset) filter (where waits is null) as newest_copied",
+                    "max_by(waits is not null and is_tombstone, offset) as ends_in_tombstone",
+                )
+            )
+        )
+        further = self._pairs.where("side = 1 and is_alone and has_key").selectExpr(
+            "partition", "key_hash", "true as has_further"
+        )
+        return (
+            alone.join(newest, ["partition", "key_hash"], "left")
+            .join(further.distinct(), ["partition", "key_hash"], "left")
+            .selectExpr(
+                "*",
+                "side = 0 and has_key and coalesce(newest_copied > offset, false) as is_superseded",
+                "has_key and (coalesce(ends_in_tombstone, false) or coalesce(has_further, false)) as is_hidden",
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Classified:
+    """Records without a counterpart, each with its category: category, partition, offset, time."""
+
+    frame: "DataFrame"
+
+    def counts(self) -> dict[Category, int]:
+        """Return how many records are in each category."""
+        return {Category(row[0]): row[1] for row in self.frame.groupBy("category").count().collect()}
+
+    def named(self) -> Iterator[Named]:
+        """Yield every record that is named, by category, partition and offset."""
+        wanted = self.frame.where("category in ({})".format(", ".join(f"'{each}'" for each in NAMED)))
+        for row in wanted.orderBy("category", "partition", "offset").toLocalIterator():
+            yield Named(Category(row[0]), row[1], row[2], row[3])
+
+
+def _expressions(*texts: str) -> "list[Column]":
+    from pyspark.sql.functions import expr
+
+    return [expr(text) for text in texts]
+
+
+def _no() -> "Column":
+    from pyspark.sql.functions import lit
+
+    return lit(False)

@@ -1,0 +1,215 @@
+"""The `audit run` command: pin both logs of each topic, read what is new, compare what differs, judge, print."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.cli.choices import TopicOptions
+from migrate.cli.console import Terminal
+from migrate.cli.flows import reached_flow
+from migrate.cli.options import OnClusters, option
+from migrate.clock import SystemClock
+from migrate.errors import ClusterError
+from migrate.extras.audit.judge import LogReading, judged
+from migrate.extras.audit.pin import PinnedTopic, pin_topics
+from migrate.extras.audit.state import NamedFile, State, named_file, opened_state
+from migrate.extras.audit.stretches import Cut, TopicSums, steps
+from migrate.extras.audit.text import document_of, print_result
+from migrate.extras.audit.verdict import TopicAudit
+from migrate.match.calibration import Calibration, calibrate_topics, topic_questions
+from migrate.match.log_reader import LogReader
+from migrate.match.protocol import Unreadable, Work
+from migrate.mm2.flow import Flow
+from migrate.mm2.topic_reader import ConsumedMm2Topics
+from migrate.model import Side, TopicPartition
+from migrate.progress import LineProgress, Timer
+from migrate.session.clusters import endpoints, parse_spark_conf
+from migrate.session.options import SessionOptions, SparkOptions
+from migrate.session.status import StatusSession, status_session
+from migrate.spark.background import background_spark
+from migrate.spark.dataframes import reading_topic
+from migrate.spark.java_settings import JavaSettings
+from migrate.survey.filters import Filters
+from migrate.survey.mm2_topics import read_syncs_topic
+from migrate.text import many
+
+if TYPE_CHECKING:
+    from migrate.spark.background import BackgroundSpark
+
+# What a kill costs at most: so many offsets are read again.
+STEP_OFFSETS = 20_000_000
+# Records at either end of a log that tell how much time it spans, and in how many of a topic's partitions.
+SPAN_RECORDS, SPAN_PARTITIONS = 20, 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(OnClusters):
+    """What is audited, and where what was read is kept."""
+
+    state: Path = option(
+        "Folder for what was read: a later run reads only what is new. It is made, and yours alone.",
+        required=True, metavar="FOLDER")  # fmt: skip
+    form: str = option(
+        "json: one document.", name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip
+    topics: TopicOptions = TopicOptions()
+    spark: SparkOptions = SparkOptions()
+
+
+def run(options: RunOptions) -> int:
+    """Read both logs of every topic that is copied, each once, and say whether every record has its copy.
+
+    Logs are read up to ends that are pinned first, by Spark, as sums of fingerprints; only stretches whose sums differ
+    are read again and compared record by record. Exits 0 if all is there (COMPLETE), 1 if records are missing
+    (INCOMPLETE), 4 where that could not be decided (NOT PROVEN). docs/audit.md says what that proves.
+    """
+    flow, progress = reached_flow(options.clusters, options.form != "table"), options.log.progress()
+    filters = Filters.from_options(topics=options.topics.topics, exclude_topics=options.topics.exclude_topics)
+    with audit_session(flow, options) as session:
+        result = Audit(session, progress, filters, options.state).run()
+    progress.end()
+    return print_result(result, options.form, Terminal.here())
+
+
+@dataclass(frozen=True)
+class AuditSession:
+    """What an audit reads through."""
+
+    flow: Flow
+    looking: StatusSession
+    source_records: LogReader
+    target_records: LogReader
+    spark: "BackgroundSpark"
+    java: Mapping[Side, JavaSettings]
+
+
+@contextmanager
+def audit_session(flow: Flow, options: RunOptions) -> Iterator[AuditSession]:
+    """Yield what an audit reads through; Spark starts meanwhile."""
+    deadline = options.clusters.request_timeout
+    source, target = endpoints(flow, deadline)
+    settings = SessionOptions(deadline, options.spark, no_match=True)
+    with (
+        background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark,
+        status_session(flow, SystemClock(), settings) as looking,
+        closing(source.records()) as on_source,
+        closing(target.records()) as on_target,
+    ):
+        java = {Side.SOURCE: source.java, Side.TARGET: target.java}
+        yield AuditSession(flow, looking, on_source, on_target, spark, java)
+
+
+class Audit:
+    """One run: `folder` keeps what it reads."""
+
+    def __init__(self, session: AuditSession, progress: LineProgress, filters: Filters, folder: Path) -> None:
+        self._session = session
+        self._flow = session.flow
+        self._progress = progress
+        self._filters = filters
+        self._folder = folder
+        self._timer = Timer(SystemClock(), progress)
+        self._clusters = session.looking.clusters()
+        self._source, self._target = session.looking.source, session.looking.target
+
+    def run(self) -> Mapping[str, object]:
+        """Read and judge everything; returns the result's document, which is kept too."""
+        self._progress.step(f"reaching {self._source.alias} and {self._target.alias}")
+        ids = self._source.facts().cluster_id, self._target.facts().cluster_id
+        with opened_state(self._folder, ids) as state:
+            pinned, left_out = pin_topics(self._flow, self._clusters, self._filters, self._timer)
+            taken_at = SystemClock().now_ms()
+            calibrations = self._calibrated(pinned)
+            with named_file(self._folder) as found:
+                audits = [self._audit(state, topic, calibrations, found) for topic in pinned]
+            result = document_of(audits, left_out, self._source.alias, self._target.alias, taken_at)
+            state.end(result)
+        return result
+
+    def _calibrated(self, pinned: list[PinnedTopic]) -> dict[str, Calibration]:
+        """Find out what survives in each topic."""
+        flow, mirror = self._flow, self._session.looking.mirror
+        if flow.by_mm2:
+            on_side = self._source if flow.syncs_side is Side.SOURCE else self._target
+            read_syncs_topic(self._clusters, flow, on_side.topics(), self._timer)
+        works = [_with_syncs(mirror, topic, p) for topic in pinned for p in topic.source_logs]
+        self._progress.step(f"finding out which parts of records survive in {many(len(pinned), 'topic')}")
+        readers = self._session.source_records, self._session.target_records
+        return {each.topic: each for each in calibrate_topics(*readers, topic_questions(works))}
+
+    def _audit(
+        self, state: State, topic: PinnedTopic, calibrations: Mapping[str, Calibration], found: NamedFile
+    ) -> TopicAudit:
+        if not topic.source_logs:
+            return TopicAudit(topic.topic, topic.target, None, unproven=topic.unproven)
+        calibration = calibrations[topic.topic]
+        if calibration.equality is None:
+            why = "records and their copies agree in nothing: they are changed on the way"
+            return TopicAudit(topic.topic, topic.target, None, unproven=(*topic.unproven, why))
+        held = state.topics.get(topic.topic)
+        # Without ids nothing tells a topic from one that was created anew.
+        if not (
+            held is not None
+            and all(topic.ids)
+            and (held.source_id, held.target_id) == topic.ids
+            and held.cut.equality is calibration.equality
+            and not any(held.contradicts(side, topic.logs(side)) for side in Side)
+        ):
+            held = TopicSums(topic.topic, topic.target, *topic.ids, self._cut(topic, calibration))
+            state.begin(held)
+        try:
+            reading = LogReading(self._session.spark(), self._session.java, state.salt)
+            for side in Side:
+                self._read_new(reading, state, topic, side)
+            self._progress.step(f"judging the records of {topic.topic}")
+            return judged(reading, topic, held, calibration.lasts, found)
+        except ClusterError as error:
+            # The next run goes on; what other topics lack is worth knowing now.
+            unproven = (*topic.unproven, f"not all was read: {error.problem}")
+            return TopicAudit(topic.topic, topic.target, held.cut.equality, unproven=unproven)
+
+    def _cut(self, topic: PinnedTopic, calibration: Calibration) -> Cut:
+        """Cut a topic by the timestamps at the ends of its longest partitions."""
+        assert calibration.equality is not None
+        lengths = {p: log.end - log.start for p, log in topic.source_logs.items()}
+        longest = sorted(lengths, key=lambda p: -lengths[p])[:SPAN_PARTITIONS]
+        ends = {
+            TopicPartition(topic.topic, p): [
+                *range(log.start, min(log.end, log.start + SPAN_RECORDS)),
+                *range(max(log.start, log.end - SPAN_RECORDS), log.end),
+            ]
+            for p in longest
+            if (log := topic.source_logs[p]).start < log.end
+        }
+        read = self._session.source_records.contents(ends) if ends else {}
+        times = [
+            content.timestamp
+            for contents in read.values()
+            if not isinstance(contents, Unreadable)
+            for content in contents.values()
+        ]
+        return Cut.of(calibration.equality, max(lengths.values()), times)
+
+    def _read_new(self, reading: LogReading, state: State, topic: PinnedTopic, side: Side) -> None:
+        from migrate.extras.audit.records import summed
+
+        held, name, settings = state.topics[topic.topic], topic.name(side), reading.java[side]
+        unread = held.unread(side, topic.logs(side))
+        left = total = sum(log.end - log.start for log in unread.values())
+        if unread:
+            self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
+        for ranges in steps(unread, STEP_OFFSETS):
+            with reading_topic(settings, name):
+                found = summed(reading.records(topic, side, ranges, held.cut))
+            state.add(topic.topic, side, ranges, found)
+            left -= sum(log.end - log.start for log in ranges.values())
+            self._progress.advance(total - left, total)
+
+
+def _with_syncs(mirror: ConsumedMm2Topics, topic: PinnedTopic, p: int) -> tuple[Work, tuple[tuple[int, int], ...]]:
+    source, target = TopicPartition(topic.topic, p), TopicPartition(topic.target, p)
+    work = Work(source, target, topic.source_logs[p], topic.target_logs[p], ())
+    return work, mirror.sync_pairs(source, work.source_log.end, work.target_log.end)

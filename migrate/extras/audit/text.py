@@ -1,0 +1,149 @@
+"""What an audit has found: one document, which is kept, and the page that people read, which is made of it. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from migrate.cli.console import Terminal
+from migrate.clock import iso
+from migrate.extras.audit.verdict import Category, TopicAudit, Verdict, total, verdict_of
+from migrate.show.lines import wrapped
+from migrate.show.table import Column, Table, document_lines
+from migrate.text import Colour, many, name, paint, safe, some
+
+_PARTS = {
+    "all": "timestamp, key, value and headers",
+    "without-headers": "timestamp, key and value",
+    "without-timestamp": "key, value and headers",
+    "key-and-value": "key and value",
+    "time-and-key": "timestamp and key",
+}
+# What one sees of each category beside what is copied: in the words of the table's last column.
+_OTHERS = {
+    Category.NOT_COPIED_YET: "not copied yet",
+    Category.CHANGED: "changed",
+    Category.MAYBE_COPIED: "not visible",
+    Category.REMOVED: "removed since",
+    Category.SUPERSEDED: "superseded",
+    Category.COPIED_AGAIN: "copied again",
+    Category.ABORTED_COPY: "copies of aborted",
+    Category.FOREIGN: "foreign",
+    Category.NO_ORIGINAL_VISIBLE: "without a visible original",
+}
+_SHADES = {Verdict.COMPLETE: Colour.GREEN, Verdict.INCOMPLETE: Colour.RED, Verdict.NOT_PROVEN: Colour.YELLOW}
+Document = Mapping[str, Any]
+
+
+def document_of(
+    audits: Sequence[TopicAudit], left_out: Sequence[str], source: str, target: str, time_ms: int
+) -> dict[str, Any]:
+    """Return the document of a run; `time_ms` is when its logs were pinned.
+
+    `left_out` are topics that the replicator's filter does not take: they were not looked at.
+    """
+    counts = total(audits)
+    return {
+        "verdict": verdict_of(audits),
+        "source": source,
+        "target": target,
+        "time_ms": time_ms,
+        "topics_not_replicated": list(left_out),
+        "counts": {category: counts[category] for category in Category if counts[category]},
+        "topics": [
+            {
+                "topic": audit.topic,
+                "target_topic": audit.target,
+                "verdict": audit.verdict,
+                "equality": audit.equality,
+                "counts": {category: audit.counts[category] for category in Category if audit.counts.get(category)},
+                "reasons": list(audit.reasons),
+                "missing_times_ms": audit.times_ms,
+                "first": [
+                    {"category": n.category, "partition": n.partition, "offset": n.offset, "time_ms": n.time_ms}
+                    for n in audit.named
+                ],
+            }
+            for audit in audits
+        ],
+    }
+
+
+def print_result(result: Document, form: str, terminal: Terminal) -> int:
+    """Print the result of a run; returns the exit code of its verdict."""
+    if form == "json":
+        head = {key: value for key, value in result.items() if key != "topics"}
+        terminal.show(document_lines(head, {"topics": result["topics"]}))
+    else:
+        terminal.show(result_lines(result, terminal.width, terminal.colour))
+    return Verdict(result["verdict"]).exit_code
+
+
+def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
+    """Yield the verdict, a table of the topics, and below each what it lacks."""
+    verdict, topics = Verdict(result["verdict"]), result["topics"]
+    for line in wrapped(_headline(result), width):
+        yield paint(line, _SHADES[verdict], colour)
+    yield f"As of {iso(result['time_ms'])}: {result['source']} to {result['target']}"
+    if left_out := result["topics_not_replicated"]:
+        text = f"Not looked at: {many(len(left_out), 'topic')} that the replicator's filter leaves out"
+        yield from wrapped(f"{text} ({some(map(name, left_out), 5)})", width)
+    if topics:
+        yield ""
+        table = Table(_COLUMNS, topics, width)
+        yield from table.lines(
+            colour, lambda row: _SHADES[Verdict(row["verdict"])], below=lambda row: _below(row, width)
+        )
+
+
+def _headline(result: Document) -> str:
+    topics, verdict = result["topics"], Verdict(result["verdict"])
+    by_verdict = {v: [t for t in topics if t["verdict"] == v] for v in Verdict}
+    if not topics:
+        return f"{verdict}: no topic is inside the filters and copied"
+    if verdict is Verdict.COMPLETE:
+        return f"{verdict}: {_records(result, Category.COPIED)} of {many(len(topics), 'topic')} have their copies"
+    if verdict is Verdict.INCOMPLETE:
+        of = by_verdict[verdict]
+        lacking = [f"{_records(t, Category.MISSING)} of {name(t['topic'])}{_between(t)}" for t in of]
+        return f"{verdict}: {some(lacking, between='; ')}"
+    why = [f"{name(t['topic'])}: {safe(t['reasons'][0])}" for t in by_verdict[verdict]]
+    return f"{verdict}: {some(why, 3, '; ')}"
+
+
+def _records(of: Document, category: Category) -> str:
+    return many(of["counts"].get(category, 0), "record")
+
+
+def _between(topic: Document) -> str:
+    times = topic["missing_times_ms"]
+    return f", from {iso(times[0])} to {iso(times[1])}" if times else ""
+
+
+def _others(topic: Document) -> str:
+    return ", ".join(f"{topic['counts'][c]} {text}" for c, text in _OTHERS.items() if topic["counts"].get(c)) or "-"
+
+
+def _below(topic: Document, width: int) -> Iterable[str]:
+    if topic["equality"] is not None and (topic["verdict"] != Verdict.COMPLETE or topic["equality"] != "all"):
+        yield from wrapped(f"compared by {_PARTS[topic['equality']]}", width, "    ")
+    for reason in topic["reasons"]:
+        yield from wrapped(safe(reason), width, "    ")
+    for category in (Category.MISSING, Category.CHANGED, Category.FOREIGN):
+        first = [each for each in topic["first"] if each["category"] == category]
+        if first:
+            places = [f"{each['partition']}:{each['offset']} ({iso(each['time_ms'])})" for each in first]
+            more = topic["counts"][category] - len(first)
+            text = f"{category}, by partition and offset: {', '.join(places)}{f' and {more} more' if more else ''}"
+            yield from wrapped(text, width, "    ")
+
+
+def _count(category: Category, heading: str) -> Column[Document]:
+    return Column(heading, lambda row: row["counts"].get(category, 0), right=True)
+
+
+_COLUMNS: Sequence[Column[Document]] = (
+    Column("TOPIC", lambda row: row["topic"], name),
+    Column("VERDICT", lambda row: row["verdict"]),
+    _count(Category.COPIED, "COPIED"),
+    _count(Category.MISSING, "MISSING"),
+    Column("OTHERS", _others),
+)

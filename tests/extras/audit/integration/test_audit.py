@@ -1,0 +1,208 @@
+"""Audits on real brokers with a real MM2 that was killed and lost records, judged by the identities of all records.
+
+One story: all is copied, but twice in part; then a topic is created anew while MM2 is away, so that it passes over the
+new records, strangers write to a copy, and the target's retention takes copies.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import READ_SECONDS, Partition, delete_before, portrait
+from tests.integration.flows import FLOWS, Flow, copied_through_kills
+from tests.integration.oracle import Truth
+from tests.integration.scene import Scene
+from tests.lab.fixtures import own_clusters_only
+from tests.lab.lab import Lab
+from tests.lab.options import MirrorOptions
+from tests.lab.waiting import wait_until
+from tests.seeds import new_seed
+
+TAKEN = 100
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One run, its document, what it named, and the truth of that moment."""
+
+    ran: Ran
+    document: Mapping[str, Any]
+    named: Mapping[str, set[tuple[str, int, int]]]
+    truth: Mapping[Partition, Truth]
+
+    def topic(self, name: str) -> Mapping[str, Any]:
+        return next(topic for topic in self.document["topics"] if topic["topic"] == name)
+
+
+def audit(commands: CommandLine, scene: Scene, state: str, *options: str) -> Audited:
+    only = "--topic", f".*-{scene.suffix}", *options
+    ran = commands.run("audit", "run", *commands.clusters, *only, "--state", state, "--format", "json")
+    assert ran.exit_code in (0, 1, 4), ran.stderr
+    named: dict[str, set[tuple[str, int, int]]] = {}
+    for line in (commands.folder / state / "found.jsonl").read_text().splitlines():
+        each = json.loads(line)
+        named.setdefault(each["category"], set()).add((each["topic"], each["partition"], each["offset"]))
+    return Audited(ran, json.loads(ran.stdout), named, scene.truth())
+
+
+def expected(truth: Truth) -> Counter[str]:
+    """What identities say of a partition of which nothing was removed on the target, and all is copied that will be."""
+    aborted = {record.identity for record in truth.written if not record.committed}
+    originals = {record.identity for record in truth.source.records}
+    there = Counter(record.identity for record in truth.target.records)
+    counts = Counter(
+        {
+            "copied": len(originals & there.keys()),
+            "missing": len(originals - there.keys()),
+            "copied-again": sum(n - 1 for i, n in there.items() if i in originals),
+            "copy-of-aborted": sum(n for i, n in there.items() if i in aborted),
+            "foreign": sum(n for i, n in there.items() if i not in originals | aborted),
+        }
+    )
+    return +counts
+
+
+def expected_of(audited: Audited, topic: str) -> Counter[str]:
+    return sum((expected(truth) for (t, _), truth in audited.truth.items() if t == topic), Counter())
+
+
+def without_copies(audited: Audited, topic: str) -> set[tuple[str, int, int]]:
+    return {
+        (t, p, record.offset)
+        for (t, p), truth in audited.truth.items()
+        if t == topic
+        for record in truth.source.records
+        if record.identity not in {copy.identity for copy in truth.target.records}
+    }
+
+
+def wait_copied(scene: Scene, places: Collection[Partition]) -> None:
+    """Wait until MM2's own positions are the last records of these partitions."""
+    ends = scene.source_ends()
+
+    def copied() -> bool:
+        recorded = scene.lab.mirror.progress.recorded()
+        return all(recorded.get(place) == ends[place][1] - 1 for place in places)
+
+    wait_until(copied, READ_SECONDS, f"the last records of {scene} to be copied")
+
+
+@dataclass(frozen=True)
+class Story:
+    scene: Scene
+    source_before: Mapping[str, Any]
+    source_after: Mapping[str, Any]
+    whole: Audited
+    later: Audited
+    shown: Ran
+
+
+@pytest.fixture(scope="module")
+def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    own_clusters_only()
+    with Lab(tmp_path_factory.mktemp("audit"), start_mirror=False) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    own_lab.change_mirror(MirrorOptions("A", "B"))
+    scene = Scene(own_lab, "audit", new_seed())
+    plain, tx, reborn, trimmed = (scene.create(name, 2) for name in ("plain", "tx", "reborn", "trimmed"))
+    places = [(topic, p) for topic in (plain, reborn, trimmed) for p in range(2)]
+
+    def write() -> None:
+        scene.write(places, 900)
+        scene.write_transactions([(tx, p) for p in range(2)], 300)
+
+    copied_through_kills(own_lab, [scene], write, kills=1)
+    commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"))
+    source_before = portrait(own_lab.source_bootstrap, own_lab.options)
+    whole = audit(commands, scene, "state", "--exclude-topic", trimmed)
+    source_after = portrait(own_lab.source_bootstrap, own_lab.options)
+
+    own_lab.mirror.kill()
+    longest = max(len(scene.written[reborn, p]) for p in range(2))
+    scene.create_anew(reborn)
+    # More than there were, so that MM2 goes on where it had been, and passes over the first of them.
+    for p in range(2):
+        scene.write([(reborn, p)], longest + 100)
+    scene.write([(plain, p) for p in range(2)], 200)
+    scene.write_locally([(plain, p) for p in range(2)], 50)
+    own_lab.mirror.start()
+    wait_copied(scene, [(topic, p) for topic in (plain, reborn) for p in range(2)])
+    for p in range(2):
+        delete_before(own_lab.target_bootstrap, scene.copy(trimmed), p, TAKEN)
+    later = audit(commands, scene, "state")
+    return Story(scene, source_before, source_after, whole, later, commands.run("audit", "show", "state"))
+
+
+def test_a_topic_that_was_copied_is_complete_though_mm2_was_killed_and_copied_aborted_records(story: Story) -> None:
+    story.whole.ran.expect(0)
+    document = story.whole.document
+    assert document["verdict"] == "COMPLETE" and {t["verdict"] for t in document["topics"]} == {"COMPLETE"}
+    for topic in document["topics"]:
+        assert topic["counts"] == expected_of(story.whole, topic["topic"])
+    assert document["counts"]["copied-again"] > 0 and document["counts"]["copy-of-aborted"] > 0
+
+
+def test_records_that_mm2_passed_over_are_missing_each_of_them_and_no_other(story: Story) -> None:
+    story.later.ran.expect(1)
+    plain, tx, reborn, _ = story.scene.topics
+    lost = without_copies(story.later, reborn)
+    assert lost and story.later.named["missing"] == lost
+    assert story.later.topic(reborn)["verdict"] == "INCOMPLETE" and story.later.document["verdict"] == "INCOMPLETE"
+    for topic in (plain, tx, reborn):
+        assert story.later.topic(topic)["counts"] == expected_of(story.later, topic)
+    assert {story.later.topic(topic)["verdict"] for topic in (plain, tx)} == {"COMPLETE"}
+
+
+def test_what_was_read_before_is_not_read_again(story: Story) -> None:
+    plain = story.scene.topic("plain")
+    news = sum(len(records) for (topic, _), records in story.scene.written.items() if topic == plain)
+    # A step that takes long is said more than once.
+    read = {int(count) for count in re.findall(rf"reading (\d+) offsets? of {plain} on", story.later.ran.stderr)}
+    assert len(read) == 1 and 0 < max(read) < news
+
+
+def test_copies_that_retention_took_are_not_visible_and_never_missing(story: Story) -> None:
+    trimmed = story.scene.topic("trimmed")
+    found, gone = story.later.topic(trimmed), without_copies(story.later, trimmed)
+    assert gone and found["verdict"] == "NOT PROVEN" and found["counts"]["not-visible"] == len(gone)
+
+
+def test_show_says_again_what_the_last_run_said(story: Story) -> None:
+    assert story.shown.exit_code == 1 and story.shown.stdout.startswith("INCOMPLETE: ")
+
+
+def test_nothing_was_written_to_the_source(story: Story) -> None:
+    assert story.source_before == story.source_after
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name, flow in FLOWS.items() if flow.version == Flow.version])
+def test_no_record_with_a_copy_is_missing_and_none_without_one_is_complete(
+    own_lab: Lab, tmp_path: Path, name: str
+) -> None:
+    """On every flow that exact translation is judged on."""
+    flow = FLOWS[name]
+    own_lab.change_mirror(flow.options(9))
+    scenes = [Scene(own_lab, f"{scene}9", new_seed()) for scene in flow.scenes]
+    flow.stage(own_lab, scenes)
+    commands = CommandLine.of(own_lab, tmp_path)
+    for scene in scenes:
+        found = audit(commands, scene, scene.name)
+        for topic in scene.topics:
+            lost, told = without_copies(found, topic), found.topic(topic)
+            missing = {each for each in found.named.get("missing", ()) if each[0] == topic}
+            assert missing <= lost, f"{scene}: {topic} has copies of what is called missing"
+            if told["verdict"] == "COMPLETE" and topic not in scene.compacted:
+                assert not lost, f"{scene}: {topic} is called complete"
+            print(scene.name, topic, told["verdict"], told["counts"], f"{len(lost)} without a copy")

@@ -1,0 +1,58 @@
+"""An audit never calls complete, or missing, what it could not see."""
+
+from tests.mutants.mutant import Mutant
+
+HERE = "migrate/extras/audit/"
+TESTS = "tests/extras/audit/unit/"
+VERDICT, STRETCHES, STATE = (f"{TESTS}test_{name}.py" for name in ("verdict", "stretches", "state"))
+
+MUTANTS = (
+    Mutant(
+        "stretches-compared-by-counts-alone",
+        "A stretch agrees only if it has the same records.",
+        f"{HERE}stretches.py",
+        "source[:2] == target[:2]",
+        "source[:1] == target[:1]",
+        (STRETCHES,),
+    ),
+    Mutant(
+        "removed-copies-called-missing",
+        "What the target's retention took may have been a copy.",
+        f"{HERE}verdict.py",
+        "    return Bounds(facts.first_copied, copied_to)\n",
+        "    return Bounds(0, copied_to)\n",
+        (VERDICT,),
+    ),
+    Mutant(
+        "hidden-copies-called-missing",
+        "What an open transaction on the target hides may be a copy.",
+        f"{HERE}verdict.py",
+        "        copied_to = min(copied_to, behind_last)\n",
+        "        pass\n",
+        (VERDICT,),
+    ),
+    Mutant(
+        "unproven-called-complete",
+        "Complete is only what has nothing left open.",
+        f"{HERE}verdict.py",
+        "        return Verdict.NOT_PROVEN if self.reasons else Verdict.COMPLETE\n",
+        "        return Verdict.NOT_PROVEN if self.unproven else Verdict.COMPLETE\n",
+        (VERDICT,),
+    ),
+    Mutant(
+        "truncated-log-taken-for-read",
+        "A log that ends below what was read of it is read afresh.",
+        f"{HERE}stretches.py",
+        "pinned[p].end < end for p, end",
+        "pinned[p].end < 0 * end for p, end",
+        (STRETCHES,),
+    ),
+    Mutant(
+        "folder-of-other-clusters-goes-on",
+        "Sums of other clusters never count.",
+        f"{HERE}state.py",
+        "            if state.cluster_ids != cluster_ids:\n",
+        "            if not state.cluster_ids:\n",
+        (STATE,),
+    ),
+)

@@ -1,0 +1,52 @@
+"""Two records have the same fingerprint in SQL where they have the same one in `match`, and only there."""
+
+from itertools import product
+
+import pytest
+
+from migrate.extras.audit.records import fingerprinted, summed
+from migrate.extras.audit.stretches import Cut
+from migrate.match.equality import Equality, fingerprints
+from tests.extras.audit.auditworld import Record
+from tests.extras.audit.spark.auditframes import frame
+
+TEXTS = (None, b"", b"a", b"ab")
+HEADERS = (
+    (),
+    (("a", None),),
+    (("a", b""),),
+    (("a", None), ("b", b"a")),
+    (("a", b"b"), ("a", None)),
+    (("ab", b"a"),),
+    (("b", b"a"), ("a", None)),
+)
+RECORDS = [
+    Record(0, "", time, key, value, headers)
+    for time, key, value, headers in product((1_000, 1_001), TEXTS, TEXTS, HEADERS)
+]
+
+
+@pytest.mark.parametrize("equality", Equality)
+def test_sql_and_match_agree_on_equal_and_unequal(spark, equality):
+    columns = ([getattr(r, name) for r in RECORDS] for name in ("time_ms", "key", "value", "headers"))
+    expected = fingerprints(equality, *columns)
+    # Of equal records in `match`'s words each class is a partition, where SQL has to find one fingerprint.
+    classes = {fingerprint: number for number, fingerprint in enumerate(dict.fromkeys(expected))}
+    records = [(classes[each], record) for each, record in zip(expected, RECORDS, strict=True)]
+    found = fingerprinted(frame(spark, records), Cut(equality), 7).select("partition", "a", "b").distinct().collect()
+    by_word = [{row[0]: row[word] for row in found} for word in ("a", "b")]
+    assert len(found) == len(classes) and all(len(set(each.values())) == len(classes) for each in by_word)
+
+
+def test_another_salt_gives_other_sums(spark):
+    records = frame(spark, [(0, record) for record in RECORDS[:3]])
+    one, same, other = (summed(fingerprinted(records, Cut(Equality.ALL), salt)) for salt in (1, 1, 2))
+    assert one == same != other
+
+
+def test_sums_do_not_depend_on_the_order_of_records(spark):
+    records = [(0, record) for record in RECORDS[:5]]
+    forwards, backwards = (
+        summed(fingerprinted(frame(spark, r), Cut(Equality.ALL), 1)) for r in (records, records[::-1])
+    )
+    assert forwards == backwards

@@ -1,0 +1,196 @@
+"""What is said of records is what their identities say: worlds with kills, losses, strangers, changes and retention."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+
+from migrate.extras.audit.judge import judged
+from migrate.extras.audit.pin import PinnedTopic
+from migrate.extras.audit.records import summed
+from migrate.extras.audit.stretches import Cut, TopicSums
+from migrate.extras.audit.verdict import Category, Verdict
+from migrate.match.equality import Equality
+from migrate.model import LogRange, Side
+from tests.extras.audit.auditworld import Record, World, some_world
+from tests.extras.audit.spark.auditframes import MemoryReading, frame
+from tests.seeds import new_seed
+
+WORLDS = 24
+CUT = Cut(Equality.ALL, 40, 6)
+
+
+@dataclass
+class Found:
+    """Takes every record that is named."""
+
+    records: list
+
+    def take(self, topic, records):
+        self.records += records
+        return (), None
+
+
+def pinned(worlds, **others):
+    given = {
+        "compacted": frozenset(),
+        "only_compacted": False,
+        "hides_policy": False,
+        "open_on_target": frozenset(),
+        "unproven": (),
+        "next_to_copy": {p: w.next_to_copy for p, w in enumerate(worlds) if w.next_to_copy is not None},
+    }
+    return PinnedTopic(
+        topic="t",
+        target="t",
+        ids=("", ""),
+        source_logs={p: LogRange(w.source_start, w.source_end) for p, w in enumerate(worlds)},
+        target_logs={
+            p: LogRange(w.target_start, w.target[-1].offset + 1 if w.target else 0) for p, w in enumerate(worlds)
+        },
+        **given | others,
+    )
+
+
+def read(spark, worlds):
+    seen = [(p, r) for p, w in enumerate(worlds) for r in w.source if r.offset >= w.source_start]
+    return MemoryReading(
+        spark,
+        defaultdict(lambda: None),
+        new_seed(),
+        {
+            (Side.SOURCE, "read_committed"): frame(spark, [(p, r) for p, r in seen if not r.is_aborted]),
+            (Side.SOURCE, "read_uncommitted"): frame(spark, seen),
+            (Side.TARGET, "read_committed"): frame(spark, [(p, r) for p, w in enumerate(worlds) for r in w.copies]),
+        },
+    )
+
+
+def audited(spark, worlds, cut=CUT, lasts=True, **others):
+    """The audit of worlds as the partitions of one topic, with all that is named."""
+    topic, reading = pinned(worlds, **others), read(spark, worlds)
+    held, found = TopicSums("t", "t", "", "", cut), Found([])
+    for side in Side:
+        logs = topic.logs(side)
+        held.add(side, logs, summed(reading.records(topic, side, logs, cut)))
+    return judged(reading, topic, held, lasts, found), found.records, reading
+
+
+def expected(world):
+    """By what identities say: the category of every original without a copy, by offset."""
+    there, ever = {r.identity for r in world.copies}, {r.identity.removesuffix(" changed") for r in world.target}
+    changed = {i.removesuffix(" changed") for i in there if i.endswith(" changed")}
+    copied = [r.offset for r in world.originals if r.identity in there]
+    copied_to = world.next_to_copy if world.next_to_copy is not None else max(copied, default=-1) + 1
+    found = {}
+    for r in world.originals:
+        if r.identity in there:
+            continue
+        if r.identity in changed:
+            found[r.offset] = {Category.CHANGED}
+        elif r.offset >= copied_to:
+            found[r.offset] = {Category.NOT_COPIED_YET}
+        elif r.identity in ever:
+            found[r.offset] = {Category.MAYBE_COPIED}
+        elif world.target_start == 0 or world.next_to_copy is not None and any(r.offset > offset for offset in copied):
+            found[r.offset] = {Category.MISSING}
+        else:
+            found[r.offset] = {Category.MAYBE_COPIED}
+    return found
+
+
+def expected_counts(worlds):
+    counts = Counter()
+    for world in worlds:
+        of_source = {r.identity: r for r in world.source if r.offset >= world.source_start}
+        visible = {r.identity for r in world.originals}
+        there = Counter(r.identity for r in world.copies)
+        counts[Category.COPIED] += len(visible & there.keys())
+        counts[Category.COPIED_AGAIN] += sum(n - 1 for i, n in there.items() if i in visible)
+        counts.update(category for each in expected(world).values() for category in each)
+        for identity, number in there.items():
+            original = identity.removesuffix(" changed")
+            if identity in visible:
+                continue
+            if identity in of_source:
+                counts[Category.ABORTED_COPY] += number
+                continue
+            # One changed copy is the original's, if that has no other.
+            number -= original != identity and original in visible and original not in there
+            counts[Category.FOREIGN if world.source_start == 0 else Category.NO_ORIGINAL_VISIBLE] += number
+    return Counter({category: n for category, n in counts.items() if n})
+
+
+@pytest.mark.parametrize("run", range(3))
+def test_every_category_is_what_identities_say(spark, run):
+    dice = Random(new_seed())
+    worlds = [some_world(dice) for _ in range(WORLDS)]
+    audit, named, _ = audited(spark, worlds)
+    assert Counter(audit.counts) == expected_counts(worlds)
+    missing = {(n.partition, n.offset) for n in named if n.category is Category.MISSING}
+    assert missing == {
+        (p, o) for p, w in enumerate(worlds) for o, each in expected(w).items() if Category.MISSING in each
+    }
+    assert audit.verdict is (Verdict.INCOMPLETE if missing else Verdict.NOT_PROVEN)
+
+
+def whole(count=40, start=0):
+    """A log whose copy has all of it, and both ends."""
+    records = [Record(o, str(o), 1_000 + o, b"k%d" % (o % 7), b"v%d" % o) for o in range(count)]
+    return World(records, list(records), source_end=count, next_to_copy=count, target_start=start)
+
+
+def test_a_copy_with_all_records_is_complete_and_none_is_compared(spark):
+    audit, _, reading = audited(spark, [whole(), whole()])
+    assert audit.verdict is Verdict.COMPLETE and audit.counts == {Category.COPIED: 80}
+    assert len(reading.asked) == 2
+
+
+def test_only_stretches_that_differ_are_read_again(spark):
+    world = whole()
+    del world.target[20]
+    audit, named, reading = audited(spark, [world], Cut(Equality.ALL, 10, 10))
+    assert audit.verdict is Verdict.INCOMPLETE and [n.offset for n in named] == [20]
+    again = [(side, ranges[0].start, ranges[0].end) for side, ranges in reading.asked[2:]]
+    assert again == [(Side.SOURCE, 20, 30), (Side.TARGET, 21, 30)]
+
+
+def test_of_equal_records_only_how_many_is_told(spark):
+    world = whole()
+    for offset in (10, 11, 12):
+        world.source[offset] = Record(offset, "x", 1_010, b"k", b"v")
+    world.target = [r for r in world.source if r.offset != 11]
+    audit, _, _ = audited(spark, [world])
+    assert audit.counts == {Category.COPIED: 39, Category.MISSING: 1}
+
+
+def test_what_was_shown_by_no_pair_of_records_is_never_called_missing(spark):
+    world = whole()
+    del world.target[20]
+    audit, _, _ = audited(spark, [world], lasts=False)
+    assert audit.counts == {Category.COPIED: 39, Category.MAYBE_COPIED: 1} and audit.verdict is Verdict.NOT_PROVEN
+
+
+def test_what_lies_beyond_an_open_transaction_on_the_target_may_have_been_copied(spark):
+    world = whole()
+    del world.target[30:]
+    audit, _, _ = audited(spark, [world], open_on_target=frozenset({0}))
+    assert audit.counts == {Category.COPIED: 30, Category.NOT_COPIED_YET: 10} and audit.verdict is Verdict.NOT_PROVEN
+
+
+def test_a_cleaner_takes_superseded_copies_and_perhaps_tombstones(spark):
+    records = [Record(o, str(o), 1_000 + o, b"k%d" % (o % 4), b"v%d" % o) for o in range(12)]
+    # The newest of k3 is a tombstone, and a stranger wrote k2 to the target.
+    records[11] = Record(11, "11", 1_011, b"k3", None)
+    target = [Record(20, "8", 1_008, b"k0", b"v8"), Record(21, "stranger", 1_500, b"k2", b"s")]
+    world = World(records, target, source_end=12, target_start=0, next_to_copy=12)
+    audit, named, _ = audited(spark, [world], compacted=frozenset({Side.TARGET}))
+    assert audit.counts == {
+        Category.COPIED: 1,
+        Category.SUPERSEDED: 2,  # the older ones of k0
+        Category.MAYBE_COPIED: 6,  # all of k2 and k3
+        Category.MISSING: 3,  # k1, of which the target has nothing
+        Category.FOREIGN: 1,
+    }
+    assert {n.offset for n in named if n.category is Category.MISSING} == {1, 5, 9}

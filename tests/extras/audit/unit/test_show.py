@@ -1,0 +1,61 @@
+"""What people read of an audit, and what programs do."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.extras.audit.state import opened_state
+from migrate.extras.audit.text import document_of, result_lines
+from migrate.extras.audit.verdict import Category, Named, TopicAudit
+from migrate.match.equality import Equality
+
+T = 1_767_225_600_000
+COMPLETE = TopicAudit("paid", "A.paid", Equality.ALL, {Category.COPIED: 12, Category.COPIED_AGAIN: 2})
+SHORT = TopicAudit(
+    "orders",
+    "A.orders",
+    Equality.WITHOUT_HEADERS,
+    {Category.COPIED: 5, Category.MISSING: 12, Category.NOT_COPIED_YET: 1},
+    tuple(Named(Category.MISSING, 3, o, T + o) for o in range(10)),
+    (T, T + 11),
+)
+OPEN = TopicAudit("new", "A.new", None, unproven=("there is no topic A.new on B",))
+
+
+def lines(*audits, left_out=()):
+    return list(result_lines(json.loads(json.dumps(document_of(audits, left_out, "A", "B", T))), 120, False))
+
+
+def test_the_first_line_is_the_verdict_and_what_it_rests_on():
+    assert lines(COMPLETE)[0] == "COMPLETE: 12 records of 1 topic have their copies"
+    said = "INCOMPLETE: 12 records of orders, from 2026-01-01T00:00:00.000Z to 2026-01-01T00:00:00.011Z"
+    assert lines(COMPLETE, SHORT, OPEN)[0] == said
+    assert lines(COMPLETE, OPEN)[0] == "NOT PROVEN: new: there is no topic A.new on B"
+    assert lines()[0].startswith("NOT PROVEN: no topic")
+
+
+def test_every_topic_has_its_counts_and_what_it_lacks():
+    page = "\n".join(lines(COMPLETE, SHORT, OPEN, left_out=["secret"]))
+    assert "12        0  2 copied again" in page
+    assert "compared by timestamp, key and value" in page and "1 not copied yet" in page
+    assert "3:0 (2026-01-01T00:00:00.000Z), 3:1" in page and " and 2 more" in page
+    assert "Not looked at: 1 topic that the replicator's filter leaves out (secret)" in page
+
+
+@pytest.mark.parametrize(("audits", "code"), [((COMPLETE,), 0), ((SHORT,), 1), ((OPEN,), 4)])
+def test_show_prints_the_last_run_and_exits_as_it_did(tmp_path, audits, code):
+    with opened_state(tmp_path / "s", ("A", "B")) as state:
+        state.end(document_of(audits, [], "A", "B", T))
+    printed = CliRunner().invoke(cli, ["audit", "show", str(tmp_path / "s")])
+    assert printed.exit_code == code and "As of 2026-01-01T00:00:00.000Z: A to B" in printed.stdout
+    document = json.loads(CliRunner().invoke(cli, ["audit", "show", str(tmp_path / "s"), "--format", "json"]).stdout)
+    assert document == json.loads(json.dumps(state.result))
+
+
+def test_a_folder_without_a_run_that_ended_says_so(tmp_path):
+    with opened_state(tmp_path / "s", ("A", "B")):
+        pass
+    printed = CliRunner().invoke(cli, ["audit", "show", str(tmp_path / "s")])
+    assert printed.exit_code == 2 and "has ended yet" in printed.stderr
