@@ -344,6 +344,14 @@ def test_metadata_is_written_read_back_and_restored_byte_for_byte(tmp_path):
     assert scene.target.offsets["a"] == before
 
 
+def test_a_consumer_that_commits_where_it_was_set_leaves_the_row_done(tmp_path):
+    scene = Scene(plan(row("a", target_metadata="time", source_metadata="time")), tmp_path)
+    scene.apply()
+    scene.target.commit("a", *P0, 60)
+    scene.target.states["a"] = ALIVE
+    assert set(statuses(scene.apply()).values()) == {RowStatus.MOVED_ON}
+
+
 def commits_late(scene: Scene, place: TopicPartition, offset: int):
     """Let somebody commit for the last group between the look at it and its restoring."""
     reads: list[int] = []
