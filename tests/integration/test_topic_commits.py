@@ -79,6 +79,8 @@ def own_scene(lab: Lab) -> Scene:
         lambda: commits_on(source, [group("committed")]) == {group("committed"): {(topic, 0): 99}}, CALL_SECONDS,
         "the transaction's commit",
     )  # fmt: skip
+    # Two plans are compared: MM2 must write no sync between them.
+    lab.mirror.wait_checkpoints([])
     return scene
 
 
