@@ -39,5 +39,6 @@ def keep_classes(pid: int | None, to: Path) -> None:
         subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=DUMP_SECONDS, check=False)
         if fresh.exists():
             fresh.replace(to)
-        for name in ("stdout", "stderr"):  # of the JVM that has written it, for the other, in the folder of that
-            Path(f"java_pid{pid}_{name}").unlink(missing_ok=True)
+        # What the JVM that wrote it has said lies where this one was started, under a pid that nobody tells.
+        for said in Path().glob("java_pid[0-9]*_std*"):
+            said.unlink(missing_ok=True)
