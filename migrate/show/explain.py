@@ -299,7 +299,7 @@ def _rereads(row: Row, replicator: str) -> str:
     if row.rereads_at_most == 0:
         return "Nothing is read twice."
     if row.rereads_at_most is not None:
-        twice = f"{many(row.rereads_at_most, 'record')} {'is' if row.rereads_at_most == 1 else 'are'} read twice"
+        twice = _read_twice(row.rereads_at_most)
         if row.grade is not Grade.EXACT:
             return f"At most {twice}."
         them = "it" if row.rereads_at_most == 1 else "them"
@@ -308,8 +308,12 @@ def _rereads(row: Row, replicator: str) -> str:
             "what the group is owed, and every later offset would skip some of that."
         )
     if row.rereads_estimate is not None:
-        return f"About {many(row.rereads_estimate, 'record')} are read twice: an estimate, and no bound."
+        return f"About {_read_twice(row.rereads_estimate)}: an estimate, and no bound."
     return "What is read twice is not known."
+
+
+def _read_twice(records: int) -> str:
+    return f"{many(records, 'record')} {'is' if records == 1 else 'are'} read twice"
 
 
 def _considered(row: Row) -> Iterator[str]:

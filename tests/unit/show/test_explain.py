@@ -91,6 +91,7 @@ def told(plan, group="billing", place=None, **how):
      "commit was read, or was set back."),
     ("MM2", {}, {"failback": True}, "It makes no checkpoints for the way back."),
     ("Applying", {}, {}, f"{COMMITS} About 12 records are read twice: an estimate, and no bound."),
+    ("Applying", {"rereads_estimate": 1}, {}, f"{COMMITS} About 1 record is read twice: an estimate, and no bound."),
     ("Applying", EXACT | {"rereads_at_most": 0, "target_prior": 600, "target_log_end": None}, {},
      "Commits 650 on B, where the group is at 600. Nothing is read twice."),
     ("Applying", EXACT | {"rereads_at_most": 2}, {},
