@@ -235,8 +235,8 @@ def read_offsets_topic(
     """Hand every record of each partition to its log; return why that could not be done in full, None where it was.
 
     Each is read from where its log goes on to the end that was seen first; read_committed, because transactional
-    commits are in transactions. `name` is the cluster's in messages,
-    `deadline_seconds` bounds the whole reading: the topic of a busy cluster may be large.
+    commits are in transactions. `name` is the cluster's in messages. `deadline_seconds` bounds the whole reading: the
+    topic of a busy cluster may be large.
     """
     try:
         consumer = Consumer({**config, **_SETTINGS})

@@ -72,7 +72,7 @@ class ReadPass(Generic[S]):
     When done, `problems` holds the error of each partition that could not be read. What is still in `waiting` took
     longer than `patience_seconds` in all, or the cluster was silent for `silence_seconds`. `value_bytes` is about what
     the values of all records delivered take. `poll` is how many records one poll takes at most, and its seconds;
-    `name` the cluster's in messages.
+    `name` is the cluster's in messages.
     """
 
     def __init__(

@@ -44,7 +44,6 @@ TUNING = {
 FIXED = {
     "kafka.fetch.max.wait.ms": "1",
     "kafka.max.poll.records": "50000",
-    "kafka.isolation.level": "read_committed",
     "kafka.allow.auto.create.topics": "false",
     "failOnDataLoss": "true",
 }
@@ -65,13 +64,18 @@ def read_topic(
 
 
 def read_ranges(
-    spark: "SparkSession", options: Mapping[str, str], topic: str, ranges: Mapping[int, LogRange]
+    spark: "SparkSession",
+    options: Mapping[str, str],
+    topic: str,
+    ranges: Mapping[int, LogRange],
+    isolation_level: str = "read_committed",
 ) -> "DataFrame":
     """Return the records of a topic between pinned offsets by partition; of ranges that hold nothing, none."""
     held = {partition: log for partition, log in ranges.items() if log.start < log.end}
     if not held:
         return spark.range(0).selectExpr(*(f"cast(null as {kind}) as {name}" for name, kind in SCHEMA.items()))
     pinned = {
+        "kafka.isolation.level": isolation_level,
         "assign": json.dumps({topic: sorted(held)}),
         "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in held.items()}}),
         "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in held.items()}}),

@@ -52,8 +52,10 @@ def judged(reading: LogReading, topic: PinnedTopic, held: TopicSums, lasts: bool
 
     `lasts` is that of its calibration. What is named goes to `found`.
     """
-    differing = {each for each in held.differing() if each.partition in topic.source_logs}
+    differing = held.differing()
     copied = sum(s.records for each, s in held.sums[Side.SOURCE].items() if each not in differing)
+    # The others are in partitions that an earlier run read and this one could not: nothing of them is told.
+    differing = {each for each in differing if each.partition in topic.source_logs}
     equality, counts = held.cut.equality, {Category.COPIED: copied}
     if not differing:
         return TopicAudit(topic.topic, topic.target, equality, counts, unproven=topic.unproven)

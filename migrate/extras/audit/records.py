@@ -5,7 +5,6 @@ of records have the columns of Spark's Kafka source, headers too. What is shuffl
 and of stretches that differ some fixed columns of each record.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from migrate.extras.audit.stretches import Cut, Ranges, Stretch, Sums
 from migrate.extras.audit.verdict import NAMED, Bounds, Category, Named
 from migrate.match.equality import Equality, Part
-from migrate.spark.dataframes import FIXED, TUNING, into_spark
+from migrate.spark.dataframes import into_spark, read_ranges
 from migrate.spark.java_settings import JavaSettings
 
 if TYPE_CHECKING:
@@ -36,18 +35,14 @@ def log_records(
     topic: str,
     ranges: Ranges,
     equality: Equality,
-    isolation: str = "read_committed",
+    isolation_level: str = "read_committed",
 ) -> "DataFrame":
     """Return the records of a topic in these ranges, none of which is empty; nothing is read until an action runs."""
-    pinned = {
-        "assign": json.dumps({topic: sorted(ranges)}),
-        "startingOffsets": json.dumps({topic: {str(p): log.start for p, log in ranges.items()}}),
-        "endingOffsets": json.dumps({topic: {str(p): log.end for p, log in ranges.items()}}),
+    asked = {
         "minPartitions": str(min(spark.sparkContext.defaultParallelism, sum(r.end - r.start for r in ranges.values()))),
         "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
-        "kafka.isolation.level": isolation,
     }
-    return spark.read.format("kafka").options(**{**TUNING, **settings.source, **FIXED, **pinned}).load()
+    return read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level)
 
 
 def fingerprinted(records: "DataFrame", cut: Cut, salt: int) -> "DataFrame":

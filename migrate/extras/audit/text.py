@@ -1,4 +1,4 @@
-"""What an audit has found: one document, which is kept, and the page that people read, which is made of it. Pure."""
+"""What an audit has found: one document, which is kept, and the page that people read, which is made of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -6,17 +6,11 @@ from typing import Any
 from migrate.cli.console import Terminal
 from migrate.clock import iso
 from migrate.extras.audit.verdict import Category, TopicAudit, Verdict, total, verdict_of
+from migrate.match.equality import Equality, Part
 from migrate.show.lines import wrapped
 from migrate.show.table import Column, Table, document_lines
 from migrate.text import Colour, many, name, paint, safe, some
 
-_PARTS = {
-    "all": "timestamp, key, value and headers",
-    "without-headers": "timestamp, key and value",
-    "without-timestamp": "key, value and headers",
-    "key-and-value": "key and value",
-    "time-and-key": "timestamp and key",
-}
 # What one sees of each category beside what is copied: in the words of the table's last column.
 _OTHERS = {
     Category.NOT_COPIED_YET: "not copied yet",
@@ -124,7 +118,8 @@ def _others(topic: Document) -> str:
 
 def _below(topic: Document, width: int) -> Iterable[str]:
     if topic["equality"] is not None and (topic["verdict"] != Verdict.COMPLETE or topic["equality"] != "all"):
-        yield from wrapped(f"compared by {_PARTS[topic['equality']]}", width, "    ")
+        *parts, last = (part for part in Part if part in Equality(topic["equality"]).parts)
+        yield from wrapped(f"compared by {', '.join(parts)} and {last}", width, "    ")
     for reason in topic["reasons"]:
         yield from wrapped(safe(reason), width, "    ")
     for category in (Category.MISSING, Category.CHANGED, Category.FOREIGN):

@@ -183,11 +183,14 @@ def _hubs(part: WavePart, reads: Mapping[str, Iterable[str]]) -> tuple[Hub, ...]
     readers = Counter(topic for group in part.groups for topic in set(reads[group]))
     shared = [topic for topic in sorted(readers, key=lambda t: (-readers[t], t)) if readers[topic] > 1]
     hubs = [
-        Hub(topic, readers[topic], max(len(rest.groups) for rest in _parts(without)))
+        Hub(topic, readers[topic], _largest({g: [t for t in reads[g] if t != topic] for g in part.groups}))
         for topic in shared[:HUBS_TRIED]
-        for without in ({g: [t for t in reads[g] if t != topic] for g in part.groups},)
     ]
     return tuple(sorted(hubs, key=lambda hub: (hub.largest_without, -hub.readers, hub.topic)))
+
+
+def _largest(reads: Mapping[str, Iterable[str]]) -> int:
+    return max(len(part.groups) for part in _parts(reads))
 
 
 def _across(waves: Sequence[Sequence[WavePart]]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 from migrate.extras.audit.judge import judged
 from migrate.extras.audit.pin import PinnedTopic
 from migrate.extras.audit.records import summed
-from migrate.extras.audit.stretches import Cut, TopicSums
+from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Verdict
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
@@ -194,3 +194,12 @@ def test_a_cleaner_takes_superseded_copies_and_perhaps_tombstones(spark):
         Category.FOREIGN: 1,
     }
     assert {n.offset for n in named if n.category is Category.MISSING} == {1, 5, 9}
+
+
+def test_what_differed_in_a_partition_that_is_not_visible_any_more_is_not_counted_as_copied():
+    held = TopicSums("t", "t", "", "", CUT)
+    agreed, alone = Sums(2, (1, 1, 1, 1), 0, 1), Sums(3, (2, 2, 2, 2), 0, 2)
+    held.add(Side.SOURCE, {0: LogRange(0, 2), 1: LogRange(0, 3)}, {Stretch(0, 0): agreed, Stretch(1, 0): alone})
+    held.add(Side.TARGET, {0: LogRange(0, 2)}, {Stretch(0, 0): agreed})
+    found = judged(None, pinned([], unproven=("partition 1 is not visible",)), held, True, Found([]))
+    assert (found.counts, found.verdict) == ({Category.COPIED: 2}, Verdict.NOT_PROVEN)
