@@ -62,7 +62,7 @@ def set_scene(lab: AnyLab, name: str) -> Scene:
     scene = Scene(lab, name, seed=7)
     orders, clicks = scene.create("orders", 2), scene.create("clicks", 1)
     for place in ((orders, 0), (orders, 1), (clicks, 0)):
-        scene.write([place], 500)
+        scene.write_synced_early([place], 500)
     scene.wait_replicated()
     scene.commit({scene.group("billing"): {(orders, 0): 120, (orders, 1): 340}})
     scene.commit({scene.group("crm"): {(orders, 0): 500, (orders, 1): 77}})

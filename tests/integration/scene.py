@@ -26,6 +26,7 @@ from tests.integration.clusters import (
     AnyLab,
     Commits,
     Partition,
+    all_syncs,
     bounds,
     by_place,
     commit,
@@ -36,6 +37,7 @@ from tests.integration.clusters import (
 )
 from tests.integration.lookalikes import told_apart
 from tests.integration.oracle import Truth, Written
+from tests.lab.waiting import wait_until
 
 # Every batch of the compacted topic lies this far behind the one before it, in record time: a new segment.
 SEGMENT_MS = 1000
@@ -144,6 +146,16 @@ class Scene:
             at = self._clock_ms + self.dice.randint(-jitter_ms, jitter_ms)
             self._send(producer, topic, p, f"k{self.dice.randrange(50)}", "v" * self.dice.randrange(200), at)
         self._finish(producer)
+
+    def write_synced_early(self, partitions: Collection[Partition], records: int) -> None:
+        """Write plain records, of which MM2 knows a sync at the beginning: it can translate every commit among them.
+
+        MM2 lets a newer sync replace one that still waits, and writes no checkpoint of a commit below its first.
+        """
+        for place in partitions:
+            self.write([place], 1)
+        wait_until(lambda: all_syncs(self.lab).keys() >= set(partitions), CALL_SECONDS, "a sync of every partition")
+        self.write(partitions, records - len(partitions))
 
     def write_compacted(self, partitions: Collection[Partition], records: int, keys: int = 600) -> None:
         """Write few keys again and again, tombstones among them, in steps that each end a segment."""

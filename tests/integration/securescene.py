@@ -150,7 +150,7 @@ def secure_scene(lab: Lab, groups: Iterable[str], secrets: Path, tokens: TokenSe
     """Write the scene's records and commits, and the product's secrets."""
     scene = Scene(lab, "secure", seed=1)
     pool = scene.create("pool", 2)
-    scene.write([(pool, 0), (pool, 1)], 400)
+    scene.write_synced_early([(pool, 0), (pool, 1)], 400)
     scene.wait_replicated()
     for name in groups:
         scene.commit({scene.group(name): {(pool, 0): 100, (pool, 1): 150}})

@@ -35,7 +35,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with Lab(folder, source_overrides=TOGETHER, target_overrides=TOGETHER) as lab:
         scene = Scene(lab, "crowded", seed=8)
         pool = scene.create("pool", 2)
-        scene.write([(pool, 0), (pool, 1)], 500)
+        scene.write_synced_early([(pool, 0), (pool, 1)], 500)
         scene.wait_replicated()
         for name in ("source", "target", "quiet"):
             scene.commit({scene.group(name): {(pool, 0): 100, (pool, 1): 120}})

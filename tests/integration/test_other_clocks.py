@@ -43,7 +43,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with Lab(tmp_path_factory.mktemp("clocks")) as lab:
         scene = Scene(lab, "clocks", seed=9)
         pool = scene.create("pool", 2)
-        scene.write([(pool, 0), (pool, 1)], 500)
+        scene.write_synced_early([(pool, 0), (pool, 1)], 500)
         scene.wait_replicated()
         for name in ("fresh", "stayed"):
             scene.commit({scene.group(name): {(pool, 0): 100, (pool, 1): 120}})

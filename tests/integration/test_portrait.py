@@ -16,7 +16,7 @@ def test_a_portrait_stays_the_same_under_a_living_mm2_and_shows_one_record_one_c
 ) -> None:
     scene, source = Scene(lab, "portrait", new_seed()), lab.source_bootstrap
     topic, group = scene.create("plain", 1), scene.group("g")
-    scene.write(scene.partitions, 20)
+    scene.write_synced_early(scene.partitions, 20)
     scene.commit({group: {(topic, 0): 7}})
     scene.wait_replicated()
     before = portrait(source, lab.options)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from tests.integration.clusters import (
     AnyLab,
     Commits,
     admin,
-    all_syncs,
     commit,
     commits_on,
     create_topic,
@@ -51,13 +49,8 @@ def small(lab: AnyLab) -> Scene:
     """Three topics of 2 partitions, copied and quiet, and a few groups in the middle of them."""
     scene = Scene(lab, "small", seed=1)
     pool, fated, reborn = scene.create("pool", 2), scene.create("fated", 2), scene.create("reborn", 2)
-    places = [[(topic, 0), (topic, 1)] for topic in (pool, fated, reborn)]
-    for place in places:
-        scene.write(place, 20)
-    # MM2 lets a newer sync replace one that still waits: the first ones must be out before there are many.
-    wait_until(lambda: all_syncs(lab).keys() >= set(chain(*places)), CALL_SECONDS, "a sync of every partition")
-    for place in places:
-        scene.write(place, 380)
+    for topic in (pool, fated, reborn):
+        scene.write_synced_early([(topic, 0), (topic, 1)], 400)
     scene.wait_replicated()
     for name in (*GROUPS, *LIVE):
         topic = {"fated": fated, "reborn": reborn}.get(name, pool)
