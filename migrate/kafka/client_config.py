@@ -40,6 +40,37 @@ _JAVA_ONLY_TEXT = """
     ssl.protocol ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
 """
 _JAVA_ONLY = frozenset(_JAVA_ONLY_TEXT.split())
+_USER_LOGIN = (
+    'sasl.jaas.config=org.apache.kafka.common.security.{} required username="..." password="..."; (in one line)'
+)
+OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+_PEM_KEYS = "ssl.keystore.location (one file with the key and its certificates) and ssl.keystore.type=PEM"
+_KERBEROS_LOGIN = (
+    'sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="..." '
+    'principal="..."; (in one line)'
+)
+# What librdkafka calls its settings, as services print it for other languages than Java, and how Java's clients are
+# told the same: a setting, and what goes with it.
+_LIBRDKAFKA_WORDS = {
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.username": _USER_LOGIN,
+    "sasl.password": _USER_LOGIN,
+    "sasl.kerberos.principal": _KERBEROS_LOGIN,
+    "sasl.kerberos.keytab": _KERBEROS_LOGIN,
+    "sasl.oauthbearer.method": f"sasl.login.callback.handler.class={OAUTH_HANDLER}",
+    "sasl.oauthbearer.client.id": f"{CLIENT_CREDENTIALS}.id",
+    "sasl.oauthbearer.client.secret": f"{CLIENT_CREDENTIALS}.secret",
+    "sasl.oauthbearer.extensions": 'sasl.jaas.config with options extension_NAME="..."',
+    "ssl.ca.location": "ssl.truststore.location and ssl.truststore.type=PEM",
+    "ssl.ca.pem": "ssl.truststore.certificates and ssl.truststore.type=PEM",
+    "ssl.certificate.location": _PEM_KEYS,
+    "ssl.key.location": _PEM_KEYS,
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain and ssl.keystore.type=PEM",
+    "ssl.key.pem": "ssl.keystore.key and ssl.keystore.type=PEM",
+}
+# As Java's clients read an address (Utils.HOST_PORT_PATTERN): what is written before it, they pass over.
+_SCHEME = re.compile(r"^[0-9A-Za-z%._-]*://")
 _LIKE_SECURITY = re.compile(r"(^|[._-])(security[._-]?protocol|sasl|jaas)", re.IGNORECASE)
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _GRANT = "Only the client credentials grant can be used."
@@ -324,16 +355,19 @@ def librdkafka_config(properties: Mapping[str, str], origin: str) -> dict[str, s
     to do instead. Settings of TLS or SASL are ignored where `security.protocol` does not use these.
     """
     settings = Settings(properties, origin)
+    _refuse_quoted(settings)
     protocol = (settings.take("security.protocol") or "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
         raise settings.refusal("security.protocol", "is none that Kafka has", f"Use {', '.join(_PROTOCOLS)}.")
     settings.config["security.protocol"] = protocol
+    used = ("security.", *(["ssl."] if protocol.endswith("SSL") else ()), *(["sasl."] if "SASL" in protocol else ()))
+    _refuse_librdkafka_words(settings, used)
     _map_connection(settings)
     if protocol.startswith("SASL"):
         map_sasl(settings)
     if protocol.endswith("SSL"):
         map_tls(settings)
-    _refuse_unknown(settings, protocol)
+    _refuse_unknown(settings, used)
     return {"client.id": CLIENT_ID} | settings.config | NEVER_CREATE | _QUIET
 
 
@@ -352,19 +386,57 @@ def _map_connection(settings: Settings) -> None:
             settings.config[key] = value
     if "bootstrap.servers" not in settings.config:
         raise ConfigError(f"{settings.origin} has no bootstrap.servers.", "Add bootstrap.servers=HOST:PORT.")
+    brokers = settings.config["bootstrap.servers"].split(",")
+    settings.config["bootstrap.servers"] = ",".join(_SCHEME.sub("", broker.strip(BLANKS)) for broker in brokers)
     if (lookup := settings.take("client.dns.lookup").lower()) in _DNS_LOOKUPS:
         settings.config["client.dns.lookup"] = lookup
 
 
-def _refuse_unknown(settings: Settings, protocol: str) -> None:
-    """Raise `ConfigError` for a security setting that was not mapped and may have a meaning."""
-    used = ("security.", *(["ssl."] if protocol.endswith("SSL") else ()), *(["sasl."] if "SASL" in protocol else ()))
-    for key in sorted(settings.properties.keys() - settings.taken - _JAVA_ONLY):
+def _refuse_quoted(settings: Settings) -> None:
+    """Raise `ConfigError` for values in quotes, which Java takes for a part of them; passwords may have some."""
+    quoted = [
+        key
+        for key, value in settings.properties.items()
+        if key.startswith(("bootstrap.servers", "security.", "sasl.", "ssl.")) and not key.endswith("password")
+        if re.fullmatch(r"""(["']).*\1""", value.strip(BLANKS), re.DOTALL)
+    ]
+    if quoted:
+        keys, quotes = ", ".join(quoted), "quotes, which Java takes for a part of the value"
+        raise settings.refusal(keys, f"{'has' if len(quoted) == 1 else 'have'} {quotes}", "Leave the outer quotes out.")
+
+
+def _refuse_librdkafka_words(settings: Settings, used: tuple[str, ...]) -> None:
+    """Raise `ConfigError` that translates all settings which only librdkafka has.
+
+    One beside the setting of Java clients that says the same is passed over, as these clients do.
+    """
+    foreign: dict[str, list[str]] = {}
+    for key in sorted(settings.properties.keys() & _LIBRDKAFKA_WORDS.keys()):
+        words = _LIBRDKAFKA_WORDS[key]
+        if re.split("[ =]", words)[0] in settings.properties:
+            settings.taken.add(key)
+        elif key.startswith((*used, "metadata.")):
+            foreign.setdefault(words, []).append(key)
+    if foreign:
+        mechanism = settings.take("sasl.mechanism") or settings.take("sasl.mechanisms") or "PLAIN"
+        module = "plain.PlainLoginModule" if mechanism.upper() == "PLAIN" else "scram.ScramLoginModule"
+        told = "; ".join(f"for {' and '.join(keys)}: {words}" for words, keys in foreign.items()).format(module)
+        raise ConfigError(
+            f"{settings.origin} has librdkafka's words: {', '.join(sum(foreign.values(), []))}.",
+            f"Write what Java's clients read: {told}.",
+        )
+
+
+def _refuse_unknown(settings: Settings, used: tuple[str, ...]) -> None:
+    """Raise `ConfigError` for security settings that were not mapped and may have a meaning."""
+    unknown = sorted(settings.properties.keys() - settings.taken - _JAVA_ONLY)
+    meant = [key for key in unknown if key.startswith(used)]
+    if "security.protocol" not in settings.properties:
         # As an environment variable or another client spells it: ignored, it would leave the connection in plain text.
-        is_like = not key.startswith(("security.", "ssl.", "sasl.")) and _LIKE_SECURITY.search(key)
-        if key.startswith(used) or is_like:
-            raise settings.refusal(
-                key,
-                "is not a setting of Kafka's Java clients that this version can use",
-                "Check its spelling (in the words of Java clients, not of librdkafka), or leave it out.",
-            )
+        meant += [k for k in unknown if _LIKE_SECURITY.search(k) and not k.startswith(("security.", "ssl.", "sasl."))]
+    if meant:
+        raise settings.refusal(
+            ", ".join(meant),
+            f"{'is no setting' if len(meant) == 1 else 'are no settings'} of Kafka's Java clients that can be used",
+            "Check the spelling, or leave it out.",
+        )

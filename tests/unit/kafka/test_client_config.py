@@ -4,8 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from migrate.kafka import client_config
 from migrate.kafka.client_config import CLIENT_ID, client_settings, librdkafka_config
 from migrate.mm2.flow import Cluster
+from migrate.mm2.jaas import OAUTH_SETTINGS
 from migrate.model import Side
 from migrate.spark.java_settings import java_settings
 from tests.unit.clientscene import BROKERS, OAUTH, PASSWORD, PLAIN, TLS, accepted, mapped, refusal
@@ -26,12 +28,8 @@ def test_a_plain_client_gets_a_name_creates_no_topic_and_keeps_quiet(capfd):
     ("change", "names", "advice"),
     [
         ({"security.protocol": "TLS"}, "security.protocol", "SASL_SSL"),
-        ({"sasl.username": "u"}, "sasl.username", "Java clients"),
         ({"security.protcol": "SSL"}, "security.protcol", "spelling"),
-        ({"security_protocol": "SASL_SSL"}, "security_protocol", "spelling"),
-        ({"Security.Protocol": "SSL"}, "Security.Protocol", "spelling"),
-        ({"admin.security.protocol": "SSL"}, "admin.security.protocol", "spelling"),
-        ({"producer.sasl.jaas.config": "x"}, "producer.sasl.jaas.config", "spelling"),
+        ({"sasl.jaas.confg": "x", "sasl.new": "x"}, "sasl.jaas.confg, sasl.new", "spelling"),
         ({"bootstrap.servers": " "}, "bootstrap.servers", "HOST:PORT"),
     ],
 )  # fmt: skip
@@ -39,6 +37,66 @@ def test_what_cannot_be_used_is_refused_by_name_with_what_to_do(change, names, a
     text = refusal(PLAIN | change)
     assert names in text
     assert advice in text
+
+
+@pytest.mark.parametrize(
+    "key", ["security_protocol", "Security.Protocol", "admin.security.protocol", "producer.sasl.jaas.config"]
+)
+def test_a_login_that_would_be_lost_to_its_spelling_is_refused(key):
+    assert "spelling" in refusal(BROKERS | {key: "SASL_SSL"})
+    assert mapped(PLAIN | {key: "SASL_SSL"}) == mapped(PLAIN)
+
+
+def test_words_of_librdkafka_are_told_all_at_once_with_what_java_clients_call_them():
+    printed = BROKERS | {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.username": "u",
+        "sasl.password": PASSWORD,
+        "ssl.ca.location": "/etc/ssl/ca.pem",
+        "session.timeout.ms": "45000",
+    }
+    text = refusal(printed)
+    for word in ("sasl.mechanisms", "sasl.username", "sasl.password", "ssl.ca.location"):
+        assert word in text
+    assert "sasl.mechanism;" in text
+    assert "org.apache.kafka.common.security.scram.ScramLoginModule required username=" in text
+    assert "ssl.truststore.location and ssl.truststore.type=PEM" in text
+    assert "plain.PlainLoginModule" in refusal(printed | {"sasl.mechanisms": "PLAIN"})
+    assert "bootstrap.servers" in refusal({"metadata.broker.list": "127.0.0.1:1"})
+
+
+@pytest.mark.parametrize("word", client_config._LIBRDKAFKA_WORDS)
+def test_words_of_librdkafka_beside_those_of_java_clients_are_passed_over_as_java_does(word):
+    keys = {"ssl.keystore.key": "k", "ssl.keystore.certificate.chain": "c", "ssl.truststore.location": __file__}
+    both = OAUTH | TLS | {"security.protocol": "SASL_SSL", "ssl.truststore.type": "PEM"} | keys
+    both |= dict.fromkeys(OAUTH_SETTINGS, "mine")
+    if word == "ssl.ca.pem":
+        both = both | {"ssl.truststore.certificates": "x"}
+        del both["ssl.truststore.location"]
+    if word in ("ssl.certificate.location", "ssl.key.location"):
+        both = both | {"ssl.keystore.location": __file__, "ssl.keystore.type": "PEM"}
+    assert mapped(both | {word: "theirs"}) == mapped(both)
+
+
+@pytest.mark.parametrize("scheme", ["EXTERNAL://", "http://", "SASL_SSL://", ""])
+def test_what_java_passes_over_in_an_address_is_passed_over(scheme):
+    properties = PLAIN | {"bootstrap.servers": f"{scheme}127.0.0.1:1, {scheme}[::1]:2"}
+    assert mapped(properties)["bootstrap.servers"] == "127.0.0.1:1,[::1]:2"
+    assert accepted(properties)
+
+
+def test_values_in_quotes_are_refused_all_at_once_passwords_excepted():
+    text = refusal({"bootstrap.servers": '"h:1"', "security.protocol": "'SSL'", "ssl.truststore.password": '"p"'})
+    assert "bootstrap.servers, security.protocol in a.properties have quotes" in text
+    assert "password" not in text
+    quoted = PLAIN | {"sasl.jaas.config": f"'{PLAIN['sasl.jaas.config']}'"}
+    assert "sasl.jaas.config in a.properties has quotes" in refusal(quoted)
+
+
+def test_what_java_clients_only_warn_of_is_no_reason_to_refuse():
+    warned_of = {"schema.registry.url": "http://r:1", "basic.auth.user.info": "u:p", "no.such.setting": "x"}
+    assert mapped(PLAIN | warned_of) == mapped(PLAIN)
 
 
 def test_what_only_java_clients_have_is_left_out():
