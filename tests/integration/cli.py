@@ -99,6 +99,12 @@ def run(
     return Ran("mm2-migrate " + " ".join(args), process.returncode, stdout, stderr)
 
 
+def run_warm(*args: str, folder: Path, environment: Mapping[str, str] | None = None) -> Ran:
+    """Run a command as `run` does, in the process whose Spark runs already."""
+    settings = {**without_settings_of_ours(), "PYTHONPATH": str(REPOSITORY), **(environment or {})}
+    return Ran("mm2-migrate " + " ".join(args), *WARM.run(args, folder, settings, DEADLINE_SECONDS))
+
+
 def wider(lines: Iterable[str], width: int) -> list[str]:
     """The lines that do not fit, but for commands, which are to be copied, and single words: neither is wrapped."""
     return [line for line in lines if len(line) > width and "mm2-migrate" not in line and len(line.split()) > 1]
@@ -135,8 +141,7 @@ class CommandLine:
     def run(self, *args: str) -> Ran:
         if self.warm:
             assert not self.launcher and self.program == OF_THE_TREE, "a warm process is started by nothing else"
-            settings = {**without_settings_of_ours(), "PYTHONPATH": str(REPOSITORY)}
-            return Ran("mm2-migrate " + " ".join(args), *WARM.run(args, self.folder, settings, DEADLINE_SECONDS))
+            return run_warm(*args, folder=self.folder)
         return run(*args, folder=self.folder, launcher=self.launcher, program=self.program)
 
     def plan(self, name: str, *options: str) -> Ran:

@@ -3,12 +3,12 @@
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.plan.file import stored_fingerprint
-from tests.integration.cli import REPOSITORY, Ran, run
+from tests.integration.cli import REPOSITORY, Ran, run, run_warm
 from tests.integration.clusters import AnyLab
 from tests.integration.scene import Scene
 
@@ -81,6 +81,7 @@ class Night:
     times: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     ran: list[Ran] = field(default_factory=list)
+    run: Callable[..., Ran] = run_warm
 
     def type(self, typed: Typed) -> Ran | None:
         """Run a command, and check that it ends as the runbook says and shows what is there."""
@@ -93,7 +94,7 @@ class Night:
             words += ["--group", f".*-{self.scene.suffix}"]  # other tests have groups on these clusters, too
         if words[0] in ("plan", "status"):
             words += ["--settle", "1"]
-        ran = run(*words, *self.options, folder=self.folder, environment=self.environment)
+        ran = self.run(*words, *self.options, folder=self.folder, environment=self.environment)
         self.ran.append(ran)
         ran.expect(typed.exit_code)
         output = without_numbers(ran.stdout)
@@ -118,7 +119,7 @@ class Night:
 def night_of(extra: str, scene: Scene, folder: Path, *options: str, **times: str) -> Night:
     """Type the commands of an extra's steps, one after another; `options` are added to each."""
     shutil.copy(scene.lab.mm2_properties, folder / "mm2.properties")
-    night = Night(scene, folder, options, times)
+    night = Night(scene, folder, options, times, run=run)
     for step in (*(s for s in steps() if isinstance(s, Typed) and s.words[0] == "export"), *steps(extra)):
         assert isinstance(step, Typed)
         night.type(step)
