@@ -6,6 +6,7 @@ its own; `command_of` makes the command line of it.
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from migrate.mm2.connectors import Described
     from migrate.progress import LineProgress
     from migrate.session.clusters import Endpoint
+    from migrate.token_command import TokenCommand
 
 T = TypeVar("T")
 ENVIRONMENT_PREFIX = "MM2_MIGRATE_"
@@ -243,6 +245,10 @@ class ClusterOptions:
     target_config: Path | None = option(
         "Java client properties of the target: overrides every connection setting of --mm2-config.",
         metavar="FILE")  # fmt: skip
+    source_token_command: str | None = option(
+        "A command that prints a token to log in to the source with, and when it ends (docs/security.md).",
+        metavar="COMMAND")  # fmt: skip
+    target_token_command: str | None = option("The same for the target.", metavar="COMMAND")
     replicator: str | None = option(
         "Who copies: any is a replicator other than MM2, of which only the records are looked at.  [default: mm2]",
         type=click.Choice(list(REPLICATORS)))  # fmt: skip
@@ -355,9 +361,34 @@ def resolve_flow(given: ClusterOptions) -> Flow:
     source, target = str(given.source_config or described_by), str(given.target_config or described_by)
     return replace(
         flow,
-        source=replace(flow.source, origin=source, properties=resolved(flow.source.properties, source)),
-        target=replace(flow.target, origin=target, properties=resolved(flow.target.properties, target)),
+        source=replace(
+            flow.source,
+            origin=source,
+            properties=resolved(flow.source.properties, source),
+            token_command=_token_command("--source-token-command", given.source_token_command),
+        ),
+        target=replace(
+            flow.target,
+            origin=target,
+            properties=resolved(flow.target.properties, target),
+            token_command=_token_command("--target-token-command", given.target_token_command),
+        ),
     )
+
+
+def _token_command(option: str, typed: str | None) -> "TokenCommand | None":
+    """Return the command; raises `UsageError` where a shell would not take it."""
+    if typed is None:
+        return None
+    from migrate.token_command import TokenCommand
+
+    try:
+        words = shlex.split(typed)
+    except ValueError as error:
+        raise UsageError(f"{option} cannot be split into words: {error}.", "Quote it as for a shell.") from None
+    if not words:
+        raise UsageError(f"{option} names no command.", "Give one, or omit the option.")
+    return TokenCommand(option, tuple(words))
 
 
 def _aliases(given: ClusterOptions) -> tuple[str, str]:
@@ -404,8 +435,8 @@ def _refuse_mixed(given: ClusterOptions) -> None:
             )
         return
     of_mm2 = replace(
-        given, source=None, target=None, source_config=None, target_config=None, replicator=None, topic_map=None,
-        replication_policy=None, separator=None,
+        given, source=None, target=None, source_config=None, target_config=None, source_token_command=None,
+        target_token_command=None, replicator=None, topic_map=None, replication_policy=None, separator=None,
     ).words()  # fmt: skip
     if of_mm2:
         raise UsageError(

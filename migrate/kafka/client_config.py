@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 from urllib.parse import quote_plus
 
 from migrate.errors import ConfigError
@@ -20,6 +21,7 @@ from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
 from migrate.mm2.jaas import CLIENT_CREDENTIALS, OAUTH_SETTINGS, LoginModule, parse_jaas
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.secrets import secret_values
+from migrate.token_command import TokenCommand
 
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -91,7 +93,7 @@ class Settings:
     def __init__(self, properties: Mapping[str, str], origin: str) -> None:
         self.properties = properties
         self.origin = origin
-        self.config: dict[str, str] = {}
+        self.config: dict[str, Any] = {}
         self.taken: set[str] = set()
         self._providers = Providers(properties, origin)
 
@@ -155,6 +157,16 @@ def map_sasl(settings: Settings) -> None:
         _oauth(settings, module)
     else:
         _user(settings, module, "PlainLoginModule" if mechanism == "PLAIN" else "ScramLoginModule")
+
+
+def _by_token(settings: Settings, protocol: str, command: TokenCommand) -> None:
+    """Log in with what a command prints; what the file says of a login is for another."""
+    if not protocol.startswith("SASL"):
+        raise settings.refusal(
+            "security.protocol", f"is {protocol}, by which nobody logs in", f"Use SASL_SSL, or omit {command.option}."
+        )
+    settings.taken |= {key for key in settings.properties if key.startswith("sasl.")}
+    settings.config |= {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": command}
 
 
 def map_tls(settings: Settings) -> None:
@@ -348,11 +360,14 @@ def _in_lines(text: str) -> str:
     return _PEM.sub(wrapped, text)
 
 
-def librdkafka_config(properties: Mapping[str, str], origin: str) -> dict[str, str]:
+def librdkafka_config(
+    properties: Mapping[str, str], origin: str, token_command: TokenCommand | None = None
+) -> dict[str, Any]:
     """Map Java client properties to librdkafka's.
 
-    `origin` names the file, for errors. Raises `ConfigError` naming the setting that cannot be mapped, and what
-    to do instead. Settings of TLS or SASL are ignored where `security.protocol` does not use these.
+    `origin` names the file, for errors; `token_command` prints what is logged in with instead of what they say. Raises
+    `ConfigError` naming the setting that cannot be mapped, and what to do instead. Settings of TLS or SASL are ignored
+    where `security.protocol` does not use these.
     """
     settings = Settings(properties, origin)
     _refuse_quoted(settings)
@@ -361,9 +376,11 @@ def librdkafka_config(properties: Mapping[str, str], origin: str) -> dict[str, s
         raise settings.refusal("security.protocol", "is none that Kafka has", f"Use {', '.join(_PROTOCOLS)}.")
     settings.config["security.protocol"] = protocol
     used = ("security.", *(["ssl."] if protocol.endswith("SSL") else ()), *(["sasl."] if "SASL" in protocol else ()))
-    _refuse_librdkafka_words(settings, used)
+    _refuse_librdkafka_words(settings, used if token_command is None else ("security.", "ssl."))
     _map_connection(settings)
-    if protocol.startswith("SASL"):
+    if token_command:
+        _by_token(settings, protocol, token_command)
+    elif protocol.startswith("SASL"):
         map_sasl(settings)
     if protocol.endswith("SSL"):
         map_tls(settings)
@@ -373,7 +390,8 @@ def librdkafka_config(properties: Mapping[str, str], origin: str) -> dict[str, s
 
 def client_settings(cluster: Cluster) -> ClientSettings:
     """Return what every client of librdkafka to this cluster is made with; raises as `librdkafka_config` does."""
-    config = librdkafka_config(cluster.properties, cluster.origin or f"{cluster.side} {cluster.alias}")
+    origin = cluster.origin or f"{cluster.side} {cluster.alias}"
+    config = librdkafka_config(cluster.properties, origin, cluster.token_command)
     secrets = secret_values(cluster.properties)
     if sent := config.get("sasl.oauthbearer.client.secret"):
         secrets |= {sent}  # it may be encoded

@@ -39,7 +39,7 @@ from migrate.kafka.errors import (
     refused_settings,
     timed_out,
 )
-from migrate.kafka.settings import ClientSettings
+from migrate.kafka.settings import ClientSettings, ready
 from migrate.model import Failure
 from migrate.silence import asking, heard
 
@@ -248,7 +248,7 @@ class Connection:
         causes = self._causes = {}
         ours = {**_SETTINGS, "error_cb": partial(note_cause, causes)}
         try:
-            return AdminClient({"client.id": "mm2-migrate", **self._config, **ours})
+            return AdminClient({"client.id": "mm2-migrate", **ready(self._config), **ours})
         except (KafkaException, ValueError, TypeError) as error:
             raise refused_settings(self.name, "used", error, self._secrets) from None
 

@@ -23,7 +23,7 @@ from migrate.errors import ClusterError
 from migrate.kafka.connection import LONGEST, Connection
 from migrate.kafka.errors import code_of, error_of, failure_of, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers, offset_of
-from migrate.kafka.settings import ClientSettings
+from migrate.kafka.settings import ClientSettings, ready
 from migrate.model import Failure, TopicPartition
 from migrate.survey.cluster import BrokerSettings, ClusterAdmin
 from migrate.survey.expiry import MINUTE_MS
@@ -230,7 +230,7 @@ def _broker_settings(client: AdminClient, broker: int) -> "Future[Any]":
 
 
 def read_offsets_topic(
-    config: Mapping[str, str], name: str, logs: Mapping[int, GroupLog], deadline_seconds: float
+    config: Mapping[str, Any], name: str, logs: Mapping[int, GroupLog], deadline_seconds: float
 ) -> Failure | None:
     """Hand every record of each partition to its log; return why that could not be done in full, None where it was.
 
@@ -239,7 +239,7 @@ def read_offsets_topic(
     topic of a busy cluster may be large.
     """
     try:
-        consumer = Consumer({**config, **_SETTINGS})
+        consumer = Consumer({**ready(config), **_SETTINGS})
     except (KafkaException, ValueError, TypeError) as error:
         return failure_of(error)
     sinks = {TopicPartition(OFFSETS_TOPIC, partition): _Records(logs[partition]) for partition in sorted(logs)}

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Message
 
 from migrate.kafka.errors import failure_of, refused_settings, timed_out
 from migrate.kafka.read_pass import READS_ONLY, ReadPass, close_consumers, in_turns, offset_of
-from migrate.kafka.settings import ClientSettings
+from migrate.kafka.settings import ClientSettings, ready
 from migrate.match.next_record import NextRecord, Position, next_record
 from migrate.model import Failure, TopicPartition
 
@@ -41,7 +41,7 @@ def next_records(
     if not answers:
         return answers
     try:
-        consumer = Consumer({**settings.config, **_SETTINGS, "isolation.level": isolation_level})
+        consumer = Consumer({**ready(settings.config), **_SETTINGS, "isolation.level": isolation_level})
     except (KafkaException, ValueError, TypeError) as error:
         raise refused_settings(settings.name, "read", error, settings.secrets) from None
     places: dict[TopicPartition, list[Position]] = {}

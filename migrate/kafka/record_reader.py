@@ -42,7 +42,7 @@ from migrate.kafka.read_pass import (
     Silence,
     close_consumers,
 )
-from migrate.kafka.settings import ClientSettings
+from migrate.kafka.settings import ClientSettings, ready
 from migrate.match.equality import Content
 from migrate.match.log_reader import GAP, SHORT_FETCH, Run, Wanted, runs_of
 from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
@@ -131,7 +131,7 @@ class ReaderClients:
             self._begin_anew()
         if reach not in self._consumers:
             settings = {
-                **self._config,
+                **ready(self._config),
                 **reach.settings(),
                 "statistics.interval.ms": STATISTICS_MS,
                 "error_cb": partial(note_cause, self.causes),

@@ -12,6 +12,7 @@ from typing import TypeVar
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy, TopicNames
 from migrate.model import Side
+from migrate.token_command import TokenCommand
 
 T = TypeVar("T")
 
@@ -24,12 +25,14 @@ class Cluster:
     """One cluster of the flow: its alias and its Java client properties.
 
     They may hold secrets: `repr` leaves them out, and none reaches a plan, a log or an error. `origin` is their file.
+    Where there is a `token_command`, clients log in with what it prints, whatever `sasl.` settings there are.
     """
 
     side: Side
     alias: str
     properties: Mapping[str, str] = field(repr=False)
     origin: str = ""
+    token_command: TokenCommand | None = field(default=None, repr=False)
 
     @property
     def bootstrap(self) -> str:

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, UsageError
 from migrate.mm2.secrets import redact
 from migrate.model import LogRange
 from migrate.spark.java_errors import root_cause
-from migrate.spark.java_settings import JavaSettings
+from migrate.spark.java_settings import JavaSettings, allow_token_endpoint, is_for_this_machine
 from migrate.spark.machine import log_file
+from migrate.spark.session_settings import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,6 +75,13 @@ def read_ranges(
     held = {partition: log for partition, log in ranges.items() if log.start < log.end}
     if not held:
         return spark.range(0).selectExpr(*(f"cast(null as {kind}) as {name}" for name, kind in SCHEMA.items()))
+    if is_for_this_machine(options) and not is_local(spark.sparkContext.master):
+        raise UsageError(
+            "Spark's executors cannot log in with tokens that a command prints on this machine.",
+            "Name a callback handler that gets tokens there with sasl.login.callback.handler.class in the client "
+            "properties, and its jar with --spark-conf spark.jars=JAR; or use --master 'local[*]'.",
+        )
+    allow_token_endpoint(spark._jvm, options)
     pinned = {
         "kafka.isolation.level": isolation_level,
         "assign": json.dumps({topic: sorted(held)}),

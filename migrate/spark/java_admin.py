@@ -32,7 +32,7 @@ from migrate.progress import in_background
 from migrate.silence import asking
 from migrate.spark.dead_jvm import LostMachine, asking_machine
 from migrate.spark.java_errors import described, innermost, java_exception
-from migrate.spark.java_settings import JAVA_ADDRESSES, JavaSettings
+from migrate.spark.java_settings import JAVA_ADDRESSES, JavaSettings, allow_token_endpoint
 from migrate.spark.machine import java_machine, log_file, stop_java_machine
 from migrate.survey.groups import NO_ANSWER, answer_of_each
 from migrate.text import many
@@ -77,6 +77,7 @@ class JavaClient:
         self._secrets = settings.secrets
         self._loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         self.kafka: Any = jvm.org.apache.kafka
+        allow_token_endpoint(jvm, settings.admin)
         try:
             self.admin: Any = self.kafka.clients.admin.Admin.create(java_properties(jvm, settings.admin))
         except Py4JJavaError as error:

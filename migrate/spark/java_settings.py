@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from migrate.errors import ClusterError
 from migrate.mm2.config_providers import without_providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
-from migrate.mm2.jaas import OAUTH_SETTINGS, jaas_text, parse_jaas
+from migrate.mm2.jaas import OAUTH_SETTINGS, LoginModule, jaas_text, parse_jaas
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.secrets import secret_values
+from migrate.token_command import ENDPOINT_CLIENT, SERVED, token_endpoint
 
 PREFER_IPV6 = "-Djava.net.preferIPv6Addresses=true"
 # Kafka's ClientUtils.filterPreferredAddresses; librdkafka tries them all.
@@ -15,6 +18,11 @@ JAVA_ADDRESSES = (
     "If a name has IPv4 and IPv6 addresses, Java tries only the IPv4 ones; if brokers listen on IPv6 alone, set "
     f"JAVA_TOOL_OPTIONS={PREFER_IPV6}."
 )
+
+_HANDLER = "sasl.login.callback.handler.class"
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+_ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 # Spark rejects most of these; interceptors and reporters make Java load classes that are not there.
 _NOT_FOR_SPARK = {
@@ -40,9 +48,52 @@ class JavaSettings:
 
 def java_settings(cluster: Cluster) -> JavaSettings:
     """Return what every Java client to this cluster is made with."""
-    source = {f"kafka.{key}": value for key, value in _for_java(cluster.properties, _NOT_FOR_SPARK).items()}
-    admin = _for_java(cluster.properties, _NOT_FOR_ADMIN)
-    return JavaSettings(cluster.name, admin, source, secret_values(cluster.properties))
+    properties = _by_token(cluster)
+    source = {f"kafka.{key}": value for key, value in _for_java(properties, _NOT_FOR_SPARK).items()}
+    admin = _for_java(properties, _NOT_FOR_ADMIN)
+    return JavaSettings(cluster.name, admin, source, secret_values(properties))
+
+
+def allow_token_endpoint(jvm: Any, settings: Mapping[str, str]) -> None:
+    """Let Kafka's clients in a JVM ask the token endpoint of these settings.
+
+    Since Kafka 4.0 they ask none that no property of the JVM allows: what their files say may be another's there, but is
+    the user's own here.
+    """
+    if url := settings.get(ENDPOINT) or settings.get(f"kafka.{ENDPOINT}"):
+        system = jvm.java.lang.System
+        allowed = filter(None, (system.getProperty(_ALLOWED_URLS) or "").split(","))
+        system.setProperty(_ALLOWED_URLS, ",".join(dict.fromkeys([*allowed, url])))
+
+
+def is_for_this_machine(settings: Mapping[str, str]) -> bool:
+    """True if the login takes tokens from an endpoint that only this machine reaches."""
+    return settings.get(f"kafka.{ENDPOINT}") in SERVED
+
+
+def _by_token(cluster: Cluster) -> Mapping[str, str]:
+    """Return a cluster's properties, logged in with what its command prints; raises `ClusterError` if it does not.
+
+    A callback handler of the user's own is left to log in by itself.
+    """
+    command, properties = cluster.token_command, cluster.properties
+    handler = properties.get(_HANDLER, "").strip(BLANKS)
+    if command is None or (handler and not handler.endswith(".OAuthBearerLoginCallbackHandler")):
+        return properties
+    if command.token().text.count(".") != 2:
+        raise ClusterError(
+            f"{command.option} prints a token that is no JWT, and Kafka's Java clients take no other by themselves.",
+            f"Name the callback handler of whoever gives such tokens with {_HANDLER} in the client properties, and its "
+            "jar with --spark-conf spark.jars=JAR.",
+        )
+    endpoint = token_endpoint(command)
+    login = {"clientId": ENDPOINT_CLIENT, "clientSecret": endpoint.secret}
+    return {key: value for key, value in properties.items() if not key.startswith("sasl.")} | {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": jaas_text(LoginModule(f"{_OAUTH}.OAuthBearerLoginModule", "required", login)),
+        _HANDLER: f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+        ENDPOINT: endpoint.url,
+    }
 
 
 def _for_java(properties: Mapping[str, str], left_out: set[str]) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Tokens that end every few seconds, a token endpoint that dies, certificates that end: it goes on, or says why not."""
 
+import base64
 import datetime
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -159,7 +161,40 @@ def by_token(secure: SecureScene, tmp_path: Path) -> Iterator[Night]:
     forget(secure)
 
 
-def test_tokens_that_live_for_seconds_are_renewed_all_through_a_cutover(by_token: Night) -> None:
+@pytest.fixture
+def by_command(by_token: Night, tmp_path: Path) -> Night:
+    """The same tokens, printed by a command, which keeps a list of them beside the other secrets."""
+    secure = by_token.secure
+    script, printed = secure.secrets / "token.py", secure.secrets / "printed"
+    login = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+    script.write_text(f"""import json, sys, time, urllib.request
+request = urllib.request.Request({secure.tokens.token_url!r}, b"", {{"Authorization": "Basic {login}"}})
+try:
+    answer = json.load(urllib.request.urlopen(request, timeout=10))
+except OSError:
+    sys.exit("nobody is logged in")
+with open({str(printed)!r}, "a") as file:
+    print(answer["access_token"], file=file)
+ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + answer["expires_in"]))
+status = {{"token": answer["access_token"], "expirationTimestamp": ends}}
+print(json.dumps({{"kind": "ExecCredential", "status": status}}))
+""")
+    words = list(by_token.commands.clusters)
+    for side in Side:
+        file = tmp_path / f"{side}.properties"
+        file.write_text(
+            f"bootstrap.servers={secure.cluster(side).sasl_bootstrap}\nsecurity.protocol=SASL_SSL\n"
+            f"ssl.truststore.location={secure.secrets / 'trust.jks'}\nssl.truststore.password={STORE_PASSWORD}\n"
+        )
+        words += [f"--{side}-config", str(file), f"--{side}-token-command", f"{sys.executable} {script}"]
+    return Night(secure, CommandLine(tmp_path, tuple(words)))
+
+
+@pytest.mark.parametrize("how", ["by_token", "by_command"])
+def test_tokens_that_live_for_seconds_are_renewed_all_through_a_cutover(
+    how: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    by_token: Night = request.getfixturevalue(how)
     tokens, before, begun = by_token.tokens, by_token.tokens.handed_out, time.time()
     by_token.plan()
     assert tokens.handed_out - before > 2 and tokens.last_ends > begun + 2 * SHORT_SECONDS, "no token was renewed"
@@ -170,6 +205,18 @@ def test_tokens_that_live_for_seconds_are_renewed_all_through_a_cutover(by_token
         running.result().expect(0)
     assert by_token.held() == by_token.planned
     by_token.finish_and_undo()
+    if how == "by_command":
+        printed = (by_token.secure.secrets / "printed").read_text().split()
+        assert len(printed) > 2 and not found_in(printed, tmp_path)
+
+
+def test_a_token_command_that_fails_is_told_before_anything_is_written(by_command: Night) -> None:
+    by_command.tokens.die()
+    ran = by_command.commands.run(*by_command.plan_words()).expect(1)
+    told = " ".join(ran.stderr.split())
+    assert "nobody is logged in" in told and "reading" not in told, str(ran)
+    assert f"The command of --source-token-command ({sys.executable}) ended with status 1." in told
+    assert not (by_command.commands.folder / PLAN).exists()
 
 
 def test_a_token_endpoint_that_dies_amid_a_plan_leaves_no_plan_and_a_clear_end(by_token: Night) -> None:

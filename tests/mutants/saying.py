@@ -424,6 +424,22 @@ SAYING = (
         ("tests/unit/mm2/test_secrets.py::test_no_text_shows_a_password",),
     ),
     Mutant(
+        "token-endpoint-open",
+        "Only who has the secret is given a token that a command printed.",
+        "migrate/token_command.py",
+        '            if not compare_digest(self.headers.get("Authorization", "").encode(), allowed):\n',
+        '            if not self.headers.get("Authorization", "").encode():\n',
+        ("tests/unit/test_token_command.py::test_the_endpoint_answers_whoever_has_its_secret_and_nobody_else",),
+    ),
+    Mutant(
+        "token-kept-to-its-end",
+        "A client that asks for a new token before its own ends is not given the same one.",
+        "migrate/token_command.py",
+        "time.time() > (held.made + held.ends) / 2",
+        "time.time() > held.ends",
+        ("tests/unit/test_token_command.py::test_a_command_is_run_again_when_half_of_a_tokens_life_is_over",),
+    ),
+    Mutant(
         "librdkafkas-secrets-shown",
         "What librdkafka says of a connection shows no secret of its settings.",
         "migrate/kafka/errors.py",

@@ -18,7 +18,7 @@ WINGS = ("hall", "match", "mm2", "survey", "checks", "plan", "apply", "show", "s
 ADAPTERS = ("kafka", "spark")
 HALL = {
     "__init__", "__main__", "clock", "commit_table", "described_group", "errors", "model", "ports", "progress",
-    "row_table", "silence", "text", "watch", "whole_file", "write_outcome",
+    "row_table", "silence", "text", "token_command", "watch", "whole_file", "write_outcome",
 }  # fmt: skip
 # Modules of `cli` that read or examine by Spark or Kafka themselves, beside what a session gives them.
 BY_THEMSELVES = {"doctor"}
