@@ -1,7 +1,8 @@
 """Java client properties, as people have them, turned into what librdkafka takes: its own names, by a fixed table.
 
 A security setting without a counterpart is refused by name, because the one left out in silence may be what keeps a
-connection safe: so is what librdkafka cannot do (Kerberos, Java classes). Others tune Java's client, and are ignored.
+connection safe: so is what librdkafka cannot do (Java classes, and Kerberos where it was built without). Others tune
+Java's client, and are ignored.
 Java's key stores become PEM in memory (`migrate.kafka.key_stores`). Values never reach a message, paths of files
 excepted.
 """
@@ -75,6 +76,9 @@ _LIBRDKAFKA_WORDS = {
 _SCHEME = re.compile(r"^[0-9A-Za-z%._-]*://")
 _LIKE_SECURITY = re.compile(r"(^|[._-])(security[._-]?protocol|sasl|jaas)", re.IGNORECASE)
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_KERBEROS = "GSSAPI"
+# RFC 4422: what is no such name may be a secret in the wrong place.
+_MECHANISM_NAME = re.compile(r"[A-Z0-9_-]{1,20}")
 _GRANT = "Only the client credentials grant can be used."
 _NO_JAVA_CODE = "loads Java code, which this version cannot use"
 _OTHER_CLASS = "names a class that this version cannot use"
@@ -131,14 +135,20 @@ class Settings:
 
 def map_sasl(settings: Settings) -> None:
     """Map the login; raises `ConfigError` for a mechanism or a login module that librdkafka cannot use."""
-    mechanism = settings.take("sasl.mechanism").upper()
-    if mechanism not in _MECHANISMS:
-        unset = "is not set, which means GSSAPI (Kerberos);"
+    set_to = settings.take("sasl.mechanism").upper()
+    mechanism = set_to or _KERBEROS
+    others = f"one of {', '.join(_MECHANISMS)}, which brokers can offer beside the present one"
+    if mechanism == _KERBEROS and not _has_kerberos():
+        why = "is GSSAPI (Kerberos)" if set_to else "is not set, which means GSSAPI (Kerberos)"
         raise settings.refusal(
-            "sasl.mechanism",
-            f"{'names a mechanism' if mechanism else unset + ' that is one'} that this version cannot use",
-            f"Use one of {', '.join(_MECHANISMS)}: brokers can offer one of these beside the present one.",
-        )
+            "sasl.mechanism", f"{why}, and the confluent-kafka here was built without it, as all wheels of PyPI are",
+            "Install one that has it: from conda-forge (conda install -c conda-forge python-confluent-kafka), or built "
+            "from source (pip install --no-binary confluent-kafka confluent-kafka) on a librdkafka that was built with "
+            f"libsasl2. Or use {others}.",
+        )  # fmt: skip
+    if mechanism not in (*_MECHANISMS, _KERBEROS):
+        named = f"is {mechanism}, a mechanism" if _MECHANISM_NAME.fullmatch(mechanism) else "names a mechanism"
+        raise settings.refusal("sasl.mechanism", f"{named} that this version cannot use", f"Use {others}.")
     settings.config["sasl.mechanism"] = mechanism
     for key in ("sasl.client.callback.handler.class", "sasl.login.class"):
         if settings.take(key):
@@ -155,6 +165,8 @@ def map_sasl(settings: Settings) -> None:
     module = parse_jaas(text, settings.origin) if text else None
     if mechanism == "OAUTHBEARER":
         _oauth(settings, module)
+    elif mechanism == _KERBEROS:
+        _kerberos(settings, module)
     else:
         _user(settings, module, "PlainLoginModule" if mechanism == "PLAIN" else "ScramLoginModule")
 
@@ -215,6 +227,38 @@ def _user(settings: Settings, module: LoginModule | None, name: str) -> None:
         if not options.get(option):
             raise settings.refusal("sasl.jaas.config", f"has no option {option}", f'Add {option}="...".')
         settings.config[f"sasl.{option}"] = options[option]
+
+
+def _has_kerberos() -> bool:
+    """Return whether librdkafka was built with Kerberos."""
+    # Here, because few need it, and it takes a while to import.
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    try:
+        AdminClient({"builtin.features": "sasl_gssapi", **_QUIET})
+    except KafkaException:
+        return False
+    return True
+
+
+def _kerberos(settings: Settings, module: LoginModule | None) -> None:
+    options = _login_module(settings, module, "Krb5LoginModule").options
+    service = settings.take("sasl.kerberos.service.name") or options.get("serviceName", "")
+    if not service:
+        raise ConfigError(
+            f"{settings.origin} has no sasl.kerberos.service.name.", "Add it: the brokers' principal up to the /."
+        )
+    settings.config["sasl.kerberos.service.name"] = service
+    if options.get("useKeyTab", "").lower() != "true":
+        # A ticket that somebody else renews: librdkafka would run kinit for a keytab.
+        settings.config["sasl.kerberos.min.time.before.relogin"] = "0"
+        return
+    for option in ("keyTab", "principal"):
+        if not options.get(option):
+            raise settings.refusal("sasl.jaas.config", f"has no option {option}", f'Add {option}="...".')
+        settings.config[f"sasl.kerberos.{option.lower()}"] = options[option]
+    settings.existing("sasl.jaas.config", options["keyTab"])
 
 
 def _oauth(settings: Settings, module: LoginModule | None) -> None:

@@ -57,8 +57,8 @@ def java_settings(cluster: Cluster) -> JavaSettings:
 def allow_token_endpoint(jvm: Any, settings: Mapping[str, str]) -> None:
     """Let Kafka's clients in a JVM ask the token endpoint of these settings.
 
-    Since Kafka 4.0 they ask none that no property of the JVM allows: what their files say may be another's there, but is
-    the user's own here.
+    Since Kafka 4.0 they ask none that no property of the JVM allows. The settings of a client may be somebody else's
+    there; here they are the user's own.
     """
     if url := settings.get(ENDPOINT) or settings.get(f"kafka.{ENDPOINT}"):
         system = jvm.java.lang.System

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from migrate.kafka import client_config
 from migrate.kafka.client_config import client_settings
 from migrate.mm2.flow import Cluster
 from migrate.model import Side
@@ -95,7 +96,8 @@ def test_inline_pem_is_taken_in_one_line_or_many(stores, separator):
     ("change", "names", "advice"),
     [
         ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism", "SCRAM-SHA-512"),
-        ({"sasl.mechanism": "AWS_MSK_IAM"}, "sasl.mechanism", "SCRAM-SHA-512"),
+        ({"sasl.mechanism": "DIGEST-MD5"}, "is DIGEST-MD5", "SCRAM-SHA-512"),
+        ({"sasl.mechanism": f"a {PASSWORD}"}, "names a mechanism", "SCRAM-SHA-512"),
         ({"sasl.mechanism": ""}, "sasl.mechanism", "GSSAPI (Kerberos)"),
         ({"sasl.client.callback.handler.class": "a.B"}, "sasl.client.callback.handler.class", "without it"),
         ({"sasl.login.callback.handler.class": "a.B"}, "sasl.login.callback.handler.class", "OAuthBearer"),
@@ -111,6 +113,31 @@ def test_a_login_that_cannot_be_used_is_refused_by_name_with_what_to_do(change, 
     text = refusal(PLAIN | change)
     assert names in text
     assert advice in text
+
+
+def kerberos(options):
+    jaas = {"sasl.jaas.config": f"com.sun.security.auth.module.Krb5LoginModule required {options};"}
+    return PLAIN | jaas | {"sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": "kafka"}
+
+
+def test_kerberos_is_refused_by_a_wheel_with_the_ways_to_have_it():
+    text = refusal(kerberos("useTicketCache=true"))
+    for word in ("sasl.mechanism", "GSSAPI (Kerberos)", "wheels of PyPI", "conda-forge", "--no-binary", "libsasl2"):
+        assert word in text
+
+
+def test_kerberos_is_mapped_where_librdkafka_was_built_with_it(monkeypatch):
+    monkeypatch.setattr(client_config, "_has_kerberos", lambda: True)
+    keytab = mapped(kerberos(f'useKeyTab=true keyTab="{__file__}" principal="u@REALM"'))
+    assert keytab["sasl.mechanism"] == "GSSAPI" and keytab["sasl.kerberos.service.name"] == "kafka"
+    assert keytab["sasl.kerberos.keytab"] == __file__ and keytab["sasl.kerberos.principal"] == "u@REALM"
+    cache = mapped(kerberos("useTicketCache=true serviceName=kafka") | {"sasl.kerberos.service.name": ""})
+    assert cache["sasl.kerberos.service.name"] == "kafka"
+    assert cache["sasl.kerberos.min.time.before.relogin"] == "0" and "sasl.kerberos.keytab" not in cache
+    assert "principal" in refusal(kerberos(f'useKeyTab=true keyTab="{__file__}"'))
+    assert "no such file" in refusal(kerberos('useKeyTab=true keyTab="/no/such" principal="u"'))
+    assert "service.name" in refusal(kerberos("useTicketCache=true") | {"sasl.kerberos.service.name": ""})
+    assert "Krb5LoginModule" in refusal(PLAIN | {"sasl.mechanism": ""})
 
 
 @pytest.mark.parametrize(
