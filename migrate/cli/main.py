@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from migrate import __version__
 from migrate.cli.console import escape_what_output_lacks, exit_code_of, open_standard_streams, take_signals, take_utf8
 from migrate.mm2.secrets import forbid_core_dumps
 
@@ -150,7 +149,20 @@ cli = CommandGroup(
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-click.version_option(__version__, prog_name="mm2-migrate")(cli)
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from migrate.cli.version import version_lines
+
+        click.echo("\n".join(version_lines()))
+        context.exit()
+
+
+click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+    help="Show the versions of this tool and of what it works with, and exit.",
+)(cli)  # fmt: skip
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ HALL = {
     "row_table", "silence", "text", "token_command", "watch", "whole_file", "write_outcome",
 }  # fmt: skip
 # Modules of `cli` that read or examine by Spark or Kafka themselves, beside what a session gives them.
-BY_THEMSELVES = {"doctor"}
+BY_THEMSELVES = {"doctor", "version"}
 # What adapters implement, or run in their tasks.
 BELOW_ADAPTERS = ("hall", "match", "mm2", "survey", "checks", "plan")
 EDGES = {"pyspark", "py4j", "confluent_kafka", "click", "time", "random", "socket", "subprocess"}
