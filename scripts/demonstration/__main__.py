@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException
 
 from scripts.demonstration.stage import DemoError, Stage
 from scripts.demonstration.story import hand_over, tell
+from tests.lab.jars import DEFAULT_VERSION
 from tests.lab.waiting import LabError
 
 
@@ -37,12 +38,16 @@ def main() -> int:
     parser.add_argument(
         "--hands-on", type=Path, metavar="FOLDER", help="only set the scene; the cutover is yours, from that folder"
     )
+    parser.add_argument(
+        "--kafka", default=DEFAULT_VERSION, metavar="VERSION", help=f"of the brokers  [default: {DEFAULT_VERSION}]"
+    )
     chosen = parser.parse_args()
     # As an exception, so that the lab is taken down on the way out.
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGHUP, leave)
     try:
-        return tell(Stage(), chosen.keep) if chosen.hands_on is None else hand_over(Stage(), chosen.hands_on)
+        stage = Stage(chosen.kafka)
+        return tell(stage, chosen.keep) if chosen.hands_on is None else hand_over(stage, chosen.hands_on)
     except (SystemExit, KeyboardInterrupt) as end:
         return ended(end)
     except SystemError as error:

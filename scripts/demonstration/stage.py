@@ -24,10 +24,11 @@ class DemoError(RuntimeError):
 
 
 class Stage:
-    """Prints to stdout, and runs the product in `folder`."""
+    """Prints to stdout, and runs the product in `folder`, against brokers of version `kafka`."""
 
-    def __init__(self) -> None:
+    def __init__(self, kafka: str) -> None:
         self.folder = Path()
+        self.kafka = kafka
         self._began = time.monotonic()
         self._steps: list[tuple[str, float]] = []
 

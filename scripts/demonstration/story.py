@@ -81,7 +81,7 @@ def lab_of(stage: Stage) -> Iterator[Lab]:
     """A lab, not up yet, in a folder of the stage's own; what it started is stopped at the end, and on any error."""
     with tempfile.TemporaryDirectory(prefix="mm2-demo-") as folder:
         stage.folder = Path(folder)
-        lab = Lab(stage.folder, mirror=MIRROR)
+        lab = Lab(stage.folder, stage.kafka, mirror=MIRROR)
         try:
             yield lab
         finally:

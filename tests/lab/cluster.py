@@ -86,9 +86,11 @@ class Broker:
         self.formatter.start()
         if self.formatter.wait_exit(START_DEADLINE_SECONDS) != 0:
             raise LabError(f"{self.formatter.name} failed\n{self.formatter.log_tail()}")
-        mine = known.with_suffix(f".{os.getpid()}")
-        shutil.copy(data / FEATURES, mine)
-        mine.replace(known)
+        # Kafka 4.4 writes them elsewhere, beside what only this node has.
+        if (data / FEATURES).is_file():
+            mine = known.with_suffix(f".{os.getpid()}")
+            shutil.copy(data / FEATURES, mine)
+            mine.replace(known)
 
     def start(self) -> None:
         """Start the node on its ports and wait until the cluster lists it."""

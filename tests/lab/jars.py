@@ -22,6 +22,8 @@ from xml.sax.saxutils import quoteattr
 from tests.lab.waiting import LabError
 
 DEFAULT_VERSION = "4.3.1"
+# No MirrorMaker 2 of a later Kafka is published; it runs beside later brokers.
+NEWEST_MIRROR = "4.3.1"
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 FETCH_DEADLINE_SECONDS = 1200
 LOG4J2_VERSION = "2.25.4"
@@ -64,7 +66,7 @@ def java_executable() -> str:
 
 
 def kafka_jars(version: str = DEFAULT_VERSION) -> Path:
-    """The folder with the jars of that Kafka version: broker, MirrorMaker 2, tools and a logging backend.
+    """The folder with the jars of that Kafka version: broker, MirrorMaker 2 if it has one, tools, a logging backend.
 
     Fetched on first use, then only looked up. The folder appears under its name when it is complete.
     """
@@ -156,7 +158,8 @@ def ivy_jar() -> Path:
 
 def kafka_artifacts(version: str) -> list[Artifact]:
     """Kafka's own, and a logging backend."""
-    wanted = [("org.apache.kafka", name, version) for name in KAFKA_ARTIFACTS]
+    has_mirror = version_tuple(version) <= version_tuple(NEWEST_MIRROR)
+    wanted = [("org.apache.kafka", n, version) for n in KAFKA_ARTIFACTS if has_mirror or "mirror" not in n]
     if version_tuple(version)[0] >= 4:
         wanted += [("org.apache.logging.log4j", name, LOG4J2_VERSION) for name in LOG4J2_ARTIFACTS]
     else:

@@ -13,7 +13,7 @@ from types import TracebackType
 from tests.lab.certificates import Authority
 from tests.lab.cluster import Cluster, start_clusters
 from tests.lab.connect import ConnectMirror
-from tests.lab.jars import DEFAULT_VERSION, kafka_jars
+from tests.lab.jars import DEFAULT_VERSION, NEWEST_MIRROR, kafka_jars, version_tuple
 from tests.lab.mirror import MirrorMaker
 from tests.lab.options import MirrorOptions
 from tests.lab.process import java_command
@@ -32,6 +32,11 @@ class Versions:
     mirror: str
 
 
+def versions_of(brokers: str) -> Versions:
+    """Return brokers of one version, and the newest MM2 that there is for them."""
+    return Versions(brokers, brokers, min(brokers, NEWEST_MIRROR, key=version_tuple))
+
+
 class Lab:
     """A source cluster, a target cluster and a MirrorMaker 2 from one to the other.
 
@@ -40,7 +45,7 @@ class Lab:
     clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
     With `users` (names and passwords) the clusters are `SecureCluster`s: the lab itself, MM2 and the properties files
     here go on using their plain listeners; `authority` signs what clients of the others need, and they take tokens of
-    `tokens`. `version` is one for all, or `Versions`; Kafka's tools are those of MM2's version. With `target_brokers`
+    `tokens`. `version` is the brokers', or `Versions`; Kafka's tools are those of MM2's version. With `target_brokers`
     the target has so many, which all vote.
     """
 
@@ -60,7 +65,7 @@ class Lab:
         target_brokers: int | None = None,
         kind: type[Cluster] = Cluster,
     ) -> None:
-        self.versions = versions = version if isinstance(version, Versions) else Versions(version, version, version)
+        self.versions = versions = version if isinstance(version, Versions) else versions_of(version)
         self.jars = kafka_jars(versions.mirror)
         self.options = mirror or MirrorOptions()
         self._temporary = folder is None
