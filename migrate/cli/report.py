@@ -16,7 +16,7 @@ from migrate.plan.file import read_plan
 from migrate.plan.plan import refuse_rules
 from migrate.show.report_outcome import aftermath, verified_of
 from migrate.show.report_page import MARK
-from migrate.show.report_page import report as page_of
+from migrate.show.report_page import report as report_of
 from migrate.text import bytes_text, many, name
 from migrate.whole_file import replacing, reporting_unwritable
 
@@ -53,15 +53,15 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
 
     Raises `Refused` where `out` is anything but an older report, and what reading the plan and its journal raises.
     """
-    _refuse_overwrite(out)
+    refuse_overwrite(out)
     plan = read_plan(path)
     refuse_rules(plan, "report")
     journal = journal_to_read(path, plan.fingerprint)  # also one that was written under another file name
     state = history_beside(path, plan.fingerprint)
     verified = None if verification is None else verified_of(read_verification(verification), str(verification), plan)
     after = aftermath(plan, state, verified)
-    html, data = page_of(plan, str(path), after, options, signatures_beside(path, plan.fingerprint))
-    size = _write(html, out)
+    html, data = report_of(plan, str(path), after, options, signatures_beside(path, plan.fingerprint))
+    size = write_page(html, out)
     lines = [
         f"Wrote {name(str(out))}: {bytes_text(size)}, {many(len(plan.rows), 'row')}, plan {plan.short_fingerprint}."
     ]
@@ -73,7 +73,7 @@ def run_report(path: Path, out: Path, verification: Path | None, options: tuple[
     return lines
 
 
-def _refuse_overwrite(out: Path) -> None:
+def refuse_overwrite(out: Path) -> None:
     """Raise `Refused` if `out` holds anything but a report: a slip must not cost a plan or its journal."""
     try:
         if is_no_ordinary_file(out):
@@ -90,7 +90,7 @@ def _refuse_overwrite(out: Path) -> None:
         )
 
 
-def _write(html: str, out: Path) -> int:
+def write_page(html: str, out: Path) -> int:
     """Write the page, mode 0600, whole or not at all; return its bytes."""
     content = html.encode("utf-8")
     with reporting_unwritable(out, f"The report cannot be written to {out}"), replacing(out) as file:

@@ -61,8 +61,9 @@ def report(
     sentences, steps = next_steps(plan, counted, path, options or None, beside)
     settings = plan.header.settings
     so_far = signed_so_far(settings, beside.signed)
-    style, script = _asset("report.css"), _asset("report.js")
-    text = _template().render(
+    text = page_of(
+        _asset("report.html"),
+        _asset("report.js"),
         plan=plan,
         header=plan.header,
         path=path,
@@ -94,11 +95,16 @@ def report(
         left_out=_left_out(data, path),
         page_json=Markup(as_json(data.page)),
         group_json=[(i, Markup(document)) for i, document in enumerate(data.groups) if document],
-        style=Markup(style),
-        script=Markup(script),
-        policy=_policy(style, script),
     )
-    return MARK + text, data
+    return text, data
+
+
+def page_of(template: str, script: str, **values: object) -> str:
+    """Return a page of a jinja2 template with the report's style: in it, all text is `safe`, and nothing is loaded."""
+    style = _asset("report.css")
+    policy = _policy(style, script)
+    text: str = _template(template).render(style=Markup(style), script=Markup(script), policy=policy, **values)
+    return MARK + text
 
 
 def share(value: int, most: int) -> float:
@@ -180,11 +186,11 @@ def _asset(file: str) -> str:
 
 
 @cache
-def _template() -> Any:
+def _template(text: str) -> Any:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
-    return environment.from_string(_asset("report.html"))
+    return environment.from_string(text)
 
 
 def _shown(value: Any) -> Any:

@@ -8,9 +8,10 @@ was read, `run` does it all.
 SHORT_HELP = "Show whether every record has its copy on the target."
 HELP = """Compare all records of topics with their copies: is everything there?
 
-Changes nothing on any cluster. `run` needs Spark and Java, `show` neither.
+Changes nothing on any cluster. `run` needs Spark and Java, `show` and `report` neither.
 """
 COMMANDS = {
     "run": ("migrate.extras.audit.run", "run", "Read both logs of every topic, and say what has no copy."),
     "show": ("migrate.extras.audit.show", "show", "Show what the last run found."),
+    "report": ("migrate.extras.audit.report", "report", "Write what the last run found as one HTML page."),
 }

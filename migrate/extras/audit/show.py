@@ -7,8 +7,7 @@ import click
 
 from migrate.cli.console import Terminal
 from migrate.cli.options import LogOptions, argument, option
-from migrate.errors import UsageError
-from migrate.extras.audit.state import read_state
+from migrate.extras.audit.state import last_result
 from migrate.extras.audit.text import print_result
 
 
@@ -24,7 +23,4 @@ class ShowOptions:
 
 def show(options: ShowOptions) -> int:
     """Show what the last run in a folder found; asks no cluster. Exits as that run did."""
-    state = read_state(options.state)
-    if state.result is None:
-        raise UsageError(f"No audit in {options.state} has ended yet.", "Run `audit run` again: it goes on.")
-    return print_result(state.result, options.form, Terminal.here())
+    return print_result(last_result(options.state), options.form, Terminal.here())

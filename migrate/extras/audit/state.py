@@ -115,6 +115,22 @@ def read_state(folder: Path) -> State:
     return _read(folder, whole)
 
 
+def last_result(folder: Path) -> Mapping[str, Any]:
+    """Return what the last run in a folder found. Raises `UsageError` where none has ended, and as `read_state`."""
+    state = read_state(folder)
+    if state.result is None:
+        raise UsageError(f"No audit in {folder} has ended yet.", "Run `audit run` again: it goes on.")
+    return state.result
+
+
+def named_lines(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield every record that the last run has named."""
+    path = folder / FOUND
+    if path.exists():
+        with path.open("rb") as file:
+            yield from map(json.loads, file)
+
+
 def _whole(data: bytes) -> bytes:
     """Return the lines that are there whole."""
     return data[: data.rfind(b"\n") + 1]

@@ -74,7 +74,7 @@ def print_result(result: Document, form: str, terminal: Terminal) -> int:
 def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
     """Yield the verdict, a table of the topics, and below each what it lacks."""
     verdict, topics = Verdict(result["verdict"]), result["topics"]
-    for line in wrapped(_headline(result), width):
+    for line in wrapped(headline(result), width):
         yield paint(line, _SHADES[verdict], colour)
     yield f"As of {iso(result['time_ms'])}: {result['source']} to {result['target']}"
     if left_out := result["topics_not_replicated"]:
@@ -88,7 +88,8 @@ def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
         )
 
 
-def _headline(result: Document) -> str:
+def headline(result: Document) -> str:
+    """Return the verdict on all topics, and what it rests on."""
     topics, verdict = result["topics"], Verdict(result["verdict"])
     by_verdict = {v: [t for t in topics if t["verdict"] == v] for v in Verdict}
     if not topics:
@@ -112,14 +113,20 @@ def _between(topic: Document) -> str:
     return f", from {iso(times[0])} to {iso(times[1])}" if times else ""
 
 
-def _others(topic: Document) -> str:
+def others_of(topic: Document) -> str:
+    """Return what became of records that are neither copied nor missing."""
     return ", ".join(f"{topic['counts'][c]} {text}" for c, text in _OTHERS.items() if topic["counts"].get(c)) or "-"
+
+
+def compared(topic: Document) -> str:
+    """Return by which parts of records a topic was compared."""
+    *parts, last = (part for part in Part if part in Equality(topic["equality"]).parts)
+    return f"compared by {', '.join(parts)} and {last}"
 
 
 def _below(topic: Document, width: int) -> Iterable[str]:
     if topic["equality"] is not None and (topic["verdict"] != Verdict.COMPLETE or topic["equality"] != "all"):
-        *parts, last = (part for part in Part if part in Equality(topic["equality"]).parts)
-        yield from wrapped(f"compared by {', '.join(parts)} and {last}", width, "    ")
+        yield from wrapped(compared(topic), width, "    ")
     for reason in topic["reasons"]:
         yield from wrapped(safe(reason), width, "    ")
     for category in (Category.MISSING, Category.CHANGED, Category.FOREIGN):
@@ -140,5 +147,5 @@ _COLUMNS: Sequence[Column[Document]] = (
     Column("VERDICT", lambda row: row["verdict"]),
     _count(Category.COPIED, "COPIED"),
     _count(Category.MISSING, "MISSING"),
-    Column("OTHERS", _others),
+    Column("OTHERS", others_of),
 )
