@@ -1,5 +1,6 @@
 """What became of the records of one topic: where sums agree they are copied, elsewhere each is compared."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from migrate.extras.audit.pin import PinnedTopic
 from migrate.extras.audit.records import Comparison, Paired, fingerprinted, inside, log_records, nothing
 from migrate.extras.audit.state import NamedFile
-from migrate.extras.audit.stretches import Cut, Ranges, Stretch, TopicSums, pieces
+from migrate.extras.audit.stretches import NO_SUMS, Cut, Ranges, Stretch, TopicSums, pieces
 from migrate.extras.audit.verdict import Bounds, Category, PartitionFacts, TopicAudit, bounds_of
 from migrate.model import LogRange, Side
 from migrate.spark.dataframes import reading_topic
@@ -47,18 +48,25 @@ class LogReading:
         return inside(reduce(lambda a, b: a.unionByName(b), frames), differing) if frames else nothing(self.spark)
 
 
-def judged(reading: LogReading, topic: PinnedTopic, held: TopicSums, lasts: bool, found: NamedFile) -> TopicAudit:
+def judged(
+    reading: LogReading, topic: PinnedTopic, held: TopicSums, lasts: bool, found: NamedFile
+) -> tuple[TopicAudit, dict[Stretch, Counter[Category]]]:
     """Return what was found of a topic whose logs have been summed, after comparing the stretches that differ.
 
-    `lasts` is that of its calibration. What is named goes to `found`.
+    Beside it: of those that lack nothing, what their target has beyond the source. `lasts` is that of the topic's
+    calibration. What is named goes to `found`.
     """
     differing = held.differing()
-    copied = sum(s.records for each, s in held.sums[Side.SOURCE].items() if each not in differing)
+    counts = Counter[Category]()
+    counts[Category.COPIED] = sum(s.records for each, s in held.sums[Side.SOURCE].items() if each not in differing)
+    for each, extras in held.extras.items():
+        if each not in differing:
+            counts.update(extras.counts)
     # The others are in partitions that an earlier run read and this one could not: nothing of them is told.
     differing = {each for each in differing if each.partition in topic.source_logs}
-    equality, counts = held.cut.equality, {Category.COPIED: copied}
+    equality = held.cut.equality
     if not differing:
-        return TopicAudit(topic.topic, topic.target, equality, counts, unproven=topic.unproven)
+        return TopicAudit(topic.topic, topic.target, equality, +counts, unproven=topic.unproven), {}
     source, target = (reading.again(topic, side, held, differing) for side in Side)
     with (
         reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"),
@@ -82,27 +90,45 @@ def judged(reading: LogReading, topic: PinnedTopic, held: TopicSums, lasts: bool
             if alone and logs and Side.TARGET in topic.compacted
             else None,
         )
-        counts |= classified.counts()
-        counts[Category.COPIED] = copied + sum(each.copied for each in paired.values())
-        counts[Category.COPIED_AGAIN] = sum(each.again for each in paired.values())
+        alone_in = classified.counts()
+        beyond = {each: alone_in[each] + Counter({Category.COPIED_AGAIN: p.again}) for each, p in paired.items()}
+        for of_stretch in beyond.values():
+            counts.update(of_stretch)
+        counts[Category.COPIED] += sum(each.copied for each in paired.values())
         gone = Category.SUPERSEDED if topic.only_compacted else Category.REMOVED
-        counts[gone] = counts.get(gone, 0) + _removed(held, differing, paired)
+        counts[gone] += _removed(held, differing, paired)
         first, times = found.take(topic.topic, classified.named())
-    counts = {category: counts[category] for category in Category if counts.get(category)}
     unproven = list(topic.unproven)
     if topic.hides_policy and counts.get(Category.SUPERSEDED):
         unproven.append(f"cleanup.policy of {topic.target} is not visible")
-    return TopicAudit(topic.topic, topic.target, equality, counts, first, times, tuple(unproven))
+    settled = {each: b for each, b in beyond.items() if _lacks_nothing(topic, held, each, paired[each].copied, b)}
+    return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven)), settled
 
 
-def _removed(held: TopicSums, differing: Collection[Stretch], paired: Mapping[int, Paired]) -> int:
+def _lacks_nothing(
+    topic: PinnedTopic, held: TopicSums, stretch: Stretch, copied: int, beyond: Counter[Category]
+) -> bool:
+    """True if all that was ever read of a stretch was read again, and is copied, or is and stays an extra.
+
+    Every run names what is foreign. While a transaction is open on the source, copies of its records look foreign.
+    """
+    source, target = (held.sums[side].get(stretch, NO_SUMS).records for side in Side)
+    return (
+        stretch.partition not in topic.open_on_source
+        and not beyond[Category.FOREIGN]
+        and copied == source
+        and copied + beyond.total() == target
+    )
+
+
+def _removed(held: TopicSums, differing: Collection[Stretch], paired: Mapping[Stretch, Paired]) -> int:
     """Return how many of the source's records were summed and are no longer there, in stretches that differ."""
     read = sum(held.records(Side.SOURCE, differing).values())
     return max(0, read - sum(each.copied + each.alone_on_source for each in paired.values()))
 
 
 def _bounds(
-    topic: PinnedTopic, held: TopicSums, differing: Collection[Stretch], paired: Mapping[int, Paired], lasts: bool
+    topic: PinnedTopic, held: TopicSums, differing: Collection[Stretch], paired: Mapping[Stretch, Paired], lasts: bool
 ) -> dict[int, Bounds]:
     """Return of each partition between which offsets records without a copy are missing."""
     first, last = dict[int, int](), dict[int, int]()
@@ -113,7 +139,8 @@ def _bounds(
         if p in topic.target_logs and each not in differing and target[each].first_offset >= topic.target_logs[p].start:
             first[p] = min(sums.first_offset, first.get(p, sums.first_offset))
             last[p] = max(sums.last_offset, last.get(p, sums.last_offset))
-    for p, pairs in paired.items():
+    for each, pairs in paired.items():
+        p = each.partition
         if pairs.first_copied is not None:
             first[p] = min(pairs.first_copied, first.get(p, pairs.first_copied))
         if pairs.last_copied is not None:

@@ -24,9 +24,9 @@ _NO_ANSWER = Failure("NO_ANSWER", "no answer")
 class PinnedTopic:
     """A topic as it was pinned: both logs by partition, and what of them is not to be read, and why.
 
-    `next_to_copy` are the replicator's own positions, `open_on_target` the partitions whose target a transaction cuts
-    short. `compacted` says on which sides a cleaner takes superseded records, or may: `hides_policy` is True where the
-    target does not say. With `only_compacted` nothing else takes records from the source.
+    `next_to_copy` are the replicator's own positions; a transaction cuts the logs of `open_on_source` and
+    `open_on_target` short. `compacted` says on which sides a cleaner takes superseded records, or may: `hides_policy`
+    is True where the target does not say. With `only_compacted` nothing else takes records from the source.
     """
 
     topic: str
@@ -35,6 +35,7 @@ class PinnedTopic:
     source_logs: Mapping[int, LogRange]
     target_logs: Mapping[int, LogRange]
     next_to_copy: Mapping[int, int]
+    open_on_source: frozenset[int]
     open_on_target: frozenset[int]
     compacted: frozenset[Side]
     only_compacted: bool
@@ -93,6 +94,7 @@ def pin_topics(
                 source_logs,
                 target_logs,
                 {p: positions[place] + 1 for p in source_logs if (place := TopicPartition(topic, p)) in positions},
+                frozenset(p for p in source_logs if on_source.is_open(TopicPartition(topic, p))),
                 frozenset(p for p in target_logs if on_target.is_open(TopicPartition(copy, p))),
                 frozenset(s for s, policy in zip(Side, policies, strict=True) if policy is None or "compact" in policy),
                 policies[0] == "compact",

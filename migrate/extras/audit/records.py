@@ -5,6 +5,7 @@ of records have the columns of Spark's Kafka source, headers too. What is shuffl
 and of stretches that differ some fixed columns of each record.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -109,7 +110,7 @@ def inside(prints: "DataFrame", stretches: Collection[Stretch]) -> "DataFrame":
 
 @dataclass(frozen=True)
 class Paired:
-    """How many records of a partition's differing stretches have copies, and what lies alone on either side.
+    """How many records of a stretch have copies, and what lies alone on either side.
 
     `first_copied` and `last_copied` are source offsets, None where no record has a copy. Of equal records the last ones
     count as copied for the former, and none for the latter unless all are: neither says more than is known.
@@ -142,7 +143,7 @@ class Comparison:
                 f"count_if(side = 1) over (partition by {_PRINT}) as on_target",
                 f"row_number() over (partition by {_PRINT}, side order by offset desc) as place",
             ).selectExpr(
-                *("side", "partition", "offset", "time", "a", "b", "key_hash", "has_key", "is_tombstone"),
+                *("side", "partition", "number", "offset", "time", "a", "b", "key_hash", "has_key", "is_tombstone"),
                 "on_source <= on_target as all_copied",
                 "place > if(side = 0, on_target, on_source) as is_alone",
                 "side = 1 and on_source > 0 as has_original",
@@ -160,9 +161,9 @@ class Comparison:
         for frame in self._held:
             frame.unpersist()
 
-    def paired(self) -> dict[int, Paired]:
-        """Return what was found of each partition."""
-        found = self._pairs.groupBy("partition").agg(
+    def paired(self) -> dict[Stretch, Paired]:
+        """Return what was found of each stretch."""
+        found = self._pairs.groupBy("partition", "number").agg(
             *_expressions(
                 "count_if(side = 0 and not is_alone)",
                 "count_if(side = 1 and is_alone and has_original)",
@@ -172,7 +173,7 @@ class Comparison:
                 "max(offset) filter (where side = 0 and all_copied)",
             )
         )
-        return {row[0]: Paired(*row[1:]) for row in found.collect()}
+        return {Stretch(row[0], row[1]): Paired(*row[2:]) for row in found.collect()}
 
     def classified(
         self,
@@ -214,7 +215,7 @@ class Comparison:
                  when is_aborted then '{Category.ABORTED_COPY}'
                  when all_there then '{Category.FOREIGN}'
                  else '{Category.NO_ORIGINAL_VISIBLE}' end as category"""
-        judged = placed.selectExpr(category, "partition", "offset", "time").where("category is not null")
+        judged = placed.selectExpr(category, "partition", "number", "offset", "time").where("category is not null")
         return Classified(self._kept(judged, StorageLevel.MEMORY_AND_DISK))
 
     @staticmethod
@@ -269,19 +270,22 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Classified:
-    """Records without a counterpart, each with its category: category, partition, offset, time."""
+    """Records without a counterpart: category, partition, number (of their stretch), offset, time."""
 
     frame: "DataFrame"
 
-    def counts(self) -> dict[Category, int]:
-        """Return how many records are in each category."""
-        return {Category(row[0]): row[1] for row in self.frame.groupBy("category").count().collect()}
+    def counts(self) -> defaultdict[Stretch, Counter[Category]]:
+        """Return how many records of each stretch are in each category."""
+        counts = defaultdict[Stretch, Counter[Category]](Counter)
+        for row in self.frame.groupBy("partition", "number", "category").count().collect():
+            counts[Stretch(row[0], row[1])][Category(row[2])] = row[3]
+        return counts
 
     def named(self) -> Iterator[Named]:
         """Yield every record that is named, by category, partition and offset."""
         wanted = self.frame.where("category in ({})".format(", ".join(f"'{each}'" for each in NAMED)))
         for row in wanted.orderBy("category", "partition", "offset").toLocalIterator():
-            yield Named(Category(row[0]), row[1], row[2], row[3])
+            yield Named(Category(row["category"]), row["partition"], row["offset"], row["time"])
 
 
 def _expressions(*texts: str) -> "list[Column]":

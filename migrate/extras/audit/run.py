@@ -165,7 +165,9 @@ class Audit:
             for side in Side:
                 self._read_new(reading, state, topic, side)
             self._progress.step(f"judging the records of {topic.topic}")
-            return judged(reading, topic, held, calibration.lasts, found)
+            audit, settled = judged(reading, topic, held, calibration.lasts, found)
+            state.settle(topic.topic, settled)
+            return audit
         except ClusterError as error:
             # The next run goes on; what other topics lack is worth knowing now.
             unproven = (*topic.unproven, f"not all was read: {error.problem}")

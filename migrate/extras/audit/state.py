@@ -1,8 +1,8 @@
 """The folder in which an audit keeps what it has read: sums of stretches, never a record's content.
 
 One file of JSON lines, each whole or not there: what a kill leaves at its end is cut off. A line begins a topic, adds
-the sums of some offsets, or is what a run has found. Folder and file are their owner's alone, for the file holds the
-salt of the fingerprints.
+the sums of some offsets, tells what the target has beyond them, or is what a run has
+found. Folder and file are their owner's alone, for the file holds the salt of the fingerprints.
 """
 
 import fcntl
@@ -62,6 +62,12 @@ class State:
         read = [[partition, log.start, log.end] for partition, log in ranges.items()]
         self._write({"read": topic, "side": side, "ranges": read, "sums": sums})
         self.topics[topic].add(side, ranges, found)
+
+    def settle(self, topic: str, found: Mapping[Stretch, Mapping[Category, int]]) -> None:
+        """Keep of some stretches what the target has beyond their copied records, as far as was read."""
+        self._write({"settled": topic, "extras": [[*stretch, counts] for stretch, counts in found.items()]})
+        for stretch, counts in found.items():
+            self.topics[topic].settle(stretch, counts)
 
     def end(self, result: Mapping[str, Any]) -> None:
         """Keep what a run has found."""
@@ -156,6 +162,10 @@ def _take(state: State, line: Mapping[str, Any]) -> None:
     elif "topic" in line:
         cut = Cut(Equality(line["equality"]), line["width_ms"], line["stretches"])
         state.topics[line["topic"]] = TopicSums(line["topic"], line["target"], line["ids"][0], line["ids"][1], cut)
+    elif "settled" in line:
+        for partition, number, counts in line["extras"]:
+            known = {Category(category): count for category, count in counts.items()}
+            state.topics[line["settled"]].settle(Stretch(partition, number), known)
     else:
         found = {Stretch(*row[:2]): Sums(row[2], tuple(row[3:7]), *row[7:]) for row in line["sums"]}
         ranges = {partition: LogRange(start, end) for partition, start, end in line["ranges"]}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from migrate.extras.audit.verdict import Category
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
 
@@ -62,10 +63,20 @@ class Cut:
         return cls(equality, max(1, span // stretches + 1) if span else DEFAULT_WIDTH_MS, stretches)
 
 
+class Extras(NamedTuple):
+    """What a stretch's target has beyond the records of its source, each of which has a copy: counted by category."""
+
+    records: int
+    words: tuple[int, ...]
+    counts: Mapping[Category, int]
+
+
 @dataclass
 class TopicSums:
     """All that is kept of a topic: how it is cut, sums by side and stretch, and up to which offset each log was read.
 
+    `extras` are those of stretches that were compared and lack nothing. Sums add up: while the target's are the
+    source's and these, every later record has its copy too, and the stretch need not be read again.
     `source_id` and `target_id` are the topics' ids, "" where a cluster has none: a topic that was created anew has
     another.
     """
@@ -77,6 +88,7 @@ class TopicSums:
     cut: Cut
     sums: dict[Side, dict[Stretch, Sums]] = field(default_factory=lambda: {side: {} for side in Side})
     read_to: dict[Side, dict[int, int]] = field(default_factory=lambda: {side: {} for side in Side})
+    extras: dict[Stretch, Extras] = field(default_factory=dict)
 
     def add(self, side: Side, ranges: Ranges, found: Mapping[Stretch, Sums]) -> None:
         """Take the sums of some more offsets."""
@@ -94,10 +106,20 @@ class TopicSums:
         """True if a log ends below what was read of it: it was truncated, or is another one."""
         return any(pinned[p].end < end for p, end in self.read_to[side].items() if p in pinned)
 
+    def settle(self, stretch: Stretch, counts: Mapping[Category, int]) -> None:
+        """Take it that all that the target has of a stretch beyond the source is what was counted."""
+        self.extras[stretch] = Extras(*self._beyond(stretch), counts)
+
     def differing(self) -> set[Stretch]:
-        """Return the stretches whose two sides have not the same records."""
-        source, target = self.sums[Side.SOURCE], self.sums[Side.TARGET]
-        return {each for each in source.keys() | target.keys() if not same(source.get(each), target.get(each))}
+        """Return the stretches whose two sides have not the same records, known extras of the target apart."""
+        every = self.sums[Side.SOURCE].keys() | self.sums[Side.TARGET].keys()
+        return {each for each in every if self._beyond(each) != self.extras.get(each, NO_EXTRAS)[:2]}
+
+    def _beyond(self, stretch: Stretch) -> tuple[int, tuple[int, ...]]:
+        """Return what the target's sums have that the source's have not: a count, and words."""
+        source, target = (self.sums[side].get(stretch, NO_SUMS) for side in Side)
+        words = zip(target.words, source.words, strict=True)
+        return target.records - source.records, tuple(there - here for there, here in words)
 
     def records(self, side: Side, stretches: Iterable[Stretch]) -> dict[int, int]:
         """Return how many records were read of these stretches, by partition."""
@@ -108,9 +130,8 @@ class TopicSums:
         return counts
 
 
-def same(source: Sums | None, target: Sums | None) -> bool:
-    """True if both sides of a stretch have the same records, each as often, as far as sums tell."""
-    return source is not None and target is not None and source[:2] == target[:2]
+NO_SUMS = Sums(0, (0, 0, 0, 0), 0, 0)
+NO_EXTRAS = Extras(0, NO_SUMS.words, {})
 
 
 def steps(ranges: Ranges, most: int) -> Iterator[dict[int, LogRange]]:

@@ -11,8 +11,8 @@ MUTANTS = (
         "stretches-compared-by-counts-alone",
         "A stretch agrees only if it has the same records.",
         f"{HERE}stretches.py",
-        "source[:2] == target[:2]",
-        "source[:1] == target[:1]",
+        "if self._beyond(each) != self.extras.get(each, NO_EXTRAS)[:2]}",
+        "if self._beyond(each)[0] != self.extras.get(each, NO_EXTRAS)[0]}",
         (STRETCHES,),
     ),
     Mutant(
@@ -45,6 +45,14 @@ MUTANTS = (
         f"{HERE}stretches.py",
         "pinned[p].end < end for p, end",
         "pinned[p].end < 0 * end for p, end",
+        (STRETCHES,),
+    ),
+    Mutant(
+        "settled-stretches-take-in-what-is-new",
+        "What is not copied is found in a stretch that once lacked nothing.",
+        f"{HERE}stretches.py",
+        "if self._beyond(each) != self.extras.get(each, NO_EXTRAS)[:2]}",
+        "if each not in self.extras and self._beyond(each) != NO_EXTRAS[:2]}",
         (STRETCHES,),
     ),
     Mutant(

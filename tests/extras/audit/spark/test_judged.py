@@ -1,7 +1,7 @@
 """What is said of records is what their identities say: worlds with kills, losses, strangers, changes and retention."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
@@ -37,6 +37,7 @@ def pinned(worlds, **others):
         "compacted": frozenset(),
         "only_compacted": False,
         "hides_policy": False,
+        "open_on_source": frozenset(),
         "open_on_target": frozenset(),
         "unproven": (),
         "next_to_copy": {p: w.next_to_copy for p, w in enumerate(worlds) if w.next_to_copy is not None},
@@ -53,12 +54,12 @@ def pinned(worlds, **others):
     )
 
 
-def read(spark, worlds):
+def read(spark, worlds, salt=None):
     seen = [(p, r) for p, w in enumerate(worlds) for r in w.source if r.offset >= w.source_start]
     return MemoryReading(
         spark,
         defaultdict(lambda: None),
-        new_seed(),
+        new_seed() if salt is None else salt,
         {
             (Side.SOURCE, "read_committed"): frame(spark, [(p, r) for p, r in seen if not r.is_aborted]),
             (Side.SOURCE, "read_uncommitted"): frame(spark, seen),
@@ -69,12 +70,20 @@ def read(spark, worlds):
 
 def audited(spark, worlds, cut=CUT, lasts=True, **others):
     """The audit of worlds as the partitions of one topic, with all that is named."""
-    topic, reading = pinned(worlds, **others), read(spark, worlds)
-    held, found = TopicSums("t", "t", "", "", cut), Found([])
+    audit, named, reading = audited_again(spark, worlds, TopicSums("t", "t", "", "", cut), lasts, **others)
+    return audit, named, reading
+
+
+def audited_again(spark, worlds, held, lasts=True, salt=None, **others):
+    """The same by a run that reads what `held` has not, and keeps there what it reads and settles."""
+    topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt), Found([])
     for side in Side:
-        logs = topic.logs(side)
-        held.add(side, logs, summed(reading.records(topic, side, logs, cut)))
-    return judged(reading, topic, held, lasts, found), found.records, reading
+        if new := held.unread(side, topic.logs(side)):
+            held.add(side, new, summed(reading.records(topic, side, new, held.cut)))
+    audit, settled = judged(reading, topic, held, lasts, found)
+    for stretch, counts in settled.items():
+        held.settle(stretch, counts)
+    return audit, found.records, reading
 
 
 def expected(world):
@@ -156,6 +165,61 @@ def test_only_stretches_that_differ_are_read_again(spark):
     assert again == [(Side.SOURCE, 20, 30), (Side.TARGET, 21, 30)]
 
 
+def test_what_differs_by_replays_and_copies_of_aborted_records_alone_is_not_read_again(spark):
+    world = whole()
+    world.source[15] = replace(world.source[15], is_aborted=True)
+    # Stretches of ten records: 5 is copied again, 15 aborted and copied, 25 lost, and 35 stands beside a stranger.
+    world.target = [world.source[5], *(r for r in world.source if r.offset != 25), Record(0, "s", 1_035, b"s", b"s")]
+    world.target = [replace(r, offset=place) for place, r in enumerate(world.target)]
+    held, salt = TopicSums("t", "t", "", "", Cut(Equality.ALL, 10, 10)), new_seed()
+    first, named, _ = audited_again(spark, [world], held, salt=salt)
+    counts = {Category.COPIED: 38, Category.COPIED_AGAIN: 1, Category.ABORTED_COPY: 1, Category.MISSING: 1}
+    assert first.counts == counts | {Category.FOREIGN: 1}
+    second, again, reading = audited_again(spark, [world], held, salt=salt)
+    assert (second, again) == (first, named)
+    asked = {o for side, ranges in reading.asked if side is Side.TARGET for o in range(ranges[0].start, ranges[0].end)}
+    assert asked and min(asked) > 20, "neither the first stretch nor the second"
+    # The lost copy comes, and a new record that is lost, into a stretch that was settled.
+    world.source.append(Record(40, "40", 1_107, b"k", b"late"))
+    world.target.append(replace(world.source[25], offset=len(world.target)))
+    world.source_end, world.next_to_copy = 41, 41
+    third, named, _ = audited_again(spark, [world], held, salt=salt)
+    assert third.counts == counts | {Category.COPIED: 39, Category.FOREIGN: 1}
+    assert [n.offset for n in named if n.category is Category.MISSING] == [40]
+
+
+def test_what_a_transaction_that_is_still_open_on_the_source_has_copied_is_judged_again(spark):
+    world = whole()
+    world.source[39] = replace(world.source[39], is_aborted=True)
+    held, salt = TopicSums("t", "t", "", "", Cut(Equality.ALL, 10, 10)), new_seed()
+    world.source_start, world.source_end, world.next_to_copy = 1, 39, 39
+    found, _, _ = audited_again(spark, [world], held, salt=salt, open_on_source=frozenset({0}))
+    assert found.counts[Category.NO_ORIGINAL_VISIBLE] == 2
+    world.source_end = world.next_to_copy = 40
+    found, _, _ = audited_again(spark, [world], held, salt=salt)
+    assert found.counts[Category.NO_ORIGINAL_VISIBLE] == found.counts[Category.ABORTED_COPY] == 1
+
+
+@pytest.mark.parametrize("run", range(2))
+def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_audited_once(spark, run):
+    dice = Random(new_seed())
+    worlds = [replace(w, source_start=0, target_start=0) for w in (some_world(dice) for _ in range(WORLDS))]
+    held, salt = TopicSums("t", "t", "", "", CUT), new_seed()
+    for share in (0.4, 0.8, 1):
+        grown = [_until(w, int(share * w.source_end), int(share * len(w.target))) for w in worlds]
+        found, named, _ = audited_again(spark, grown, held, salt=salt)
+        once, all_named, _ = audited(spark, grown)
+        assert found.counts == once.counts and set(named) == set(all_named)
+
+
+def _until(world, source_end, copies):
+    target = world.target[:copies]
+    copied_to = max((int(r.identity.split()[0]) for r in target if r.identity[0].isdigit()), default=-1) + 1
+    end = max(source_end, copied_to)
+    source = [r for r in world.source if r.offset < end]
+    return replace(world, source=source, target=target, source_end=end, next_to_copy=None)
+
+
 def test_of_equal_records_only_how_many_is_told(spark):
     world = whole()
     for offset in (10, 11, 12):
@@ -201,5 +265,5 @@ def test_what_differed_in_a_partition_that_is_not_visible_any_more_is_not_counte
     agreed, alone = Sums(2, (1, 1, 1, 1), 0, 1), Sums(3, (2, 2, 2, 2), 0, 2)
     held.add(Side.SOURCE, {0: LogRange(0, 2), 1: LogRange(0, 3)}, {Stretch(0, 0): agreed, Stretch(1, 0): alone})
     held.add(Side.TARGET, {0: LogRange(0, 2)}, {Stretch(0, 0): agreed})
-    found = judged(None, pinned([], unproven=("partition 1 is not visible",)), held, True, Found([]))
+    found, _ = judged(None, pinned([], unproven=("partition 1 is not visible",)), held, True, Found([]))
     assert (found.counts, found.verdict) == ({Category.COPIED: 2}, Verdict.NOT_PROVEN)

@@ -26,6 +26,7 @@ def filled(folder):
     with opened_state(folder, IDS) as state:
         state.begin(TopicSums("t", "A.t", "1", "2", Cut(Equality.WITHOUT_HEADERS, 7, 5)))
         state.add("t", Side.SOURCE, {0: LogRange(5, 10)}, SUMS)
+        state.settle("t", {Stretch(0, 3): {Category.COPIED_AGAIN: 2}})
         state.end({"verdict": "COMPLETE"})
     return state
 

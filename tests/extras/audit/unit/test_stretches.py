@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.extras.audit.stretches import MOST_STRETCHES, Cut, Stretch, Sums, TopicSums, pieces, same, steps
+from migrate.extras.audit.stretches import MOST_STRETCHES, Cut, Stretch, Sums, TopicSums, pieces, steps
+from migrate.extras.audit.verdict import Category
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
 
@@ -20,15 +21,41 @@ def topic():
     return TopicSums("t", "t", "", "", Cut(Equality.ALL))
 
 
+def append(held, side, *records):
+    held.add(side, {}, {S: sums(*records)})
+
+
+def differs(source, target):
+    held = topic()
+    for side, each in ((Side.SOURCE, source), (Side.TARGET, target)):
+        held.add(side, {}, {S: each} if each else {})
+    return bool(held.differing())
+
+
 def offsets(ranges):
     return {(p, o) for p, log in ranges for o in range(log.start, log.end)}
 
 
 def test_sums_of_parts_are_the_sums_of_the_whole_and_tell_one_record_more_or_another():
     assert sums(1, 2).plus(sums(5)) == sums(1, 2, 5)
-    assert same(sums(1, 5), sums(5, 1)) and not same(sums(1, 5), sums(1, 5, 5))
-    assert not same(sums(1, 5), sums(2, 5))
-    assert not same(sums(1), None) and not same(None, sums(1))
+    assert not differs(sums(1, 5), sums(5, 1)) and differs(sums(1, 5), sums(1, 5, 5))
+    assert differs(sums(1, 5), sums(2, 5))
+    assert differs(sums(1), None) and differs(None, sums(1))
+
+
+def test_what_a_target_is_known_to_have_beyond_its_source_makes_no_difference_until_something_else_does():
+    held = topic()
+    append(held, Side.SOURCE, 1, 2)
+    append(held, Side.TARGET, 1, 2, 2)
+    held.settle(S, {Category.COPIED_AGAIN: 1})
+    assert held.differing() == set()
+    append(held, Side.SOURCE, 7)
+    assert held.differing() == {S}, "a record without a copy"
+    append(held, Side.TARGET, 7)
+    assert held.differing() == set(), "its copy came"
+    append(held, Side.SOURCE, 8)
+    append(held, Side.TARGET, 9)
+    assert held.differing() == {S}, "as many, but others"
 
 
 def test_a_topic_takes_what_is_new_and_knows_what_it_has():
