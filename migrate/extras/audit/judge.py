@@ -75,7 +75,8 @@ def judged(
         paired = comparison.paired()
         alone = any(each.alone_on_source for each in paired.values())
         others = any(each.alone_on_target for each in paired.values())
-        logs = {p: log for p, log in topic.source_logs.items() if log.start < log.end}
+        touched = {each.partition for each in differing}
+        logs = {p: log for p, log in topic.source_logs.items() if log.start < log.end and p in touched}
         # Aborted records may lie anywhere, but only where offsets have no visible record.
         records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
         gaps = {p: log for p, log in logs.items() if records.get(p, 0) != log.end - log.start}

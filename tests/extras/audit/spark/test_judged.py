@@ -165,6 +165,16 @@ def test_only_stretches_that_differ_are_read_again(spark):
     assert again == [(Side.SOURCE, 20, 30), (Side.TARGET, 21, 30)]
 
 
+def test_a_partition_that_agrees_is_not_searched_for_what_was_aborted_in_another(spark):
+    quiet, met = whole(), whole()
+    for world in (quiet, met):
+        world.source[5] = replace(world.source[5], is_aborted=True)
+    del quiet.target[5]  # the other's copy stays
+    audit, _, reading = audited(spark, [quiet, met])
+    assert audit.counts == {Category.COPIED: 78, Category.ABORTED_COPY: 1}
+    assert {p for _, ranges in reading.asked[2:] for p in ranges} == {1}
+
+
 def test_what_differs_by_replays_and_copies_of_aborted_records_alone_is_not_read_again(spark):
     world = whole()
     world.source[15] = replace(world.source[15], is_aborted=True)
