@@ -210,7 +210,7 @@ def test_what_a_transaction_that_is_still_open_on_the_source_has_copied_is_judge
     assert found.counts[Category.NO_ORIGINAL_VISIBLE] == found.counts[Category.ABORTED_COPY] == 1
 
 
-@pytest.mark.parametrize("run", range(2))
+@pytest.mark.parametrize("run", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_audited_once(spark, run):
     dice = Random(new_seed())
     worlds = [replace(w, source_start=0, target_start=0) for w in (some_world(dice) for _ in range(WORLDS))]
