@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from base64 import b64encode
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -30,7 +31,7 @@ _FORM = (
 # The endpoints' addresses, none of which another machine can reach.
 SERVED: set[str] = set()
 _lock = threading.Lock()
-_held: "dict[TokenCommand, Token]" = {}
+_held: "dict[Hashable, Token]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,23 @@ class Token:
     ends: float
 
 
+def kept(by: Hashable, make: Callable[[], Token]) -> Token:
+    """Return a token in the first half of its life, or the last one while it lives and no other can be had.
+
+    Tokens are kept in this process, for whom they are `by`. Raises `ClusterError` as `make` does where there is none.
+    """
+    with _lock:
+        held = _held.get(by)
+        # Clients ask again when four fifths of a token's life are over: they must not be given the same one.
+        if held is None or time.time() > (held.made + held.ends) / 2:
+            try:
+                held = _held[by] = make()
+            except ClusterError:
+                if held is None or time.time() >= held.ends:
+                    raise
+        return held
+
+
 @dataclass(frozen=True, slots=True)
 class TokenCommand:
     """A command and its arguments; `option` is what named it, for messages, which never show an argument."""
@@ -50,20 +68,8 @@ class TokenCommand:
     words: tuple[str, ...] = field(repr=False)
 
     def token(self) -> Token:
-        """Return a token in the first half of its life, or the last one while it lives and no other can be had.
-
-        Raises `ClusterError` where there is none.
-        """
-        with _lock:
-            held = _held.get(self)
-            # Clients ask again when four fifths of a token's life are over: they must not be given the same one.
-            if held is None or time.time() > (held.made + held.ends) / 2:
-                try:
-                    held = _held[self] = self._run()
-                except ClusterError:
-                    if held is None or time.time() >= held.ends:
-                        raise
-            return held
+        """Return a token, as `kept` keeps them; raises `ClusterError` where there is none."""
+        return kept(self, self._run)
 
     def __call__(self, _: str) -> tuple[str, float]:
         """Return a token and its end: librdkafka's `oauth_cb`."""

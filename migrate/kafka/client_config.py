@@ -9,6 +9,7 @@ excepted.
 
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -16,6 +17,7 @@ from urllib.parse import quote_plus
 
 from migrate.errors import ConfigError
 from migrate.kafka.key_stores import Store, UnreadableStore, joined, read_store
+from migrate.kafka.msk_iam import IGNORED, OPTIONS, msk_iam
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.config_providers import Providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
@@ -77,6 +79,9 @@ _SCHEME = re.compile(r"^[0-9A-Za-z%._-]*://")
 _LIKE_SECURITY = re.compile(r"(^|[._-])(security[._-]?protocol|sasl|jaas)", re.IGNORECASE)
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _KERBEROS = "GSSAPI"
+_LOGIN_HANDLER, _CLIENT_HANDLER = "sasl.login.callback.handler.class", "sasl.client.callback.handler.class"
+_MSK = "software.amazon.msk.auth.iam"
+_IAM_LOGIN, _IAM_CLIENT = f"{_MSK}.IAMOAuthBearerLoginCallbackHandler", f"{_MSK}.IAMClientCallbackHandler"
 # RFC 4422: what is no such name may be a secret in the wrong place.
 _MECHANISM_NAME = re.compile(r"[A-Z0-9_-]{1,20}")
 _GRANT = "Only the client credentials grant can be used."
@@ -136,6 +141,9 @@ class Settings:
 def map_sasl(settings: Settings) -> None:
     """Map the login; raises `ConfigError` for a mechanism or a login module that librdkafka cannot use."""
     set_to = settings.take("sasl.mechanism").upper()
+    if set_to == "AWS_MSK_IAM" or settings.properties.get(_LOGIN_HANDLER, "").strip(BLANKS) == _IAM_LOGIN:
+        _msk_iam(settings, set_to)
+        return
     mechanism = set_to or _KERBEROS
     others = f"one of {', '.join(_MECHANISMS)}, which brokers can offer beside the present one"
     if mechanism == _KERBEROS and not _has_kerberos():
@@ -150,13 +158,13 @@ def map_sasl(settings: Settings) -> None:
         named = f"is {mechanism}, a mechanism" if _MECHANISM_NAME.fullmatch(mechanism) else "names a mechanism"
         raise settings.refusal("sasl.mechanism", f"{named} that this version cannot use", f"Use {others}.")
     settings.config["sasl.mechanism"] = mechanism
-    for key in ("sasl.client.callback.handler.class", "sasl.login.class"):
+    for key in (_CLIENT_HANDLER, "sasl.login.class"):
         if settings.take(key):
             raise settings.refusal(key, _NO_JAVA_CODE, "Log in without it.")
-    handler = settings.take("sasl.login.callback.handler.class").rpartition(".")[2]
+    handler = settings.take(_LOGIN_HANDLER).rpartition(".")[2]
     if handler and (mechanism, handler) != ("OAUTHBEARER", "OAuthBearerLoginCallbackHandler"):
         raise settings.refusal(
-            "sasl.login.callback.handler.class",
+            _LOGIN_HANDLER,
             _OTHER_CLASS,
             "Of callback handlers only Kafka's own OAuthBearerLoginCallbackHandler can be used; else use one of "
             f"{', '.join(_MECHANISMS[:3])}.",
@@ -259,6 +267,33 @@ def _kerberos(settings: Settings, module: LoginModule | None) -> None:
             raise settings.refusal("sasl.jaas.config", f"has no option {option}", f'Add {option}="...".')
         settings.config[f"sasl.kerberos.{option.lower()}"] = options[option]
     settings.existing("sasl.jaas.config", options["keyTab"])
+
+
+def _msk_iam(settings: Settings, mechanism: str) -> None:
+    """Log in by IAM: brokers of MSK take OAUTHBEARER where they take AWS_MSK_IAM, which librdkafka does not have."""
+    iam = mechanism == "AWS_MSK_IAM"
+    wanted = {_LOGIN_HANDLER: "" if iam else _IAM_LOGIN, _CLIENT_HANDLER: _IAM_CLIENT if iam else ""}
+    if not iam and mechanism != "OAUTHBEARER":
+        raise settings.refusal("sasl.mechanism", "does not fit its callback handler", "Set it to OAUTHBEARER.")
+    for key, handler in wanted.items():
+        if settings.take(key) != handler:
+            todo = f"Set it to {handler}." if handler else "Leave it out."
+            raise settings.refusal(key, f"does not fit {mechanism}", todo)
+    text = settings.take("sasl.jaas.config")
+    module = parse_jaas(text, settings.origin) if text else None
+    options = _login_module(settings, module, "IAMLoginModule" if iam else "OAuthBearerLoginModule").options
+    if unknown := sorted(key for key in options if key.startswith("aws") and key not in (*OPTIONS, *IGNORED)):
+        raise settings.refusal("sasl.jaas.config", f"has {', '.join(unknown)}, which cannot be used", "Leave it out.")
+    if not find_spec("aws_msk_iam_sasl_signer"):
+        raise settings.refusal(
+            "sasl.mechanism", "logs in to MSK by IAM, and aws-msk-iam-sasl-signer-python is not installed here",
+            "Install the extra msk-iam: pip install 'mm2-migrate[msk-iam]', or pipx inject mm2-migrate "
+            "aws-msk-iam-sasl-signer-python.",
+        )  # fmt: skip
+    login = msk_iam(settings.take("bootstrap.servers"), options)
+    if login is None:
+        raise settings.refusal("bootstrap.servers", "does not tell the AWS region", "Set AWS_REGION.")
+    settings.config |= {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": login}
 
 
 def _oauth(settings: Settings, module: LoginModule | None) -> None:

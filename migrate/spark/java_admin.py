@@ -44,6 +44,11 @@ TIMED_OUT = "REQUEST_TIMED_OUT"
 _KAFKA = "org.apache.kafka"
 _AUTHENTICATION_CLASS = f"{_KAFKA}.common.errors.AuthenticationException"
 _RETRIABLE_CLASS = f"{_KAFKA}.common.errors.RetriableException"
+_MSK = "software.amazon.msk.auth.iam"
+_GIVE_MSK_JAR = (
+    "Fetch aws-msk-iam-auth-VERSION-all.jar (software.amazon.msk in Maven Central), and name it with --spark-conf "
+    "spark.jars=JAR, or as spark.jars in the spark-defaults.conf of a folder that SPARK_CONF_DIR names."
+)
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
 # where one without that wish was answered, is waiting for one that does not end.
@@ -193,9 +198,10 @@ class JavaClient:
 
     def unusable(self, throwable: Any) -> ClusterError:
         """Return the error that says that this client cannot be used, and why."""
+        why = redact(described(throwable), self._secrets)
+        todo = f"Check the security settings in its client properties; Spark's own log is {log_file()}."
         return ClusterError(
-            f"{self.name} cannot be used by Kafka's Java client: {redact(described(throwable), self._secrets)}.",
-            f"Check the security settings in its client properties; Spark's own log is {log_file()}.",
+            f"{self.name} cannot be used by Kafka's Java client: {why}.", _GIVE_MSK_JAR if _MSK in why else todo
         )
 
     def java_class(self, name: str) -> Any:

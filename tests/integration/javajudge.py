@@ -1,18 +1,14 @@
 """The judge of what stands on a cluster: Kafka's own Admin client, in a JVM of its own, and no client of ours."""
 
-import os
 import subprocess
 import threading
 from base64 import b64decode, b64encode
-from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import IO, Self
-from zlib import crc32
 
 from tests.lab.cluster import Cluster
-from tests.lab.jars import cache_folder, java_executable
+from tests.lab.jars import compiled
 from tests.lab.process import java_command
 
 PROGRAM = Path(__file__).with_name("Commits.java")
@@ -21,30 +17,13 @@ HeldByGroup = dict[str, dict[tuple[str, int], tuple[int, str]]]
 """By group, topic and partition: offset and metadata. A group without commits is there, and empty."""
 
 
-def compiled(jars: Path) -> Path:
-    """The folder with the program's class: to compile it at each start would take as long as all else that it does."""
-    folder = cache_folder() / "lab-classes" / f"judge-{crc32(PROGRAM.read_bytes()):08x}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent) as scratch:
-            made = Path(scratch, "made")
-            class_path = os.pathsep.join(map(str, jars.glob("*.jar")))
-            compiler = [java_executable(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]
-            subprocess.run(
-                [*compiler, "-cp", class_path, "-d", str(made), str(PROGRAM)], check=True, capture_output=True
-            )
-            with suppress(OSError):  # another worker was quicker
-                made.rename(folder)
-    return folder
-
-
 class JavaJudge:
     """Reads and sets commits; ends with its owner, whose end of the pipe it reads from."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._log = (cluster.folder / "judge.log").open("wb")
         self._process = subprocess.Popen(
-            java_command(cluster.jars, PROGRAM.stem, cluster.bootstrap, own_classes=compiled(cluster.jars)),
+            java_command(cluster.jars, PROGRAM.stem, cluster.bootstrap, own_classes=compiled(PROGRAM, cluster.jars)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

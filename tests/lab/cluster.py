@@ -55,7 +55,9 @@ class Broker:
         jars, log = cluster.jars, self.folder / "server.log"
         name = f"broker {node_id} of cluster {cluster.name}"
         self._classes = archive(jars, "kafka.Kafka")
-        java, *words = java_command(jars, "kafka.Kafka", str(self._properties), heap=cluster.heap)
+        java, *words = java_command(
+            jars, "kafka.Kafka", str(self._properties), heap=cluster.heap, own_classes=cluster.own_classes
+        )
         command = [java, *cluster.jvm_flags, *words]
         self.process = GuardedProcess(name, command, log)
         format_args = ("format", "-t", cluster.cluster_id, "-c", str(self._properties))
@@ -143,6 +145,7 @@ class Cluster:
 
     # What brokers' Java is started with, beside what every Java program of the lab has.
     jvm_flags: tuple[str, ...] = ()
+    own_classes: Path | None = None
     heap = BROKER_HEAP
     # The address that every node listens on.
     host = HOST

@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
+from zlib import crc32
 
 from tests.lab.waiting import LabError
 
@@ -89,6 +90,23 @@ def fetched(folder: str, what: str, wanted: Sequence[Artifact]) -> Path:
                 fetch(what, wanted, Path(scratch), cache / "ivy")
                 Path(scratch, "jars").rename(target)
     return target
+
+
+def compiled(program: Path, jars: Path) -> Path:
+    """The folder with a program's classes: to compile it at each start would take as long as all else that it does."""
+    folder = cache_folder() / "lab-classes" / f"{program.stem}-{crc32(program.read_bytes()):08x}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            made = Path(scratch, "made")
+            class_path = os.pathsep.join(map(str, jars.glob("*.jar")))
+            compiler = [java_executable(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]
+            subprocess.run(
+                [*compiler, "-cp", class_path, "-d", str(made), str(program)], check=True, capture_output=True
+            )
+            with suppress(OSError):  # another worker was quicker
+                made.rename(folder)
+    return folder
 
 
 def check_java(least: int) -> None:

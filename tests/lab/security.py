@@ -26,6 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from tests.lab.certificates import Authority
 from tests.lab.cluster import Broker, Cluster
+from tests.lab.iam import KeyPair
 from tests.lab.ports import HOST, free_ports
 from tests.lab.tokens import TokenServer
 from tests.lab.waiting import wait_until
@@ -33,7 +34,6 @@ from tests.lab.waiting import wait_until
 CALL_SECONDS = 30.0
 SCRAM = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
 MODULES = "org.apache.kafka.common.security"
-ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 Grant = tuple[str, str, str]
 """An operation ("READ"), a kind of resource ("TOPIC") and its name."""
 
@@ -42,7 +42,7 @@ class SecureCluster(Cluster):
     """A cluster with a plain listener for the lab, and two secure ones where ACLs count.
 
     `users` are names and passwords: of SCRAM (both kinds) after `add_users`, and of PLAIN. With `tokens` the SASL
-    listener takes those of that server, too.
+    listener takes those of that server, too, or what is signed with that key pair.
     """
 
     def __init__(
@@ -53,11 +53,10 @@ class SecureCluster(Cluster):
         authority: Authority,
         users: Mapping[str, str],
         overrides: Mapping[str, str] | None = None,
-        tokens: TokenServer | None = None,
+        tokens: TokenServer | KeyPair | None = None,
     ) -> None:
         if tokens is not None:
-            # Since Kafka 4.0 brokers ask no server that is not named here.
-            self.jvm_flags = (f"-D{ALLOWED_URLS}={tokens.keys_url}",)
+            self.jvm_flags, self.own_classes = tokens.jvm_flags, tokens.own_classes
         super().__init__(name, folder, version, 1, overrides)
         self._tokens = tokens
         self.users = dict(users)
@@ -116,15 +115,8 @@ class SecureCluster(Cluster):
     def _oauth(self) -> dict[str, str]:
         if self._tokens is None:
             return {}
-        prefix, package = "listener.name.sasl_ssl.oauthbearer", f"{MODULES}.oauthbearer"
-        return {
-            f"{prefix}.sasl.jaas.config": f"{package}.OAuthBearerLoginModule required;",
-            f"{prefix}.sasl.server.callback.handler.class": f"{package}.OAuthBearerValidatorCallbackHandler",
-            f"{prefix}.sasl.oauthbearer.jwks.endpoint.url": self._tokens.keys_url,
-            # A token is over when it says so, and so is a connection that was let in by it.
-            f"{prefix}.sasl.oauthbearer.clock.skew.seconds": "0",
-            f"{prefix}.connections.max.reauth.ms": "3600000",
-        }
+        of_this = self._tokens.broker_settings.items()
+        return {f"listener.name.sasl_ssl.oauthbearer.{key}": value for key, value in of_this}
 
     def add_users(self) -> None:
         """Let every user in by SCRAM, too; call it once the cluster is up."""

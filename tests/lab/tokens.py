@@ -13,6 +13,7 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 KEY_ID = "lab"
 VALID_SECONDS = 600
 
@@ -23,6 +24,8 @@ class TokenServer:
     `valid_seconds` is how long the tokens live that it hands out from now on, `handed_out` how many they are, and
     `last_ends` when the last of them does. `die` and `live` stop and start it again on the same port.
     """
+
+    own_classes = None
 
     def __init__(self, clients: Mapping[str, str]) -> None:
         self.valid_seconds = VALID_SECONDS
@@ -58,6 +61,24 @@ class TokenServer:
     @property
     def keys_url(self) -> str:
         return f"http://127.0.0.1:{self._port}/keys"
+
+    @property
+    def jvm_flags(self) -> tuple[str, ...]:
+        """What brokers' Java is started with: since Kafka 4.0 they ask no server that is not named there."""
+        return (f"-D{ALLOWED_URLS}={self.keys_url}",)
+
+    @property
+    def broker_settings(self) -> dict[str, str]:
+        """What a broker is set to for OAUTHBEARER."""
+        package = "org.apache.kafka.common.security.oauthbearer"
+        return {
+            "sasl.jaas.config": f"{package}.OAuthBearerLoginModule required;",
+            "sasl.server.callback.handler.class": f"{package}.OAuthBearerValidatorCallbackHandler",
+            "sasl.oauthbearer.jwks.endpoint.url": self.keys_url,
+            # A token is over when it says so, and so is a connection that was let in by it.
+            "sasl.oauthbearer.clock.skew.seconds": "0",
+            "connections.max.reauth.ms": "3600000",
+        }
 
     def start(self) -> TokenServer:
         self._thread = Thread(target=self._server.serve_forever, daemon=True)

@@ -178,7 +178,13 @@ def test_nothing_is_loaded_before_it_is_needed(statement: str, left_out: str) ->
 
 
 # Distributions whose modules are named otherwise; py4j is pyspark's own, markupsafe jinja2's.
-DISTRIBUTIONS = {"confluent_kafka": "confluent-kafka", "yaml": "pyyaml", "py4j": "pyspark", "markupsafe": "jinja2"}
+DISTRIBUTIONS = {
+    "aws_msk_iam_sasl_signer": "aws-msk-iam-sasl-signer-python",
+    "confluent_kafka": "confluent-kafka",
+    "yaml": "pyyaml",
+    "py4j": "pyspark",
+    "markupsafe": "jinja2",
+}
 
 
 def test_whatever_the_product_imports_is_installed_with_it():
@@ -190,10 +196,11 @@ def test_whatever_the_product_imports_is_installed_with_it():
         return {re.split(r"[<>=\[]", line)[0].lower() for line in lines if line and not line.startswith("#")}
 
     required, notebook = named("options", "install_requires"), named("options.extras_require", "notebook")
+    msk_iam = named("options.extras_require", "msk-iam")
     offenders = []
     for path in modules(PACKAGE):
         tops = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"migrate"}
-        installed = required | notebook if path.name.startswith("review") else required
-        if lacking := {DISTRIBUTIONS.get(top, top) for top in tops} - installed:
+        extra = notebook if path.name.startswith("review") else msk_iam if path.name == "msk_iam.py" else set()
+        if lacking := {DISTRIBUTIONS.get(top, top) for top in tops} - required - extra:
             offenders.append(f"{place(path)} imports {', '.join(sorted(lacking))}")
     assert not offenders, "\n".join(offenders)

@@ -1,0 +1,134 @@
+"""Logging in to Amazon MSK by IAM: who signs what, checked as a broker of MSK would, and what is refused."""
+
+import base64
+import hashlib
+import hmac
+import importlib.util
+import pickle
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+from migrate import token_command
+from migrate.errors import ClusterError
+from migrate.kafka import client_config
+from migrate.kafka.settings import ready
+from migrate.mm2.flow import Cluster
+from migrate.model import Side
+from migrate.spark.java_settings import java_settings
+from tests.unit.clientscene import accepted, mapped, refusal
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("botocore") is None, reason="the extra msk-iam is not installed"
+)
+KEY, SECRET = "AKIDLAB", "wJalrXUtnFEMI/K7MDENG"
+BROKERS = {
+    "bootstrap.servers": "b-1.lab.abc123.c2.kafka.eu-west-1.amazonaws.com:9098",
+    "security.protocol": "SASL_SSL",
+}
+IAM = BROKERS | {
+    "sasl.mechanism": "AWS_MSK_IAM",
+    "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+    "sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
+}
+OAUTH = BROKERS | {
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
+    "sasl.login.callback.handler.class": "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_account_of_this_machine(monkeypatch, tmp_path):
+    monkeypatch.setattr(token_command, "_held", {})
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+
+
+def without_keys(monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+
+
+def asked_by(token, secret):
+    """The access key and the region of a token whose signature is right: what a broker checks (SigV4 by query)."""
+    url = urlsplit(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode())
+    asked = {key: values[0] for key, values in parse_qs(url.query, keep_blank_values=True).items()}
+    assert asked.pop("User-Agent").startswith("aws-msk-iam-sasl-signer-python")
+    signature = asked.pop("X-Amz-Signature")
+    key, day, region, service, kind = asked["X-Amz-Credential"].split("/")
+    assert (asked["Action"], service, kind) == ("kafka-cluster:Connect", "kafka-cluster", "aws4_request")
+    assert url.hostname == f"kafka.{region}.amazonaws.com" and asked["X-Amz-Expires"] == "900"
+    query = "&".join(f"{quote(k, safe='')}={quote(v, safe='')}" for k, v in sorted(asked.items()))
+    nothing = hashlib.sha256(b"").hexdigest()
+    request = f"GET\n/\n{query}\nhost:{url.hostname}\n\nhost\n{nothing}"
+    scope = f"{day}/{region}/{service}/{kind}"
+    signed = f"AWS4-HMAC-SHA256\n{asked['X-Amz-Date']}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
+    secret_key = f"AWS4{secret}".encode()
+    for part in (day, region, service, kind):
+        secret_key = hmac.digest(secret_key, part.encode(), "sha256")
+    assert hmac.digest(secret_key, signed.encode(), "sha256").hex() == signature
+    return key, region
+
+
+@pytest.mark.parametrize("properties", [IAM, OAUTH])
+def test_both_forms_sign_with_the_keys_of_the_environment_for_the_region_of_the_brokers(properties):
+    assert accepted(properties)
+    config = ready(mapped(properties))
+    assert config["sasl.mechanism"] == "OAUTHBEARER"
+    token, ends = pickle.loads(pickle.dumps(config["oauth_cb"]))("")
+    assert asked_by(token, SECRET) == (KEY, "eu-west-1")
+    assert 0 < ends - token_command.time.time() <= 900
+    assert not any(secret in str(config) for secret in (KEY, SECRET, token))
+
+
+def test_a_profile_signs_with_its_keys(tmp_path):
+    (tmp_path / "credentials").write_text("[night]\naws_access_key_id=AKIDNIGHT\naws_secret_access_key=other\n")
+    jaas = {"sasl.jaas.config": 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="night";'}
+    token, _ = mapped(IAM | jaas)["oauth_cb"]("")
+    assert asked_by(token, "other") == ("AKIDNIGHT", "eu-west-1")
+    jaas = {"sasl.jaas.config": 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="day";'}
+    with pytest.raises(ClusterError, match="day"):
+        ready(mapped(IAM | jaas))
+
+
+def test_names_that_tell_no_region_take_the_environments(monkeypatch):
+    elsewhere = IAM | {"bootstrap.servers": "kafka.example.com:9098"}
+    assert "AWS_REGION" in refusal(elsewhere)
+    monkeypatch.setenv("AWS_REGION", "us-gov-west-1")
+    token, _ = mapped(elsewhere)["oauth_cb"]("")
+    assert asked_by(token, SECRET) == (KEY, "us-gov-west-1")
+
+
+def test_no_credentials_are_told_with_what_to_do(monkeypatch):
+    without_keys(monkeypatch)
+    with pytest.raises(ClusterError, match="no AWS credentials.*aws sso login"):
+        ready(mapped(IAM))
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"sasl.client.callback.handler.class": "a.B"}, "Set it to software.amazon.msk.auth.iam.IAMClientCallback"),
+        ({"sasl.jaas.config": "a.PlainLoginModule required;"}, "IAMLoginModule"),
+        ({"sasl.jaas.config": "a.IAMLoginModule required awsRoleExternalId=x;"}, "awsRoleExternalId"),
+        (OAUTH | {"sasl.mechanism": "PLAIN", "sasl.client.callback.handler.class": ""}, "OAUTHBEARER"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(change, names):
+    assert names in refusal(IAM | change)
+
+
+def test_without_the_signer_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(client_config, "find_spec", lambda name: None)
+    assert "mm2-migrate[msk-iam]" in refusal(IAM)
+
+
+def test_java_has_the_properties_as_they_are():
+    settings = java_settings(Cluster(Side.SOURCE, "A", IAM))
+    assert settings.admin.items() >= IAM.items()
