@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from scripts.benchmarks import apply, groups, match, offsets, plan, positions, start
+from scripts.benchmarks import apply, audit, groups, match, offsets, plan, positions, start
 from scripts.benchmarks.command import TREE
 from scripts.benchmarks.read import Size, measure
 
@@ -29,6 +29,11 @@ GROUPS = (
 )
 
 OFFSETS = "the offsets topic to newest commit per key: ours beside one consumer that only reads it"
+
+AUDIT = (
+    "audits of two logs, whole, with what is planted in a copy: ours beside kafka-consumer-perf-test of one log, "
+    "then of the other"
+)
 
 POSITIONS = "plans of positions outside Kafka: where the seconds and the memory go, beside a plan of groups in the run"
 
@@ -85,6 +90,9 @@ def main() -> None:  # noqa: PLR0915 - a list of options
     newest.add_argument("--groups", type=int, default=10_000, help="consumer groups (default: %(default)s)")
     newest.add_argument("--partitions", type=int, default=100, help="per group (default: %(default)s)")
     newest.add_argument("--rounds", type=int, default=3, help="measured warm rounds (default: %(default)s)")
+    audited = benches.add_parser("audit", help=AUDIT, description=AUDIT)
+    audited.add_argument("--records", type=int, action="append", help="a side; several times for several sizes")
+    audited.add_argument("--rounds", type=int, default=2, help="measured rounds (default: %(default)s)")
     for each, what in (
         (matched, "whole plans, from start to exit, of all commits of each workload"),
         (applied, "whole plan, apply --execute, verify and rollback, from start to exit, of as many groups"),
@@ -102,6 +110,7 @@ def main() -> None:  # noqa: PLR0915 - a list of options
         print(f"scripts/bench groups  {GROUPS}")
         print(f"scripts/bench offsets {OFFSETS}")
         print(f"scripts/bench positions {POSITIONS}")
+        print(f"scripts/bench audit   {AUDIT}")
         return
     if chosen.bench == "apply":
         apply.measure(chosen.groups, chosen.partitions, chosen.rounds, chosen.tool_groups, chosen.against)
@@ -111,6 +120,9 @@ def main() -> None:  # noqa: PLR0915 - a list of options
         return
     if chosen.bench == "positions":
         positions.measure(chosen.rows or [100_000, 300_000, 1_000_000])
+        return
+    if chosen.bench == "audit":
+        audit.measure(chosen.records or [1_000_000, 3_000_000, 10_000_000], chosen.rounds)
         return
     if chosen.bench == "start":
         start.measure(chosen.rounds, chosen.against)

@@ -24,6 +24,7 @@ CHECKPOINTS_TOPIC, POSITIONS_TOPIC = "A.checkpoints.internal", "mm2-offsets.A.in
 SMALL = 300
 KINDS_PER_ROW = 5
 LARGEST = 1_000_000
+USUAL_FLOW = MirrorOptions()
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,12 @@ def on_stage(eve: Eve, folder: Path) -> Iterator[Stage]:
             cluster.stop()
 
 
-def flow_words(source: Cluster, target: Cluster, folder: Path) -> tuple[str, ...]:
+def flow_words(source: Cluster, target: Cluster, folder: Path, options: MirrorOptions = USUAL_FLOW) -> tuple[str, ...]:
     """Write MM2's configuration to the folder; return the words that name the clusters by it."""
     config = folder / "mm2.properties"
-    properties = MirrorOptions().properties(source.bootstrap, target.bootstrap)
+    properties = options.properties(source.bootstrap, target.bootstrap)
     config.write_text("".join(f"{key} = {value}\n" for key, value in properties.items()))
-    return "--mm2-config", str(config), "--source", "A", "--target", "B"
+    return "--mm2-config", str(config), "--source", options.source_alias, "--target", options.target_alias
 
 
 def _write(eve: Eve, source: Cluster, target: Cluster) -> None:
@@ -140,10 +141,10 @@ def _checkpoints(eve: Eve) -> Iterator[tuple[bytes, bytes]]:
                 yield encode_checkpoint(WireCheckpoint(group, copy, partition, below, below))
 
 
-def positions(work: Workload) -> Iterator[tuple[bytes, bytes]]:
+def positions(work: Workload, alias: str = "A") -> Iterator[tuple[bytes, bytes]]:
     """Yield MM2's own position at the end of every partition, as key and value."""
     for partition in range(work.partitions):
-        place = {"cluster": "A", "partition": partition, "topic": work.name}
+        place = {"cluster": alias, "partition": partition, "topic": work.name}
         key = json.dumps(["MirrorSourceConnector", place], separators=(",", ":"))
         yield key.encode(), json.dumps({"offset": work.length - 1}).encode()
 
