@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.integration.cli import DEADLINE_SECONDS, REPOSITORY, CommandLine, Ran
+from tests.lab.process import wait_until_stopped
 from tests.lab.waiting import wait_until
 
 POLL_SECONDS = 0.01
@@ -46,6 +47,7 @@ class Running:
     def stop(self) -> None:
         """Stand still (SIGSTOP) until `go_on`."""
         self.process.send_signal(signal.SIGSTOP)
+        wait_until_stopped(self.process.pid)
 
     def go_on(self) -> None:
         self.process.send_signal(signal.SIGCONT)

@@ -1,7 +1,5 @@
 """The confluent-kafka adapter against a real broker: what it answers, and how it fails."""
 
-import os
-import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,12 +92,12 @@ class Broker:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """The broker keeps its connections and says nothing."""
-        (pid,) = self.cluster.pids()
-        os.kill(pid, signal.SIGSTOP)
+        (only,) = self.cluster.brokers
+        only.process.pause()
         try:
             yield
         finally:
-            os.kill(pid, signal.SIGCONT)
+            only.process.resume()
 
 
 @pytest.fixture(scope="module")

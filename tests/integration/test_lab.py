@@ -229,6 +229,32 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_deadline(tmp_path: P
     assert not alive(process.pid)
 
 
+BUSY = """
+import hashlib, threading
+def work():
+    while True:
+        hashlib.sha256(bytes(10_000_000)).digest()
+for _ in range(20):
+    threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+
+
+def test_no_thread_of_a_paused_process_still_runs(tmp_path: Path) -> None:
+    process = GuardedProcess("busy", [sys.executable, "-c", BUSY], tmp_path / "busy.log")
+    process.start()
+    try:
+        process.wait_ready(lambda: "ready" in process.log_file.read_text(), 30, "it said ready")
+        process.pause()
+        states = [
+            line.read_text().rpartition(")")[2].split()[0] for line in Path(f"/proc/{process.pid}/task").glob("*/stat")
+        ]
+        assert len(states) == 21 and set(states) == {"T"}
+    finally:
+        process.kill()
+
+
 def test_a_missing_program_is_an_error(tmp_path: Path) -> None:
     process = GuardedProcess("nothing", ["/no/such/program"], tmp_path / "nothing.log")
     with pytest.raises(LabError, match="nothing could not be started: .*No such file"):

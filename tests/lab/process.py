@@ -70,6 +70,22 @@ def java_command(
     return [java_executable(), *flags, "-cp", class_path, main_class, *args]
 
 
+def wait_until_stopped(pid: int) -> None:
+    """Wait for the last thread of a process that was sent SIGSTOP, where the kernel tells: on Linux.
+
+    One thread takes the signal and stops the others. Until it has had its turn on a busy machine, they still answer.
+    """
+
+    def stopped() -> bool:
+        try:
+            told = [thread.read_text() for thread in Path(f"/proc/{pid}/task").glob("*/stat")]
+        except FileNotFoundError:
+            return False
+        return all(line.rpartition(")")[2].split()[0] in "TZ" for line in told)
+
+    wait_until(stopped, 30.0, f"process {pid} to stand still", poll_seconds=0.001)
+
+
 class GuardedProcess:
     """One command run under a guard process that kills it as soon as this process is gone.
 
@@ -159,8 +175,10 @@ class GuardedProcess:
         self._release()
 
     def pause(self) -> None:
-        """SIGSTOP: the process keeps its connections but does nothing."""
+        """SIGSTOP: the process keeps its connections but does nothing; returns when all of it stands still."""
         self._signal(signal.SIGSTOP)
+        assert self.pid is not None
+        wait_until_stopped(self.pid)
 
     def resume(self) -> None:
         """SIGCONT after `pause`."""
