@@ -64,6 +64,7 @@ def report(
     text = page_of(
         _asset("report.html"),
         _asset("report.js"),
+        f"{_title(plan)}, plan {plan.short_fingerprint}",
         plan=plan,
         header=plan.header,
         path=path,
@@ -99,11 +100,14 @@ def report(
     return text, data
 
 
-def page_of(template: str, script: str, **values: object) -> str:
-    """Return a page of a jinja2 template with the report's style: in it, all text is `safe`, and nothing is loaded."""
+def page_of(body: str, script: str, page_title: str, **values: object) -> str:
+    """Return a page with the report's head and style; `body` is a jinja2 template.
+
+    In it, all text is `safe`, and nothing is loaded.
+    """
     style = _asset("report.css")
-    policy = _policy(style, script)
-    text: str = _template(template).render(style=Markup(style), script=Markup(script), policy=policy, **values)
+    head = {"page_title": page_title, "policy": _policy(style, script), "style": Markup(style)}
+    text: str = _template(_asset("head.html") + body).render(script=Markup(script), **head, **values)
     return MARK + text
 
 

@@ -1,7 +1,7 @@
 """The `audit report` command: what the last run found, as one page that loads nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -52,6 +52,7 @@ def audit_page(result: Document, missing: Mapping[str, Mapping[int, int]]) -> st
     return page_of(
         files("migrate.extras.audit").joinpath("report.html").read_text("utf-8"),
         "",
+        f"Audit {result['source']} to {result['target']}",
         result=result,
         headline=headline(result),
         as_of=iso(result["time_ms"]),
@@ -77,13 +78,9 @@ def missing_by_time(result: Document, named: Iterable[Mapping[str, Any]]) -> dic
     """
     times = {topic["topic"]: topic["missing_times_ms"] for topic in result["topics"] if topic["missing_times_ms"]}
     counts: dict[str, Counter[int]] = {topic: Counter() for topic in times}
-    for topic, time_ms in _missing(named):
-        if topic in times:
-            low, high = times[topic]
+    for each in named:
+        if each["category"] == Category.MISSING and each["topic"] in times:
+            low, high = times[each["topic"]]
             width = (high - low) // BARS + 1
-            counts[topic][low + (time_ms - low) // width * width] += 1
+            counts[each["topic"]][low + (each["time_ms"] - low) // width * width] += 1
     return {topic: dict(sorted(bars.items())) for topic, bars in counts.items()}
-
-
-def _missing(named: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
-    return ((each["topic"], each["time_ms"]) for each in named if each["category"] == Category.MISSING)

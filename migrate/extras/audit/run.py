@@ -166,7 +166,8 @@ class Audit:
                 self._read_new(reading, state, topic, side)
             self._progress.step(f"judging the records of {topic.topic}")
             audit, settled = judged(reading, topic, held, calibration.lasts, found)
-            state.settle(topic.topic, settled)
+            if settled:
+                state.settle(topic.topic, settled)
             return audit
         except ClusterError as error:
             # The next run goes on; what other topics lack is worth knowing now.

@@ -1,8 +1,8 @@
 """The folder in which an audit keeps what it has read: sums of stretches, never a record's content.
 
 One file of JSON lines, each whole or not there: what a kill leaves at its end is cut off. A line begins a topic, adds
-the sums of some offsets, tells what the target has beyond them, or is what a run has
-found. Folder and file are their owner's alone, for the file holds the salt of the fingerprints.
+the sums of some offsets, tells what the target has beyond them, or is what a run has found. Folder and file are their
+owner's alone, for the file holds the salt of the fingerprints.
 """
 
 import fcntl
@@ -130,11 +130,15 @@ def last_result(folder: Path) -> Mapping[str, Any]:
 
 
 def named_lines(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield every record that the last run has named."""
+    """Yield every record that the last run has named. Raises `UsageError` if its file cannot be read."""
     path = folder / FOUND
-    if path.exists():
+    try:
         with path.open("rb") as file:
             yield from map(json.loads, file)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}.", "Run `audit run` again: it is written anew."
+        ) from error
 
 
 def _whole(data: bytes) -> bytes:

@@ -72,3 +72,9 @@ def test_a_folder_without_a_run_that_ended_has_no_page(tmp_path):
         pass
     ran, page = written(tmp_path / "s")
     assert ran.exit_code == 2 and "has ended yet" in ran.stderr and not page
+
+
+def test_records_that_are_named_and_gone_are_not_shown_as_none(folder):
+    (folder / "found.jsonl").unlink()
+    ran, page = written(folder)
+    assert ran.exit_code == 2 and "found.jsonl cannot be read" in ran.stderr and not page
