@@ -10,8 +10,8 @@ import secrets
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -31,7 +31,7 @@ _FORM = (
 # The endpoints' addresses, none of which another machine can reach.
 SERVED: set[str] = set()
 _lock = threading.Lock()
-_held: "dict[Hashable, Token]" = {}
+_held: "dict[TokenSource, Token]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +43,46 @@ class Token:
     ends: float
 
 
-def kept(by: Hashable, make: Callable[[], Token]) -> Token:
-    """Return a token in the first half of its life, or the last one while it lives and no other can be had.
+class TokenSource(ABC):
+    """Whatever has tokens made; equal ones share what this process keeps."""
 
-    Tokens are kept in this process, for whom they are `by`. Raises `ClusterError` as `make` does where there is none.
-    """
-    with _lock:
-        held = _held.get(by)
-        # Clients ask again when four fifths of a token's life are over: they must not be given the same one.
-        if held is None or time.time() > (held.made + held.ends) / 2:
-            try:
-                held = _held[by] = make()
-            except ClusterError:
-                if held is None or time.time() >= held.ends:
-                    raise
-        return held
+    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class TokenCommand:
-    """A command and its arguments; `option` is what named it, for messages, which never show an argument."""
-
-    option: str = field(compare=False)
-    words: tuple[str, ...] = field(repr=False)
+    @abstractmethod
+    def made(self) -> Token:
+        """Return a new token; raises `ClusterError` where there is none."""
 
     def token(self) -> Token:
-        """Return a token, as `kept` keeps them; raises `ClusterError` where there is none."""
-        return kept(self, self._run)
+        """Return a token in the first half of its life, or the last one while it lives and no other can be had.
+
+        Raises `ClusterError` as `made` does where there is none.
+        """
+        with _lock:
+            held = _held.get(self)
+            # Clients ask again when four fifths of a token's life are over: they must not be given the same one.
+            if held is None or time.time() > (held.made + held.ends) / 2:
+                try:
+                    held = _held[self] = self.made()
+                except ClusterError:
+                    if held is None or time.time() >= held.ends:
+                        raise
+            return held
 
     def __call__(self, _: str) -> tuple[str, float]:
         """Return a token and its end: librdkafka's `oauth_cb`."""
         token = self.token()
         return token.text, token.ends
 
-    def _run(self) -> Token:
+
+@dataclass(frozen=True, slots=True)
+class TokenCommand(TokenSource):
+    """A command and its arguments; `option` is what named it, for messages, which never show an argument."""
+
+    option: str = field(compare=False)
+    words: tuple[str, ...] = field(repr=False)
+
+    def made(self) -> Token:
+        """Return what the command prints when it is run; raises `ClusterError` if that is no token."""
         made = time.time()
         try:
             # What it says on stderr is for the user, who sees it; it may ask nothing.

@@ -21,7 +21,15 @@ from migrate.kafka.msk_iam import IGNORED, OPTIONS, msk_iam
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.config_providers import Providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
-from migrate.mm2.jaas import CLIENT_CREDENTIALS, OAUTH_SETTINGS, LoginModule, parse_jaas
+from migrate.mm2.jaas import (
+    CLIENT_CREDENTIALS,
+    LOGIN_HANDLER,
+    MSK_CLASSES,
+    OAUTH_CLASSES,
+    OAUTH_SETTINGS,
+    LoginModule,
+    parse_jaas,
+)
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.secrets import secret_values
 from migrate.token_command import TokenCommand
@@ -48,7 +56,6 @@ _JAVA_ONLY = frozenset(_JAVA_ONLY_TEXT.split())
 _USER_LOGIN = (
     'sasl.jaas.config=org.apache.kafka.common.security.{} required username="..." password="..."; (in one line)'
 )
-OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 _PEM_KEYS = "ssl.keystore.location (one file with the key and its certificates) and ssl.keystore.type=PEM"
 _KERBEROS_LOGIN = (
     'sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="..." '
@@ -63,7 +70,7 @@ _LIBRDKAFKA_WORDS = {
     "sasl.password": _USER_LOGIN,
     "sasl.kerberos.principal": _KERBEROS_LOGIN,
     "sasl.kerberos.keytab": _KERBEROS_LOGIN,
-    "sasl.oauthbearer.method": f"sasl.login.callback.handler.class={OAUTH_HANDLER}",
+    "sasl.oauthbearer.method": f"{LOGIN_HANDLER}={OAUTH_CLASSES}.OAuthBearerLoginCallbackHandler",
     "sasl.oauthbearer.client.id": f"{CLIENT_CREDENTIALS}.id",
     "sasl.oauthbearer.client.secret": f"{CLIENT_CREDENTIALS}.secret",
     "sasl.oauthbearer.extensions": 'sasl.jaas.config with options extension_NAME="..."',
@@ -79,9 +86,9 @@ _SCHEME = re.compile(r"^[0-9A-Za-z%._-]*://")
 _LIKE_SECURITY = re.compile(r"(^|[._-])(security[._-]?protocol|sasl|jaas)", re.IGNORECASE)
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _KERBEROS = "GSSAPI"
-_LOGIN_HANDLER, _CLIENT_HANDLER = "sasl.login.callback.handler.class", "sasl.client.callback.handler.class"
-_MSK = "software.amazon.msk.auth.iam"
-_IAM_LOGIN, _IAM_CLIENT = f"{_MSK}.IAMOAuthBearerLoginCallbackHandler", f"{_MSK}.IAMClientCallbackHandler"
+_CLIENT_HANDLER = "sasl.client.callback.handler.class"
+_IAM_LOGIN = f"{MSK_CLASSES}.IAMOAuthBearerLoginCallbackHandler"
+_IAM_CLIENT = f"{MSK_CLASSES}.IAMClientCallbackHandler"
 # RFC 4422: what is no such name may be a secret in the wrong place.
 _MECHANISM_NAME = re.compile(r"[A-Z0-9_-]{1,20}")
 _GRANT = "Only the client credentials grant can be used."
@@ -141,7 +148,7 @@ class Settings:
 def map_sasl(settings: Settings) -> None:
     """Map the login; raises `ConfigError` for a mechanism or a login module that librdkafka cannot use."""
     set_to = settings.take("sasl.mechanism").upper()
-    if set_to == "AWS_MSK_IAM" or settings.properties.get(_LOGIN_HANDLER, "").strip(BLANKS) == _IAM_LOGIN:
+    if set_to == "AWS_MSK_IAM" or settings.properties.get(LOGIN_HANDLER, "").strip(BLANKS) == _IAM_LOGIN:
         _msk_iam(settings, set_to)
         return
     mechanism = set_to or _KERBEROS
@@ -161,10 +168,10 @@ def map_sasl(settings: Settings) -> None:
     for key in (_CLIENT_HANDLER, "sasl.login.class"):
         if settings.take(key):
             raise settings.refusal(key, _NO_JAVA_CODE, "Log in without it.")
-    handler = settings.take(_LOGIN_HANDLER).rpartition(".")[2]
+    handler = settings.take(LOGIN_HANDLER).rpartition(".")[2]
     if handler and (mechanism, handler) != ("OAUTHBEARER", "OAuthBearerLoginCallbackHandler"):
         raise settings.refusal(
-            _LOGIN_HANDLER,
+            LOGIN_HANDLER,
             _OTHER_CLASS,
             "Of callback handlers only Kafka's own OAuthBearerLoginCallbackHandler can be used; else use one of "
             f"{', '.join(_MECHANISMS[:3])}.",
@@ -272,7 +279,7 @@ def _kerberos(settings: Settings, module: LoginModule | None) -> None:
 def _msk_iam(settings: Settings, mechanism: str) -> None:
     """Log in by IAM: brokers of MSK take OAUTHBEARER where they take AWS_MSK_IAM, which librdkafka does not have."""
     iam = mechanism == "AWS_MSK_IAM"
-    wanted = {_LOGIN_HANDLER: "" if iam else _IAM_LOGIN, _CLIENT_HANDLER: _IAM_CLIENT if iam else ""}
+    wanted = {LOGIN_HANDLER: "" if iam else _IAM_LOGIN, _CLIENT_HANDLER: _IAM_CLIENT if iam else ""}
     if not iam and mechanism != "OAUTHBEARER":
         raise settings.refusal("sasl.mechanism", "does not fit its callback handler", "Set it to OAUTHBEARER.")
     for key, handler in wanted.items():

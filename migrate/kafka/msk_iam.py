@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.errors import ClusterError
-from migrate.token_command import Token, kept
+from migrate.token_command import Token, TokenSource
 
 # What the login module of Java's library takes; the others have no say in who logs in.
 OPTIONS = ("awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion")
@@ -20,7 +20,7 @@ _SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)
-class MskIam:
+class MskIam(TokenSource):
     """Who logs in where, by the words of Java's library; "" for what was not said."""
 
     region: str
@@ -29,16 +29,8 @@ class MskIam:
     role_session: str
     sts_region: str
 
-    def token(self) -> Token:
-        """Return a token, as `migrate.token_command.kept` keeps it; raises `ClusterError` where none can be signed."""
-        return kept(self, self._signed)
-
-    def __call__(self, _: str) -> tuple[str, float]:
-        """Return a token and its end: librdkafka's `oauth_cb`."""
-        token = self.token()
-        return token.text, token.ends
-
-    def _signed(self) -> Token:
+    def made(self) -> Token:
+        """Return a token of fifteen minutes; raises `ClusterError` where none can be signed."""
         try:
             import botocore.session
             from aws_msk_iam_sasl_signer import MSKAuthTokenProvider

@@ -15,6 +15,11 @@ KNOWN_OPTIONS = frozenset(
     ("username", "password", "tokenauth", "clientId", "clientSecret", "scope", "keyTab", "principal")
 )
 
+LOGIN_HANDLER = "sasl.login.callback.handler.class"
+# The packages with the classes for OAUTHBEARER: Kafka's own, and those of Amazon's library for MSK.
+OAUTH_CLASSES = "org.apache.kafka.common.security.oauthbearer"
+MSK_CLASSES = "software.amazon.msk.auth.iam"
+
 # What Kafka 4.1 has settings for (KIP-1139), and what its login module calls them.
 CLIENT_CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
 OAUTH_SETTINGS: Mapping[str, str] = {

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError
+from migrate.mm2.jaas import MSK_CLASSES
 from migrate.mm2.secrets import redact
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
@@ -44,7 +45,6 @@ TIMED_OUT = "REQUEST_TIMED_OUT"
 _KAFKA = "org.apache.kafka"
 _AUTHENTICATION_CLASS = f"{_KAFKA}.common.errors.AuthenticationException"
 _RETRIABLE_CLASS = f"{_KAFKA}.common.errors.RetriableException"
-_MSK = "software.amazon.msk.auth.iam"
 _GIVE_MSK_JAR = (
     "Fetch aws-msk-iam-auth-VERSION-all.jar (software.amazon.msk in Maven Central), and name it with --spark-conf "
     "spark.jars=JAR, or as spark.jars in the spark-defaults.conf of a folder that SPARK_CONF_DIR names."
@@ -201,7 +201,7 @@ class JavaClient:
         why = redact(described(throwable), self._secrets)
         todo = f"Check the security settings in its client properties; Spark's own log is {log_file()}."
         return ClusterError(
-            f"{self.name} cannot be used by Kafka's Java client: {why}.", _GIVE_MSK_JAR if _MSK in why else todo
+            f"{self.name} cannot be used by Kafka's Java client: {why}.", _GIVE_MSK_JAR if MSK_CLASSES in why else todo
         )
 
     def java_class(self, name: str) -> Any:

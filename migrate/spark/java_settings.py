@@ -7,7 +7,7 @@ from typing import Any
 from migrate.errors import ClusterError
 from migrate.mm2.config_providers import without_providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
-from migrate.mm2.jaas import OAUTH_SETTINGS, LoginModule, jaas_text, parse_jaas
+from migrate.mm2.jaas import LOGIN_HANDLER, OAUTH_CLASSES, OAUTH_SETTINGS, LoginModule, jaas_text, parse_jaas
 from migrate.mm2.java_properties import BLANKS
 from migrate.mm2.secrets import secret_values
 from migrate.token_command import ENDPOINT_CLIENT, SERVED, token_endpoint
@@ -19,8 +19,6 @@ JAVA_ADDRESSES = (
     f"JAVA_TOOL_OPTIONS={PREFER_IPV6}."
 )
 
-_HANDLER = "sasl.login.callback.handler.class"
-_OAUTH = "org.apache.kafka.common.security.oauthbearer"
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 _ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
@@ -77,21 +75,21 @@ def _by_token(cluster: Cluster) -> Mapping[str, str]:
     A callback handler of the user's own is left to log in by itself.
     """
     command, properties = cluster.token_command, cluster.properties
-    handler = properties.get(_HANDLER, "").strip(BLANKS)
+    handler = properties.get(LOGIN_HANDLER, "").strip(BLANKS)
     if command is None or (handler and not handler.endswith(".OAuthBearerLoginCallbackHandler")):
         return properties
     if command.token().text.count(".") != 2:
         raise ClusterError(
             f"{command.option} prints a token that is no JWT, and Kafka's Java clients take no other by themselves.",
-            f"Name the callback handler of whoever gives such tokens with {_HANDLER} in the client properties, and its "
-            "jar with --spark-conf spark.jars=JAR.",
+            f"Name the callback handler of whoever gives such tokens with {LOGIN_HANDLER} in the client properties, "
+            "and its jar with --spark-conf spark.jars=JAR.",
         )
     endpoint = token_endpoint(command)
     login = {"clientId": ENDPOINT_CLIENT, "clientSecret": endpoint.secret}
     return {key: value for key, value in properties.items() if not key.startswith("sasl.")} | {
         "sasl.mechanism": "OAUTHBEARER",
-        "sasl.jaas.config": jaas_text(LoginModule(f"{_OAUTH}.OAuthBearerLoginModule", "required", login)),
-        _HANDLER: f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": jaas_text(LoginModule(f"{OAUTH_CLASSES}.OAuthBearerLoginModule", "required", login)),
+        LOGIN_HANDLER: f"{OAUTH_CLASSES}.OAuthBearerLoginCallbackHandler",
         ENDPOINT: endpoint.url,
     }
 
