@@ -41,8 +41,18 @@ def destroyers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     assert names.empty(), "a client that no test was told of"
 
 
-def to(bootstrap: str) -> Connection:
-    return Connection(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": bootstrap}), SECONDS)
+def to(bootstrap: str, seconds: float = WAIT_SECONDS) -> Connection:
+    return Connection(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": bootstrap}), seconds)
+
+
+def misses_a_deadline(connection: Connection, ask: Callable[[], Any]) -> Any:
+    """What becomes of a question that is not answered within `SECONDS`, of a client that has reached its cluster."""
+    connection.client()
+    connection.deadline_seconds = SECONDS
+    try:
+        return ask()
+    finally:
+        connection.deadline_seconds = WAIT_SECONDS
 
 
 def never(client: AdminClient, key: str) -> "Future[Any]":
@@ -51,9 +61,10 @@ def never(client: AdminClient, key: str) -> "Future[Any]":
 
 def test_a_client_that_missed_a_deadline_is_destroyed_where_nobody_waits(bootstrap, destroyers):
     connection = to(bootstrap)
-    assert connection.gather(["one"], never, 5)["one"] == timed_out(SECONDS)
+    unanswered = {"one": timed_out(SECONDS)}
+    assert misses_a_deadline(connection, lambda: connection.gather(["one"], never, 5)) == unanswered
     assert destroyers() == DESTROYER
-    assert connection.collect(lambda client: {"one": Future()})["one"] == timed_out(SECONDS)
+    assert misses_a_deadline(connection, lambda: connection.collect(lambda _: {"one": Future()})) == unanswered
     assert destroyers() == DESTROYER
 
 
@@ -69,7 +80,7 @@ def test_a_client_whose_answer_was_an_error_is_destroyed_where_nobody_waits(boot
 
 
 def test_a_client_that_never_reached_its_cluster_is_destroyed_where_nobody_waits(destroyers):
-    connection = to(NOWHERE)
+    connection = to(NOWHERE, SECONDS)
     with pytest.raises(ClusterError):
         connection.metadata()
     assert destroyers() == DESTROYER
@@ -160,6 +171,7 @@ def test_an_old_client_is_kept_where_no_new_one_reaches_the_cluster(bootstrap, d
     connection.collect(answered)
     # The broker that bootstrap.servers names is gone; the client that is there may know others.
     connection._config = {"bootstrap.servers": NOWHERE}
+    connection.deadline_seconds = SECONDS
     assert connection.collect(answered) == {"one": "well"}
     assert destroyers() == DESTROYER, "the one that reached nothing"
     assert used[0] == used[1]

@@ -147,7 +147,7 @@ def test_a_cluster_that_answers_a_part_of_a_call_is_not_silent(mock: MockCluster
 
 def test_a_question_is_asked_again_of_a_new_process_when_one_dies_over_it() -> None:
     with silent_port() as listener:
-        hosted = admin(listener, 3.0)
+        hosted = admin(listener, 8.0)
         thread, answers = in_thread(lambda: hosted.commits(["g"]))
         first = kill(hosted, listener, signal.SIGSEGV)
         until(lambda: hosted.client.pid not in (None, first), "no second process")

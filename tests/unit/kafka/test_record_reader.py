@@ -39,8 +39,8 @@ def test_a_partition_that_is_refused_is_a_value(cluster, reader):
 
 
 def test_a_cluster_that_is_silent_is_an_error_with_its_cause():
-    reader = RecordReader(settings(NOWHERE), 0.5)
-    with pytest.raises(ClusterError, match=r"source A did not answer within 0.5 s .*Connection refused"):
+    reader = RecordReader(settings(NOWHERE), 3.0)
+    with pytest.raises(ClusterError, match=r"source A did not answer within 3 s .*Connection refused"):
         reader.read({PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)})
     reader.close()
 
@@ -93,7 +93,7 @@ def test_a_broker_that_falls_silent_before_it_tells_a_logs_start_is_an_error_of_
     """Of librdkafka's own exception `follow` would end, where it is to make its next pass."""
     mock = MockCluster(1)
     mock.create_topic("t", 1)
-    reader = RecordReader(settings(config(mock)), 1.0)
+    reader = RecordReader(settings(config(mock)), 4.0)
     assert reader.first_offsets({PLACES[0]: [5]})
 
     def falls_silent(absent):
@@ -101,7 +101,7 @@ def test_a_broker_that_falls_silent_before_it_tells_a_logs_start_is_an_error_of_
         return dict.fromkeys(absent, PASSING)
 
     monkeypatch.setattr(reader._log_times, "newest_times", falls_silent)
-    with pytest.raises(ClusterError, match="source A did not answer within 1 s"):
+    with pytest.raises(ClusterError, match="source A did not answer within 4 s"):
         reader.first_offsets({PLACES[0]: [5]})
 
 
@@ -127,7 +127,7 @@ class Crowded:
 
 def test_two_threads_that_read_through_one_reader_get_what_each_of_them_asked_for(cluster):
     """One consumer serves both: whoever assigns last takes it over, whoever polls first gets the other's records."""
-    reader, offsets = RecordReader(settings(config(cluster)), 3.0), range(0, LENGTH, 7)
+    reader, offsets = RecordReader(settings(config(cluster)), 60.0), range(0, LENGTH, 7)
     expected = {place: reader.contents({place: offsets})[place] for place in PLACES[:2]}
     reader._clients._consumers = {reach: Crowded(of) for reach, of in reader._clients._consumers.items()}
     with ThreadPoolExecutor(2) as pool:
