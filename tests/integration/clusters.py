@@ -69,13 +69,15 @@ def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[st
     client = admin(bootstrap)
     new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
     client.create_topics([new])[topic].result(CALL_SECONDS)
-    wait_until(lambda: topic in client.list_topics(timeout=5.0).topics, CALL_SECONDS, f"topic {topic}")
+    wait_until(lambda: topic in client.list_topics(timeout=CALL_SECONDS).topics, CALL_SECONDS, f"topic {topic}")
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
     client = admin(bootstrap)
     client.delete_topics([topic])[topic].result(CALL_SECONDS)
-    wait_until(lambda: topic not in client.list_topics(timeout=5.0).topics, CALL_SECONDS, f"the end of topic {topic}")
+    wait_until(
+        lambda: topic not in client.list_topics(timeout=CALL_SECONDS).topics, CALL_SECONDS, f"the end of topic {topic}"
+    )
 
 
 def recreate_topic(bootstrap: str, topic: str, partitions: int) -> None:

@@ -156,7 +156,7 @@ def test_with_the_source_dead_the_target_alone_is_told_and_what_is_not_known(
     dead = tmp_path / "dead.properties"
     (port,) = free_ports(1)
     dead.write_text(f"bootstrap.servers=127.0.0.1:{port}\n")
-    aside = commands.against(*commands.clusters, "--source-config", str(dead), "--request-timeout", "2")
+    aside = commands.against(*commands.clusters, "--source-config", str(dead), "--request-timeout", "6")
     ran, document = status(aside, quiet)
     ran.expect(3)
     assert not document["ready"] and f"127.0.0.1:{port}" in document["source_down"]

@@ -212,7 +212,7 @@ class Cluster:
 
         def known() -> bool:
             # A client's first metadata comes from the node that it was given.
-            told = [self.admin(broker.bootstrap).list_topics(timeout=5.0).topics.get(topic) for broker in self.brokers]
+            told = [self.admin(broker.bootstrap).list_topics(timeout=30.0).topics.get(topic) for broker in self.brokers]
             return all(found is not None and len(found.partitions) == partitions for found in told)
 
         wait_until(known, 30, f"topic {topic} on cluster {self.name}")
