@@ -1,8 +1,8 @@
 """Whether every record of the source has its copy on the target (docs/audit.md).
 
 Begin with `verdict`: what is told of a partition, and what follows. `stretches` says how logs are cut and summed,
-`records` reads them with Spark, `pin` says which and up to where, `judge` what became of each topic; `state` keeps what
-was read, `run` does it all.
+`records` reads them with Spark, `pin` says which and up to where, `owed` which part of them a plan's groups are owed,
+`judge` what became of each topic; `state` keeps what was read, `run` does it all.
 """
 
 SHORT_HELP = "Show whether every record has its copy on the target."

@@ -76,14 +76,15 @@ def judged(
         alone = any(each.alone_on_source for each in paired.values())
         others = any(each.alone_on_target for each in paired.values())
         touched = {each.partition for each in differing}
-        logs = {p: log for p, log in topic.source_logs.items() if log.start < log.end and p in touched}
+        source_logs = topic.logs(Side.SOURCE)
+        logs = {p: log for p, log in source_logs.items() if log.start < log.end and p in touched}
         # Aborted records may lie anywhere, but only where offsets have no visible record.
         records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
         gaps = {p: log for p, log in logs.items() if records.get(p, 0) != log.end - log.start}
         classified = comparison.classified(
             held.cut,
             _bounds(topic, held, differing, paired, lasts),
-            {p for p, log in topic.source_logs.items() if log.start == 0 and Side.SOURCE not in topic.compacted},
+            {p for p, log in source_logs.items() if log.start == 0 and Side.SOURCE not in topic.compacted},
             inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), differing)
             if others and gaps
             else None,
@@ -99,11 +100,12 @@ def judged(
         gone = Category.SUPERSEDED if topic.only_compacted else Category.REMOVED
         counts[gone] += _removed(held, differing, paired)
         first, times = found.take(topic.topic, classified.named())
+        lacks = classified.lacks(topic.owed_from) if topic.owed_from else ()
     unproven = list(topic.unproven)
     if topic.hides_policy and counts.get(Category.SUPERSEDED):
         unproven.append(f"cleanup.policy of {topic.target} is not visible")
     settled = {each: b for each, b in beyond.items() if _lacks_nothing(topic, held, each, paired[each].copied, b)}
-    return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven)), settled
+    return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven), lacks), settled
 
 
 def _lacks_nothing(
@@ -147,17 +149,22 @@ def _bounds(
         if pairs.last_copied is not None:
             last[p] = max(pairs.last_copied, last.get(p, pairs.last_copied))
     keeps_time = held.cut.equality.keeps_time
+    logs = dict(topic.target_logs)
+    for p, (_, begins) in topic.begins.items():
+        if p in logs and logs[p].start <= begins:
+            # Nothing was removed of what is looked at.
+            logs[p] = LogRange(0, logs[p].end)
     return {
         p: bounds_of(
             PartitionFacts(
                 log,
-                topic.target_logs[p],
+                logs[p],
                 topic.next_to_copy.get(p),
                 first.get(p),
                 last.get(p),
                 p in topic.open_on_target,
                 # Without timestamps a record may be equal to one that was written long after it.
-                lasts and (keeps_time or (p in topic.next_to_copy and topic.target_logs[p].start == 0)),
+                lasts and (keeps_time or (p in topic.next_to_copy and logs[p].start == 0)),
             )
         )
         for p, log in topic.source_logs.items()

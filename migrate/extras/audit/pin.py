@@ -4,8 +4,8 @@ The order of reading: the replicator's own positions, then the target's ends, th
 by its positions lies below the target's ends, and every original of what lies there below the source's.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import HEARTBEATS
@@ -26,7 +26,9 @@ class PinnedTopic:
 
     `next_to_copy` are the replicator's own positions; a transaction cuts the logs of `open_on_source` and
     `open_on_target` short. `compacted` says on which sides a cleaner takes superseded records, or may: `hides_policy`
-    is True where the target does not say. With `only_compacted` nothing else takes records from the source.
+    is True where the target does not say. With `only_compacted` nothing else takes records from the source. Of a
+    partition with `begins` nothing is looked at below these offsets (source, target). `owed_from` are the (partition,
+    source offset) of a plan's groups.
     """
 
     topic: str
@@ -41,10 +43,17 @@ class PinnedTopic:
     only_compacted: bool
     hides_policy: bool
     unproven: tuple[str, ...]
+    begins: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    owed_from: frozenset[tuple[int, int]] = frozenset()
 
     def logs(self, side: Side) -> Mapping[int, LogRange]:
-        """Return the logs of one side."""
-        return self.source_logs if side is Side.SOURCE else self.target_logs
+        """Return what is looked at of the logs of one side."""
+        logs = self.source_logs if side is Side.SOURCE else self.target_logs
+        at = [*Side].index(side)
+        return {
+            p: replace(log, start=max(log.start, min(self.begins[p][at], log.end))) if p in self.begins else log
+            for p, log in logs.items()
+        }
 
     def name(self, side: Side) -> str:
         """Return what the topic is called on one side."""
@@ -52,17 +61,24 @@ class PinnedTopic:
 
 
 def pin_topics(
-    flow: Flow, clusters: Clusters, filters: Filters, timer: Timer
+    flow: Flow,
+    clusters: Clusters,
+    filters: Filters,
+    timer: Timer,
+    owed: Mapping[str, Collection[int]] | None = None,
 ) -> tuple[list[PinnedTopic], tuple[str, ...]]:
-    """Return the topics that are copied, and those inside the filters that the replicator's own filter leaves out."""
+    """Return the topics that are copied, and those inside the filters that the replicator's own filter leaves out.
+
+    With `owed` they are these partitions, by topic of the source, and what is not copied is none that is left out.
+    """
     source, target = clusters.source, clusters.target
     assert source is not None
     source_topics, target_topics = source.topics(), target.topics()
-    asked = [t for t in sorted(source_topics) if filters.topic_verdict(t) is None and t != HEARTBEATS]
-    chosen = {topic: flow.policy.target_topic(topic) for topic in asked if not flow.why_not_replicated(topic)}
+    asked = sorted(owed or (t for t in source_topics if filters.topic_verdict(t) is None and t != HEARTBEATS))
+    chosen = {t: flow.policy.target_topic(t) for t in asked if owed or not flow.why_not_replicated(t)}
     # Of topics that no replicator copies nobody expects a copy.
     left_out = tuple(t for t in asked if t not in chosen and flow.policy.why_not_replicated(t) is None)
-    copied = {topic: copy for topic, copy in chosen.items() if copy in target_topics}
+    copied = {topic: copy for topic, copy in chosen.items() if topic in source_topics and copy in target_topics}
     source_ids, target_ids = source.topic_ids([*copied]), target.topic_ids([*copied.values()])
     source_policies, target_policies = _policies(source, [*copied], timer), _policies(target, [*copied.values()], timer)
     positions = read_positions(clusters, flow, target_topics, timer).last_copied_offset
@@ -70,9 +86,11 @@ def pin_topics(
     on_source = _Ends.of(source, {topic: source_topics[topic] for topic in copied}, timer)
     pinned = []
     for topic, copy in chosen.items():
-        unproven = [] if topic in copied else [f"there is no topic {copy} on {target.alias}"]
+        lacking = (topic, source) if topic not in source_topics else (copy, target)
+        unproven = [] if topic in copied else [f"there is no topic {lacking[0]} on {lacking[1].alias}"]
         source_logs, target_logs = dict[int, LogRange](), dict[int, LogRange]()
-        for p in range(source_topics[topic] if topic in copied else 0):
+        of_topic = sorted(owed[topic]) if owed else range(source_topics[topic])
+        for p in of_topic if topic in copied else ():
             here, there = TopicPartition(topic, p), TopicPartition(copy, p)
             source_log, target_log = on_source.log(here), on_target.log(there)
             if p >= target_topics[copy]:

@@ -6,12 +6,12 @@ and of stretches that differ some fixed columns of each record.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from migrate.extras.audit.stretches import Cut, Ranges, Stretch, Sums
-from migrate.extras.audit.verdict import NAMED, Bounds, Category, Named
+from migrate.extras.audit.verdict import LACKED, NAMED, Bounds, Category, Lack, Named
 from migrate.match.equality import Equality, Part
 from migrate.spark.dataframes import into_spark, read_ranges
 from migrate.spark.java_settings import JavaSettings
@@ -283,9 +283,24 @@ class Classified:
 
     def named(self) -> Iterator[Named]:
         """Yield every record that is named, by category, partition and offset."""
-        wanted = self.frame.where("category in ({})".format(", ".join(f"'{each}'" for each in NAMED)))
+        wanted = self.frame.where(f"category in ({_quoted(NAMED)})")
         for row in wanted.orderBy("category", "partition", "offset").toLocalIterator():
             yield Named(Category(row["category"]), row["partition"], row["offset"], row["time"])
+
+    def lacks(self, owed_from: Collection[tuple[int, int]]) -> tuple[Lack, ...]:
+        """Return what is lacking, or may be, from each of these (partition, source offset) on."""
+        owed = into_spark(self.frame.sparkSession, owed_from, "place int, owed_from bigint")
+        found = (
+            self.frame.where(f"category in ({_quoted(LACKED)})")
+            .join(owed, _expressions("partition = place and offset >= owed_from"))
+            .groupBy("partition", "owed_from", "category")
+            .agg(*_expressions("count(*)", "min(offset)", "max(offset)"))
+        )
+        return tuple(sorted(Lack(row[0], row[1], Category(row[2]), *row[3:]) for row in found.collect()))
+
+
+def _quoted(categories: Iterable[Category]) -> str:
+    return ", ".join(f"'{each}'" for each in categories)
 
 
 def _expressions(*texts: str) -> "list[Column]":

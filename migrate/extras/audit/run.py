@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.apply.assess import refuse_other_cluster
 from migrate.cli.choices import TopicOptions
 from migrate.cli.console import Terminal
 from migrate.cli.flows import reached_flow
 from migrate.cli.options import OnClusters, option
 from migrate.clock import SystemClock
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, UsageError
 from migrate.extras.audit.judge import LogReading, judged
+from migrate.extras.audit.owed import Owed
 from migrate.extras.audit.pin import PinnedTopic, pin_topics
 from migrate.extras.audit.state import NamedFile, State, named_file, opened_state
 from migrate.extras.audit.stretches import Cut, TopicSums, steps
@@ -26,6 +28,7 @@ from migrate.match.protocol import Unreadable, Work
 from migrate.mm2.flow import Flow
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
+from migrate.plan.file import read_plan
 from migrate.progress import LineProgress, Timer
 from migrate.session.clusters import endpoints, parse_spark_conf
 from migrate.session.options import SessionOptions, SparkOptions
@@ -55,6 +58,9 @@ class RunOptions(OnClusters):
         required=True, metavar="FOLDER")  # fmt: skip
     form: str = option(
         "json: one document.", name="--format", default="table", type=click.Choice(["table", "json"]))  # fmt: skip
+    plan: Path | None = option(
+        "Only what the groups of this plan are owed: the records from their commits on, and the copies from their "
+        "planned offsets on. Says which group would miss what.", metavar="PLAN", envvar=None)  # fmt: skip
     topics: TopicOptions = TopicOptions()
     spark: SparkOptions = SparkOptions()
 
@@ -66,10 +72,14 @@ def run(options: RunOptions) -> int:
     are read again and compared record by record. Exits 0 if all is there (COMPLETE), 1 if records are missing
     (INCOMPLETE), 4 where that could not be decided (NOT PROVEN). docs/audit.md says what that proves.
     """
-    flow, progress = reached_flow(options.clusters, options.form != "table"), options.log.progress()
+    flow = reached_flow(options.clusters, options.form != "table")
+    progress = options.log.progress(*filter(None, [options.plan]))
     filters = Filters.from_options(topics=options.topics.topics, exclude_topics=options.topics.exclude_topics)
+    if options.plan and filters != Filters():
+        raise UsageError("--plan says which topics are audited.", "Omit --topic and --exclude-topic.")
+    owed = Owed.of(read_plan(options.plan)) if options.plan else None
     with audit_session(flow, options) as session:
-        result = Audit(session, progress, filters, options.state).run()
+        result = Audit(session, progress, filters, options.state, owed).run()
     progress.end()
     return print_result(result, options.form, Terminal.here())
 
@@ -105,12 +115,20 @@ def audit_session(flow: Flow, options: RunOptions) -> Iterator[AuditSession]:
 class Audit:
     """One run: `folder` keeps what it reads."""
 
-    def __init__(self, session: AuditSession, progress: LineProgress, filters: Filters, folder: Path) -> None:
+    def __init__(
+        self,
+        session: AuditSession,
+        progress: LineProgress,
+        filters: Filters,
+        folder: Path,
+        owed: Owed | None = None,
+    ) -> None:
         self._session = session
         self._flow = session.flow
         self._progress = progress
         self._filters = filters
         self._folder = folder
+        self._owed = owed
         self._timer = Timer(SystemClock(), progress)
         self._clusters = session.looking.clusters()
         self._source, self._target = session.looking.source, session.looking.target
@@ -118,14 +136,23 @@ class Audit:
     def run(self) -> Mapping[str, object]:
         """Read and judge everything; returns the result's document, which is kept too."""
         self._progress.step(f"reaching {self._source.alias} and {self._target.alias}")
+        owed, part = self._owed, ""
+        if owed:
+            part = f"plan {owed.fingerprint}"
+            refuse_other_cluster(self._source, owed.header.source_cluster_id)
+            refuse_other_cluster(self._target, owed.header.target_cluster_id)
         ids = self._source.facts().cluster_id, self._target.facts().cluster_id
-        with opened_state(self._folder, ids) as state:
-            pinned, left_out = pin_topics(self._flow, self._clusters, self._filters, self._timer)
+        with opened_state(self._folder, ids, part) as state:
+            partitions = owed.partitions if owed else None
+            pinned, left_out = pin_topics(self._flow, self._clusters, self._filters, self._timer, partitions)
+            if owed:
+                pinned = [owed.part(topic) for topic in pinned]
             taken_at = SystemClock().now_ms()
             calibrations = self._calibrated(pinned)
             with named_file(self._folder) as found:
                 audits = [self._audit(state, topic, calibrations, found) for topic in pinned]
-            result = document_of(audits, left_out, self._source.alias, self._target.alias, taken_at)
+            plan = owed.told(audits) if owed else None
+            result = document_of(audits, left_out, self._source.alias, self._target.alias, taken_at, plan)
             state.end(result)
         return result
 
@@ -177,7 +204,8 @@ class Audit:
     def _cut(self, topic: PinnedTopic, calibration: Calibration) -> Cut:
         """Cut a topic by the timestamps at the ends of its longest partitions."""
         assert calibration.equality is not None
-        lengths = {p: log.end - log.start for p, log in topic.source_logs.items()}
+        logs = topic.logs(Side.SOURCE)
+        lengths = {p: log.end - log.start for p, log in logs.items()}
         longest = sorted(lengths, key=lambda p: -lengths[p])[:SPAN_PARTITIONS]
         ends = {
             TopicPartition(topic.topic, p): [
@@ -185,7 +213,7 @@ class Audit:
                 *range(max(log.start, log.end - SPAN_RECORDS), log.end),
             ]
             for p in longest
-            if (log := topic.source_logs[p]).start < log.end
+            if (log := logs[p]).start < log.end
         }
         read = self._session.source_records.contents(ends) if ends else {}
         times = [

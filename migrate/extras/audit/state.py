@@ -31,11 +31,15 @@ FILE, FOUND = "audit.jsonl", "found.jsonl"
 
 @dataclass
 class State:
-    """What a folder holds. `salt` is a number of 63 bits, `result` the document of the last run that ended, if any."""
+    """What a folder holds. `salt` is a number of 63 bits, `result` the document of the last run that ended, if any.
+
+    `part` says which part of the logs it is about, "" for all: sums of another part do not add up with these.
+    """
 
     folder: Path
     salt: int
     cluster_ids: tuple[str, str]
+    part: str
     topics: dict[str, TopicSums] = field(default_factory=dict)
     result: Mapping[str, Any] | None = None
 
@@ -81,13 +85,13 @@ class State:
 
 
 @contextmanager
-def opened_state(folder: Path, cluster_ids: tuple[str, str]) -> Iterator[State]:
+def opened_state(folder: Path, cluster_ids: tuple[str, str], part: str = "") -> Iterator[State]:
     """Yield what a folder holds of these clusters, by their ids, to nobody else; makes the folder where there is none.
 
     What a kill has left at the end of its file is cut off.
 
-    Raises `Refused` for a folder with something else in it, or with an audit of other clusters, `UsageError` and
-    `MigrateError` where it cannot be written.
+    Raises `Refused` for a folder with something else in it, or with an audit of other clusters, or of another part of
+    their logs, `UsageError` and `MigrateError` where it cannot be written.
     """
     path = folder / FILE
     with reporting_unwritable(folder, f"{folder} cannot be made"):
@@ -105,9 +109,14 @@ def opened_state(folder: Path, cluster_ids: tuple[str, str]) -> Iterator[State]:
             state = _read(folder, whole)
             if state.cluster_ids != cluster_ids:
                 raise Refused(f"{folder} holds an audit of other clusters.", "Name another folder with --state.")
+            if state.part != part:
+                held, asked = (each or "whole logs" for each in (state.part, part))
+                raise Refused(
+                    f"{folder} holds an audit of {held}, not of {asked}.", "Name another folder with --state."
+                )
         else:
-            state = State(folder, secrets.randbits(63), cluster_ids)
-            state._write({"audit": FORMAT, "salt": state.salt, "clusters": list(cluster_ids)})
+            state = State(folder, secrets.randbits(63), cluster_ids, part)
+            state._write({"audit": FORMAT, "salt": state.salt, "clusters": list(cluster_ids), "part": part})
         yield state
 
 
@@ -152,7 +161,7 @@ def _read(folder: Path, whole: bytes) -> State:
         head, *lines = map(json.loads, whole.splitlines())
         if head["audit"] != FORMAT:
             raise UsageError(f"{path} is of another version of mm2-migrate.", "Begin a new folder.")
-        state = State(folder, head["salt"], (head["clusters"][0], head["clusters"][1]))
+        state = State(folder, head["salt"], (head["clusters"][0], head["clusters"][1]), head.get("part", ""))
         for line in lines:
             _take(state, line)
     except (ValueError, KeyError, TypeError, IndexError) as error:

@@ -1,5 +1,6 @@
 """What an audit has found: one document, which is kept, and the page that people read, which is made of it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from migrate.cli.console import Terminal
 from migrate.clock import iso
 from migrate.extras.audit.verdict import Category, TopicAudit, Verdict, total, verdict_of
 from migrate.match.equality import Equality, Part
+from migrate.plan.plan import SHORT_DIGITS
 from migrate.show.lines import wrapped
 from migrate.show.table import Column, Table, document_lines
 from migrate.text import Colour, many, name, paint, safe, some
@@ -28,11 +30,17 @@ Document = Mapping[str, Any]
 
 
 def document_of(
-    audits: Sequence[TopicAudit], left_out: Sequence[str], source: str, target: str, time_ms: int
+    audits: Sequence[TopicAudit],
+    left_out: Sequence[str],
+    source: str,
+    target: str,
+    time_ms: int,
+    plan: Document | None = None,
 ) -> dict[str, Any]:
     """Return the document of a run; `time_ms` is when its logs were pinned.
 
-    `left_out` are topics that the replicator's filter does not take: they were not looked at.
+    `left_out` are topics that the replicator's filter does not take: they were not looked at. `plan` is what is told of
+    the plan whose groups it was about.
     """
     counts = total(audits)
     return {
@@ -40,6 +48,7 @@ def document_of(
         "source": source,
         "target": target,
         "time_ms": time_ms,
+        "plan": plan,
         "topics_not_replicated": list(left_out),
         "counts": {category: counts[category] for category in Category if counts[category]},
         "topics": [
@@ -77,6 +86,8 @@ def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
     for line in wrapped(headline(result), width):
         yield paint(line, _SHADES[verdict], colour)
     yield f"As of {iso(result['time_ms'])}: {result['source']} to {result['target']}"
+    if plan := result.get("plan"):
+        yield from wrapped(plan_line(plan), width)
     if left_out := result["topics_not_replicated"]:
         text = f"Not looked at: {many(len(left_out), 'topic')} that the replicator's filter leaves out"
         yield from wrapped(f"{text} ({some(map(name, left_out), 5)})", width)
@@ -86,6 +97,11 @@ def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
         yield from table.lines(
             colour, lambda row: _SHADES[Verdict(row["verdict"])], below=lambda row: _below(row, width)
         )
+    for group in (plan or {"open": []})["open"]:
+        yield ""
+        yield paint(f"{name(group['group'])}: {group['verdict']}", _SHADES[Verdict(group["verdict"])], colour)
+        for text in lacked(group):
+            yield from wrapped(text, width, "    ")
 
 
 def headline(result: Document) -> str:
@@ -102,6 +118,28 @@ def headline(result: Document) -> str:
         return f"{verdict}: {some(lacking, between='; ')}"
     why = [f"{name(t['topic'])}: {safe(t['reasons'][0])}" for t in by_verdict[verdict]]
     return f"{verdict}: {some(why, 3, '; ')}"
+
+
+def plan_line(plan: Document) -> str:
+    """Return how many groups of a plan find all that they are owed."""
+    of, every = f"Plan {plan['fingerprint'][:SHORT_DIGITS]}", many(plan["groups"], "group")
+    counts = Counter(group["verdict"] for group in plan["open"])
+    if not counts:
+        return f"{of}: all that its {every} are owed is there"
+    parts = f"{counts[Verdict.INCOMPLETE]} would miss records", f"{counts[Verdict.NOT_PROVEN]} may miss some"
+    whole = plan["groups"] - counts.total()
+    return f"{of}: of its {every} {', '.join(parts)}, and {whole} find all that they are owed"
+
+
+def lacked(group: Document) -> Iterator[str]:
+    """Yield what a group of a plan lacks, or may lack, of each partition."""
+    for lack in group["lacks"]:
+        low, high = lack["first_offset"], lack["last_offset"]
+        where = f"offset {low}" if low == high else f"offsets {low} to {high}"
+        place = f"{name(lack['topic'])}-{lack['partition']}"
+        yield f"{many(lack['records'], 'record')} of {place} {lack['category']}, {where}"
+    if topics := group["not_proven_topics"]:
+        yield f"not proven, as said above: {some(map(name, topics))}"
 
 
 def _records(of: Document, category: Category) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY
 from migrate.match.equality import Equality
@@ -38,12 +39,17 @@ class Category(StrEnum):
 
 # Records that are named, with offset and time.
 NAMED = (Category.MISSING, Category.CHANGED, Category.FOREIGN)
+# What keeps a topic from being complete, beside what is missing.
 _OPEN = {
     Category.NOT_COPIED_YET: "not copied yet",
     Category.CHANGED: "changed in flight (same key and time, another value or headers)",
     Category.MAYBE_COPIED: "without a visible copy: copied and removed, or never copied",
     Category.REMOVED: "read by an earlier run, and removed from the source since: begin a new folder",
 }
+
+
+LACKED = (Category.MISSING, *(c for c in _OPEN if c is not Category.REMOVED))
+"""What a record of the source is that a group may lack, and whose offset is known."""
 
 
 class Verdict(StrEnum):
@@ -115,11 +121,22 @@ class Named:
     time_ms: int
 
 
+class Lack(NamedTuple):
+    """Records that a group which is owed a partition `owed_from` on lacks, or may lack; offsets are the source's."""
+
+    partition: int
+    owed_from: int
+    category: Category
+    records: int
+    first_offset: int
+    last_offset: int
+
+
 @dataclass(frozen=True)
 class TopicAudit:
     """What was found of one topic: counts, the first of the records that are named, and what was not proven, and why.
 
-    `equality` says in what records had to agree, None where nothing was compared.
+    `equality` says in what records had to agree, None where nothing was compared. `lacks` are of a plan's groups.
     """
 
     topic: str
@@ -129,13 +146,23 @@ class TopicAudit:
     named: tuple[Named, ...] = ()
     times_ms: tuple[int, int] | None = None
     unproven: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why nothing is proven, beside what is missing."""
         counted = (f"{self.counts[c]} {text}" for c, text in _OPEN.items() if self.counts.get(c))
         weak = ("values change on the way: compared by timestamp and key alone",)
-        return (*self.unproven, *counted, *(weak if self.equality is Equality.TIME_AND_KEY else ()))
+        return (*self.unproven, *counted, *(weak if self._is_weak else ()))
+
+    @property
+    def is_undecided(self) -> bool:
+        """True if something is not proven that no offset of a record limits: it concerns all groups."""
+        return bool(self.unproven or self._is_weak or self.counts.get(Category.REMOVED))
+
+    @property
+    def _is_weak(self) -> bool:
+        return self.equality is Equality.TIME_AND_KEY
 
     @property
     def verdict(self) -> Verdict:

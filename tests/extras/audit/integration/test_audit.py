@@ -1,7 +1,8 @@
 """Audits on real brokers with a real MM2 that was killed and lost records, judged by the identities of all records.
 
 One story: all is copied, but twice in part; then a topic is created anew while MM2 is away, so that it passes over the
-new records, strangers write to a copy, and the target's retention takes copies.
+new records, strangers write to a copy, and the target's retention takes copies. Of a plan, only the group that commits
+before what is lost misses it.
 """
 
 import json
@@ -14,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from migrate.plan.file import write_plan
+from tests.builders import make_plan, make_row
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import READ_SECONDS, Partition, delete_before, portrait
 from tests.integration.flows import FLOWS, Flow, copied_through_kills
-from tests.integration.oracle import Truth
+from tests.integration.oracle import Truth, best, missing
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
@@ -42,7 +45,7 @@ class Audited:
 
 
 def audit(commands: CommandLine, scene: Scene, state: str, *options: str) -> Audited:
-    only = "--topic", f".*-{scene.suffix}", *options
+    only = options if "--plan" in options else ("--topic", f".*-{scene.suffix}", *options)
     ran = commands.run("audit", "run", *commands.clusters, *only, "--state", state, "--format", "json")
     assert ran.exit_code in (0, 1, 4), ran.stderr
     named: dict[str, set[tuple[str, int, int]]] = {}
@@ -94,6 +97,20 @@ def wait_copied(scene: Scene, places: Collection[Partition]) -> None:
     wait_until(copied, READ_SECONDS, f"the last records of {scene} to be copied")
 
 
+def audit_plan(commands: CommandLine, scene: Scene, places: Mapping[str, Mapping[Partition, int]]) -> Audited:
+    """Audit a plan that sets each group where its commits best begin on the target."""
+    truth = scene.truth()
+    rows = (
+        make_row(
+            group, topic, p, target_topic=scene.copy(topic), source_committed=committed,
+            target_offset=best(truth[topic, p], committed),
+        )
+        for group, of_group in sorted(places.items()) for (topic, p), committed in sorted(of_group.items())
+    )  # fmt: skip
+    write_plan(make_plan(rows, source_cluster_id="", target_cluster_id=""), commands.folder / "groups.plan")
+    return audit(commands, scene, "owed", "--plan", "groups.plan")
+
+
 @dataclass(frozen=True)
 class Story:
     scene: Scene
@@ -102,6 +119,8 @@ class Story:
     whole: Audited
     later: Audited
     shown: Ran
+    places: Mapping[str, Mapping[Partition, int]]
+    planned: Audited
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +142,7 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
         scene.write_transactions([(tx, p) for p in range(2)], 300)
 
     copied_through_kills(own_lab, [scene], write, kills=1)
-    commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"))
+    commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"), warm=True)
     source_before = portrait(own_lab.source_bootstrap, own_lab.options)
     whole = audit(commands, scene, "state", "--exclude-topic", trimmed)
     source_after = portrait(own_lab.source_bootstrap, own_lab.options)
@@ -143,7 +162,13 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     for p in range(2):
         delete_before(own_lab.target_bootstrap, scene.copy(trimmed), p, TAKEN)
     later = audit(commands, scene, "state")
-    return Story(scene, source_before, source_after, whole, later, commands.run("audit", "show", "state"))
+    places = {
+        "early": {(plain, 0): 100, (reborn, 0): 0, (reborn, 1): longest},
+        "late": {(plain, 0): 850, (reborn, 0): longest + 50},
+    }
+    planned = audit_plan(commands, scene, places)
+    shown = commands.run("audit", "show", "state")
+    return Story(scene, source_before, source_after, whole, later, shown, places, planned)
 
 
 def test_a_topic_that_was_copied_is_complete_though_mm2_was_killed_and_copied_aborted_records(story: Story) -> None:
@@ -178,6 +203,32 @@ def test_copies_that_retention_took_are_not_visible_and_never_missing(story: Sto
     trimmed = story.scene.topic("trimmed")
     found, gone = story.later.topic(trimmed), without_copies(story.later, trimmed)
     assert gone and found["verdict"] == "NOT PROVEN" and found["counts"]["not-visible"] == len(gone)
+
+
+def test_of_a_plan_each_group_is_told_what_it_would_miss_and_nothing_else_is_looked_at(story: Story) -> None:
+    story.planned.ran.expect(1)
+    would_miss = {
+        group: {
+            (topic, p): sorted(r.offset for r in truth.source.records if r.identity in lost)
+            for (topic, p), committed in places.items()
+            if (lost := missing(truth := story.planned.truth[topic, p], committed))
+        }
+        for group, places in story.places.items()
+    }
+    assert would_miss["early"] and not would_miss["late"]
+    plan = story.planned.document["plan"]
+    (told,) = plan["open"]
+    assert plan["groups"] == 2 and (told["group"], told["verdict"]) == ("early", "INCOMPLETE")
+    assert [(lack.pop("topic"), lack.pop("partition"), lack) for lack in told["lacks"]] == [
+        (topic, p, {"category": "missing", "records": len(o), "first_offset": o[0], "last_offset": o[-1]})
+        for (topic, p), o in sorted(would_miss["early"].items())
+    ]
+    lowest = {place: min(p[place] for p in story.places.values() if place in p) for place in story.places["early"]}
+    for topic in (story.scene.topic("plain"), story.scene.topic("reborn")):
+        truth = {place: story.planned.truth[place] for place in lowest if place[0] == topic}
+        counts = story.planned.topic(topic)["counts"]
+        there = sum(r.offset >= lowest[place] for place, each in truth.items() for r in each.source.records)
+        assert counts["copied"] + counts.get("missing", 0) == there
 
 
 def test_show_says_again_what_the_last_run_said(story: Story) -> None:

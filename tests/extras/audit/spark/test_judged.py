@@ -10,7 +10,7 @@ from migrate.extras.audit.judge import judged
 from migrate.extras.audit.pin import PinnedTopic
 from migrate.extras.audit.records import summed
 from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
-from migrate.extras.audit.verdict import Category, Verdict
+from migrate.extras.audit.verdict import Category, Lack, Verdict
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
 from tests.extras.audit.auditworld import Record, World, some_world
@@ -251,6 +251,24 @@ def test_what_lies_beyond_an_open_transaction_on_the_target_may_have_been_copied
     del world.target[30:]
     audit, _, _ = audited(spark, [world], open_on_target=frozenset({0}))
     assert audit.counts == {Category.COPIED: 30, Category.NOT_COPIED_YET: 10} and audit.verdict is Verdict.NOT_PROVEN
+
+
+def test_of_a_plan_each_group_is_told_what_it_lacks_and_what_no_group_is_owed_is_not_read(spark):
+    world = whole()
+    # The only copy of 15 lies before all that a group reads, and that of 5 concerns none.
+    world.target = [r for r in world.source if r.offset not in (5, 15, 20, 30)]
+    world.target = sorted([*world.target, replace(world.source[15], offset=5)], key=lambda r: r.offset)
+    owed = {"begins": {0: (10, 10)}, "owed_from": frozenset({(0, 10), (0, 25), (0, 40)})}
+    world.target_start = 4
+    audit, named, reading = audited(spark, [world], **owed)
+    assert audit.counts == {Category.COPIED: 27, Category.MISSING: 3} and [n.offset for n in named] == [15, 20, 30]
+    assert audit.lacks == (Lack(0, 10, Category.MISSING, 3, 15, 30), Lack(0, 25, Category.MISSING, 1, 30, 30))
+    assert {ranges[0].start for _, ranges in reading.asked} >= {10} and all(r[0].start >= 10 for _, r in reading.asked)
+    # Retention took copies that a group would have read.
+    world.target_start = 12
+    audit, _, _ = audited(spark, [world], **owed)
+    assert audit.counts == {Category.COPIED: 25, Category.MISSING: 3, Category.MAYBE_COPIED: 2}
+    assert Lack(0, 10, Category.MAYBE_COPIED, 2, 10, 11) in audit.lacks
 
 
 def test_a_cleaner_takes_superseded_copies_and_perhaps_tombstones(spark):

@@ -99,3 +99,17 @@ def test_topics_outside_the_filters_are_left_alone_and_those_outside_mm2s_are_na
     topics, left_out = pinned(clusters(source), replace(FLOW, topic_filter=only_t))
     assert [topic.topic for topic in topics] == ["t"] and left_out == ("u",)
     assert pinned(clusters(source), FLOW, "u|v") == ([pinned(clusters(source))[0][1]], ())
+
+
+def test_of_a_plan_its_partitions_are_pinned_and_none_of_its_topics_is_passed_over():
+    owed = {"t": [1, 7], "gone": [0], "u": [0]}
+    of = clusters({T0: LogRange(0, 10), T1: LogRange(2, 5), TopicPartition("u", 0): LogRange(0, 1)})
+    only_t = FlowFilter(((TopicFilter((re.compile("t"),), ()),),))
+    timer = Timer(FakeClock(), NoProgress())
+    topics, left_out = pin_topics(replace(FLOW, topic_filter=only_t), of, Filters(), timer, owed)
+    assert [(topic.topic, [*topic.source_logs], topic.unproven) for topic in topics] == [
+        ("gone", [], ("there is no topic gone on A",)),
+        ("t", [1], ("A.t on B has no partition 7",)),
+        ("u", [], ("there is no topic A.u on B",)),
+    ]
+    assert left_out == ()

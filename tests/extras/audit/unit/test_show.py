@@ -44,6 +44,26 @@ def test_every_topic_has_its_counts_and_what_it_lacks():
     assert "Not looked at: 1 topic that the replicator's filter leaves out (secret)" in page
 
 
+def test_of_a_plan_it_is_said_which_groups_find_what_they_are_owed_and_which_miss_what():
+    lack = {"topic": "orders", "partition": 3, "category": "missing", "records": 2}
+    short = {"group": "billing", "verdict": "INCOMPLETE", "not_proven_topics": []}
+    short["lacks"] = [lack | {"first_offset": 5, "last_offset": 9}]
+    open_ = {"group": "crm", "verdict": "NOT PROVEN", "lacks": [], "not_proven_topics": ["new"]}
+    plan = {"fingerprint": "13b530444374" + "0" * 52, "groups": 7, "open": [short, open_]}
+    page = list(result_lines(document_of([SHORT, OPEN], [], "A", "B", T, plan), 120, False))
+    found = "of its 7 groups 1 would miss records, 1 may miss some, and 5 find all that they are owed"
+    assert page[2] == f"Plan 13b530444374: {found}"
+    assert page[-5:] == [
+        "billing: INCOMPLETE",
+        "    2 records of orders-3 missing, offsets 5 to 9",
+        "",
+        "crm: NOT PROVEN",
+        "    not proven, as said above: new",
+    ]
+    whole = list(result_lines(document_of([COMPLETE], [], "A", "B", T, plan | {"open": []}), 120, False))
+    assert whole[2] == "Plan 13b530444374: all that its 7 groups are owed is there"
+
+
 @pytest.mark.parametrize(("audits", "code"), [((COMPLETE,), 0), ((SHORT,), 1), ((OPEN,), 4)])
 def test_show_prints_the_last_run_and_exits_as_it_did(tmp_path, audits, code):
     with opened_state(tmp_path / "s", ("A", "B")) as state:

@@ -79,6 +79,8 @@ def test_a_folder_of_other_clusters_or_with_other_things_is_left_alone(folder, t
     filled(folder)
     with pytest.raises(Refused, match="other clusters"), opened_state(folder, ("A-id", "C-id")):
         pass
+    with pytest.raises(Refused, match="of whole logs, not of plan 1"), opened_state(folder, IDS, "plan 1"):
+        pass
     (tmp_path / "mine").touch()
     with pytest.raises(Refused, match="not empty"), opened_state(tmp_path, IDS):
         pass
