@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -25,17 +25,22 @@ MOST_PIECES = 8
 
 @dataclass(frozen=True)
 class LogReading:
-    """How logs are read: by which Spark, with which settings, and the salt of the fingerprints."""
+    """How logs are read: by which Spark, with which settings, the salt of the fingerprints, and how fast at most.
+
+    `max_rate` are bytes a second, None for no limit.
+    """
 
     spark: "SparkSession"
     java: Mapping[Side, JavaSettings]
     salt: int
+    max_rate: int | None = field(default=None, kw_only=True)
 
     def records(
         self, topic: PinnedTopic, side: Side, ranges: Ranges, cut: Cut, isolation: str = "read_committed"
     ) -> "DataFrame":
         """Return the fingerprints of these ranges of a topic, none of which is empty."""
-        records = log_records(self.spark, self.java[side], topic.name(side), ranges, cut.equality, isolation)
+        log = self.spark, self.java[side], topic.name(side), ranges, cut.equality
+        records = log_records(*log, isolation, self.max_rate)
         return fingerprinted(records, cut, self.salt)
 
     def again(self, topic: PinnedTopic, side: Side, held: TopicSums, differing: Collection[Stretch]) -> "DataFrame":

@@ -26,6 +26,10 @@ _HALVES = [
     for i, half in enumerate((f"{word} & 4294967295", f"shiftrightunsigned({word}, 32)"))
 ]
 _PRINT = "partition, a, b"
+# What `--max-rate` counts of a record, and how long the shortest pause is: a thousandth of a second is not kept well.
+_SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
+_SIZE_OF_HEADERS = "coalesce(aggregate(headers, 0, (sum, h) -> sum + length(h.key) + coalesce(length(h.value), 0)), 0)"
+PAUSE_SECONDS = 0.05
 _BARE = "headers is null or size(headers) = 0"
 _HEADERS = "transform(headers, h -> struct(h.key, h.value is null, h.value))"
 
@@ -37,13 +41,41 @@ def log_records(
     ranges: Ranges,
     equality: Equality,
     isolation_level: str = "read_committed",
+    max_rate: int | None = None,
 ) -> "DataFrame":
-    """Return the records of a topic in these ranges, none of which is empty; nothing is read until an action runs."""
+    """Return the records of a topic in these ranges, none of which is empty; nothing is read until an action runs.
+
+    `max_rate` are bytes a second, as `paced` has them; None for no limit.
+    """
     asked = {
         "minPartitions": str(min(spark.sparkContext.defaultParallelism, sum(r.end - r.start for r in ranges.values()))),
         "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
     }
-    return read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level)
+    if max_rate is None:
+        return read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level)
+    # What is fetched ahead, while a task pauses, is a second's share.
+    asked["kafka.max.partition.fetch.bytes"] = str(min(8 << 20, max_rate // spark.sparkContext.defaultParallelism + 1))
+    return paced(read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level), max_rate)
+
+
+def paced(records: "DataFrame", max_rate: int) -> "DataFrame":
+    """Return records whose tasks pause as they read, so that all together read about so many bytes a second at most.
+
+    What counts are keys, values and headers. How often a record makes its task pause is a matter of chance, and of its
+    size: so no task has to count, and none needs to know of others. A thousand pauses are right to a few in a hundred.
+    """
+    # The rate is shared by all tasks that read at once.
+    tasks = records.sparkSession.sparkContext.defaultParallelism
+    sleep = "if(pause_ms > 0, reflect('java.lang.Thread', 'sleep', pause_ms), '') is not null"
+    return records.coalesce(tasks).selectExpr("*", pause_ms(records, max_rate / tasks)).where(sleep)
+
+
+def pause_ms(records: "DataFrame", bytes_per_second: float) -> str:
+    """Return the expression for how long a task pauses at a record that shares so many bytes a second."""
+    size = f"({_SIZE} + {_SIZE_OF_HEADERS})" if "headers" in records.columns else f"({_SIZE})"
+    least = bytes_per_second * PAUSE_SECONDS
+    pause = f"cast(round(1000D * greatest({size}, {least}D) / {bytes_per_second}D) as bigint)"
+    return f"if(rand() < {size} / {least}D, {pause}, 0L) as pause_ms"
 
 
 def fingerprinted(records: "DataFrame", cut: Cut, salt: int) -> "DataFrame":

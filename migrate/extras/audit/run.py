@@ -12,7 +12,7 @@ from migrate.apply.assess import refuse_other_cluster
 from migrate.cli.choices import TopicOptions
 from migrate.cli.console import Terminal
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, option
+from migrate.cli.options import OnClusters, ParsedBy, option
 from migrate.clock import SystemClock
 from migrate.errors import ClusterError, UsageError
 from migrate.extras.audit.judge import LogReading, judged
@@ -38,7 +38,7 @@ from migrate.spark.dataframes import reading_topic
 from migrate.spark.java_settings import JavaSettings
 from migrate.survey.filters import Filters
 from migrate.survey.mm2_topics import read_syncs_topic
-from migrate.text import many
+from migrate.text import many, parse_bytes
 
 if TYPE_CHECKING:
     from migrate.spark.background import BackgroundSpark
@@ -47,6 +47,13 @@ if TYPE_CHECKING:
 STEP_OFFSETS = 20_000_000
 # Records at either end of a log that tell how much time it spans, and in how many of a topic's partitions.
 SPAN_RECORDS, SPAN_PARTITIONS = 20, 4
+
+
+def rate_of(text: str) -> int:
+    """Read "50MB/s", "50MB" or "500K" as bytes a second; raises `ValueError` for anything else, and for none at all."""
+    if rate := parse_bytes(text.lower().removesuffix("/s")):
+        return rate
+    raise ValueError("at 0 bytes a second nothing is ever read.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +68,10 @@ class RunOptions(OnClusters):
     plan: Path | None = option(
         "Only what the groups of this plan are owed: the records from their commits on, and the copies from their "
         "planned offsets on. Says which group would miss what.", metavar="PLAN", envvar=None)  # fmt: skip
+    max_rate: int | None = option(
+        "Read about this much a second at most, from both clusters together: 50MB/s, 500K. Keys, values and headers "
+        "count, before compression; it holds on average over some seconds.  [default: no limit]",
+        type=ParsedBy(rate_of), metavar="BYTES/S")  # fmt: skip
     topics: TopicOptions = TopicOptions()
     spark: SparkOptions = SparkOptions()
 
@@ -79,7 +90,7 @@ def run(options: RunOptions) -> int:
         raise UsageError("--plan says which topics are audited.", "Omit --topic and --exclude-topic.")
     owed = Owed.of(read_plan(options.plan)) if options.plan else None
     with audit_session(flow, options) as session:
-        result = Audit(session, progress, filters, options.state, owed).run()
+        result = Audit(session, progress, filters, options.state, owed, options.max_rate).run()
     progress.end()
     return print_result(result, options.form, Terminal.here())
 
@@ -122,6 +133,7 @@ class Audit:
         filters: Filters,
         folder: Path,
         owed: Owed | None = None,
+        max_rate: int | None = None,
     ) -> None:
         self._session = session
         self._flow = session.flow
@@ -129,6 +141,7 @@ class Audit:
         self._filters = filters
         self._folder = folder
         self._owed = owed
+        self._max_rate = max_rate
         self._timer = Timer(SystemClock(), progress)
         self._clusters = session.looking.clusters()
         self._source, self._target = session.looking.source, session.looking.target
@@ -188,7 +201,7 @@ class Audit:
             held = TopicSums(topic.topic, topic.target, *topic.ids, self._cut(topic, calibration))
             state.begin(held)
         try:
-            reading = LogReading(self._session.spark(), self._session.java, state.salt)
+            reading = LogReading(self._session.spark(), self._session.java, state.salt, max_rate=self._max_rate)
             for side in Side:
                 self._read_new(reading, state, topic, side)
             self._progress.step(f"judging the records of {topic.topic}")

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from migrate.extras.audit.records import fingerprinted, summed
+from migrate.extras.audit.records import PAUSE_SECONDS, fingerprinted, paced, pause_ms, summed
 from migrate.extras.audit.stretches import Cut
 from migrate.match.equality import Equality, fingerprints
 from tests.extras.audit.auditworld import Record
@@ -50,3 +50,16 @@ def test_sums_do_not_depend_on_the_order_of_records(spark):
         summed(fingerprinted(frame(spark, r), Cut(Equality.ALL), 1)) for r in (records, records[::-1])
     )
     assert forwards == backwards
+
+
+def test_pauses_add_up_to_the_time_that_a_rate_takes_and_no_record_is_lost_by_them(spark):
+    sizes = [1, 9_000, *(500 + n for n in range(1_000))]
+    records = [Record(n, "", 1_000, None, bytes(size - 1), (("h", None),)) for n, size in enumerate(sizes)]
+    read = frame(spark, [(0, record) for record in records])
+    # A pause is worth 1,000 bytes: of these records some make their task pause always, and others one time in two.
+    found = read.selectExpr(pause_ms(read, 1_000 / PAUSE_SECONDS)).where("pause_ms > 0").collect()
+    assert sum(row[0] for row in found) == pytest.approx(1000 * sum(sizes) * PAUSE_SECONDS / 1_000, rel=0.1)
+    assert min(row[0] for row in found) == 1000 * PAUSE_SECONDS and len(found) < len(sizes)
+    slow = paced(read, 10**12)
+    assert slow.columns == [*read.columns, "pause_ms"] and slow.count() == len(sizes)
+    assert "sleep" in slow.select("offset")._jdf.queryExecution().optimizedPlan().toString()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.extras.audit.run import Audit, AuditSession
+from migrate.extras.audit.run import Audit, AuditSession, rate_of
 from migrate.extras.audit.state import read_state
 from migrate.match.equality import Equality
 from migrate.mm2.config_file import client_flow
@@ -47,3 +47,14 @@ def test_a_topic_that_could_not_be_read_is_not_proven_and_kept_for_the_next_run(
     state = read_state(tmp_path / "state")
     assert state.topics["t"].cut.equality is Equality.ALL and state.topics["t"].read_to[Side.SOURCE] == {}
     assert state.result is not None
+
+
+@pytest.mark.parametrize(("text", "rate"), [("50MB/s", 50_000_000), ("50mb/s", 50_000_000), ("500K", 500_000)])
+def test_a_rate_is_bytes_a_second(text, rate):
+    assert rate_of(text) == rate
+
+
+@pytest.mark.parametrize("text", ["0", "fast", "10/m", "5MB/h"])
+def test_what_is_no_rate_is_said(text):
+    with pytest.raises(ValueError):
+        rate_of(text)
