@@ -133,6 +133,11 @@ class Scene:
 
     # Writing
 
+    @property
+    def now_ms(self) -> int:
+        """The scene's own time; records that are written now have one within a minute of it."""
+        return self._clock_ms
+
     def let_pass(self, milliseconds: int) -> None:
         """Let the scene's own clock run on before the next record."""
         self._clock_ms += milliseconds

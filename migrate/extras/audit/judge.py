@@ -27,13 +27,14 @@ MOST_PIECES = 8
 class LogReading:
     """How logs are read: by which Spark, with which settings, the salt of the fingerprints, and how fast at most.
 
-    `max_rate` are bytes a second, None for no limit.
+    `max_rate` are bytes a second, None for no limit. Records older than `since_ms` are not looked at, None for any.
     """
 
     spark: "SparkSession"
     java: Mapping[Side, JavaSettings]
     salt: int
     max_rate: int | None = field(default=None, kw_only=True)
+    since_ms: int | None = field(default=None, kw_only=True)
 
     def records(
         self, topic: PinnedTopic, side: Side, ranges: Ranges, cut: Cut, isolation: str = "read_committed"
@@ -43,13 +44,18 @@ class LogReading:
         records = log_records(*log, isolation, self.max_rate)
         return fingerprinted(records, cut, self.salt)
 
+    def looked_at(self, topic: PinnedTopic, side: Side, ranges: Ranges, cut: Cut) -> "DataFrame":
+        """Return the fingerprints of these ranges of a topic, but those of records that are too old."""
+        prints = self.records(topic, side, ranges, cut)
+        return prints if self.since_ms is None else prints.where(f"time >= {self.since_ms}")
+
     def again(self, topic: PinnedTopic, side: Side, held: TopicSums, differing: Collection[Stretch]) -> "DataFrame":
         """Return what is still there of the differing stretches."""
         logs, sums = topic.logs(side), held.sums[side]
         there = ((each.partition, sums[each], logs[each.partition].start) for each in differing if each in sums)
         ranges = ((p, LogRange(max(s.first_offset, start), s.last_offset + 1)) for p, s, start in there)
         some = pieces(((p, log) for p, log in ranges if log.start < log.end), MOST_PIECES)
-        frames = [self.records(topic, side, piece, held.cut) for piece in some]
+        frames = [self.looked_at(topic, side, piece, held.cut) for piece in some]
         return inside(reduce(lambda a, b: a.unionByName(b), frames), differing) if frames else nothing(self.spark)
 
 
@@ -82,6 +88,8 @@ def judged(
         others = any(each.alone_on_target for each in paired.values())
         touched = {each.partition for each in differing}
         source_logs = topic.logs(Side.SOURCE)
+        # An original of what is looked at lies in the whole log, unless a plan tells where it would begin.
+        originals = source_logs if topic.owed_from else topic.source_logs
         logs = {p: log for p, log in source_logs.items() if log.start < log.end and p in touched}
         # Aborted records may lie anywhere, but only where offsets have no visible record.
         records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
@@ -89,7 +97,7 @@ def judged(
         classified = comparison.classified(
             held.cut,
             _bounds(topic, held, differing, paired, lasts),
-            {p for p, log in source_logs.items() if log.start == 0 and Side.SOURCE not in topic.compacted},
+            {p for p, log in originals.items() if log.start == 0 and Side.SOURCE not in topic.compacted},
             inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), differing)
             if others and gaps
             else None,
@@ -156,8 +164,8 @@ def _bounds(
     keeps_time = held.cut.equality.keeps_time
     logs = dict(topic.target_logs)
     for p, (_, begins) in topic.begins.items():
-        if p in logs and logs[p].start <= begins:
-            # Nothing was removed of what is looked at.
+        if topic.owed_from and p in logs and logs[p].start <= begins:
+            # Nothing was removed of what a plan's groups will read.
             logs[p] = LogRange(0, logs[p].end)
     return {
         p: bounds_of(

@@ -29,7 +29,7 @@ _PRINT = "partition, a, b"
 # What `--max-rate` counts of a record, and how long the shortest pause is: a thousandth of a second is not kept well.
 _SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
 _SIZE_OF_HEADERS = "coalesce(aggregate(headers, 0, (sum, h) -> sum + length(h.key) + coalesce(length(h.value), 0)), 0)"
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS = 0.02
 _BARE = "headers is null or size(headers) = 0"
 _HEADERS = "transform(headers, h -> struct(h.key, h.value is null, h.value))"
 

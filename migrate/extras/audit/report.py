@@ -12,7 +12,7 @@ from migrate.cli.options import LogOptions, argument, option
 from migrate.cli.report import refuse_overwrite, write_page
 from migrate.clock import iso, minute
 from migrate.extras.audit.state import last_result, named_lines
-from migrate.extras.audit.text import Document, compared, headline, lacked, others_of, plan_line
+from migrate.extras.audit.text import Document, compared, headline, lacked, others_of, plan_line, since_line
 from migrate.extras.audit.verdict import Category, Verdict
 from migrate.show.report_page import page_of, share
 from migrate.text import bytes_text, name
@@ -65,7 +65,9 @@ def audit_page(result: Document, missing: Mapping[str, Mapping[int, int]]) -> st
         others=others_of,
         compared=compared,
         lacked=lacked,
+        plan=result.get("plan"),
         plan_line=plan_line,
+        since=since_line(result),
         shown=name,
         iso=iso,
         minute=minute,

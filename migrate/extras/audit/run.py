@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ from migrate.apply.assess import refuse_other_cluster
 from migrate.cli.choices import TopicOptions
 from migrate.cli.console import Terminal
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, ParsedBy, option
-from migrate.clock import SystemClock
+from migrate.cli.options import OnClusters, ParsedBy, option, time_of
+from migrate.clock import SystemClock, iso
 from migrate.errors import ClusterError, UsageError
 from migrate.extras.audit.judge import LogReading, judged
 from migrate.extras.audit.owed import Owed
@@ -68,6 +68,9 @@ class RunOptions(OnClusters):
     plan: Path | None = option(
         "Only what the groups of this plan are owed: the records from their commits on, and the copies from their "
         "planned offsets on. Says which group would miss what.", metavar="PLAN", envvar=None)  # fmt: skip
+    since: str | None = option(
+        "Only records with timestamps of this time or later: 2026-11-23T22:00:00Z. What is older is not looked at.",
+        metavar="TIME", envvar=None)  # fmt: skip
     max_rate: int | None = option(
         "Read about this much a second at most, from both clusters together: 50MB/s, 500K. Keys, values and headers "
         "count, before compression; it holds on average over some seconds.  [default: no limit]",
@@ -85,12 +88,16 @@ def run(options: RunOptions) -> int:
     """
     flow = reached_flow(options.clusters, options.form != "table")
     progress = options.log.progress(*filter(None, [options.plan]))
+    since_ms = time_of("--since", options.since)
+    if options.plan and since_ms is not None:
+        raise UsageError("--plan and --since exclude each other: groups are owed records of any time.", "Omit one.")
     filters = Filters.from_options(topics=options.topics.topics, exclude_topics=options.topics.exclude_topics)
     if options.plan and filters != Filters():
         raise UsageError("--plan says which topics are audited.", "Omit --topic and --exclude-topic.")
     owed = Owed.of(read_plan(options.plan)) if options.plan else None
     with audit_session(flow, options) as session:
-        result = Audit(session, progress, filters, options.state, owed, options.max_rate).run()
+        choices = Choices(owed=owed, since_ms=since_ms, max_rate=options.max_rate)
+        result = Audit(session, progress, filters, options.state, choices).run()
     progress.end()
     return print_result(result, options.form, Terminal.here())
 
@@ -123,6 +130,22 @@ def audit_session(flow: Flow, options: RunOptions) -> Iterator[AuditSession]:
         yield AuditSession(flow, looking, on_source, on_target, spark, java)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Which part of the logs is audited, and how fast at most, in bytes a second."""
+
+    owed: Owed | None = None
+    since_ms: int | None = None
+    max_rate: int | None = None
+
+    @property
+    def part(self) -> str:
+        """What a folder is about, as `State.part`."""
+        if self.owed:
+            return f"plan {self.owed.fingerprint}"
+        return "" if self.since_ms is None else f"records since {iso(self.since_ms)}"
+
+
 class Audit:
     """One run: `folder` keeps what it reads."""
 
@@ -132,16 +155,14 @@ class Audit:
         progress: LineProgress,
         filters: Filters,
         folder: Path,
-        owed: Owed | None = None,
-        max_rate: int | None = None,
+        choices: Choices = Choices(),
     ) -> None:
         self._session = session
         self._flow = session.flow
         self._progress = progress
         self._filters = filters
         self._folder = folder
-        self._owed = owed
-        self._max_rate = max_rate
+        self._choices = choices
         self._timer = Timer(SystemClock(), progress)
         self._clusters = session.looking.clusters()
         self._source, self._target = session.looking.source, session.looking.target
@@ -149,25 +170,51 @@ class Audit:
     def run(self) -> Mapping[str, object]:
         """Read and judge everything; returns the result's document, which is kept too."""
         self._progress.step(f"reaching {self._source.alias} and {self._target.alias}")
-        owed, part = self._owed, ""
+        owed, since_ms = self._choices.owed, self._choices.since_ms
         if owed:
-            part = f"plan {owed.fingerprint}"
             refuse_other_cluster(self._source, owed.header.source_cluster_id)
             refuse_other_cluster(self._target, owed.header.target_cluster_id)
         ids = self._source.facts().cluster_id, self._target.facts().cluster_id
-        with opened_state(self._folder, ids, part) as state:
+        with opened_state(self._folder, ids, self._choices.part) as state:
             partitions = owed.partitions if owed else None
             pinned, left_out = pin_topics(self._flow, self._clusters, self._filters, self._timer, partitions)
             if owed:
                 pinned = [owed.part(topic) for topic in pinned]
+            if since_ms is not None:
+                pinned = self._from(since_ms, pinned)
             taken_at = SystemClock().now_ms()
             calibrations = self._calibrated(pinned)
             with named_file(self._folder) as found:
                 audits = [self._audit(state, topic, calibrations, found) for topic in pinned]
-            plan = owed.told(audits) if owed else None
-            result = document_of(audits, left_out, self._source.alias, self._target.alias, taken_at, plan)
+            looked_at = {"plan": owed.told(audits) if owed else None, "since_ms": since_ms}
+            result = document_of(audits, left_out, self._source.alias, self._target.alias, taken_at, looked_at)
             state.end(result)
         return result
+
+    def _from(self, since_ms: int, pinned: list[PinnedTopic]) -> list[PinnedTopic]:
+        """Return the topics with the offsets at which records of that time begin, on either side.
+
+        What a cluster does not tell, or tells too low, costs reading.
+        """
+        self._progress.step(f"finding out where records since {iso(since_ms)} begin")
+        readers = {Side.SOURCE: self._session.source_records, Side.TARGET: self._session.target_records}
+        first = {}
+        for side, reader in readers.items():
+            places = {TopicPartition(topic.name(side), p): [since_ms] for topic in pinned for p in topic.logs(side)}
+            first[side] = reader.first_offsets(places) if places else {}
+
+        def begins(topic: PinnedTopic, side: Side, p: int) -> int:
+            found = first[side][TopicPartition(topic.name(side), p)]
+            offset = 0 if isinstance(found, Unreadable) else found[since_ms]
+            return topic.logs(side)[p].end if offset is None else offset
+
+        return [
+            replace(
+                topic,
+                begins={p: (begins(topic, Side.SOURCE, p), begins(topic, Side.TARGET, p)) for p in topic.source_logs},
+            )
+            for topic in pinned
+        ]
 
     def _calibrated(self, pinned: list[PinnedTopic]) -> dict[str, Calibration]:
         """Find out what survives in each topic."""
@@ -189,6 +236,9 @@ class Audit:
         if calibration.equality is None:
             why = "records and their copies agree in nothing: they are changed on the way"
             return TopicAudit(topic.topic, topic.target, None, unproven=(*topic.unproven, why))
+        if self._choices.since_ms is not None and not calibration.equality.keeps_time:
+            why = "timestamps do not survive, so that --since does not tell which copies to look at"
+            return TopicAudit(topic.topic, topic.target, None, unproven=(*topic.unproven, why))
         held = state.topics.get(topic.topic)
         # Without ids nothing tells a topic from one that was created anew.
         if not (
@@ -201,7 +251,13 @@ class Audit:
             held = TopicSums(topic.topic, topic.target, *topic.ids, self._cut(topic, calibration))
             state.begin(held)
         try:
-            reading = LogReading(self._session.spark(), self._session.java, state.salt, max_rate=self._max_rate)
+            reading = LogReading(
+                self._session.spark(),
+                self._session.java,
+                state.salt,
+                max_rate=self._choices.max_rate,
+                since_ms=self._choices.since_ms,
+            )
             for side in Side:
                 self._read_new(reading, state, topic, side)
             self._progress.step(f"judging the records of {topic.topic}")
@@ -247,7 +303,7 @@ class Audit:
             self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
         for ranges in steps(unread, STEP_OFFSETS):
             with reading_topic(settings, name):
-                found = summed(reading.records(topic, side, ranges, held.cut))
+                found = summed(reading.looked_at(topic, side, ranges, held.cut))
             state.add(topic.topic, side, ranges, found)
             left -= sum(log.end - log.start for log in ranges.values())
             self._progress.advance(total - left, total)

@@ -6,7 +6,7 @@ from typing import Any
 
 from migrate.cli.console import Terminal
 from migrate.clock import iso
-from migrate.extras.audit.verdict import Category, TopicAudit, Verdict, total, verdict_of
+from migrate.extras.audit.verdict import NAMED, Category, TopicAudit, Verdict, total, verdict_of
 from migrate.match.equality import Equality, Part
 from migrate.plan.plan import SHORT_DIGITS
 from migrate.show.lines import wrapped
@@ -35,12 +35,13 @@ def document_of(
     source: str,
     target: str,
     time_ms: int,
-    plan: Document | None = None,
+    looked_at: Document | None = None,
 ) -> dict[str, Any]:
     """Return the document of a run; `time_ms` is when its logs were pinned.
 
-    `left_out` are topics that the replicator's filter does not take: they were not looked at. `plan` is what is told of
-    the plan whose groups it was about.
+    `left_out` are topics that the replicator's filter does not take: they were not looked at. `looked_at` says what was
+    otherwise: of a plan's groups what is told of them ("plan"), and the time of which records are at least
+    ("since_ms").
     """
     counts = total(audits)
     return {
@@ -48,7 +49,7 @@ def document_of(
         "source": source,
         "target": target,
         "time_ms": time_ms,
-        "plan": plan,
+        **(looked_at or {}),
         "topics_not_replicated": list(left_out),
         "counts": {category: counts[category] for category in Category if counts[category]},
         "topics": [
@@ -86,6 +87,8 @@ def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
     for line in wrapped(headline(result), width):
         yield paint(line, _SHADES[verdict], colour)
     yield f"As of {iso(result['time_ms'])}: {result['source']} to {result['target']}"
+    if since := since_line(result):
+        yield since
     if plan := result.get("plan"):
         yield from wrapped(plan_line(plan), width)
     if left_out := result["topics_not_replicated"]:
@@ -120,24 +123,29 @@ def headline(result: Document) -> str:
     return f"{verdict}: {some(why, 3, '; ')}"
 
 
+def since_line(result: Document) -> str:
+    """Return which records were not looked at, "" if all were."""
+    since_ms = result.get("since_ms")
+    return "" if since_ms is None else f"Records since {iso(since_ms)} alone: older ones were not looked at"
+
+
 def plan_line(plan: Document) -> str:
-    """Return how many groups of a plan find all that they are owed."""
+    """Return how many groups of a plan have which verdict."""
     of, every = f"Plan {plan['fingerprint'][:SHORT_DIGITS]}", many(plan["groups"], "group")
     counts = Counter(group["verdict"] for group in plan["open"])
     if not counts:
         return f"{of}: all that its {every} are owed is there"
-    parts = f"{counts[Verdict.INCOMPLETE]} would miss records", f"{counts[Verdict.NOT_PROVEN]} may miss some"
-    whole = plan["groups"] - counts.total()
-    return f"{of}: of its {every} {', '.join(parts)}, and {whole} find all that they are owed"
+    counts[Verdict.COMPLETE] = plan["groups"] - counts.total()
+    return f"{of}, {every}: {', '.join(f'{counts[v]} {v}' for v in Verdict if counts[v])}"
 
 
 def lacked(group: Document) -> Iterator[str]:
     """Yield what a group of a plan lacks, or may lack, of each partition."""
     for lack in group["lacks"]:
         low, high = lack["first_offset"], lack["last_offset"]
-        where = f"offset {low}" if low == high else f"offsets {low} to {high}"
+        where = f"at offset {low}" if low == high else f"between offsets {low} and {high}"
         place = f"{name(lack['topic'])}-{lack['partition']}"
-        yield f"{many(lack['records'], 'record')} of {place} {lack['category']}, {where}"
+        yield f"{many(lack['records'], 'record')} of {place} {lack['category']} {where}"
     if topics := group["not_proven_topics"]:
         yield f"not proven, as said above: {some(map(name, topics))}"
 
@@ -167,7 +175,7 @@ def _below(topic: Document, width: int) -> Iterable[str]:
         yield from wrapped(compared(topic), width, "    ")
     for reason in topic["reasons"]:
         yield from wrapped(safe(reason), width, "    ")
-    for category in (Category.MISSING, Category.CHANGED, Category.FOREIGN):
+    for category in NAMED:
         first = [each for each in topic["first"] if each["category"] == category]
         if first:
             places = [f"{each['partition']}:{each['offset']} ({iso(each['time_ms'])})" for each in first]

@@ -8,6 +8,30 @@ VERDICT, STRETCHES, STATE = (f"{TESTS}test_{name}.py" for name in ("verdict", "s
 
 MUTANTS = (
     Mutant(
+        "plan-audited-from-its-furthest-commit",
+        "All that some group of a plan is owed is looked at.",
+        f"{HERE}owed.py",
+        "min(source, place.source_offset), min(target, place.target_offset)",
+        "max(source, place.source_offset), min(target, place.target_offset)",
+        (f"{TESTS}test_owed.py",),
+    ),
+    Mutant(
+        "logs-that-are-not-those-of-the-plan-prove-it",
+        "A topic that was created anew since the plan was made is not proven.",
+        f"{HERE}owed.py",
+        "            if planned and now and planned != now\n",
+        "            if not planned and now and planned != now\n",
+        (f"{TESTS}test_owed.py",),
+    ),
+    Mutant(
+        "folder-of-whole-logs-goes-on-with-a-plan",
+        "Sums of another part of the logs never count.",
+        f"{HERE}state.py",
+        "            if state.part != part:\n",
+        "            if not state:\n",
+        (STATE,),
+    ),
+    Mutant(
         "stretches-compared-by-counts-alone",
         "A stretch agrees only if it has the same records.",
         f"{HERE}stretches.py",

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,8 @@ class Story:
     shown: Ran
     places: Mapping[str, Mapping[Partition, int]]
     planned: Audited
+    since: Audited
+    older: Mapping[Partition, int]
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +154,7 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     scene.create_anew(reborn)
     # No record has key and time of one before it, whose copy on B would look like its own that was changed.
     scene.let_pass(200_000)
+    since_ms, older = scene.now_ms - 100_000, {(plain, p): len(scene.written[plain, p]) for p in range(2)}
     # More than there were, so that MM2 goes on where it had been, and passes over the first of them.
     for p in range(2):
         scene.write([(reborn, p)], longest + 100)
@@ -168,7 +171,10 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     }
     planned = audit_plan(commands, scene, places)
     shown = commands.run("audit", "show", "state")
-    return Story(scene, source_before, source_after, whole, later, shown, places, planned)
+    # Slowly enough for its tasks to pause at times.
+    options = "--since", str(since_ms), "--exclude-topic", f"(?!{plain}$).*", "--max-rate", "1MB/s"
+    since = audit(commands, scene, "since", *options)
+    return Story(scene, source_before, source_after, whole, later, shown, places, planned, since, older)
 
 
 def test_a_topic_that_was_copied_is_complete_though_mm2_was_killed_and_copied_aborted_records(story: Story) -> None:
@@ -229,6 +235,20 @@ def test_of_a_plan_each_group_is_told_what_it_would_miss_and_nothing_else_is_loo
         counts = story.planned.topic(topic)["counts"]
         there = sum(r.offset >= lowest[place] for place, each in truth.items() for r in each.source.records)
         assert counts["copied"] + counts.get("missing", 0) == there
+
+
+def test_since_a_time_only_what_was_written_from_then_on_is_looked_at(story: Story) -> None:
+    found = Counter[str]()
+    for place, count in story.older.items():
+        truth = story.since.truth[place]
+        old = {record.identity for record in story.scene.written[place][:count]}
+        logs = [
+            replace(log, records=tuple(record for record in log.records if record.identity not in old))
+            for log in (truth.source, truth.target)
+        ]
+        found += expected(replace(truth, source=logs[0], target=logs[1]))
+    (topic,) = story.since.document["topics"]
+    assert topic["counts"] == found and found["copied"] == 200 and found["foreign"] == 50
 
 
 def test_show_says_again_what_the_last_run_said(story: Story) -> None:

@@ -13,7 +13,7 @@ from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Lack, Verdict
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
-from tests.extras.audit.auditworld import Record, World, some_world
+from tests.extras.audit.auditworld import RECORDS, Record, World, some_world
 from tests.extras.audit.spark.auditframes import MemoryReading, frame
 from tests.seeds import new_seed
 
@@ -54,7 +54,7 @@ def pinned(worlds, **others):
     )
 
 
-def read(spark, worlds, salt=None):
+def read(spark, worlds, salt=None, since_ms=None):
     seen = [(p, r) for p, w in enumerate(worlds) for r in w.source if r.offset >= w.source_start]
     return MemoryReading(
         spark,
@@ -65,6 +65,7 @@ def read(spark, worlds, salt=None):
             (Side.SOURCE, "read_uncommitted"): frame(spark, seen),
             (Side.TARGET, "read_committed"): frame(spark, [(p, r) for p, w in enumerate(worlds) for r in w.copies]),
         },
+        since_ms=since_ms,
     )
 
 
@@ -74,12 +75,12 @@ def audited(spark, worlds, cut=CUT, lasts=True, **others):
     return audit, named, reading
 
 
-def audited_again(spark, worlds, held, lasts=True, salt=None, **others):
+def audited_again(spark, worlds, held, lasts=True, salt=None, since_ms=None, **others):
     """The same by a run that reads what `held` has not, and keeps there what it reads and settles."""
-    topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt), Found([])
+    topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt, since_ms), Found([])
     for side in Side:
         if new := held.unread(side, topic.logs(side)):
-            held.add(side, new, summed(reading.records(topic, side, new, held.cut)))
+            held.add(side, new, summed(reading.looked_at(topic, side, new, held.cut)))
     audit, settled = judged(reading, topic, held, lasts, found)
     for stretch, counts in settled.items():
         held.settle(stretch, counts)
@@ -131,7 +132,7 @@ def expected_counts(worlds):
     return Counter({category: n for category, n in counts.items() if n})
 
 
-@pytest.mark.parametrize("run", range(3))
+@pytest.mark.parametrize("run", [0, 1, pytest.param(2, marks=pytest.mark.long)])
 def test_every_category_is_what_identities_say(spark, run):
     dice = Random(new_seed())
     worlds = [some_world(dice) for _ in range(WORLDS)]
@@ -142,6 +143,30 @@ def test_every_category_is_what_identities_say(spark, run):
         (p, o) for p, w in enumerate(worlds) for o, each in expected(w).items() if Category.MISSING in each
     }
     assert audit.verdict is (Verdict.INCOMPLETE if missing else Verdict.NOT_PROVEN)
+
+
+def test_since_a_time_every_category_is_what_identities_say_of_the_records_since_then(spark):
+    dice, since_ms = Random(new_seed()), 1_150
+    worlds = [some_world(dice) for _ in range(WORLDS)]
+
+    def later(log):
+        return [r for r in log if r.time_ms >= since_ms]
+
+    begins = {
+        p: tuple(min((r.offset for r in later(log)), default=RECORDS) for log in (w.source, w.target))
+        for p, w in enumerate(worlds)
+    }
+    audit, _, _ = audited(spark, worlds, since_ms=since_ms, begins=begins)
+    assert Counter(audit.counts) == expected_counts(
+        [replace(w, source=later(w.source), target=later(w.target)) for w in worlds]
+    )
+
+
+def test_what_is_too_old_to_be_looked_at_supersedes_a_record_like_any_other(spark):
+    world = World([Record(0, "0", 2_000, b"k", b"v"), Record(1, "1", 1_000, b"k", b"v")], [], source_end=2)
+    world.next_to_copy, world.target = 2, [replace(world.source[1], offset=1)]
+    audit, _, _ = audited(spark, [world], since_ms=1_500, begins={0: (0, 2)}, compacted=frozenset({Side.TARGET}))
+    assert audit.counts == {Category.SUPERSEDED: 1}
 
 
 def whole(count=40, start=0):

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
+from migrate.cli.main import cli
 from migrate.errors import ClusterError
-from migrate.extras.audit.run import Audit, AuditSession, rate_of
+from migrate.extras.audit.run import Audit, AuditSession, Choices, rate_of
 from migrate.extras.audit.state import read_state
 from migrate.match.equality import Equality
 from migrate.mm2.config_file import client_flow
@@ -22,31 +24,48 @@ FLOW = replace(client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "
 LOG = {number: record(number) for number in range(20)}
 
 
-@pytest.fixture
-def audit(tmp_path):
+def audit_of(folder, copies=LOG, **choices):
     """An audit of one topic, whose records Spark cannot read."""
 
     def spark():
         raise ClusterError("Topic t on A could not be read: no.")
 
-    source, target = ({TopicPartition(name, 0): LOG} for name in ("t", "A.t"))
+    source, target = {TopicPartition("t", 0): LOG}, {TopicPartition("A.t", 0): copies}
     clusters = [
-        FakeCluster(side, name, name, ranges={place: log_range(LOG) for place in logs}, told=FakeGroupFacts())
+        FakeCluster(side, name, name, ranges={p: log_range(log) for p, log in logs.items()}, told=FakeGroupFacts())
         for side, name, logs in ((Side.SOURCE, "A", source), (Side.TARGET, "B", target))
     ]
     readers = MemoryReader(source), MemoryReader(target)
     looking = StatusSession(*clusters, ConsumedMm2Topics(FLOW, *readers), None, {})
     session = AuditSession(FLOW, looking, *readers, spark, {})
-    return Audit(session, LineProgress(lambda text: None, FakeClock()), Filters(), tmp_path / "state")
+    return Audit(session, LineProgress(lambda text: None, FakeClock()), Filters(), folder, Choices(**choices))
 
 
-def test_a_topic_that_could_not_be_read_is_not_proven_and_kept_for_the_next_run(audit, tmp_path):
-    result = audit.run()
+def test_a_topic_that_could_not_be_read_is_not_proven_and_kept_for_the_next_run(tmp_path):
+    result = audit_of(tmp_path / "state").run()
     assert result["verdict"] == "NOT PROVEN"
     assert result["topics"][0]["reasons"] == ["not all was read: Topic t on A could not be read: no."]
     state = read_state(tmp_path / "state")
     assert state.topics["t"].cut.equality is Equality.ALL and state.topics["t"].read_to[Side.SOURCE] == {}
-    assert state.result is not None
+    assert state.result is not None and state.result["since_ms"] is None
+
+
+def test_what_copies_belong_to_a_time_is_not_known_where_timestamps_do_not_survive(tmp_path):
+    later = {offset: replace(each, timestamp=each.timestamp + 7) for offset, each in LOG.items()}
+    result = audit_of(tmp_path / "state", later, since_ms=LOG[10].timestamp).run()
+    (reason,) = result["topics"][0]["reasons"]
+    assert result["verdict"] == "NOT PROVEN" and reason.startswith("timestamps do not survive")
+    assert read_state(tmp_path / "state").part.startswith("records since ")
+
+
+def test_an_audit_since_a_time_or_of_a_plan_is_not_one_of_the_other_or_of_chosen_topics(tmp_path):
+    (tmp_path / "a.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+    clusters = [word for side in ("source", "target") for word in (f"--{side}-config", str(tmp_path / "a.properties"))]
+    typed = ["audit", "run", "--state", str(tmp_path / "s"), "--plan", "x.plan", *clusters]
+    typed += ["--source", "A", "--target", "B"]
+    for more, said in (("--since", "2026-11-23T22:00:00Z"), "exclude each other"), (("--topic", "t"), "which topics"):
+        ran = CliRunner().invoke(cli, [*typed, *more])
+        assert ran.exit_code == 2 and said in ran.stderr, ran.output
 
 
 @pytest.mark.parametrize(("text", "rate"), [("50MB/s", 50_000_000), ("50mb/s", 50_000_000), ("500K", 500_000)])

@@ -50,18 +50,22 @@ def test_of_a_plan_it_is_said_which_groups_find_what_they_are_owed_and_which_mis
     short["lacks"] = [lack | {"first_offset": 5, "last_offset": 9}]
     open_ = {"group": "crm", "verdict": "NOT PROVEN", "lacks": [], "not_proven_topics": ["new"]}
     plan = {"fingerprint": "13b530444374" + "0" * 52, "groups": 7, "open": [short, open_]}
-    page = list(result_lines(document_of([SHORT, OPEN], [], "A", "B", T, plan), 120, False))
-    found = "of its 7 groups 1 would miss records, 1 may miss some, and 5 find all that they are owed"
-    assert page[2] == f"Plan 13b530444374: {found}"
+    page = list(result_lines(document_of([SHORT, OPEN], [], "A", "B", T, {"plan": plan}), 120, False))
+    assert page[2] == "Plan 13b530444374, 7 groups: 5 COMPLETE, 1 INCOMPLETE, 1 NOT PROVEN"
     assert page[-5:] == [
         "billing: INCOMPLETE",
-        "    2 records of orders-3 missing, offsets 5 to 9",
+        "    2 records of orders-3 missing between offsets 5 and 9",
         "",
         "crm: NOT PROVEN",
         "    not proven, as said above: new",
     ]
-    whole = list(result_lines(document_of([COMPLETE], [], "A", "B", T, plan | {"open": []}), 120, False))
+    whole = list(result_lines(document_of([COMPLETE], [], "A", "B", T, {"plan": plan | {"open": []}}), 120, False))
     assert whole[2] == "Plan 13b530444374: all that its 7 groups are owed is there"
+
+
+def test_what_was_too_old_to_be_looked_at_is_said():
+    page = list(result_lines(document_of([COMPLETE], [], "A", "B", T, {"since_ms": T - 1}), 80, False))
+    assert page[2] == "Records since 2025-12-31T23:59:59.999Z alone: older ones were not looked at"
 
 
 @pytest.mark.parametrize(("audits", "code"), [((COMPLETE,), 0), ((SHORT,), 1), ((OPEN,), 4)])
