@@ -161,7 +161,7 @@ def _read(folder: Path, whole: bytes) -> State:
         head, *lines = map(json.loads, whole.splitlines())
         if head["audit"] != FORMAT:
             raise UsageError(f"{path} is of another version of mm2-migrate.", "Begin a new folder.")
-        state = State(folder, head["salt"], (head["clusters"][0], head["clusters"][1]), head.get("part", ""))
+        state = State(folder, head["salt"], (head["clusters"][0], head["clusters"][1]), head["part"])
         for line in lines:
             _take(state, line)
     except (ValueError, KeyError, TypeError, IndexError) as error:
