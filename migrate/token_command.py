@@ -52,6 +52,11 @@ class TokenSource(ABC):
     def made(self) -> Token:
         """Return a new token; raises `ClusterError` where there is none."""
 
+    @property
+    @abstractmethod
+    def advice(self) -> str:
+        """What to do where brokers refuse such a login."""
+
     def token(self) -> Token:
         """Return a token in the first half of its life, or the last one while it lives and no other can be had.
 
@@ -80,6 +85,11 @@ class TokenCommand(TokenSource):
 
     option: str = field(compare=False)
     words: tuple[str, ...] = field(repr=False)
+
+    @property
+    def advice(self) -> str:
+        """What to do where brokers refuse such a login."""
+        return f"Check that the token which {self.option} gets is for these brokers: its issuer, audience and scope."
 
     def made(self) -> Token:
         """Return what the command prints when it is run; raises `ClusterError` if that is no token."""

@@ -3,6 +3,7 @@
 Each examination is a line: what was looked at, what was seen, what to do. Only the cache of jars is written.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,9 @@ from migrate.cli.flows import clusters_of
 from migrate.cli.options import OnClusters, ReachedClusters, flag, resolve_flow
 from migrate.errors import EXIT_DONE, EXIT_FAILED, MigrateError
 from migrate.kafka.admin import ConfluentAdmin
+from migrate.kafka.msk_iam import MskIam
 from migrate.mm2.flow import NOT_MM2, Flow
+from migrate.mm2.jaas import MSK_CLASSES
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
 from migrate.session.clusters import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
@@ -33,7 +36,7 @@ from migrate.session.options import SparkOptions
 from migrate.show.lines import headed, wrapped
 from migrate.spark.background import BackgroundSpark, Session, background_spark
 from migrate.spark.executors import refuse_lacking
-from migrate.spark.jars import connector_coordinate, connector_jars
+from migrate.spark.jars import MSK_COORDINATE, connector_coordinate, connector_jars, msk_jars
 from migrate.spark.java import java_executable, java_version, refuse_java_too_new
 from migrate.spark.java_admin import KafkaJava
 from migrate.spark.java_settings import JAVA_ADDRESSES
@@ -96,6 +99,10 @@ def examine(options: DoctorOptions, progress: Progress, terminal: Terminal) -> t
     lines += _try("Spark's jars", lambda: _jars(conf))
     if options.clusters.says_where:
         flow = resolve_flow(options.clusters)
+        named = (value for side in (flow.source, flow.target) for value in side.properties.values())
+        if any(MSK_CLASSES in value for value in named):
+            progress.step("looking for Amazon's jar (fetched once into the cache)")
+            lines += _try("Amazon's jar", lambda: _msk_jar(conf))
         with ExitStack() as running:
             spark = None
             if all(line.health is Health.OK for line in lines):
@@ -122,6 +129,7 @@ def _clusters(flow: Flow, spark: BackgroundSpark | None, progress: Progress, opt
         progress.step(f"asking {side.cluster.alias}")
         what = f"{side.cluster.side} {side.cluster.alias}"
         lines += _try(what, partial(_cluster, what, side, views))
+        lines += _try(f"{what}, by AWS", partial(_signer, f"{what}, by AWS", side))
     if spark is not None:
         progress.step("looking at Spark's executors")
         lines += _try("Spark's executors", lambda: _executors(spark))
@@ -228,6 +236,29 @@ def _jars(conf: dict[str, str]) -> Iterator[Examined]:
     jars = connector_jars(conf)
     where = f"{len(jars)} jars in {jars[0].parent}" if jars else "brought by your own Spark settings"
     yield Examined(Health.OK, "Spark's jars", f"{connector_coordinate()}, {where}")
+
+
+def _msk_jar(conf: dict[str, str]) -> Iterator[Examined]:
+    jars = msk_jars(conf, fetch=True)
+    where = f"in {jars[0].parent}" if jars else "brought by your own Spark settings"
+    yield Examined(Health.OK, "Amazon's jar", f"{MSK_COORDINATE}, {where}")
+
+
+def _signer(what: str, side: Endpoint) -> Iterator[Examined]:
+    """Name whose keys sign what logs in to MSK, for which region; brokers do not say why they refuse it."""
+    login = side.kafka.config.get("oauth_cb")
+    if not isinstance(login, MskIam):
+        return
+    signer, of_java = login.signer(), os.environ.get("AWS_REGION", login.region)
+    if isinstance(signer, Failure):
+        seen = f"whose keys sign for the region {login.region} is not known: {signer.message}"
+        yield Examined(Health.WARN, what, seen, "Where AWS's STS can be reached, aws sts get-caller-identity tells.")
+    else:
+        yield Examined(Health.OK, what, f"{signer} signs for the region {login.region}")
+    if of_java != login.region and side.cluster.properties.get("sasl.mechanism", "").strip() == "OAUTHBEARER":
+        seen = f"the brokers' names say {login.region}, and AWS_REGION, by which Amazon's jar signs, says {of_java}"
+        todo = f"Set AWS_REGION={login.region}, or log in by AWS_MSK_IAM, for which it goes by the names, too."
+        yield Examined(Health.FAIL, what, seen, todo)
 
 
 def _cluster(what: str, side: Endpoint, views: ClusterViews) -> Iterator[Examined]:

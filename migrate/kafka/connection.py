@@ -277,6 +277,8 @@ class Connection:
             if cause in self._causes and code not in HOPELESS:
                 code, text = cause, self._causes[cause]
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
+        if (kind, todo) == _LOGIN_FAILED and (login := self._config.get("oauth_cb")):
+            todo = login.advice
         return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
 
 

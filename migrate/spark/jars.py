@@ -1,7 +1,8 @@
-"""Spark's Kafka connector: four jars that must fit the installed pyspark, fetched once into a cache.
+"""The jars that Spark lacks, fetched once into a cache: its Kafka connector, which must fit the installed pyspark.
 
-Left to itself, Spark resolves `spark.jars.packages` at every start and prints Ivy's report on the user's
-stderr. Here the same Ivy (it ships with pyspark) runs once, quietly, and later starts name the files.
+And Amazon's library, for those who log in to MSK by it. Left to itself, Spark resolves `spark.jars.packages` at every
+start and prints Ivy's report on the user's stderr. Here the same Ivy (it ships with pyspark) runs once, quietly, and
+later starts name the files.
 """
 
 import fcntl
@@ -19,6 +20,9 @@ from migrate.spark.java import java_executable, java_version
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 FETCH_DEADLINE_SECONDS = 600
 CONNECTOR = "spark-sql-kafka-0-10"
+MSK_IAM = "aws-msk-iam-auth"
+# With all that it needs inside, under names of its own.
+MSK_COORDINATE = f"software.amazon.msk:{MSK_IAM}:2.3.5:all"
 HOW_TO_GIVE = (
     "Let this machine reach a Maven repository (MM2_MIGRATE_MAVEN_REPOSITORY=https://mirror/maven2 names "
     "another than Maven Central), run `mm2-migrate doctor` once where it can be reached and copy its cache "
@@ -66,11 +70,26 @@ def connector_jars(conf: Mapping[str, str] | None = None) -> list[Path]:
     Raises `EnvironmentLacks` if they cannot be fetched.
     """
     conf = conf or {}
+    return [] if _is_brought(CONNECTOR, conf) else _cached(connector_coordinate(), conf)
+
+
+def msk_jars(conf: Mapping[str, str], fetch: bool = False) -> list[Path]:
+    """Return Amazon's jar for logins to MSK, in the same way; without `fetch`, only if the cache has it already."""
+    is_there = _folder(MSK_COORDINATE).is_dir()
+    return _cached(MSK_COORDINATE, conf) if (fetch or is_there) and not _is_brought(MSK_IAM, conf) else []
+
+
+def _is_brought(name: str, conf: Mapping[str, str]) -> bool:
     named = ",".join(conf.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
-    if CONNECTOR in named or any(spark_jars_folder().glob(f"{CONNECTOR}_*.jar")):
-        return []
-    coordinate = connector_coordinate()
-    folder = cache_folder() / "spark-kafka" / coordinate.replace(":", "_")
+    return name in named or any(spark_jars_folder().glob(f"{name}*.jar"))
+
+
+def _folder(coordinate: str) -> Path:
+    return cache_folder() / "spark-kafka" / coordinate.replace(":", "_")
+
+
+def _cached(coordinate: str, conf: Mapping[str, str]) -> list[Path]:
+    folder = _folder(coordinate)
     try:
         if not folder.is_dir():
             java_version()
@@ -113,11 +132,11 @@ def _fetch(coordinate: str, scratch: Path, conf: Mapping[str, str]) -> None:
         raise EnvironmentLacks(
             f"Fetching {coordinate} from {repository} took over {FETCH_DEADLINE_SECONDS} s.", HOW_TO_GIVE
         ) from None
-    fetched = [path.name for path in scratch.glob("jars/*.jar")]
-    if done.returncode != 0 or not any(name.startswith(CONNECTOR) for name in fetched):
+    name = coordinate.split(":")[1]
+    if done.returncode != 0 or not any(scratch.glob(f"jars/{name}-*.jar")):
+        what = "Amazon's library for MSK" if name == MSK_IAM else "Spark's Kafka connector"
         raise EnvironmentLacks(
-            f"Spark's Kafka connector {coordinate} could not be fetched from {repository}: "
-            f"{_cause(done.stdout + done.stderr)}.",
+            f"{what} {coordinate} could not be fetched from {repository}: {_cause(done.stdout + done.stderr)}.",
             HOW_TO_GIVE,
         )
 
@@ -135,15 +154,23 @@ def _settings(repositories: list[str]) -> str:
 
 
 def _module(coordinate: str) -> str:
-    """Ivy's wish list: the connector and what it needs, without what Spark has already (Hadoop alone: 50 MB)."""
-    organisation, name, version = coordinate.split(":")
-    present = {re.sub(r"-\d.*", "", jar.stem) for jar in spark_jars_folder().glob("*.jar")}
-    excludes = "".join(f"<exclude module={quoteattr(module)}/>" for module in sorted(present))
+    """Ivy's wish list: an artifact and what it needs, without what Spark has already (Hadoop alone: 50 MB).
+
+    What has a classifier has all inside that it needs.
+    """
+    organisation, name, version, *classifier = coordinate.split(":")
+    wanted = f'<dependency org="{organisation}" name="{name}" rev="{version}"'
+    if classifier:
+        artifact = f'<artifact name="{name}" type="jar" m:classifier="{classifier[0]}"/>'
+        wanted += f' transitive="false">{artifact}</dependency>'
+    else:
+        present = {re.sub(r"-\d.*", "", jar.stem) for jar in spark_jars_folder().glob("*.jar")}
+        excludes = "".join(f"<exclude module={quoteattr(module)}/>" for module in sorted(present))
+        wanted += f"/>{excludes}"
     return (
-        '<ivy-module version="2.0"><info organisation="mm2-migrate" module="connector"/>'
-        '<configurations><conf name="run"/></configurations>'
-        f'<dependencies defaultconf="run->default"><dependency org="{organisation}" name="{name}" rev="{version}"/>'
-        f"{excludes}</dependencies></ivy-module>\n"
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        '<info organisation="mm2-migrate" module="connector"/><configurations><conf name="run"/></configurations>'
+        f'<dependencies defaultconf="run->default">{wanted}</dependencies></ivy-module>\n'
     )
 
 

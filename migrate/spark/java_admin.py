@@ -46,8 +46,8 @@ _KAFKA = "org.apache.kafka"
 _AUTHENTICATION_CLASS = f"{_KAFKA}.common.errors.AuthenticationException"
 _RETRIABLE_CLASS = f"{_KAFKA}.common.errors.RetriableException"
 _GIVE_MSK_JAR = (
-    "Fetch aws-msk-iam-auth-VERSION-all.jar (software.amazon.msk in Maven Central), and name it with --spark-conf "
-    "spark.jars=JAR, or as spark.jars in the spark-defaults.conf of a folder that SPARK_CONF_DIR names."
+    "Run mm2-migrate doctor with the options of these clusters: it fetches Amazon's jar into the cache, where every "
+    "command finds it."
 )
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from migrate.errors import UsageError
-from migrate.spark.jars import cache_folder, connector_jars, spark_jars_folder
+from migrate.spark.jars import cache_folder, connector_jars, msk_jars, spark_jars_folder
 from migrate.spark.java import java_version
 from migrate.spark.java_settings import PREFER_IPV6
 
@@ -135,12 +135,15 @@ def settings_of(master: str, conf: Mapping[str, str], small: bool = False) -> di
     settings = {key: value for key, value in settings.items() if key not in defaults or key in _OURS}
     settings |= {**conf, PYTHON: python}
     of_the_user = {**defaults, **conf}
-    jars = [str(path) for path in connector_jars(of_the_user)]
-    if jars and is_local(master) and is_plain(conf) and os.pathsep not in "".join(jars):
+    connector, loaded = (list(map(str, jars)) for jars in (connector_jars(of_the_user), msk_jars(of_the_user)))
+    if connector and is_local(master) and is_plain(conf) and os.pathsep not in "".join(connector):
         # What Spark loads from `spark.jars` has a loader of its own, from which no class-data archive takes classes.
-        settings[CLASS_PATH] = os.pathsep.join(jars)
-    elif jars:
-        settings["spark.jars"] = ",".join([*filter(None, [of_the_user.get("spark.jars")]), *jars])
+        # Amazon's jar has that: it holds classes that Spark has too, of other versions, which would win here.
+        settings[CLASS_PATH] = os.pathsep.join(connector)
+    else:
+        loaded = [*connector, *loaded]
+    if loaded:
+        settings["spark.jars"] = ",".join([*filter(None, [of_the_user.get("spark.jars")]), *loaded])
     if PREFER_IPV6 in os.environ.get("JAVA_TOOL_OPTIONS", ""):
         # Such a JVM hands rows over at ::1, and pyspark would look for it at 127.0.0.1.
         os.environ.setdefault("SPARK_PREFER_IPV6", "true")

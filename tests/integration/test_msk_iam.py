@@ -1,5 +1,6 @@
 """Amazon MSK's IAM, on brokers that check AWS's signatures with a key of the lab: both clients log in, or say why."""
 
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from migrate.model import Side
+from migrate.spark.jars import cache_folder, connector_jars
 from tests.integration.cli import CommandLine
 from tests.integration.securescene import PASSWORD, STORE_PASSWORD, USER, SecureScene, found_in, secure_scene
 from tests.lab.fixtures import own_clusters_only
-from tests.lab.iam import KeyPair, iam_jar
+from tests.lab.iam import KeyPair
 from tests.lab.lab import Lab
+from tests.lab.sts import ACCOUNT, Sts
 from tests.lab.tokens import TokenServer
 
 pytestmark = [
@@ -19,6 +22,7 @@ pytestmark = [
     pytest.mark.skipif(not find_spec("aws_msk_iam_sasl_signer"), reason="the extra msk-iam is not installed"),
 ]
 
+BASE, BASE_SECRET = "AKIDBASE", "je7MtGbClwBF"
 PAIR = KeyPair(USER, "AKIDLAB", "wJalrXUtnFEMI/K7MDENG", "eu-west-1")
 GROUPS = ("iam",)
 COMMANDS = ("plan", "apply", "verify", "verify --records", "rollback", "status")
@@ -27,6 +31,8 @@ OAUTH = f"""sasl.mechanism=OAUTHBEARER
 sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;
 sasl.login.callback.handler.class={MSK}.IAMOAuthBearerLoginCallbackHandler
 """
+# Without awsStsRegion, with which Amazon's jar asks AWS's own addresses, whatever the environment says.
+BY_ROLE = OAUTH.replace("required;", f'required awsRoleArn="arn:aws:iam::{ACCOUNT}:role/night";')
 IAM = f"""sasl.mechanism=AWS_MSK_IAM
 sasl.jaas.config={MSK}.IAMLoginModule required;
 sasl.client.callback.handler.class={MSK}.IAMClientCallbackHandler
@@ -48,12 +54,31 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
         unused.stop()
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which Amazon's jar is, once it was fetched: no Spark of another test is to find it."""
+    connector, jars = connector_jars()[0].parent, cache_folder() / "lab-msk"
+    jars.mkdir(exist_ok=True)
+    if not (jars / connector.name).exists():
+        (jars / connector.name).symlink_to(connector)
+    cache = tmp_path_factory.mktemp("cache")
+    (cache / "mm2-migrate").mkdir()
+    (cache / "mm2-migrate" / "spark-kafka").symlink_to(jars)
+    return cache
+
+
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", PAIR.key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PAIR.secret)
-    monkeypatch.setenv("AWS_REGION", PAIR.region)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+def sts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sts]:
+    """AWS, with the keys that the brokers know in the environment; its role `night` has these too."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    keys = {PAIR.key: PAIR.secret, BASE: BASE_SECRET, "AKIDOLD": "expired"}
+    with Sts(keys, role=(PAIR.key, PAIR.secret)) as sts:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", PAIR.key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PAIR.secret)
+        monkeypatch.setenv("AWS_REGION", PAIR.region)
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield sts
 
 
 def commands(secure: SecureScene, folder: Path, login: str) -> CommandLine:
@@ -69,10 +94,18 @@ def commands(secure: SecureScene, folder: Path, login: str) -> CommandLine:
     return CommandLine(folder, tuple(words))
 
 
+def examined(commands: CommandLine, code: int) -> str:
+    """What `doctor` says of the clusters, each finding with what to do in one line."""
+    ran = commands.run("doctor", *commands.clusters, "--request-timeout", "8").expect(code)
+    return " ".join(ran.stdout.replace("\n        ", " ").split())
+
+
 def test_a_cutover_by_signed_requests(secure: SecureScene, tmp_path: Path) -> None:
     by_oauth, chosen = commands(secure, tmp_path, OAUTH), ("--group", f".*{secure.scene.suffix}")
-    jar = ("--spark-conf", f"spark.jars={iam_jar()}")
-    ran = by_oauth.plan("cutover.plan", *chosen, *jar).expect(0)
+    said = examined(by_oauth, 0)
+    assert "ok Amazon's jar: software.amazon.msk:aws-msk-iam-auth" in said
+    assert f"source A, by AWS: arn:aws:iam::{ACCOUNT}:user/{PAIR.key} signs for the region eu-west-1" in said
+    ran = by_oauth.plan("cutover.plan", *chosen).expect(0)
     rows = by_oauth.document("cutover.plan")["rows"]
     assert len(rows) == 2 and {row["grade"] for row in rows} == {"exact"}
     # What needs no JVM goes by AWS_MSK_IAM too, which the lab's brokers do not have: librdkafka signs for OAUTHBEARER.
@@ -84,11 +117,40 @@ def test_a_cutover_by_signed_requests(secure: SecureScene, tmp_path: Path) -> No
     assert not found_in((PAIR.secret,), tmp_path, text=ran.stdout + ran.stderr)
 
 
-@pytest.mark.parametrize(("name", "value"), [("AWS_SECRET_ACCESS_KEY", "wrong"), ("AWS_REGION", "us-east-1")])
-def test_a_wrong_key_or_region_is_told_in_one_paragraph(
-    secure: SecureScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+def test_a_role_is_taken_by_both_clients(
+    secure: SecureScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sts: Sts
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", BASE)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", BASE_SECRET)
+    by_role = commands(secure, tmp_path, BY_ROLE)
+    examined(by_role, 0)
+    by_role.plan("cutover.plan", "--group", f".*{secure.scene.suffix}").expect(0)
+    assert "AssumeRole" in sts.asked
+    alone = examined(commands(secure, tmp_path, OAUTH), 1)
+    assert f"user/{BASE} signs for the region eu-west-1" in alone and "authentication failed" in alone
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cause"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "wrong", "by AWS: AWS refuses the credentials to log in to MSK with: .*"
+         "SignatureDoesNotMatch.* > Check the keys"),
+        ("AWS_ACCESS_KEY_ID", "AKIDOLD", "ExpiredToken.* log in anew if they have expired"),
+        ("AWS_REGION", "us-east-1", "signed for the AWS region us-east-1; mm2-migrate doctor says with whose keys"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_login_is_named(
+    secure: SecureScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, cause: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    ran = commands(secure, tmp_path, OAUTH).plan("cutover.plan", "--request-timeout", "8").expect(1)
+    by_oauth = commands(secure, tmp_path, OAUTH)
+    assert re.search(cause, said := examined(by_oauth, 1)), said
+    ran = by_oauth.plan("cutover.plan", "--request-timeout", "8").expect(1)
     assert "authentication failed" in " ".join(ran.complaint().split()), str(ran)
     assert not (tmp_path / "cutover.plan").exists()
+
+
+def test_a_clock_that_is_off_is_named(secure: SecureScene, tmp_path: Path, sts: Sts) -> None:
+    sts.clock = 3600
+    said = examined(commands(secure, tmp_path, OAUTH), 1)
+    assert "this machine's clock is 60 minutes behind AWS's. > Set the clock of this machine." in said

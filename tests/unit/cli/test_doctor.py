@@ -10,6 +10,7 @@ from migrate.cli import doctor
 from migrate.cli.choices import MovedGroupOptions
 from migrate.cli.console import Terminal
 from migrate.errors import ClusterError, MigrateError, UsageError
+from migrate.kafka.msk_iam import MskIam
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.session.clusters import Endpoint
 from migrate.session.options import SparkOptions
@@ -214,3 +215,45 @@ def test_topics_that_the_cluster_has_and_does_not_show_are_named(clusters, prope
     )
     said, code = examined(properties)
     assert code == 0 and "warn  topics of source A: 1 topic that it has and does not show us: secret" in said
+
+
+@pytest.fixture
+def msk(tmp_path, monkeypatch):
+    """Properties of an MSK's clients, with keys in the environment and Amazon's jar in the cache."""
+    pytest.importorskip("botocore")
+    monkeypatch.setattr(doctor, "msk_jars", lambda conf, fetch: [tmp_path / "msk.jar"])
+    monkeypatch.setattr(MskIam, "signer", lambda of: "arn:aws:iam::1:user/u")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    path = tmp_path / "msk.properties"
+    path.write_text(
+        "bootstrap.servers=b-1.x.kafka.eu-west-1.amazonaws.com:9098\nsecurity.protocol=SASL_SSL\n"
+        "sasl.mechanism=OAUTHBEARER\nsasl.login.callback.handler.class="
+        "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler\nsasl.jaas.config="
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;\n"
+    )
+    return path
+
+
+def test_whose_keys_sign_and_for_which_region_is_said_beside_amazons_jar(clusters, msk, monkeypatch):
+    said, code = examined(msk)
+    assert code == 0 and "ok    Amazon's jar: software.amazon.msk:aws-msk-iam-auth" in said, said
+    assert "ok    target B, by AWS: arn:aws:iam::1:user/u signs for the region eu-west-1" in said
+    monkeypatch.setattr(MskIam, "signer", lambda of: Failure("NO_ANSWER", "no way out"))
+    said, code = examined(msk)
+    assert code == 0 and "warn  target B, by AWS: whose keys sign" in said and "no way out" in said
+
+
+def test_a_region_that_amazons_jar_takes_from_elsewhere_is_a_fault(clusters, msk, monkeypatch):
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    said, code = examined(msk)
+    assert code == 1 and "names say eu-west-1, and AWS_REGION, by which Amazon's jar signs, says us-east-1" in said
+
+
+def test_without_amazons_jar_no_java_client_is_started(clusters, msk, monkeypatch):
+    def missing(conf, fetch):
+        raise MigrateError("Amazon's library could not be fetched.", "Name the jars.")
+
+    monkeypatch.setattr(doctor, "msk_jars", missing)
+    said, code = examined(msk)
+    assert code == 1 and "FAIL  Amazon's jar: Amazon's library could not be fetched." in said
+    assert "by Kafka's Java client" not in said

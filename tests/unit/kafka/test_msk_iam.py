@@ -14,8 +14,9 @@ from migrate.errors import ClusterError
 from migrate.kafka import client_config
 from migrate.kafka.settings import ready
 from migrate.mm2.flow import Cluster
-from migrate.model import Side
+from migrate.model import Failure, Side
 from migrate.spark.java_settings import java_settings
+from tests.lab.sts import ACCOUNT, Sts
 from tests.unit.clientscene import accepted, mapped, refusal
 
 pytestmark = pytest.mark.skipif(
@@ -90,8 +91,10 @@ def test_both_forms_sign_with_the_keys_of_the_environment_for_the_region_of_the_
 def test_a_profile_signs_with_its_keys(tmp_path):
     (tmp_path / "credentials").write_text("[night]\naws_access_key_id=AKIDNIGHT\naws_secret_access_key=other\n")
     jaas = {"sasl.jaas.config": 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="night";'}
-    token, _ = mapped(IAM | jaas)["oauth_cb"]("")
-    assert asked_by(token, "other") == ("AKIDNIGHT", "eu-west-1")
+    with_role = {"sasl.jaas.config": jaas["sasl.jaas.config"].replace(";", ' awsRoleArn="arn:aws:iam::1:role/r";')}
+    for login in (jaas, with_role):
+        token, _ = mapped(IAM | login)["oauth_cb"]("")
+        assert asked_by(token, "other") == ("AKIDNIGHT", "eu-west-1")
     jaas = {"sasl.jaas.config": 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="day";'}
     with pytest.raises(ClusterError, match="day"):
         ready(mapped(IAM | jaas))
@@ -132,3 +135,49 @@ def test_without_the_signer_the_extra_is_named(monkeypatch):
 def test_java_has_the_properties_as_they_are():
     settings = java_settings(Cluster(Side.SOURCE, "A", IAM))
     assert settings.admin.items() >= IAM.items()
+
+
+SIGNERS = {KEY: SECRET, "AKIDOLD": "expired"}
+
+
+def asking(sts, monkeypatch, **options):
+    """The login of a cluster, whose keys and roles AWS is asked about at `sts`."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
+    words = " ".join(f'{name}="{value}"' for name, value in options.items())
+    jaas = f"software.amazon.msk.auth.iam.IAMLoginModule required {words};"
+    return mapped(IAM | {"sasl.jaas.config": jaas})["oauth_cb"]
+
+
+def test_aws_names_whose_keys_sign_and_a_role_signs_with_keys_of_its_own(monkeypatch):
+    with Sts(SIGNERS, role=("AKIDROLE", "lent")) as sts:
+        assert asking(sts, monkeypatch).signer() == f"arn:aws:iam::{ACCOUNT}:user/{KEY}"
+        by_role = asking(sts, monkeypatch, awsRoleArn=f"arn:aws:iam::{ACCOUNT}:role/night", awsStsRegion="us-east-1")
+        assert by_role.signer().endswith("user/AKIDROLE")
+        assert asked_by(by_role("")[0], "lent") == ("AKIDROLE", "eu-west-1")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "clock", "says"),
+    [
+        ("AWS_ACCESS_KEY_ID", "AKIDOLD", 0, "ExpiredToken.*log in anew"),
+        ("AWS_ACCESS_KEY_ID", "AKIDNONE", 0, "InvalidClientTokenId.*Check the keys"),
+        ("AWS_SECRET_ACCESS_KEY", "wrong", 0, "SignatureDoesNotMatch.*Check the keys"),
+        ("AWS_REGION", "eu-west-1", 3600, "expired.*clock is 60 minutes behind AWS's. Set the clock"),
+        ("AWS_REGION", "eu-west-1", -900, "not yet current.*clock is 15 minutes ahead of AWS's. Set the clock"),
+    ],
+)
+@pytest.mark.parametrize("role", [{}, {"awsRoleArn": "arn:aws:iam::1:role/night"}])
+def test_keys_that_aws_refuses_are_told_in_its_words_and_the_clock_where_it_is_off(
+    monkeypatch, variable, value, clock, says, role
+):
+    monkeypatch.setenv(variable, value)
+    with Sts(SIGNERS, role=("AKIDROLE", "lent"), clock=clock) as sts:
+        with pytest.raises(ClusterError, match=says) as caught:
+            asking(sts, monkeypatch, **role).signer()
+        assert SECRET not in str(caught.value)
+
+
+def test_an_sts_out_of_reach_says_nothing_of_the_keys(monkeypatch):
+    with Sts(SIGNERS) as sts:
+        login = asking(sts, monkeypatch)
+    assert isinstance(login.signer(), Failure)

@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from migrate.commit_table import without_offset
-from migrate.errors import EnvironmentLacks
+from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.silence import silence_text
 from migrate.spark import java_admin
@@ -122,6 +122,14 @@ def test_settings_that_kafka_will_not_have_are_a_failure_that_says_so(jvm):
     create.side_effect = Thrown("org.apache.kafka.common.KafkaException", "no such key store")
     told = KafkaJava(lambda: jvm, SETTINGS, 5).hosted_topics()
     assert isinstance(told, Failure) and "KafkaException: no such key store" in told.message
+
+
+def test_without_amazons_jar_the_error_says_who_fetches_it(jvm):
+    handler = "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler"
+    why = f"Invalid value {handler}: Class {handler} could not be found."
+    jvm.org.apache.kafka.clients.admin.Admin.create.side_effect = Thrown("a.ConfigException", why)
+    with pytest.raises(ClusterError, match="could not be found. Run mm2-migrate doctor"):
+        KafkaJava(lambda: jvm, SETTINGS, 5).prove()
 
 
 def test_the_client_is_closed_whatever_it_was_told(jvm):

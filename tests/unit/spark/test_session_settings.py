@@ -27,6 +27,7 @@ JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
 def no_java(monkeypatch):
     monkeypatch.setattr(session_settings, "java_version", lambda: "17")
     monkeypatch.setattr(session_settings, "connector_jars", lambda conf: JARS)
+    monkeypatch.setattr(session_settings, "msk_jars", lambda conf: [])
     for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_DIST_CLASSPATH", "SPARK_CONF_DIR", "PYSPARK_PYTHON"):
         monkeypatch.delenv(name, raising=False)
 
@@ -43,6 +44,14 @@ def test_the_connector_is_on_the_class_path_of_this_machine_and_goes_to_a_cluste
     there = settings_of("spark://host:7077", {"spark.jars": "/mine.jar"})
     assert there["spark.jars"] == "/mine.jar,/cache/a.jar,/cache/b.jar" and CLASS_PATH not in there
     assert JAVA_OPTIONS not in there
+
+
+def test_amazons_jar_wins_over_no_class_of_sparks_own(monkeypatch):
+    monkeypatch.setattr(session_settings, "msk_jars", lambda conf: [Path("/cache/msk.jar")])
+    here = settings_of("local[2]", {})
+    assert (here[CLASS_PATH], here["spark.jars"]) == ("/cache/a.jar:/cache/b.jar", "/cache/msk.jar")
+    there = settings_of("spark://host:7077", {"spark.jars": "/mine.jar"})
+    assert there["spark.jars"] == "/mine.jar,/cache/a.jar,/cache/b.jar,/cache/msk.jar"
 
 
 def test_a_spark_that_somebody_has_set_up_keeps_its_classes_as_they_say(monkeypatch, tmp_path):
