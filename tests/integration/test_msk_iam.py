@@ -100,20 +100,18 @@ def examined(commands: CommandLine, code: int) -> str:
     return " ".join(ran.stdout.replace("\n        ", " ").split())
 
 
-def test_a_cutover_by_signed_requests(secure: SecureScene, tmp_path: Path) -> None:
-    by_oauth, chosen = commands(secure, tmp_path, OAUTH), ("--group", f".*{secure.scene.suffix}")
-    said = examined(by_oauth, 0)
+@pytest.mark.parametrize("login", [OAUTH, IAM], ids=["OAUTHBEARER", "AWS_MSK_IAM"])
+def test_a_cutover_by_signed_requests(secure: SecureScene, tmp_path: Path, login: str) -> None:
+    by_iam = commands(secure, tmp_path, login)
+    said = examined(by_iam, 0)
     assert "ok Amazon's jar: software.amazon.msk:aws-msk-iam-auth" in said
     assert f"source A, by AWS: arn:aws:iam::{ACCOUNT}:user/{PAIR.key} signs for the region eu-west-1" in said
-    ran = by_oauth.plan("cutover.plan", *chosen).expect(0)
-    rows = by_oauth.document("cutover.plan")["rows"]
+    by_iam.plan("cutover.plan", "--group", f".*{secure.scene.suffix}").expect(0)
+    rows = by_iam.document("cutover.plan")["rows"]
     assert len(rows) == 2 and {row["grade"] for row in rows} == {"exact"}
-    # What needs no JVM goes by AWS_MSK_IAM too, which the lab's brokers do not have: librdkafka signs for OAUTHBEARER.
-    (tmp_path / "iam").mkdir()
-    by_iam = by_oauth.against(*commands(secure, tmp_path / "iam", IAM).clusters)
     ran = by_iam.execute("cutover.plan").expect(0)
     by_iam.verify("cutover.plan", "--records").expect(0)
-    by_oauth.undo("cutover.plan").expect(0)
+    by_iam.undo("cutover.plan").expect(0)
     assert not found_in((PAIR.secret,), tmp_path, text=ran.stdout + ran.stderr)
 
 

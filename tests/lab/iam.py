@@ -1,4 +1,4 @@
-"""Brokers that let in who signs as MSK's IAM wants it, with a key pair of the lab's own."""
+"""Brokers that let in who signs as MSK's IAM wants it, in both of its forms, with a key pair of the lab's own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ class KeyPair:
         return compiled(PROGRAM, kafka_jars())
 
     @property
-    def broker_settings(self) -> dict[str, str]:
-        module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    def logins(self) -> dict[str, dict[str, str]]:
+        """What a broker is set to, by mechanism."""
         said = " ".join(f'{name}="{getattr(self, name)}"' for name in ("principal", "key", "secret", "region"))
+        package = "org.apache.kafka.common.security"
+        settings = {"sasl.server.callback.handler.class": PROGRAM.stem, "connections.max.reauth.ms": "3600000"}
+        by_token = f'{package}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker"'
+        by_request = f"{package}.plain.PlainLoginModule required"
         return {
-            "sasl.jaas.config": f'{module} required unsecuredLoginStringClaim_sub="broker" {said};',
-            "sasl.server.callback.handler.class": PROGRAM.stem,
-            "connections.max.reauth.ms": "3600000",
+            "OAUTHBEARER": settings | {"sasl.jaas.config": f"{by_token} {said};"},
+            "AWS_MSK_IAM": settings | {"sasl.jaas.config": f"{by_request} {said};"},
         }

@@ -81,7 +81,11 @@ class SecureCluster(Cluster):
         plain = " ".join(f'user_{name}="{password}"' for name, password in self.users.items())
         secure = f",SASL_SSL://{self.sasl_bootstrap},SSL://{self.tls_bootstrap}"
         return (
-            self._oauth()
+            {
+                f"listener.name.sasl_ssl.{mechanism.lower()}.{key}": value
+                for mechanism, login in self._logins().items()
+                for key, value in login.items()
+            }
             | settings
             | {
                 "listeners": settings["listeners"] + secure,
@@ -95,7 +99,7 @@ class SecureCluster(Cluster):
                 "listener.name.ssl.ssl.client.auth": "required",
                 "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
                 "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
-                + (",OAUTHBEARER" if self._tokens else ""),
+                + "".join(f",{mechanism}" for mechanism in self._logins()),
                 "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{MODULES}.plain.PlainLoginModule required {plain};",
                 "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
                 "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
@@ -112,11 +116,8 @@ class SecureCluster(Cluster):
         self.brokers[0].kill()
         self.brokers[0].start()
 
-    def _oauth(self) -> dict[str, str]:
-        if self._tokens is None:
-            return {}
-        of_this = self._tokens.broker_settings.items()
-        return {f"listener.name.sasl_ssl.oauthbearer.{key}": value for key, value in of_this}
+    def _logins(self) -> Mapping[str, Mapping[str, str]]:
+        return self._tokens.logins if self._tokens else {}
 
     def add_users(self) -> None:
         """Let every user in by SCRAM, too; call it once the cluster is up."""

@@ -68,10 +68,10 @@ class TokenServer:
         return (f"-D{ALLOWED_URLS}={self.keys_url}",)
 
     @property
-    def broker_settings(self) -> dict[str, str]:
-        """What a broker is set to for OAUTHBEARER."""
+    def logins(self) -> dict[str, dict[str, str]]:
+        """What a broker is set to, by mechanism."""
         package = "org.apache.kafka.common.security.oauthbearer"
-        return {
+        settings = {
             "sasl.jaas.config": f"{package}.OAuthBearerLoginModule required;",
             "sasl.server.callback.handler.class": f"{package}.OAuthBearerValidatorCallbackHandler",
             "sasl.oauthbearer.jwks.endpoint.url": self.keys_url,
@@ -79,6 +79,7 @@ class TokenServer:
             "sasl.oauthbearer.clock.skew.seconds": "0",
             "connections.max.reauth.ms": "3600000",
         }
+        return {"OAUTHBEARER": settings}
 
     def start(self) -> TokenServer:
         self._thread = Thread(target=self._server.serve_forever, daemon=True)
