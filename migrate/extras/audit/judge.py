@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from migrate.extras.audit.pin import PinnedTopic
-from migrate.extras.audit.records import Comparison, Paired, fingerprinted, inside, log_records, nothing
+from migrate.extras.audit.records import Comparison, Paired, fingerprinted, inside, log_records, nothing, out_of_order
 from migrate.extras.audit.state import NamedFile
 from migrate.extras.audit.stretches import NO_SUMS, Cut, Ranges, Stretch, TopicSums, pieces
-from migrate.extras.audit.verdict import Bounds, Category, PartitionFacts, TopicAudit, bounds_of
+from migrate.extras.audit.verdict import Bounds, Category, Named, PartitionFacts, TopicAudit, bounds_of
 from migrate.model import LogRange, Side
 from migrate.spark.dataframes import reading_topic
 from migrate.spark.java_settings import JavaSettings
@@ -119,6 +119,25 @@ def judged(
         unproven.append(f"cleanup.policy of {topic.target} is not visible")
     settled = {each: b for each, b in beyond.items() if _lacks_nothing(topic, held, each, paired[each].copied, b)}
     return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven), lacks), settled
+
+
+def with_order(
+    reading: LogReading, topic: PinnedTopic, held: TopicSums, audit: TopicAudit, found: NamedFile
+) -> TopicAudit:
+    """Return an audit of a topic with the records whose copies are out of order: all of both logs is read again."""
+    logs = {side: {p: log for p, log in topic.logs(side).items() if log.start < log.end} for side in Side}
+    if not all(logs.values()):
+        return audit
+    source, target = (reading.looked_at(topic, side, logs[side], held.cut) for side in Side)
+    cut_short = {p for p, log in topic.target_logs.items() if log.start or p in topic.begins}
+    with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"):
+        late = out_of_order(source, target, cut_short).persist()
+        count = late.count()
+        rows = late.orderBy("partition", "offset").toLocalIterator()
+        first, _ = found.take(topic.topic, (Named(Category.OUT_OF_ORDER, *row) for row in rows))
+        late.unpersist()
+    counts = {**audit.counts, Category.OUT_OF_ORDER: count} if count else audit.counts
+    return replace(audit, counts=counts, named=(*audit.named, *first))
 
 
 def _lacks_nothing(

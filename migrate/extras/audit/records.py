@@ -132,6 +132,31 @@ def summed(prints: "DataFrame") -> dict[Stretch, Sums]:
     return {Stretch(row[0], row[1]): Sums(row[2], tuple(row[3:7]), row[7], row[8]) for row in sums.collect()}
 
 
+def out_of_order(source: "DataFrame", target: "DataFrame", cut_short: Collection[int]) -> "DataFrame":
+    """Return the records whose first copy stands behind that of a later record: partition, offset (the source's), time.
+
+    Of records with an equal nobody knows which copy is whose: they are left out. In partitions that are `cut_short` the
+    target has removed first copies, or they are not looked at; what stands there may be a further one.
+    """
+    originals = source.groupBy("partition", "a", "b").agg(
+        *_expressions("count(*) as equals", "min(offset) as offset", "min(time) as time")
+    )
+    copies = target.groupBy("partition", "a", "b").agg(*_expressions("min(offset) as place"))
+    by_place = "partition by partition order by place"
+    return (
+        originals.where("equals = 1")
+        .join(copies, ["partition", "a", "b"])
+        .selectExpr(
+            *("partition", "offset", "time"),
+            f"max(offset) over ({by_place} rows between unbounded preceding and 1 preceding) as furthest",
+            f"first_value(offset) over ({by_place}) as begins",
+            "partition in ({}) as is_cut".format(", ".join(map(str, cut_short)) or "-1"),
+        )
+        .where("offset < furthest and (not is_cut or offset > begins)")
+        .select("partition", "offset", "time")
+    )
+
+
 def inside(prints: "DataFrame", stretches: Collection[Stretch]) -> "DataFrame":
     """Return the records of these stretches."""
     from pyspark.sql.functions import broadcast

@@ -12,7 +12,7 @@ from migrate.cli.options import LogOptions, argument, option
 from migrate.cli.report import refuse_overwrite, write_page
 from migrate.clock import iso, minute
 from migrate.extras.audit.state import last_result, named_lines
-from migrate.extras.audit.text import Document, compared, headline, lacked, others_of, plan_line, since_line
+from migrate.extras.audit.text import Document, compared, headline, lacked, order_line, others_of, plan_line, since_line
 from migrate.extras.audit.verdict import Category, Verdict
 from migrate.show.report_page import page_of, share
 from migrate.text import bytes_text, name
@@ -68,6 +68,7 @@ def audit_page(result: Document, missing: Mapping[str, Mapping[int, int]]) -> st
         plan=result.get("plan"),
         plan_line=plan_line,
         since=since_line(result),
+        order=order_line(result),
         shown=name,
         iso=iso,
         minute=minute,

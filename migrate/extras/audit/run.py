@@ -12,10 +12,10 @@ from migrate.apply.assess import refuse_other_cluster
 from migrate.cli.choices import TopicOptions
 from migrate.cli.console import Terminal
 from migrate.cli.flows import reached_flow
-from migrate.cli.options import OnClusters, ParsedBy, option, time_of
+from migrate.cli.options import OnClusters, ParsedBy, flag, option, time_of
 from migrate.clock import SystemClock, iso
 from migrate.errors import ClusterError, UsageError
-from migrate.extras.audit.judge import LogReading, judged
+from migrate.extras.audit.judge import LogReading, judged, with_order
 from migrate.extras.audit.owed import Owed
 from migrate.extras.audit.pin import PinnedTopic, pin_topics
 from migrate.extras.audit.state import NamedFile, State, named_file, opened_state
@@ -75,6 +75,9 @@ class RunOptions(OnClusters):
         "Read about this much a second at most, from both clusters together: 50MB/s, 500K. Keys, values and headers "
         "count, before compression; it holds on average over some seconds.  [default: no limit]",
         type=ParsedBy(rate_of), metavar="BYTES/S")  # fmt: skip
+    order: bool = flag(
+        "Also look whether copies stand in the order of their originals. Reads all of both logs again, and sorts it: "
+        "several times the cost.")  # fmt: skip
     topics: TopicOptions = TopicOptions()
     spark: SparkOptions = SparkOptions()
 
@@ -96,7 +99,7 @@ def run(options: RunOptions) -> int:
         raise UsageError("--plan says which topics are audited.", "Omit --topic and --exclude-topic.")
     owed = Owed.of(read_plan(options.plan)) if options.plan else None
     with audit_session(flow, options) as session:
-        choices = Choices(owed=owed, since_ms=since_ms, max_rate=options.max_rate)
+        choices = Choices(owed=owed, since_ms=since_ms, max_rate=options.max_rate, order=options.order)
         result = Audit(session, progress, filters, options.state, choices).run()
     progress.end()
     return print_result(result, options.form, Terminal.here())
@@ -132,11 +135,12 @@ def audit_session(flow: Flow, options: RunOptions) -> Iterator[AuditSession]:
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """Which part of the logs is audited, and how fast at most, in bytes a second."""
+    """Which part of the logs is audited, how fast (bytes a second), and whether their order is looked at too."""
 
     owed: Owed | None = None
     since_ms: int | None = None
     max_rate: int | None = None
+    order: bool = False
 
     @property
     def part(self) -> str:
@@ -186,7 +190,11 @@ class Audit:
             calibrations = self._calibrated(pinned)
             with named_file(self._folder) as found:
                 audits = [self._audit(state, topic, calibrations, found) for topic in pinned]
-            looked_at = {"plan": owed.told(audits) if owed else None, "since_ms": since_ms}
+            looked_at = {
+                "plan": owed.told(audits) if owed else None,
+                "since_ms": since_ms,
+                "order_looked_at": self._choices.order,
+            }
             result = document_of(audits, left_out, self._source.alias, self._target.alias, taken_at, looked_at)
             state.end(result)
         return result
@@ -264,6 +272,9 @@ class Audit:
             audit, settled = judged(reading, topic, held, calibration.lasts, found)
             if settled:
                 state.settle(topic.topic, settled)
+            if self._choices.order:
+                self._progress.step(f"reading {topic.topic} and its copy again, for their order")
+                audit = with_order(reading, topic, held, audit, found)
             return audit
         except ClusterError as error:
             # The next run goes on; what other topics lack is worth knowing now.

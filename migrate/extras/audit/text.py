@@ -23,6 +23,7 @@ _OTHERS = {
     Category.COPIED_AGAIN: "copied again",
     Category.ABORTED_COPY: "copies of aborted",
     Category.FOREIGN: "foreign",
+    Category.OUT_OF_ORDER: "out of order",
     Category.NO_ORIGINAL_VISIBLE: "without a visible original",
 }
 _SHADES = {Verdict.COMPLETE: Colour.GREEN, Verdict.INCOMPLETE: Colour.RED, Verdict.NOT_PROVEN: Colour.YELLOW}
@@ -40,8 +41,8 @@ def document_of(
     """Return the document of a run; `time_ms` is when its logs were pinned.
 
     `left_out` are topics that the replicator's filter does not take: they were not looked at. `looked_at` says what was
-    otherwise: of a plan's groups what is told of them ("plan"), and the time of which records are at least
-    ("since_ms").
+    otherwise: of a plan's groups what is told of them ("plan"), the time of which records are at least ("since_ms"),
+    and whether it was the order of copies too ("order_looked_at").
     """
     counts = total(audits)
     return {
@@ -89,6 +90,8 @@ def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
     yield f"As of {iso(result['time_ms'])}: {result['source']} to {result['target']}"
     if since := since_line(result):
         yield since
+    if order := order_line(result):
+        yield order
     if plan := result.get("plan"):
         yield from wrapped(plan_line(plan), width)
     if left_out := result["topics_not_replicated"]:
@@ -127,6 +130,14 @@ def since_line(result: Document) -> str:
     """Return which records were not looked at, "" if all were."""
     since_ms = result.get("since_ms")
     return "" if since_ms is None else f"Records since {iso(since_ms)} alone: older ones were not looked at"
+
+
+def order_line(result: Document) -> str:
+    """Return whether copies stand in the order of their originals, "" where that was not looked at."""
+    if not result.get("order_looked_at"):
+        return ""
+    late = result["counts"].get(Category.OUT_OF_ORDER)
+    return f"Out of order: {_records(result, Category.OUT_OF_ORDER)}" if late else "All copies are in order"
 
 
 def plan_line(plan: Document) -> str:

@@ -21,7 +21,7 @@ class Category(StrEnum):
     """What a record is: the first seven are the source's, the others the target's.
 
     `MAYBE_COPIED` has no copy that can be seen, and may have had one; `NO_ORIGINAL_VISIBLE` has no original that can be
-    seen, and may have had one.
+    seen, and may have had one. `OUT_OF_ORDER` are copied, too: behind a later record.
     """
 
     COPIED = "copied"
@@ -35,10 +35,11 @@ class Category(StrEnum):
     ABORTED_COPY = "copy-of-aborted"
     FOREIGN = "foreign"
     NO_ORIGINAL_VISIBLE = "original-not-visible"
+    OUT_OF_ORDER = "out-of-order"
 
 
 # Records that are named, with offset and time.
-NAMED = (Category.MISSING, Category.CHANGED, Category.FOREIGN)
+NAMED = (Category.MISSING, Category.CHANGED, Category.FOREIGN, Category.OUT_OF_ORDER)
 # What keeps a topic from being complete, beside what is missing.
 _OPEN = {
     Category.NOT_COPIED_YET: "not copied yet",

@@ -172,7 +172,7 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     planned = audit_plan(commands, scene, places)
     shown = commands.run("audit", "show", "state")
     # Slowly enough for its tasks to pause at times.
-    options = "--since", str(since_ms), "--exclude-topic", f"(?!{plain}$).*", "--max-rate", "1MB/s"
+    options = "--since", str(since_ms), "--exclude-topic", f"(?!{plain}$).*", "--max-rate", "1MB/s", "--order"
     since = audit(commands, scene, "since", *options)
     return Story(scene, source_before, source_after, whole, later, shown, places, planned, since, older)
 
@@ -249,6 +249,8 @@ def test_since_a_time_only_what_was_written_from_then_on_is_looked_at(story: Sto
         found += expected(replace(truth, source=logs[0], target=logs[1]))
     (topic,) = story.since.document["topics"]
     assert topic["counts"] == found and found["copied"] == 200 and found["foreign"] == 50
+    # No copy is out of order: what was copied again does not count.
+    assert story.since.document["order_looked_at"]
 
 
 def test_show_says_again_what_the_last_run_said(story: Story) -> None:

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from migrate.extras.audit.judge import judged
+from migrate.extras.audit.judge import judged, with_order
 from migrate.extras.audit.pin import PinnedTopic
 from migrate.extras.audit.records import summed
 from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
-from migrate.extras.audit.verdict import Category, Lack, Verdict
+from migrate.extras.audit.verdict import Category, Lack, TopicAudit, Verdict
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
 from tests.extras.audit.auditworld import RECORDS, Record, World, some_world
@@ -132,7 +132,7 @@ def expected_counts(worlds):
     return Counter({category: n for category, n in counts.items() if n})
 
 
-@pytest.mark.parametrize("run", [0, 1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("run", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
 def test_every_category_is_what_identities_say(spark, run):
     dice = Random(new_seed())
     worlds = [some_world(dice) for _ in range(WORLDS)]
@@ -240,7 +240,7 @@ def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_au
     dice = Random(new_seed())
     worlds = [replace(w, source_start=0, target_start=0) for w in (some_world(dice) for _ in range(WORLDS))]
     held, salt = TopicSums("t", "t", "", "", CUT), new_seed()
-    for share in (0.4, 0.8, 1):
+    for share in (0.4, 0.8, 1) if run else (0.6, 1):
         grown = [_until(w, int(share * w.source_end), int(share * len(w.target))) for w in worlds]
         found, named, _ = audited_again(spark, grown, held, salt=salt)
         once, all_named, _ = audited(spark, grown)
@@ -294,6 +294,37 @@ def test_of_a_plan_each_group_is_told_what_it_lacks_and_what_no_group_is_owed_is
     audit, _, _ = audited(spark, [world], **owed)
     assert audit.counts == {Category.COPIED: 25, Category.MISSING: 3, Category.MAYBE_COPIED: 2}
     assert Lack(0, 10, Category.MAYBE_COPIED, 2, 10, 11) in audit.lacks
+
+
+def late_by_identity(world):
+    """Offsets of originals whose first copy stands behind that of a later one, as far as first copies are there."""
+    originals, firsts = {r.identity: r.offset for r in world.originals}, {}
+    for copy in world.copies:
+        if copy.identity in originals:
+            firsts.setdefault(originals[copy.identity], None)
+    found, furthest = set(), -1
+    for offset in firsts:
+        if offset < furthest and (world.target_start == 0 or offset > next(iter(firsts))):
+            found.add(offset)
+        furthest = max(furthest, offset)
+    return found
+
+
+def test_out_of_order_is_what_identities_say_and_doublings_are_not(spark):
+    dice = Random(new_seed())
+    worlds = [some_world(dice) for _ in range(WORLDS)]
+    for world in worlds[1:]:
+        for _ in range(3):
+            one, other = dice.choices(range(len(world.target)), k=2) if world.target else (0, 0)
+            if one != other:
+                here, there = world.target[one], world.target[other]
+                world.target[one] = replace(there, offset=here.offset)
+                world.target[other] = replace(here, offset=there.offset)
+    topic, found = pinned(worlds), Found([])
+    audit = with_order(read(spark, worlds), topic, TopicSums("t", "t", "", "", CUT), TopicAudit("t", "t", None), found)
+    late = {(n.partition, n.offset) for n in found.records}
+    assert late == {(p, offset) for p, world in enumerate(worlds) for offset in late_by_identity(world)}
+    assert audit.counts == {Category.OUT_OF_ORDER: len(late)} and len(late) == len(found.records) > WORLDS
 
 
 def test_a_cleaner_takes_superseded_copies_and_perhaps_tombstones(spark):

@@ -1,6 +1,7 @@
 """What people read of an audit, and what programs do."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 from migrate.cli.main import cli
 from migrate.extras.audit.state import opened_state
 from migrate.extras.audit.text import document_of, result_lines
-from migrate.extras.audit.verdict import Category, Named, TopicAudit
+from migrate.extras.audit.verdict import Category, Named, TopicAudit, Verdict
 from migrate.match.equality import Equality
 
 T = 1_767_225_600_000
@@ -66,6 +67,15 @@ def test_of_a_plan_it_is_said_which_groups_find_what_they_are_owed_and_which_mis
 def test_what_was_too_old_to_be_looked_at_is_said():
     page = list(result_lines(document_of([COMPLETE], [], "A", "B", T, {"since_ms": T - 1}), 80, False))
     assert page[2] == "Records since 2025-12-31T23:59:59.999Z alone: older ones were not looked at"
+
+
+def test_whether_copies_are_in_order_is_said_where_it_was_looked_at():
+    def third_line(audit):
+        return list(result_lines(document_of([audit], [], "A", "B", T, {"order_looked_at": True}), 80, False))[2]
+
+    assert third_line(COMPLETE) == "All copies are in order"
+    late = replace(COMPLETE, counts={**COMPLETE.counts, Category.OUT_OF_ORDER: 3})
+    assert late.verdict is Verdict.COMPLETE and third_line(late) == "Out of order: 3 records"
 
 
 @pytest.mark.parametrize(("audits", "code"), [((COMPLETE,), 0), ((SHORT,), 1), ((OPEN,), 4)])
