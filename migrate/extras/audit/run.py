@@ -43,8 +43,8 @@ from migrate.text import many, parse_bytes
 if TYPE_CHECKING:
     from migrate.spark.background import BackgroundSpark
 
-# What a kill costs at most: so many offsets are read again.
-STEP_OFFSETS = 20_000_000
+# What a kill costs at most: so many offsets are read again, and of a rate that is held so many seconds.
+STEP_OFFSETS, STEP_SECONDS = 20_000_000, 60
 # Records at either end of a log that tell how much time it spans, and in how many of a topic's partitions.
 SPAN_RECORDS, SPAN_PARTITIONS = 20, 4
 
@@ -266,8 +266,9 @@ class Audit:
                 max_rate=self._choices.max_rate,
                 since_ms=self._choices.since_ms,
             )
-            for side in Side:
-                self._read_new(reading, state, topic, side)
+            sizes = calibration.source_size, calibration.target_size
+            for side, size in zip(Side, sizes, strict=True):
+                self._read_new(reading, state, topic, side, step_offsets(self._choices.max_rate, size))
             self._progress.step(f"judging the records of {topic.topic}")
             audit, settled = judged(reading, topic, held, calibration.lasts, found)
             if settled:
@@ -304,7 +305,7 @@ class Audit:
         ]
         return Cut.of(calibration.equality, max(lengths.values()), times)
 
-    def _read_new(self, reading: LogReading, state: State, topic: PinnedTopic, side: Side) -> None:
+    def _read_new(self, reading: LogReading, state: State, topic: PinnedTopic, side: Side, most: int) -> None:
         from migrate.extras.audit.records import summed
 
         held, name, settings = state.topics[topic.topic], topic.name(side), reading.java[side]
@@ -312,12 +313,19 @@ class Audit:
         left = total = sum(log.end - log.start for log in unread.values())
         if unread:
             self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
-        for ranges in steps(unread, STEP_OFFSETS):
+        for ranges in steps(unread, most):
             with reading_topic(settings, name):
                 found = summed(reading.looked_at(topic, side, ranges, held.cut))
             state.add(topic.topic, side, ranges, found)
             left -= sum(log.end - log.start for log in ranges.values())
             self._progress.advance(total - left, total)
+
+
+def step_offsets(max_rate: int | None, record_bytes: float | None) -> int:
+    """Return how many offsets to read before what was read is kept, of records of this size, None where not known."""
+    if max_rate is None or not record_bytes:
+        return STEP_OFFSETS
+    return max(1, min(STEP_OFFSETS, int(STEP_SECONDS * max_rate / record_bytes)))
 
 
 def _with_syncs(mirror: ConsumedMm2Topics, topic: PinnedTopic, p: int) -> tuple[Work, tuple[tuple[int, int], ...]]:

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import ClusterError
-from migrate.extras.audit.run import Audit, AuditSession, Choices, rate_of
+from migrate.extras.audit.run import Audit, AuditSession, Choices, rate_of, step_offsets
 from migrate.extras.audit.state import read_state
 from migrate.match.equality import Equality
 from migrate.mm2.config_file import client_flow
@@ -77,3 +77,8 @@ def test_a_rate_is_bytes_a_second(text, rate):
 def test_what_is_no_rate_is_said(text):
     with pytest.raises(ValueError):
         rate_of(text)
+
+
+def test_at_a_slow_rate_what_was_read_is_kept_more_often():
+    assert step_offsets(None, 500.0) == step_offsets(10**9, None) == step_offsets(10**9, 500.0) == 20_000_000
+    assert step_offsets(1_000_000, 500.0) == 120_000 and step_offsets(1, 500.0) == 1
