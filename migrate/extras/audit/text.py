@@ -137,7 +137,7 @@ def order_line(result: Document) -> str:
     if not result.get("order_looked_at"):
         return ""
     late = result["counts"].get(Category.OUT_OF_ORDER)
-    return f"Out of order: {_records(result, Category.OUT_OF_ORDER)}" if late else "All copies are in order"
+    return f"Out of order: {_records(result, Category.OUT_OF_ORDER)}" if late else "No copy was seen out of order"
 
 
 def plan_line(plan: Document) -> str:

@@ -73,7 +73,7 @@ def test_whether_copies_are_in_order_is_said_where_it_was_looked_at():
     def third_line(audit):
         return list(result_lines(document_of([audit], [], "A", "B", T, {"order_looked_at": True}), 80, False))[2]
 
-    assert third_line(COMPLETE) == "All copies are in order"
+    assert third_line(COMPLETE) == "No copy was seen out of order"
     late = replace(COMPLETE, counts={**COMPLETE.counts, Category.OUT_OF_ORDER: 3})
     assert late.verdict is Verdict.COMPLETE and third_line(late) == "Out of order: 3 records"
 
