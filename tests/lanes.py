@@ -67,6 +67,7 @@ LANES = {
     "edges": (
         "integration/test_ending_credentials.py",
         "integration/test_msk_iam.py",
+        "integration/test_kerberos.py",
         "integration/test_broken_network_reading.py",
         "integration/test_security.py",
         "integration/test_broken_network.py",

@@ -153,7 +153,7 @@ def map_sasl(settings: Settings) -> None:
         return
     mechanism = set_to or _KERBEROS
     others = f"one of {', '.join(_MECHANISMS)}, which brokers can offer beside the present one"
-    if mechanism == _KERBEROS and not _has_kerberos():
+    if mechanism == _KERBEROS and not has_kerberos():
         why = "is GSSAPI (Kerberos)" if set_to else "is not set, which means GSSAPI (Kerberos)"
         raise settings.refusal(
             "sasl.mechanism", f"{why}, and the confluent-kafka here was built without it, as all wheels of PyPI are",
@@ -244,7 +244,7 @@ def _user(settings: Settings, module: LoginModule | None, name: str) -> None:
         settings.config[f"sasl.{option}"] = options[option]
 
 
-def _has_kerberos() -> bool:
+def has_kerberos() -> bool:
     """Return whether librdkafka was built with Kerberos."""
     # Here, because few need it, and it takes a while to import.
     from confluent_kafka import KafkaException

@@ -40,6 +40,7 @@ from migrate.kafka.errors import (
     timed_out,
 )
 from migrate.kafka.settings import ClientSettings, ready
+from migrate.mm2.jaas import KERBEROS_ADVICE
 from migrate.model import Failure
 from migrate.silence import asking, heard
 
@@ -279,6 +280,8 @@ class Connection:
         kind, todo = _EXPLANATIONS.get(code, ("no answer", _CHECK_BROKERS))
         if (kind, todo) == _LOGIN_FAILED and (login := self._config.get("oauth_cb")):
             todo = login.advice
+        elif (kind, todo) == _LOGIN_FAILED and self._config.get("sasl.mechanism") == "GSSAPI":
+            todo = KERBEROS_ADVICE
         return ClusterError(f"{self.name} cannot be reached: {kind}: {on_one_line(text, self._secrets)}.", todo)
 
 

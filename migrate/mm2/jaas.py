@@ -19,6 +19,12 @@ LOGIN_HANDLER = "sasl.login.callback.handler.class"
 # The packages with the classes for OAUTHBEARER: Kafka's own, and those of Amazon's library for MSK.
 OAUTH_CLASSES = "org.apache.kafka.common.security.oauthbearer"
 MSK_CLASSES = "software.amazon.msk.auth.iam"
+# What to do where Kerberos lets nobody in: what its libraries say names no place to look.
+KERBEROS_ADVICE = (
+    "It takes a ticket that lives, or a key of the principal: klist shows the tickets (kinit gets a new one), klist -k "
+    "FILE whose keys a keytab has. sasl.kerberos.service.name is the brokers' principal up to the /, a KDC has to "
+    "answer, and all clocks to agree."
+)
 
 # What Kafka 4.1 has settings for (KIP-1139), and what its login module calls them.
 CLIENT_CREDENTIALS = "sasl.oauthbearer.client.credentials.client"

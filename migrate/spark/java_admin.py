@@ -25,14 +25,14 @@ from typing import Any, TypeVar
 
 from migrate.commit_table import CommitTable
 from migrate.errors import ClusterError
-from migrate.mm2.jaas import MSK_CLASSES
+from migrate.mm2.jaas import KERBEROS_ADVICE, MSK_CLASSES
 from migrate.mm2.secrets import redact
 from migrate.model import Commits, Failure, TopicPartition
 from migrate.ports import Outcomes, Progress
 from migrate.progress import in_background
 from migrate.silence import asking
 from migrate.spark.dead_jvm import LostMachine, asking_machine
-from migrate.spark.java_errors import described, innermost, java_exception
+from migrate.spark.java_errors import causes, described, innermost, java_exception
 from migrate.spark.java_settings import JAVA_ADDRESSES, JavaSettings, allow_token_endpoint
 from migrate.spark.machine import java_machine, log_file, stop_java_machine
 from migrate.survey.groups import NO_ANSWER, answer_of_each
@@ -49,6 +49,7 @@ _GIVE_MSK_JAR = (
     "Run mm2-migrate doctor with the options of these clusters: it fetches Amazon's jar into the cache, where every "
     "command finds it."
 )
+_OF_KERBEROS = frozenset({"LoginException", "KrbException"})
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
 # where one without that wish was answered, is waiting for one that does not end.
@@ -80,6 +81,7 @@ class JavaClient:
         self.deadline_seconds = deadline_seconds
         self.name = settings.name
         self._secrets = settings.secrets
+        self._by_kerberos = settings.admin.get("sasl.mechanism", "GSSAPI").strip() == "GSSAPI"
         self._loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         self.kafka: Any = jvm.org.apache.kafka
         allow_token_endpoint(jvm, settings.admin)
@@ -181,9 +183,10 @@ class JavaClient:
 
     def failure(self, throwable: Any, what: str) -> Failure:
         """Return a call's error under Kafka's name of it; raises `ClusterError` if we were not let in."""
-        inner = innermost(throwable)
-        if self.java_class(_AUTHENTICATION_CLASS).isInstance(inner):
-            raise self.unusable(inner)
+        inner, refused = innermost(throwable), self.java_class(_AUTHENTICATION_CLASS)
+        # Not the innermost one, where Kerberos says why.
+        if any(refused.isInstance(each) for each in causes(throwable)):
+            raise self.unusable(throwable)
         code = self.code(inner)
         retriable = code == TIMED_OUT or bool(self.java_class(_RETRIABLE_CLASS).isInstance(inner))
         return Failure(code, f"{what}: {redact(described(inner), self._secrets)}", retriable)
@@ -200,9 +203,11 @@ class JavaClient:
         """Return the error that says that this client cannot be used, and why."""
         why = redact(described(throwable), self._secrets)
         todo = f"Check the security settings in its client properties; Spark's own log is {log_file()}."
-        return ClusterError(
-            f"{self.name} cannot be used by Kafka's Java client: {why}.", _GIVE_MSK_JAR if MSK_CLASSES in why else todo
-        )
+        if MSK_CLASSES in why:
+            todo = _GIVE_MSK_JAR
+        elif self._by_kerberos and any(each.getClass().getSimpleName() in _OF_KERBEROS for each in causes(throwable)):
+            todo = KERBEROS_ADVICE
+        return ClusterError(f"{self.name} cannot be used by Kafka's Java client: {why}.", todo)
 
     def java_class(self, name: str) -> Any:
         """Return a Java class by its full name, by the loader that has Kafka's."""

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+_NO_TICKET = "Identifier doesn't match expected value"
+
 
 def root_cause(error: BaseException) -> str:
     """Return the innermost cause of an error raised through py4j, as "ClassName: message"."""
@@ -40,8 +42,12 @@ def causes(throwable: Any) -> Iterator[Any]:
 
 
 def innermost(throwable: Any) -> Any:
-    """Return the last cause of a Java throwable."""
-    return list(causes(throwable))[-1]
+    """Return the last cause of a Java throwable; of a KDC's refusal, the refusal.
+
+    Java takes it for a ticket first, and has what came of that as its cause.
+    """
+    found = list(causes(throwable))
+    return next((each for each in reversed(found) if _NO_TICKET not in (each.getMessage() or "")), found[-1])
 
 
 def java_exception(error: BaseException) -> Any:

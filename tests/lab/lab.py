@@ -15,6 +15,7 @@ from tests.lab.cluster import Cluster, start_clusters
 from tests.lab.connect import ConnectMirror
 from tests.lab.iam import KeyPair
 from tests.lab.jars import DEFAULT_VERSION, NEWEST_MIRROR, kafka_jars, version_tuple
+from tests.lab.kerberos import Realm
 from tests.lab.mirror import MirrorMaker
 from tests.lab.options import MirrorOptions
 from tests.lab.process import java_command
@@ -62,7 +63,7 @@ class Lab:
         source_overrides: Mapping[str, str] | None = None,
         target_overrides: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
-        tokens: TokenServer | KeyPair | None = None,
+        tokens: TokenServer | KeyPair | Realm | None = None,
         target_brokers: int | None = None,
         kind: type[Cluster] = Cluster,
     ) -> None:

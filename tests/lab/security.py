@@ -27,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tests.lab.certificates import Authority
 from tests.lab.cluster import Broker, Cluster
 from tests.lab.iam import KeyPair
+from tests.lab.kerberos import Realm
 from tests.lab.ports import HOST, free_ports
 from tests.lab.tokens import TokenServer
 from tests.lab.waiting import wait_until
@@ -42,7 +43,7 @@ class SecureCluster(Cluster):
     """A cluster with a plain listener for the lab, and two secure ones where ACLs count.
 
     `users` are names and passwords: of SCRAM (both kinds) after `add_users`, and of PLAIN. With `tokens` the SASL
-    listener takes those of that server, too, or what is signed with that key pair.
+    listener takes those of that server, too, or what is signed with that key pair, or logins of that Kerberos realm.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class SecureCluster(Cluster):
         authority: Authority,
         users: Mapping[str, str],
         overrides: Mapping[str, str] | None = None,
-        tokens: TokenServer | KeyPair | None = None,
+        tokens: TokenServer | KeyPair | Realm | None = None,
     ) -> None:
         if tokens is not None:
             self.jvm_flags, self.own_classes = tokens.jvm_flags, tokens.own_classes

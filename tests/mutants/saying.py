@@ -440,6 +440,32 @@ SAYING = (
         ("tests/unit/test_token_command.py::test_a_command_is_run_again_when_half_of_a_tokens_life_is_over",),
     ),
     Mutant(
+        "role-over-profile",
+        "Amazon's jar takes no role where a profile is named: librdkafka would log in as somebody else.",
+        "migrate/kafka/msk_iam.py",
+        "if self.profile or not self.role:",
+        "if not self.role:",
+        ("tests/unit/kafka/test_msk_iam.py::test_a_profile_signs_with_its_keys",),
+    ),
+    Mutant(
+        "clock-not-told",
+        "Keys that AWS refuses because this machine's clock is off are not wrong.",
+        "migrate/kafka/msk_iam.py",
+        "if abs(ahead) < _CLOCK_SECONDS:",
+        "if abs(ahead) < _CLOCK_SECONDS * 100:",
+        (
+            "tests/unit/kafka/test_msk_iam.py::test_keys_that_aws_refuses_are_told_in_its_words_and_the_clock_where_it_is_off",
+        ),
+    ),
+    Mutant(
+        "kdc-refusal-as-no-ticket",
+        "What Java makes of a KDC's refusal hides it.",
+        "migrate/spark/java_errors.py",
+        'if _NO_TICKET not in (each.getMessage() or "")',
+        "if True",
+        ("tests/unit/spark/test_java_errors.py",),
+    ),
+    Mutant(
         "librdkafkas-secrets-shown",
         "What librdkafka says of a connection shows no secret of its settings.",
         "migrate/kafka/errors.py",

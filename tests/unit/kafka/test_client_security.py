@@ -127,7 +127,7 @@ def test_kerberos_is_refused_by_a_wheel_with_the_ways_to_have_it():
 
 
 def test_kerberos_is_mapped_where_librdkafka_was_built_with_it(monkeypatch):
-    monkeypatch.setattr(client_config, "_has_kerberos", lambda: True)
+    monkeypatch.setattr(client_config, "has_kerberos", lambda: True)
     keytab = mapped(kerberos(f'useKeyTab=true keyTab="{__file__}" principal="u@REALM"'))
     assert keytab["sasl.mechanism"] == "GSSAPI" and keytab["sasl.kerberos.service.name"] == "kafka"
     assert keytab["sasl.kerberos.keytab"] == __file__ and keytab["sasl.kerberos.principal"] == "u@REALM"

@@ -15,6 +15,7 @@ from migrate.kafka.connection import DESTROYER, Connection
 from migrate.kafka.errors import timed_out
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Failure, Side
+from migrate.token_command import TokenCommand
 from tests.mockcluster import MockCluster
 
 SECONDS = 0.3
@@ -177,3 +178,17 @@ def test_an_old_client_is_kept_where_no_new_one_reaches_the_cluster(bootstrap, d
     assert used[0] == used[1]
     connection.drop()
     assert destroyers() == DESTROYER
+
+
+@pytest.mark.parametrize(
+    ("config", "todo"),
+    [
+        ({"sasl.mechanism": "PLAIN"}, "Check the user, the password"),
+        ({"sasl.mechanism": "GSSAPI"}, "klist shows the tickets"),
+        ({"oauth_cb": TokenCommand("--target-token-command", ("tell",))}, "token which --target-token-command gets"),
+    ],
+)
+def test_who_is_refused_is_told_what_to_check_of_that_login(config: dict[str, Any], todo: str) -> None:
+    connection = Connection(ClientSettings(Side.TARGET, "B", "target B", config), WAIT_SECONDS)
+    refused = connection._unreachable("_AUTHENTICATION", "no entry")
+    assert "target B cannot be reached: authentication failed: no entry." in str(refused) and todo in refused.todo

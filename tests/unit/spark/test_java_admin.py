@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -130,6 +130,15 @@ def test_without_amazons_jar_the_error_says_who_fetches_it(jvm):
     jvm.org.apache.kafka.clients.admin.Admin.create.side_effect = Thrown("a.ConfigException", why)
     with pytest.raises(ClusterError, match="could not be found. Run mm2-migrate doctor"):
         KafkaJava(lambda: jvm, SETTINGS, 5).prove()
+
+
+def test_a_login_by_kerberos_that_fails_says_where_to_look(jvm):
+    create = jvm.org.apache.kafka.clients.admin.Admin.create
+    create.side_effect = Thrown("javax.security.auth.login.LoginException", "Connection refused")
+    with pytest.raises(ClusterError, match="LoginException: Connection refused. .*klist.*a KDC has to answer"):
+        KafkaJava(lambda: jvm, replace(SETTINGS, admin={"sasl.mechanism": "GSSAPI"}), 5).prove()
+    with pytest.raises(ClusterError, match="Check the security settings"):
+        KafkaJava(lambda: jvm, replace(SETTINGS, admin={"sasl.mechanism": "PLAIN"}), 5).prove()
 
 
 def test_the_client_is_closed_whatever_it_was_told(jvm):

@@ -46,6 +46,13 @@ def test_an_error_is_its_innermost_cause_on_one_line(error):
     assert root_cause(error) == "TimeoutException: timed out after 5 s"
 
 
+def test_a_kdcs_refusal_is_told_and_not_that_it_is_no_ticket():
+    no_ticket = Throwable("Asn1Exception", "Identifier doesn't match expected value (906)")
+    again = Throwable("KrbException", "Identifier doesn't match expected value (906)", no_ticket)
+    refusal = Throwable("KrbException", "Server not found in Kerberos database (7) - LOOKING_UP_SERVER", again)
+    assert innermost(Throwable("GSSException", "No valid credentials provided", refusal)) is refusal
+
+
 class Raised(Py4JJavaError):
     """As py4j raises it, without a JVM to ask."""
 
