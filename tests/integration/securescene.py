@@ -1,6 +1,8 @@
 """A lab with TLS, logins and ACLs, a scene on it, and the product's clients of it with their secrets in files."""
 
+import base64
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +128,33 @@ class SecureScene:
         options = self.lab.options
         names = ("--source", options.source_alias, "--target", options.target_alias)
         return CommandLine(folder, ("--mm2-config", str(path), *names))
+
+    def by_token_command(self, folder: Path) -> CommandLine:
+        """The product with a command that prints tokens, and keeps a list of them, `printed`, beside the secrets."""
+        script, printed = self.secrets / "token.py", self.secrets / "printed"
+        login = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        script.write_text(f"""import json, sys, time, urllib.request
+request = urllib.request.Request({self.tokens.token_url!r}, b"", {{"Authorization": "Basic {login}"}})
+try:
+    answer = json.load(urllib.request.urlopen(request, timeout=10))
+except OSError:
+    sys.exit("nobody is logged in")
+with open({str(printed)!r}, "a") as file:
+    print(answer["access_token"], file=file)
+ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + answer["expires_in"]))
+status = {{"token": answer["access_token"], "expirationTimestamp": ends}}
+print(json.dumps({{"kind": "ExecCredential", "status": status}}))
+""")
+        options = self.lab.options
+        words = ["--source", options.source_alias, "--target", options.target_alias]
+        for side in Side:
+            file = folder / f"{side}.properties"
+            file.write_text(
+                f"bootstrap.servers={self.cluster(side).sasl_bootstrap}\nsecurity.protocol=SASL_SSL\n"
+                f"ssl.truststore.location={self.secrets / 'trust.jks'}\nssl.truststore.password={STORE_PASSWORD}\n"
+            )
+            words += [f"--{side}-config", str(file), f"--{side}-token-command", f"{sys.executable} {script}"]
+        return CommandLine(folder, tuple(words))
 
     def tls(self, folder: Path) -> CommandLine:
         """The product with client files: certificates, from a JKS store on the source and PEM on the target."""

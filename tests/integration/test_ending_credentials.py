@@ -1,6 +1,5 @@
 """Tokens that end every few seconds, a token endpoint that dies, certificates that end: it goes on, or says why not."""
 
-import base64
 import datetime
 import re
 import sys
@@ -163,31 +162,8 @@ def by_token(secure: SecureScene, tmp_path: Path) -> Iterator[Night]:
 
 @pytest.fixture
 def by_command(by_token: Night, tmp_path: Path) -> Night:
-    """The same tokens, printed by a command, which keeps a list of them beside the other secrets."""
-    secure = by_token.secure
-    script, printed = secure.secrets / "token.py", secure.secrets / "printed"
-    login = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-    script.write_text(f"""import json, sys, time, urllib.request
-request = urllib.request.Request({secure.tokens.token_url!r}, b"", {{"Authorization": "Basic {login}"}})
-try:
-    answer = json.load(urllib.request.urlopen(request, timeout=10))
-except OSError:
-    sys.exit("nobody is logged in")
-with open({str(printed)!r}, "a") as file:
-    print(answer["access_token"], file=file)
-ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + answer["expires_in"]))
-status = {{"token": answer["access_token"], "expirationTimestamp": ends}}
-print(json.dumps({{"kind": "ExecCredential", "status": status}}))
-""")
-    words = list(by_token.commands.clusters)
-    for side in Side:
-        file = tmp_path / f"{side}.properties"
-        file.write_text(
-            f"bootstrap.servers={secure.cluster(side).sasl_bootstrap}\nsecurity.protocol=SASL_SSL\n"
-            f"ssl.truststore.location={secure.secrets / 'trust.jks'}\nssl.truststore.password={STORE_PASSWORD}\n"
-        )
-        words += [f"--{side}-config", str(file), f"--{side}-token-command", f"{sys.executable} {script}"]
-    return Night(secure, CommandLine(tmp_path, tuple(words)))
+    """The same tokens, printed by a command."""
+    return Night(by_token.secure, by_token.secure.by_token_command(tmp_path))
 
 
 @pytest.mark.parametrize("how", ["by_token", "by_command"])
