@@ -97,7 +97,11 @@ def judged(
         classified = comparison.classified(
             held.cut,
             _bounds(topic, held, differing, paired, lasts),
-            {p for p, log in originals.items() if log.start == 0 and Side.SOURCE not in topic.compacted},
+            {
+                p
+                for p, log in originals.items()
+                if log.start == 0 and Side.SOURCE not in topic.compacted and p not in topic.open_on_source
+            },
             inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), differing)
             if others and gaps
             else None,
@@ -145,7 +149,7 @@ def _lacks_nothing(
 ) -> bool:
     """True if all that was ever read of a stretch was read again, and is copied, or is and stays an extra.
 
-    Every run names what is foreign. While a transaction is open on the source, copies of its records look foreign.
+    Every run names what is foreign. While a transaction is open on the source, copies of its records have no original.
     """
     source, target = (held.sums[side].get(stretch, NO_SUMS).records for side in Side)
     return (

@@ -242,9 +242,9 @@ class Comparison:
     ) -> "Classified":
         """Judge the records without a counterpart.
 
-        `originals_visible` are the partitions of whose source nothing was removed. `with_aborted` are the same
-        stretches of the source with its aborted records, None where those are not asked for. `source_keys` are all
-        records of the source where the target's cleaner takes superseded ones, None where it does not.
+        `originals_visible` are the partitions of whose source nothing was removed and nothing is hidden. `with_aborted`
+        are the same stretches of the source with its aborted records, None where those are not asked for. `source_keys`
+        are all records of the source where the target's cleaner takes superseded ones, None where it does not.
         """
         from pyspark.storagelevel import StorageLevel
 
