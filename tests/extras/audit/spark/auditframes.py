@@ -1,12 +1,18 @@
-"""Records as Spark's Kafka source gives them, and logs that are read from memory."""
+"""Records as Spark's Kafka source gives them, and audits of logs that lie in memory."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
-from migrate.extras.audit.judge import LogReading
-from migrate.extras.audit.records import fingerprinted
-from migrate.model import Side
+from migrate.extras.audit.judge import LogReading, judged
+from migrate.extras.audit.pin import PinnedTopic
+from migrate.extras.audit.records import fingerprinted, summed
+from migrate.extras.audit.stretches import Cut, TopicSums
+from migrate.match.equality import Equality
+from migrate.model import LogRange, Side
+from tests.seeds import new_seed
 from tests.spark.records import BYTES, OFFSET, TIMESTAMP, in_jvm
 
+CUT = Cut(Equality.ALL, 40, 6)
 COLUMNS = (
     "cast(? as int) as partition",
     *BYTES,
@@ -47,3 +53,69 @@ class MemoryReading(LogReading):
             f"(partition = {p} and offset >= {log.start} and offset < {log.end})" for p, log in ranges.items()
         )
         return fingerprinted(held.where(inside), cut, self.salt)
+
+
+@dataclass
+class Found:
+    """Takes every record that is named."""
+
+    records: list
+
+    def take(self, topic, records):
+        self.records += records
+        return (), None
+
+
+def pinned(worlds, **others):
+    given = {
+        "compacted": frozenset(),
+        "only_compacted": False,
+        "hides_policy": False,
+        "open_on_source": frozenset(),
+        "open_on_target": frozenset(),
+        "unproven": (),
+        "next_to_copy": {p: w.next_to_copy for p, w in enumerate(worlds) if w.next_to_copy is not None},
+        "target_logs": {
+            p: LogRange(w.target_start, w.target[-1].offset + 1 if w.target else 0) for p, w in enumerate(worlds)
+        },
+    }
+    return PinnedTopic(
+        topic="t",
+        target="t",
+        ids=("", ""),
+        source_logs={p: LogRange(w.source_start, w.source_end) for p, w in enumerate(worlds)},
+        **given | others,
+    )
+
+
+def read(spark, worlds, salt=None, since_ms=None):
+    seen = [(p, r) for p, w in enumerate(worlds) for r in w.source if r.offset >= w.source_start]
+    return MemoryReading(
+        spark,
+        defaultdict(lambda: None),
+        new_seed() if salt is None else salt,
+        {
+            (Side.SOURCE, "read_committed"): frame(spark, [(p, r) for p, r in seen if not r.is_aborted]),
+            (Side.SOURCE, "read_uncommitted"): frame(spark, seen),
+            (Side.TARGET, "read_committed"): frame(spark, [(p, r) for p, w in enumerate(worlds) for r in w.copies]),
+        },
+        since_ms=since_ms,
+    )
+
+
+def audited(spark, worlds, cut=CUT, lasts=True, **others):
+    """The audit of worlds as the partitions of one topic, with all that is named."""
+    audit, named, reading = audited_again(spark, worlds, TopicSums("t", "t", "", "", cut), lasts, **others)
+    return audit, named, reading
+
+
+def audited_again(spark, worlds, held, lasts=True, salt=None, since_ms=None, **others):
+    """The same by a run that reads what `held` has not, and keeps there what it reads and settles."""
+    topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt, since_ms), Found([])
+    for side in Side:
+        if new := held.unread(side, topic.logs(side)):
+            held.add(side, new, summed(reading.looked_at(topic, side, new, held.cut)))
+    audit, settled = judged(reading, topic, held, lasts, found)
+    for stretch, counts in settled.items():
+        held.settle(stretch, counts)
+    return audit, found.records, reading

@@ -1,90 +1,21 @@
 """What is said of records is what their identities say: worlds with kills, losses, strangers, changes and retention."""
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from migrate.extras.audit.judge import judged, with_order
-from migrate.extras.audit.pin import PinnedTopic
-from migrate.extras.audit.records import summed
 from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Lack, TopicAudit, Verdict
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
 from tests.extras.audit.auditworld import RECORDS, Record, World, some_world
-from tests.extras.audit.spark.auditframes import MemoryReading, frame
+from tests.extras.audit.spark.auditframes import CUT, Found, audited, audited_again, pinned, read
 from tests.seeds import new_seed
 
 WORLDS = 24
-CUT = Cut(Equality.ALL, 40, 6)
-
-
-@dataclass
-class Found:
-    """Takes every record that is named."""
-
-    records: list
-
-    def take(self, topic, records):
-        self.records += records
-        return (), None
-
-
-def pinned(worlds, **others):
-    given = {
-        "compacted": frozenset(),
-        "only_compacted": False,
-        "hides_policy": False,
-        "open_on_source": frozenset(),
-        "open_on_target": frozenset(),
-        "unproven": (),
-        "next_to_copy": {p: w.next_to_copy for p, w in enumerate(worlds) if w.next_to_copy is not None},
-    }
-    return PinnedTopic(
-        topic="t",
-        target="t",
-        ids=("", ""),
-        source_logs={p: LogRange(w.source_start, w.source_end) for p, w in enumerate(worlds)},
-        target_logs={
-            p: LogRange(w.target_start, w.target[-1].offset + 1 if w.target else 0) for p, w in enumerate(worlds)
-        },
-        **given | others,
-    )
-
-
-def read(spark, worlds, salt=None, since_ms=None):
-    seen = [(p, r) for p, w in enumerate(worlds) for r in w.source if r.offset >= w.source_start]
-    return MemoryReading(
-        spark,
-        defaultdict(lambda: None),
-        new_seed() if salt is None else salt,
-        {
-            (Side.SOURCE, "read_committed"): frame(spark, [(p, r) for p, r in seen if not r.is_aborted]),
-            (Side.SOURCE, "read_uncommitted"): frame(spark, seen),
-            (Side.TARGET, "read_committed"): frame(spark, [(p, r) for p, w in enumerate(worlds) for r in w.copies]),
-        },
-        since_ms=since_ms,
-    )
-
-
-def audited(spark, worlds, cut=CUT, lasts=True, **others):
-    """The audit of worlds as the partitions of one topic, with all that is named."""
-    audit, named, reading = audited_again(spark, worlds, TopicSums("t", "t", "", "", cut), lasts, **others)
-    return audit, named, reading
-
-
-def audited_again(spark, worlds, held, lasts=True, salt=None, since_ms=None, **others):
-    """The same by a run that reads what `held` has not, and keeps there what it reads and settles."""
-    topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt, since_ms), Found([])
-    for side in Side:
-        if new := held.unread(side, topic.logs(side)):
-            held.add(side, new, summed(reading.looked_at(topic, side, new, held.cut)))
-    audit, settled = judged(reading, topic, held, lasts, found)
-    for stretch, counts in settled.items():
-        held.settle(stretch, counts)
-    return audit, found.records, reading
 
 
 def expected(world):

@@ -1,0 +1,76 @@
+"""Random topics with MM2s that were killed, retention, compaction, transactions, strangers and filters, audited.
+
+What is said of every record is what its identity says, or that nobody can decide it.
+"""
+
+from collections import Counter
+from random import Random
+
+from migrate.extras.audit import records
+from migrate.extras.audit.stretches import Cut
+from migrate.extras.audit.verdict import Category, Verdict
+from migrate.model import Side
+from tests.extras.audit.auditlogs import Topic, Truth
+from tests.extras.audit.spark.auditframes import audited
+from tests.seeds import new_seed
+
+SCENES, SCENES_WITH_LONG = 2, 50
+SOURCE = {Category.MISSING, Category.NOT_COPIED_YET, Category.SUPERSEDED, Category.CHANGED, Category.MAYBE_COPIED}
+UNDECIDED = Category.MAYBE_COPIED, Category.NO_ORIGINAL_VISIBLE
+
+
+def judged_topic(spark, topic):
+    """Audit a topic; return what was found, and all that is wrong with it."""
+    worlds = [each.world for each in topic.partitions]
+    compacted = frozenset(side for side in Side if f"{side}-compaction" in topic.troubles)
+    open_on_source = frozenset(p for p, world in enumerate(worlds) if world.source_open)
+    audit, named, _ = audited(
+        spark,
+        [each.logs() for each in topic.partitions],
+        Cut(topic.calibration.equality, 200, 5),
+        topic.calibration.lasts,
+        target_logs={p: world.target_log for p, world in enumerate(worlds)},
+        compacted=compacted,
+        only_compacted=Side.SOURCE in compacted and "source-retention" not in topic.troubles,
+        open_on_source=open_on_source,
+        open_on_target=frozenset(p for p, world in enumerate(worlds) if world.target_open),
+        unproven=tuple(f"partition {p}: a transaction is open" for p in open_on_source),
+    )
+    told = {(n.partition, n.category in SOURCE, n.offset): n.category for n in named}
+    truths = [Truth.of(each, topic.calibration) for each in topic.partitions]
+    may = {(p, True, offset): each for p, truth in enumerate(truths) for offset, each in truth.source.items()}
+    may |= {(p, False, offset): each for p, truth in enumerate(truths) for offset, each in truth.target.items()}
+    wrong = [
+        (place, told.get(place), may.get(place))
+        for place in sorted(told.keys() | may.keys())
+        if told.get(place) not in may.get(place, {None})
+    ]
+    counts = Counter(told.values())
+    counts[Category.COPIED] = sum(truth.copied for truth in truths)
+    counts[Category.COPIED_AGAIN] = sum(truth.copied_again for truth in truths)
+    if +counts != audit.counts:
+        wrong.append((+counts, audit.counts))
+    lacks = {each for place, each in told.items() if place[1]} - {Category.SUPERSEDED}
+    if (
+        audit.verdict is Verdict.COMPLETE
+        and lacks
+        or (audit.verdict is Verdict.INCOMPLETE) != (Category.MISSING in lacks)
+    ):
+        wrong.append((audit.verdict, lacks))
+    return audit, wrong
+
+
+def test_what_is_said_of_every_record_is_what_its_identity_says(spark, request, monkeypatch):
+    monkeypatch.setattr(records, "NAMED", tuple(Category))
+    is_long, dice, total = request.config.getoption("--long"), Random(new_seed()), Counter()
+    for _ in range(SCENES_WITH_LONG if is_long else SCENES):
+        seed = dice.randrange(10**6)
+        topic = Topic.some(seed)
+        # One whose records agree in nothing is never compared.
+        if topic.calibration.equality is not None:
+            audit, wrong = judged_topic(spark, topic)
+            assert not wrong, f"Topic.some({seed}): {topic.calibration} {sorted(topic.troubles)}"
+            total.update(audit.counts)
+    shares = {category: number / total.total() for category, number in total.items()}
+    print(", ".join(f"{category} {share:.1%}" for category, share in sorted(shares.items())))
+    assert not is_long or sum(shares.get(category, 0) for category in UNDECIDED) < 0.25
