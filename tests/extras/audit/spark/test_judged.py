@@ -174,8 +174,9 @@ def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_au
     for share in (0.4, 0.8, 1) if run else (0.6, 1):
         grown = [_until(w, int(share * w.source_end), int(share * len(w.target))) for w in worlds]
         found, named, _ = audited_again(spark, grown, held, salt=salt)
-        once, all_named, _ = audited(spark, grown)
-        assert found.counts == once.counts and set(named) == set(all_named)
+        if run or share == 1:
+            once, all_named, _ = audited(spark, grown)
+            assert found.counts == once.counts and set(named) == set(all_named)
 
 
 def _until(world, source_end, copies):
