@@ -13,13 +13,14 @@ BY_NAME = re.compile(r'getfixturevalue\("(\w+)"\)')
 
 
 class SharedStarts(LoadFileScheduling):
-    """A file is one worker's, as with `--dist loadfile`; all that use the lab are the same one's, or Spark's JVM."""
+    """A file is one worker's, as with `--dist loadfile`; all that use a lab are the same one's, or Spark's JVM."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         asked = asked_for(Path(file))
         if asked & OF_THE_LAB:
-            return "the lab"
+            # One for all would be what the whole run waits for.
+            return "the lab of the extras" if "extras" in Path(file).parts else "the lab"
         return "Spark" if "spark" in asked and Path(file).parent.name == "spark" else file
 
 
