@@ -158,7 +158,7 @@ def lacked(group: Document) -> Iterator[str]:
         place = f"{name(lack['topic'])}-{lack['partition']}"
         yield f"{many(lack['records'], 'record')} of {place} {lack['category']} {where}"
     if topics := group["not_proven_topics"]:
-        yield f"not proven, as said above: {some(map(name, topics))}"
+        yield f"not proven: {some(map(name, topics))}"
 
 
 def _records(of: Document, category: Category) -> str:

@@ -58,7 +58,7 @@ def test_of_a_plan_it_is_said_which_groups_find_what_they_are_owed_and_which_mis
         "    2 records of orders-3 missing between offsets 5 and 9",
         "",
         "crm: NOT PROVEN",
-        "    not proven, as said above: new",
+        "    not proven: new",
     ]
     whole = list(result_lines(document_of([COMPLETE], [], "A", "B", T, {"plan": plan | {"open": []}}), 120, False))
     assert whole[2] == "Plan 13b530444374: all that its 7 groups are owed is there"
