@@ -3,11 +3,13 @@
 import base64
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
@@ -16,6 +18,7 @@ from migrate.cli.options import ClusterOptions, resolve_flow
 from migrate.model import Side
 from tests.integration.cli import CommandLine
 from tests.integration.scene import Scene
+from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.security import MODULES, Grant, SecureCluster
 from tests.lab.tokens import TokenServer
@@ -145,15 +148,27 @@ ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + answer["exp
 status = {{"token": answer["access_token"], "expirationTimestamp": ends}}
 print(json.dumps({{"kind": "ExecCredential", "status": status}}))
 """)
+        by_files = self.by_files(folder, dict.fromkeys(Side, ""))
+        words = [word for side in Side for word in (f"--{side}-token-command", f"{sys.executable} {script}")]
+        return by_files.against(*by_files.clusters, *words)
+
+    def client_properties(self, side: Side) -> dict[str, str]:
+        """Where a client of one side that logs in finds its brokers, and whom it trusts."""
+        return {
+            "bootstrap.servers": self.cluster(side).sasl_bootstrap,
+            "security.protocol": "SASL_SSL",
+            "ssl.truststore.location": str(self.secrets / "trust.jks"),
+            "ssl.truststore.password": STORE_PASSWORD,
+        }
+
+    def by_files(self, folder: Path, logins: Mapping[Side, str]) -> CommandLine:
+        """The product with a client file for each side, which these lines of a login end."""
         options = self.lab.options
         words = ["--source", options.source_alias, "--target", options.target_alias]
-        for side in Side:
+        for side, login in logins.items():
             file = folder / f"{side}.properties"
-            file.write_text(
-                f"bootstrap.servers={self.cluster(side).sasl_bootstrap}\nsecurity.protocol=SASL_SSL\n"
-                f"ssl.truststore.location={self.secrets / 'trust.jks'}\nssl.truststore.password={STORE_PASSWORD}\n"
-            )
-            words += [f"--{side}-config", str(file), f"--{side}-token-command", f"{sys.executable} {script}"]
+            file.write_text("".join(f"{k}={v}\n" for k, v in self.client_properties(side).items()) + login)
+            words += [f"--{side}-config", str(file)]
         return CommandLine(folder, tuple(words))
 
     def tls(self, folder: Path) -> CommandLine:
@@ -173,6 +188,27 @@ print(json.dumps({{"kind": "ExecCredential", "status": status}}))
         options = self.lab.options
         names = ("--source", options.source_alias, "--target", options.target_alias)
         return CommandLine(folder, ("--source-config", str(source), "--target-config", str(target), *names))
+
+
+@contextmanager
+def granted_scene(
+    folders: pytest.TempPathFactory, groups: Iterable[str], commands: Iterable[str], logins: Any = None, **lab: Any
+) -> Iterator[SecureScene]:
+    """Yield a scene whose user may do what these commands need, and no more.
+
+    Brokers take the tokens of the scene's server, or `logins`: what else a lab's brokers check.
+    """
+    own_clusters_only()
+    tokens = TokenServer({USER: PASSWORD}).start()
+    try:
+        with Lab(folders.mktemp("secure"), users={USER: PASSWORD}, tokens=logins or tokens, **lab) as made:
+            scene = secure_scene(made, groups, folders.mktemp("secrets") / "here", tokens)
+            for side in Side:
+                wanted = {g for command in commands for g in scene.grants(command, side, scene.scene.commits)}
+                scene.cluster(side).grant(USER, wanted)
+            yield scene
+    finally:
+        tokens.stop()
 
 
 def secure_scene(lab: Lab, groups: Iterable[str], secrets: Path, tokens: TokenServer) -> SecureScene:

@@ -18,16 +18,13 @@ from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import STARTING, Commits, commits_on, delete_groups
 from tests.integration.running import Running, started
 from tests.integration.securescene import (
-    PASSWORD,
     SECRETS,
     STORE_PASSWORD,
     USER,
     SecureScene,
     found_in,
-    secure_scene,
+    granted_scene,
 )
-from tests.lab.fixtures import own_clusters_only
-from tests.lab.lab import Lab
 from tests.lab.security import SecureCluster
 from tests.lab.tokens import VALID_SECONDS, TokenServer
 from tests.lab.waiting import wait_until
@@ -132,17 +129,8 @@ class Night:
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
-    own_clusters_only()
-    tokens = TokenServer({USER: PASSWORD}).start()
-    try:
-        with Lab(tmp_path_factory.mktemp("ending"), users={USER: PASSWORD}, tokens=tokens) as lab:
-            scene = secure_scene(lab, GROUPS, tmp_path_factory.mktemp("secrets") / "here", tokens)
-            for side in Side:
-                wanted = {g for command in COMMANDS for g in scene.grants(command, side, scene.scene.commits)}
-                scene.cluster(side).grant(USER, wanted)
-            yield scene
-    finally:
-        tokens.stop()
+    with granted_scene(tmp_path_factory, GROUPS, COMMANDS) as scene:
+        yield scene
 
 
 def forget(secure: SecureScene) -> None:

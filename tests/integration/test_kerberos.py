@@ -11,11 +11,8 @@ import pytest
 from migrate.kafka.client_config import has_kerberos
 from migrate.model import Side
 from tests.integration.cli import REPOSITORY, CommandLine, without_settings_of_ours
-from tests.integration.securescene import PASSWORD, STORE_PASSWORD, USER, SecureScene, secure_scene
-from tests.lab.fixtures import own_clusters_only
+from tests.integration.securescene import USER, SecureScene, granted_scene
 from tests.lab.kerberos import MODULE, OVERRIDES, SERVICE, Realm, kdc_program
-from tests.lab.lab import Lab
-from tests.lab.tokens import TokenServer
 
 pytestmark = [
     pytest.mark.long,
@@ -58,42 +55,23 @@ def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
 
 @pytest.fixture(scope="module")
 def secure(realm: Realm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
-    own_clusters_only()
-    unused = TokenServer({}).start()
-    try:
-        with Lab(
-            tmp_path_factory.mktemp("kerberos"), users={USER: PASSWORD}, tokens=realm, source_overrides=OVERRIDES,
-            target_overrides=OVERRIDES,
-        ) as lab:  # fmt: skip
-            scene = secure_scene(lab, ("kerberos",), tmp_path_factory.mktemp("secrets") / "here", unused)
-            for side in Side:
-                wanted = {g for command in COMMANDS for g in scene.grants(command, side, scene.scene.commits)}
-                scene.cluster(side).grant(USER, wanted)
-            yield scene
-    finally:
-        unused.stop()
+    overrides = {"source_overrides": OVERRIDES, "target_overrides": OVERRIDES}
+    with granted_scene(tmp_path_factory, ("kerberos",), COMMANDS, realm, **overrides) as scene:
+        yield scene
 
 
-def properties(secure: SecureScene, side: Side, jaas: str, service: str = SERVICE) -> dict[str, str]:
-    return {
-        "bootstrap.servers": secure.cluster(side).sasl_bootstrap,
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "GSSAPI",
-        "sasl.kerberos.service.name": service,
-        "sasl.jaas.config": jaas,
-        "ssl.truststore.location": str(secure.secrets / "trust.jks"),
-        "ssl.truststore.password": STORE_PASSWORD,
-    }
+def login(jaas: str, service: str = SERVICE) -> dict[str, str]:
+    return {"sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": service, "sasl.jaas.config": jaas}
+
+
+def properties(secure: SecureScene, jaas: str, service: str = SERVICE) -> dict[str, str]:
+    return secure.client_properties(Side.SOURCE) | login(jaas, service)
 
 
 def commands(secure: SecureScene, folder: Path, of_source: str, of_target: str) -> CommandLine:
-    options = secure.lab.options
-    words = ["--source", options.source_alias, "--target", options.target_alias]
-    for side, jaas in ((Side.SOURCE, of_source), (Side.TARGET, of_target)):
-        file = folder / f"{side}.properties"
-        file.write_text("".join(f"{key}={value}\n" for key, value in properties(secure, side, jaas).items()))
-        words += [f"--{side}-config", str(file)]
-    return CommandLine(folder, tuple(words))
+    logins = {Side.SOURCE: login(of_source), Side.TARGET: login(of_target)}
+    lines = {side: "".join(f"{key}={value}\n" for key, value in each.items()) for side, each in logins.items()}
+    return secure.by_files(folder, lines)
 
 
 def looked(secure: SecureScene, environment: dict[str, str], *cases: dict[str, str]) -> list[str]:
@@ -113,9 +91,9 @@ def test_java_logs_in_by_keytab_and_by_ticket_or_says_why_not(secure: SecureScen
     stranger = realm.jaas(USER).replace(f"{USER}@", "stranger@")
     by_keytab, by_ticket, too_late, wrong_service, unknown = looked(
         secure, valid,
-        properties(secure, Side.SOURCE, realm.jaas(USER)), properties(secure, Side.SOURCE, BY_TICKET),
-        properties(secure, Side.SOURCE, ended), properties(secure, Side.SOURCE, BY_TICKET, "kafak"),
-        properties(secure, Side.SOURCE, stranger),
+        properties(secure, realm.jaas(USER)), properties(secure, BY_TICKET),
+        properties(secure, ended), properties(secure, BY_TICKET, "kafak"),
+        properties(secure, stranger),
     )  # fmt: skip
     assert by_keytab == by_ticket and by_keytab.endswith(" records") and int(by_keytab.split()[0]) > 0
     assert "klist shows the tickets (kinit gets a new one)" in too_late

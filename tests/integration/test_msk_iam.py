@@ -10,12 +10,9 @@ import pytest
 from migrate.model import Side
 from migrate.spark.jars import cache_folder, connector_jars
 from tests.integration.cli import CommandLine
-from tests.integration.securescene import PASSWORD, STORE_PASSWORD, USER, SecureScene, found_in, secure_scene
-from tests.lab.fixtures import own_clusters_only
+from tests.integration.securescene import USER, SecureScene, found_in, granted_scene
 from tests.lab.iam import KeyPair
-from tests.lab.lab import Lab
 from tests.lab.sts import ACCOUNT, Sts
-from tests.lab.tokens import TokenServer
 
 pytestmark = [
     pytest.mark.long,
@@ -41,17 +38,8 @@ sasl.client.callback.handler.class={MSK}.IAMClientCallbackHandler
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
-    own_clusters_only()
-    unused = TokenServer({}).start()
-    try:
-        with Lab(tmp_path_factory.mktemp("iam"), users={USER: PASSWORD}, tokens=PAIR) as lab:
-            scene = secure_scene(lab, GROUPS, tmp_path_factory.mktemp("secrets") / "here", unused)
-            for side in Side:
-                wanted = {g for command in COMMANDS for g in scene.grants(command, side, scene.scene.commits)}
-                scene.cluster(side).grant(USER, wanted)
-            yield scene
-    finally:
-        unused.stop()
+    with granted_scene(tmp_path_factory, GROUPS, COMMANDS, PAIR) as scene:
+        yield scene
 
 
 @pytest.fixture(scope="module")
@@ -82,16 +70,7 @@ def sts(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sts]:
 
 
 def commands(secure: SecureScene, folder: Path, login: str) -> CommandLine:
-    options = secure.lab.options
-    words = ["--source", options.source_alias, "--target", options.target_alias]
-    for side in Side:
-        file = folder / f"{side}.properties"
-        file.write_text(
-            f"bootstrap.servers={secure.cluster(side).sasl_bootstrap}\nsecurity.protocol=SASL_SSL\n{login}"
-            f"ssl.truststore.location={secure.secrets / 'trust.jks'}\nssl.truststore.password={STORE_PASSWORD}\n"
-        )
-        words += [f"--{side}-config", str(file)]
-    return CommandLine(folder, tuple(words))
+    return secure.by_files(folder, dict.fromkeys(Side, login))
 
 
 def examined(commands: CommandLine, code: int) -> str:

@@ -6,14 +6,10 @@ from pathlib import Path
 import pytest
 
 from migrate.checks.rights import COMMANDS
-from migrate.model import Side
 from tests.extras.follow.integration.followedscene import Mandated, passes, wait_pass
 from tests.integration.clusters import commits_on
 from tests.integration.running import started
-from tests.integration.securescene import PASSWORD, USER, SecureScene, found_in, secure_scene
-from tests.lab.fixtures import own_clusters_only
-from tests.lab.lab import Lab
-from tests.lab.tokens import TokenServer
+from tests.integration.securescene import SecureScene, found_in, granted_scene
 from tests.lab.waiting import wait_until
 
 pytestmark = pytest.mark.long
@@ -25,17 +21,8 @@ RENEWED = 24
 
 @pytest.fixture
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
-    own_clusters_only()
-    tokens = TokenServer({USER: PASSWORD}).start()
-    try:
-        with Lab(tmp_path_factory.mktemp("short"), users={USER: PASSWORD}, tokens=tokens) as lab:
-            scene = secure_scene(lab, ("moves",), tmp_path_factory.mktemp("secrets") / "here", tokens)
-            for side in Side:
-                wanted = {g for command in COMMANDS for g in scene.grants(command, side, scene.scene.commits)}
-                scene.cluster(side).grant(USER, wanted)
-            yield scene
-    finally:
-        tokens.stop()
+    with granted_scene(tmp_path_factory, ("moves",), COMMANDS) as scene:
+        yield scene
 
 
 def test_tokens_of_seconds_are_renewed_without_any_trouble(secure: SecureScene, tmp_path: Path) -> None:
