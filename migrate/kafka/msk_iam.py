@@ -23,9 +23,9 @@ OPTIONS = ("awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion")
 IGNORED = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
 _REGION = re.compile(r"\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?:")
 _SECONDS = 900
-# AWS takes no request that is dated further from its own clock.
+# AWS refuses a request that is dated further than this from its own clock.
 _CLOCK_SECONDS = 300
-# For a login, doctor waits no longer for an answer that only explains another.
+# An answer that only explains another is not waited for any longer.
 _ASKING = {"connect_timeout": 5, "read_timeout": 5, "retries": {"total_max_attempts": 1}}
 
 

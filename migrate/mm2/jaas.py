@@ -21,9 +21,9 @@ OAUTH_CLASSES = "org.apache.kafka.common.security.oauthbearer"
 MSK_CLASSES = "software.amazon.msk.auth.iam"
 # What to do where Kerberos lets nobody in: what its libraries say names no place to look.
 KERBEROS_ADVICE = (
-    "It takes a ticket that lives, or a key of the principal: klist shows the tickets (kinit gets a new one), klist -k "
-    "FILE whose keys a keytab has. sasl.kerberos.service.name is the brokers' principal up to the /, a KDC has to "
-    "answer, and all clocks to agree."
+    "It takes a ticket that has not expired, or a key of the principal: klist shows the tickets (kinit gets a new "
+    "one), klist -k FILE whose keys a keytab has. sasl.kerberos.service.name is the brokers' principal up to the /, "
+    "a KDC has to answer, and all clocks have to agree."
 )
 
 # What Kafka 4.1 has settings for (KIP-1139), and what its login module calls them.

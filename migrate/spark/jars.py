@@ -21,7 +21,7 @@ MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 FETCH_DEADLINE_SECONDS = 600
 CONNECTOR = "spark-sql-kafka-0-10"
 MSK_IAM = "aws-msk-iam-auth"
-# With all that it needs inside, under names of its own.
+# With all that it needs inside, some of which Spark has too, in other versions.
 MSK_COORDINATE = f"software.amazon.msk:{MSK_IAM}:2.3.5:all"
 HOW_TO_GIVE = (
     "Let this machine reach a Maven repository (MM2_MIGRATE_MAVEN_REPOSITORY=https://mirror/maven2 names "
