@@ -159,7 +159,7 @@ class Audit:
         progress: LineProgress,
         filters: Filters,
         folder: Path,
-        choices: Choices = Choices(),
+        choices: Choices,
     ) -> None:
         self._session = session
         self._flow = session.flow

@@ -1,12 +1,13 @@
 """What is said of records is what their identities say: worlds with kills, losses, strangers, changes and retention."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from random import Random
 
 import pytest
 
-from migrate.extras.audit.judge import judged, with_order
+from migrate.errors import ClusterError
+from migrate.extras.audit.judge import LogReading, judged, with_order
 from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Lack, TopicAudit, Verdict
 from migrate.match.equality import Equality
@@ -257,6 +258,21 @@ def test_out_of_order_is_what_identities_say_and_doublings_are_not(spark):
     late = {(n.partition, n.offset) for n in found.records}
     assert late == {(p, offset) for p, world in enumerate(worlds) for offset in late_by_identity(world)}
     assert audit.counts == {Category.OUT_OF_ORDER: len(late)} and len(late) == len(found.records) > WORLDS
+
+
+class Refusing(LogReading):
+    """Reads nothing."""
+
+    def records(self, *asked):
+        raise ClusterError("Topic t on A could not be read: no.")
+
+
+def test_what_is_missing_is_told_though_the_order_could_not_be_looked_at(spark):
+    short = TopicAudit("t", "t", Equality.ALL, {Category.COPIED: 39, Category.MISSING: 1})
+    reading, topic = Refusing(spark, defaultdict(lambda: None), 1), pinned([whole()])
+    audit = with_order(reading, topic, TopicSums("t", "t", "", "", CUT), short, Found([]))
+    assert audit.verdict is Verdict.INCOMPLETE and audit.counts == short.counts
+    assert audit.unproven == ("the order of copies was not looked at: Topic t on A could not be read: no.",)
 
 
 def test_a_cleaner_takes_superseded_copies_and_perhaps_tombstones(spark):
