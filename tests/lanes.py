@@ -1,7 +1,8 @@
 """The lanes of `scripts/test --long`: every test file is in exactly one; each is to end within 40 minutes on two cores.
 
-python -m tests.lanes         the names of the lanes
-python -m tests.lanes match   the files of one
+python -m tests.lanes                the names of the lanes
+python -m tests.lanes match          the files of one
+python -m tests.lanes --sixth HASH   the files of a sixth of the long scenes, another one for most commits
 """
 
 import sys
@@ -91,6 +92,24 @@ def files_of(lane: str) -> Iterator[Path]:
         yield from sorted(folder.rglob("test_*.py") if folder.is_dir() else TESTS.glob(entry))
 
 
+SIXTHS = 6
+
+
+def long_files() -> list[Path]:
+    """Return the files that have tests which only `--long` runs."""
+    return [file for lane in LANES for file in files_of(lane) if "pytest.mark.long" in file.read_text()]
+
+
+def sixth_of_long(commit: str) -> list[Path]:
+    """Return a sixth of these files, by a commit's hash; each sixth has some of most lanes."""
+    return long_files()[int(commit[:8], 16) % SIXTHS :: SIXTHS]
+
+
 if __name__ == "__main__":
-    chosen = sys.argv[1:]
-    print(*(files_of(chosen[0]) if chosen else LANES), sep="\n")
+    match sys.argv[1:]:
+        case ["--sixth", commit]:
+            print(*sixth_of_long(commit), sep="\n")
+        case [lane]:
+            print(*files_of(lane), sep="\n")
+        case _:
+            print(*LANES, sep="\n")

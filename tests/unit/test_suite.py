@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import LANES, files_of
+from tests.lanes import LANES, SIXTHS, files_of, long_files, sixth_of_long
 
 REPOSITORY = Path(__file__).parents[2]
 NO_TEST_RAN = 5
@@ -21,6 +21,11 @@ def run_pytest(*words: str, **environment: str) -> subprocess.CompletedProcess[s
 def test_every_test_file_is_in_exactly_one_lane_of_the_long_run() -> None:
     lanes = Counter(file for lane in LANES for file in files_of(lane))
     assert lanes == dict.fromkeys((REPOSITORY / "tests").rglob("test_*.py"), 1)
+
+
+def test_every_file_with_long_scenes_is_in_one_of_the_sixths_that_ci_adds_by_a_commits_hash() -> None:
+    sixths = Counter(file for n in range(SIXTHS) for file in sixth_of_long(f"{n:08x}{'f' * 32}"))
+    assert sixths == dict.fromkeys(long_files(), 1) and sixths
 
 
 def test_a_quick_run_leaves_out_the_folders_that_need_a_jvm_or_a_browser() -> None:
