@@ -14,10 +14,17 @@ from migrate.spark.session import spark_session
 from tests.lab.waiting import wait_until
 from tests.spark.processes import with_our_package
 
-WHOLE_LIFE = """
+WHOLE_LIVES = """
+import os, sys
+from pathlib import Path
 from migrate.spark.machine import log_file
 from migrate.spark.session import spark_session, stop_session
+other = Path(sys.argv[1])
+first = spark_session("local[1]", {"spark.pyspark.python": str(other)})
+print(first.sparkContext.pythonExec == str(other))
+stop_session(first)
 session = spark_session("local[1]")
+print(session.sparkContext.pythonExec == sys.executable, "PYSPARK_PYTHON" in os.environ)
 again = spark_session()
 print(again.range(5).count(), again.conf.get("spark.sql.session.timeZone"), session.sparkContext.uiWebUrl)
 log = log_file()
@@ -28,13 +35,19 @@ print(log.exists())
 
 
 def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_in_the_folder(tmp_path):
+    """Twice, as in a notebook: the Python of one session is not that of the next."""
+    other, folder = tmp_path / "python", tmp_path / "folder"
+    other.symlink_to(sys.executable)
+    folder.mkdir()
+    environment = with_our_package()
+    environment.pop("PYSPARK_PYTHON", None)
     done = subprocess.run(
-        [sys.executable, "-c", WHOLE_LIFE], capture_output=True, text=True, timeout=180, cwd=tmp_path,
-        env=with_our_package(),
+        [sys.executable, "-c", WHOLE_LIVES, other], capture_output=True, text=True, timeout=180, cwd=folder,
+        env=environment,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "5 UTC None\nFalse\n"
-    assert list(tmp_path.iterdir()) == []
+    assert done.stdout == "True\nTrue False\n5 UTC None\nFalse\n"
+    assert list(folder.iterdir()) == []
 
 
 KEPT = """
@@ -135,23 +148,6 @@ def test_a_jvm_that_does_not_start_with_what_is_asked_of_it_starts_without(tmp_p
     assert refusal.stat().st_size == 0
 
 
-PREFER_IPV6 = """
-from migrate.spark.session import spark_session, stop_session
-session = spark_session("local[1]")
-# Rows that come back through a socket of the JVM's, and through a Python worker's.
-print(session.range(3).rdd.map(lambda row: row.id + 1).collect())
-stop_session(session)
-"""
-
-
-def test_a_java_that_prefers_ipv6_is_found_by_python():
-    environment = with_our_package() | {"JAVA_TOOL_OPTIONS": "-Djava.net.preferIPv6Addresses=true"}
-    done = subprocess.run(
-        [sys.executable, "-c", PREFER_IPV6], capture_output=True, text=True, timeout=180, env=environment
-    )
-    assert (done.returncode, done.stdout) == (0, "[1, 2, 3]\n"), done.stderr
-
-
 BROKEN_OFF = """
 from pathlib import Path
 from pyspark import SparkContext
@@ -206,41 +202,22 @@ from migrate.text import many
 def said(number):
     return many(number, "row")
 session = spark_session("local[1]")
+# Rows that come back through a socket of the JVM's, and through a Python worker's.
 print(session.sparkContext.parallelize([1, 2]).map(said).collect())
 stop_session(session)
 """
 
 
-def test_workers_import_what_this_process_does_whatever_lies_where_somebody_works(tmp_path):
+def test_workers_import_what_this_process_does_wherever_somebody_works_and_are_found_by_a_java_that_prefers_ipv6(
+    tmp_path,
+):
     for name in ("migrate", "pyspark"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('not this one')")
     words = [sys.executable, "-P", "-c", ELSEWHERE]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=with_our_package())
+    environment = with_our_package() | {"JAVA_TOOL_OPTIONS": "-Djava.net.preferIPv6Addresses=true"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=environment)
     assert (done.returncode, done.stdout) == (0, "['1 row', '2 rows']\n"), done.stderr
-
-
-ONE_AFTER_ANOTHER = """
-import os, sys
-from pathlib import Path
-from migrate.spark.session import spark_session, stop_session
-other = Path(sys.argv[1], "python")
-other.symlink_to(sys.executable)
-for conf in ({"spark.pyspark.python": str(other)}, {}):
-    session = spark_session("local[1]", conf)
-    print(session.sparkContext.pythonExec == (str(other) if conf else sys.executable), "PYSPARK_PYTHON" in os.environ)
-    stop_session(session)
-"""
-
-
-def test_the_python_of_one_session_is_not_that_of_the_next_as_in_a_notebook(tmp_path):
-    environment = with_our_package()
-    environment.pop("PYSPARK_PYTHON", None)
-    done = subprocess.run(
-        [sys.executable, "-c", ONE_AFTER_ANOTHER, str(tmp_path)],
-        capture_output=True, text=True, timeout=180, env=environment,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "True False\n" * 2), done.stderr
 
 
 def test_an_interrupted_stop_still_ends_the_jvm(monkeypatch):

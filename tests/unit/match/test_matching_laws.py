@@ -215,8 +215,11 @@ def test_the_sound_matching_keeps_the_budgets_that_broken_ones_are_held_against(
 @pytest.mark.parametrize("matcher", BROKEN)
 def test_a_matching_that_is_broken_in_some_worlds_only_is_caught(matcher):
     match_limit, budget = limit_and_budget(matcher)
-    broken = tally(Asked(BROKEN[matcher], match_limit), Draw(), 1, 2_000)
-    assert broken.failures or overdrawn([broken], budget)
+    ask = Asked(BROKEN[matcher], match_limit)
+    # Most break a law within a few rows; budgets are for all of them.
+    if not tally(ask, Draw(), 1, 200).failures:
+        broken = tally(ask, Draw(), 1, 2_000)
+        assert broken.failures or overdrawn([broken], budget)
 
 
 @pytest.mark.parametrize("world", found_worlds(), ids=lambda world: world.seed)
