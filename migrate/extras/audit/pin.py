@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.mm2.flow import Flow
-from migrate.mm2.naming import HEARTBEATS
+from migrate.mm2.naming import HEARTBEATS, ReplicationPolicy
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.progress import LOGS_AT_ONCE, Timer
 from migrate.survey.cluster import CLEANUP_POLICY, ClusterAdmin
@@ -67,17 +67,18 @@ def pin_topics(
     timer: Timer,
     owed: Mapping[str, Collection[int]] | None = None,
 ) -> tuple[list[PinnedTopic], tuple[str, ...]]:
-    """Return the topics that are copied, and those inside the filters that the replicator's own filter leaves out.
+    """Return the topics that are copied, and those inside the filters that the replicator leaves out.
 
-    With `owed` they are these partitions, by topic of the source, and what is not copied is none that is left out.
+    That is by its own filter, or by a name that makes a topic a copy from the target: what is written to such a topic
+    has no copy there. Topics of Kafka or the replicator are not among them. With `owed` they are these partitions, by
+    topic of the source, and what is not copied is none that is left out.
     """
     source, target = clusters.source, clusters.target
     assert source is not None
     source_topics, target_topics = source.topics(), target.topics()
     asked = sorted(owed or (t for t in source_topics if filters.topic_verdict(t) is None and t != HEARTBEATS))
     chosen = {t: flow.policy.target_topic(t) for t in asked if owed or not flow.why_not_replicated(t)}
-    # Of topics that no replicator copies nobody expects a copy.
-    left_out = tuple(t for t in asked if t not in chosen and flow.policy.why_not_replicated(t) is None)
+    left_out = tuple(t for t in asked if t not in chosen and not _is_its_own(flow, t))
     copied = {topic: copy for topic, copy in chosen.items() if topic in source_topics and copy in target_topics}
     source_ids, target_ids = source.topic_ids([*copied]), target.topic_ids([*copied.values()])
     source_policies, target_policies = _policies(source, [*copied], timer), _policies(target, [*copied.values()], timer)
@@ -121,6 +122,13 @@ def pin_topics(
             )
         )
     return pinned, left_out
+
+
+def _is_its_own(flow: Flow, topic: str) -> bool:
+    """True for topics of Kafka or the replicator itself: of these nobody expects a copy."""
+    if isinstance(flow.policy, ReplicationPolicy):
+        return flow.policy.is_internal(topic) or topic.endswith(HEARTBEATS)
+    return flow.policy.why_not_replicated(topic) is not None
 
 
 def _policies(admin: ClusterAdmin, topics: list[str], timer: Timer) -> dict[str, str]:

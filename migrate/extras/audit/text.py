@@ -40,9 +40,9 @@ def document_of(
 ) -> dict[str, Any]:
     """Return the document of a run; `time_ms` is when its logs were pinned.
 
-    `left_out` are topics that the replicator's filter does not take: they were not looked at. `looked_at` says what was
-    otherwise: of a plan's groups what is told of them ("plan"), the time of which records are at least ("since_ms"),
-    and whether it was the order of copies too ("order_looked_at").
+    `left_out` are topics that the replicator does not take, by its filter or its naming: they were not looked at.
+    `looked_at` says what was otherwise: of a plan's groups what is told of them ("plan"), the time of which records are
+    at least ("since_ms"), and whether it was the order of copies too ("order_looked_at").
     """
     counts = total(audits)
     return {
@@ -95,7 +95,7 @@ def result_lines(result: Document, width: int, colour: bool) -> Iterator[str]:
     if plan := result.get("plan"):
         yield from wrapped(plan_line(plan), width)
     if left_out := result["topics_not_replicated"]:
-        text = f"Not looked at: {many(len(left_out), 'topic')} that the replicator's filter leaves out"
+        text = f"Not looked at: {many(len(left_out), 'topic')} that the replicator's filter or naming leaves out"
         yield from wrapped(f"{text} ({some(map(name, left_out), 5)})", width)
     if topics:
         yield ""

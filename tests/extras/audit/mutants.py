@@ -8,6 +8,14 @@ VERDICT, STRETCHES, STATE = (f"{TESTS}test_{name}.py" for name in ("verdict", "s
 
 MUTANTS = (
     Mutant(
+        "copies-from-the-other-cluster-passed-over-in-silence",
+        "What is not looked at is named.",
+        f"{HERE}pin.py",
+        "return flow.policy.is_internal(topic) or topic.endswith(HEARTBEATS)",
+        "return flow.policy.why_not_replicated(topic) is not None",
+        (f"{TESTS}test_pin.py",),
+    ),
+    Mutant(
         "plan-audited-from-its-furthest-commit",
         "All that some group of a plan is owed is looked at.",
         f"{HERE}owed.py",

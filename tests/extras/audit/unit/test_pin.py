@@ -93,12 +93,18 @@ def test_a_policy_that_is_not_visible_may_be_compaction():
 def test_topics_outside_the_filters_are_left_alone_and_those_outside_mm2s_are_named():
     source = {
         TopicPartition(name, 0): LogRange(0, 1)
-        for name in ("t", "u", "heartbeats", "__consumer_offsets", "mm2.internal")
+        for name in ("t", "u", "heartbeats", "B.heartbeats", "__consumer_offsets", "mm2.internal")
     }
     only_t = FlowFilter(((TopicFilter((re.compile("t"),), ()),),))
     topics, left_out = pinned(clusters(source), replace(FLOW, topic_filter=only_t))
     assert [topic.topic for topic in topics] == ["t"] and left_out == ("u",)
     assert pinned(clusters(source), FLOW, "u|v") == ([pinned(clusters(source))[0][1]], ())
+
+
+def test_copies_from_the_target_are_named_for_what_is_written_to_them_has_no_copy_there():
+    source = {T0: LogRange(0, 1), TopicPartition("B.t", 0): LogRange(0, 1)}
+    topics, left_out = pinned(clusters(source))
+    assert [topic.topic for topic in topics] == ["t"] and left_out == ("B.t",)
 
 
 def test_of_a_plan_its_partitions_are_pinned_and_none_of_its_topics_is_passed_over():

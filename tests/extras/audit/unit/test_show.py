@@ -42,7 +42,7 @@ def test_every_topic_has_its_counts_and_what_it_lacks():
     assert "12        0  2 copied again" in page
     assert "compared by timestamp, key and value" in page and "1 not copied yet" in page
     assert "3:0 (2026-01-01T00:00:00.000Z), 3:1" in page and " and 2 more" in page
-    assert "Not looked at: 1 topic that the replicator's filter leaves out (secret)" in page
+    assert "Not looked at: 1 topic that the replicator's filter or naming leaves out (secret)" in page
 
 
 def test_of_a_plan_it_is_said_which_groups_find_what_they_are_owed_and_which_miss_what():
