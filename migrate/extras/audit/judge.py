@@ -154,7 +154,9 @@ def _lacks_nothing(
 ) -> bool:
     """True if all that was ever read of a stretch was read again, and is copied, or is and stays an extra.
 
-    Every run names what is foreign. While a transaction is open on the source, copies of its records have no original.
+    Every run names what is foreign, by offsets and times that sums do not hold; what is superseded has no copy, which
+    settled sums are taken to show of every record (`_bounds`): both are read again. While a transaction is open on the
+    source, copies of its records have no original.
     """
     source, target = (held.sums[side].get(stretch, NO_SUMS).records for side in Side)
     return (
