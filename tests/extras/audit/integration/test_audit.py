@@ -14,21 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Message, Producer
 
 from migrate.plan.file import write_plan
 from tests.builders import make_plan, make_row
+from tests.extras.audit.integration.copies import write_anew
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import (
-    CALL_SECONDS,
-    QUIET,
     READ_SECONDS,
     Partition,
     delete_before,
-    identity,
     portrait,
-    read_logs,
-    recreate_topic,
 )
 from tests.integration.flows import FLOWS, Flow, copied_through_kills
 from tests.integration.oracle import Truth, best, missing
@@ -294,22 +289,6 @@ def test_no_record_with_a_copy_is_missing_and_none_without_one_is_complete(
             print(scene.name, topic, told["verdict"], told["counts"], f"{len(lost)} without a copy")
 
 
-def write_anew(scene: Scene, topic: str, lost: str, changed: str) -> None:
-    """Put another topic in the place of a copy, without the copies of one record, and with another value in another."""
-    copy, there = scene.copy(topic), list[Message]()
-    places = [(copy, p) for p in range(scene.topics[topic])]
-    read_logs(scene.lab.target_bootstrap, places, there.append)
-    recreate_topic(scene.lab.target_bootstrap, copy, len(places))
-    producer = Producer({"bootstrap.servers": scene.lab.target_bootstrap, "enable.idempotence": True, **QUIET})
-    for message in there:
-        name, headers = identity(message), message.headers()
-        value = b"changed" if name == changed else message.value()
-        if name != lost:
-            at = message.timestamp()[1]
-            producer.produce(copy, value, message.key(), message.partition(), timestamp=at, headers=headers)
-    assert producer.flush(CALL_SECONDS) == 0
-
-
 @pytest.mark.long
 def test_behind_an_mm2_of_kafka_3_9_what_a_hand_took_or_changed_on_the_target_is_named(
     lab_factory: Callable[..., Lab], tmp_path: Path
@@ -330,7 +309,8 @@ def test_behind_an_mm2_of_kafka_3_9_what_a_hand_took_or_changed_on_the_target_is
     truth = whole.truth[plain, 0]
     copies = Counter(record.identity for record in truth.target.records)
     lost, changed = scene.dice.sample([r for r in truth.source.records if copies[r.identity] == 1], 2)
-    write_anew(scene, plain, lost.identity, changed.identity)
+    partitions = scene.topics[plain]
+    write_anew(lab.target_bootstrap, scene.copy(plain), partitions, lost.identity, changed.identity)
     found = audit(commands, scene, "state")
     found.ran.expect(1)
     assert found.named == {"missing": {(plain, 0, lost.offset)}, "changed-in-flight": {(plain, 0, changed.offset)}}
