@@ -31,10 +31,10 @@ from migrate.mm2.flow import NOT_MM2, Flow
 from migrate.mm2.jaas import MSK_CLASSES
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.ports import Progress
-from migrate.session.clusters import Endpoint, endpoints, mm2_worker_of, parse_spark_conf
+from migrate.session.clusters import Endpoint, endpoints, mm2_worker_of, parse_spark_conf, starting_spark
 from migrate.session.options import SparkOptions
 from migrate.show.lines import headed, wrapped
-from migrate.spark.background import BackgroundSpark, Session, background_spark
+from migrate.spark.background import BackgroundSpark, Session
 from migrate.spark.executors import refuse_lacking
 from migrate.spark.jars import MSK_COORDINATE, connector_coordinate, connector_jars, msk_jars
 from migrate.spark.java import java_executable, java_version, refuse_java_too_new
@@ -106,7 +106,7 @@ def examine(options: DoctorOptions, progress: Progress, terminal: Terminal) -> t
         with ExitStack() as running:
             spark = None
             if all(line.health is Health.OK for line in lines):
-                spark = running.enter_context(background_spark(options.spark.master, conf))
+                spark = running.enter_context(starting_spark(options.spark, flow.source, flow.target))
             lines += _clusters(flow, spark, progress, options)
     else:
         lines.append(

@@ -1,6 +1,6 @@
 """One cluster and the ways to it, and what `apply`, `rollback` and `verify` go through: its clients, and a JVM."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,16 +16,15 @@ from migrate.mm2.flow import Cluster, Flow
 from migrate.mm2.secrets import is_spark_secret, secret_values
 from migrate.ports import Progress
 from migrate.session.options import SessionOptions, SparkOptions
-from migrate.spark.background import background_spark
+from migrate.spark.background import BackgroundSpark, background_spark
 from migrate.spark.java_admin import JavaMachine, KafkaJava
-from migrate.spark.java_settings import JavaSettings, java_settings
+from migrate.spark.java_settings import JavaSettings, java_settings, out_of_reach, takes_printed_tokens
+from migrate.spark.session_settings import is_local, master_of
 from migrate.survey.cluster import ClusterAdmin, JavaAdmin
 from migrate.survey.group_facts import AnswerMemory
 from migrate.survey.renamed import SAME_NAMES, TargetNames
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from migrate.kafka.record_reader import RecordReader
     from migrate.mm2.connect_worker import ConnectWorker
 
@@ -148,7 +147,15 @@ def apply_session(flow: Flow, progress: Progress, needs_java: bool, options: Ses
 
 
 @contextmanager
-def spark_session(options: SparkOptions) -> "Iterator[Callable[[], SparkSession]]":
-    """Yield what waits for a Spark of its own, for a command that asks no cluster."""
-    with background_spark(options.master, parse_spark_conf(options.spark_conf)) as spark:
+def starting_spark(
+    options: SparkOptions, *clusters: Cluster, small: bool = True, compares: bool = False
+) -> Iterator[BackgroundSpark]:
+    """Start Spark in the background, and yield it: `background_spark`, for a command that reads these clusters by it.
+
+    Raises `UsageError` for settings that cannot be, and where executors could not log in to one of the clusters.
+    """
+    conf = parse_spark_conf(options.spark_conf)
+    if any(map(takes_printed_tokens, clusters)) and not is_local(master_of(options.master, conf)):
+        raise out_of_reach()
+    with background_spark(options.master, conf, small, compares) as spark:
         yield spark

@@ -12,11 +12,11 @@ from migrate.model import Side
 from migrate.session.clusters import (
     endpoints,
     mm2_worker_of,
-    parse_spark_conf,
     readers_of,
+    starting_spark,
 )
 from migrate.session.options import SessionOptions
-from migrate.spark.background import BackgroundSpark, background_spark
+from migrate.spark.background import BackgroundSpark
 from migrate.spark.java_admin import KafkaJava
 from migrate.survey.commits_source import FROM_COORDINATORS, CommitsSource
 from migrate.survey.survey import Clusters
@@ -112,10 +112,10 @@ def plan_session(
     flow: Flow, options: SessionOptions, commits: CommitsSource = FROM_COORDINATORS
 ) -> Iterator[PlanSession]:
     """Yield what `plan` reads through; Spark starts in the background meanwhile, and is stopped at the end."""
-    conf, compares = parse_spark_conf(options.spark.spark_conf), commits.asks_source and not options.no_match
+    # An offsets topic is often long, and all of it is read.
+    small, compares = not commits.reads_topic, commits.asks_source and not options.no_match
     with (
-        # An offsets topic is often long, and all of it is read.
-        background_spark(options.spark.master, conf, not commits.reads_topic, compares) as spark,
+        starting_spark(options.spark, flow.source, flow.target, small=small, compares=compares) as spark,
         closing(PlanSession(flow, commits, spark, options)) as session,
     ):
         yield session

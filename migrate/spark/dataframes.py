@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from migrate.errors import ClusterError, UsageError
+from migrate.errors import ClusterError
 from migrate.mm2.secrets import redact
 from migrate.model import LogRange
 from migrate.spark.java_errors import root_cause
-from migrate.spark.java_settings import JavaSettings, allow_token_endpoint, is_for_this_machine
+from migrate.spark.java_settings import JavaSettings, allow_token_endpoint, is_for_this_machine, out_of_reach
 from migrate.spark.machine import log_file
 from migrate.spark.session_settings import is_local
 
@@ -76,11 +76,7 @@ def read_ranges(
     if not held:
         return spark.range(0).selectExpr(*(f"cast(null as {kind}) as {name}" for name, kind in SCHEMA.items()))
     if is_for_this_machine(options) and not is_local(spark.sparkContext.master):
-        raise UsageError(
-            "Spark's executors cannot log in with tokens that a command prints on this machine.",
-            "Name a callback handler that gets tokens there with sasl.login.callback.handler.class in the client "
-            "properties, and its jar with --spark-conf spark.jars=JAR; or use --master 'local[*]'.",
-        )
+        raise out_of_reach()
     allow_token_endpoint(spark._jvm, options)
     pinned = {
         "kafka.isolation.level": isolation_level,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, UsageError
 from migrate.mm2.config_providers import without_providers
 from migrate.mm2.flow import CLIENT_ID, NEVER_CREATE, Cluster
 from migrate.mm2.jaas import LOGIN_HANDLER, OAUTH_CLASSES, OAUTH_SETTINGS, LoginModule, jaas_text, parse_jaas
@@ -69,14 +69,25 @@ def is_for_this_machine(settings: Mapping[str, str]) -> bool:
     return settings.get(f"kafka.{ENDPOINT}") in SERVED
 
 
-def _by_token(cluster: Cluster) -> Mapping[str, str]:
-    """Return a cluster's properties, logged in with what its command prints; raises `ClusterError` if it does not.
+def out_of_reach() -> UsageError:
+    """Return the error of executors on other machines, which do not reach that endpoint."""
+    return UsageError(
+        "Spark's executors cannot log in with tokens that a command prints on this machine.",
+        f"Name a callback handler that gets tokens there with {LOGIN_HANDLER} in the client properties, and its jar "
+        "with --spark-conf spark.jars=JAR; or use --master 'local[*]'.",
+    )
 
-    A callback handler of the user's own is left to log in by itself.
-    """
+
+def takes_printed_tokens(cluster: Cluster) -> bool:
+    """True if Java's clients log in with what a command prints, and not by a callback handler of the user's own."""
+    handler = cluster.properties.get(LOGIN_HANDLER, "").strip(BLANKS)
+    return cluster.token_command is not None and (not handler or handler.endswith(".OAuthBearerLoginCallbackHandler"))
+
+
+def _by_token(cluster: Cluster) -> Mapping[str, str]:
+    """Return a cluster's properties, logged in with what its command prints; raises `ClusterError` if it does not."""
     command, properties = cluster.token_command, cluster.properties
-    handler = properties.get(LOGIN_HANDLER, "").strip(BLANKS)
-    if command is None or (handler and not handler.endswith(".OAuthBearerLoginCallbackHandler")):
+    if command is None or not takes_printed_tokens(cluster):
         return properties
     if command.token().text.count(".") != 2:
         raise ClusterError(

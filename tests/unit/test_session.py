@@ -6,15 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.errors import ConfigError
+from migrate.errors import ConfigError, UsageError
 from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.record_reader import RecordReader
 from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import Cluster
+from migrate.mm2.jaas import LOGIN_HANDLER
 from migrate.model import Side
 from migrate.session import clusters as sessions
 from migrate.session import plan, status
-from migrate.session.options import SessionOptions
+from migrate.session.options import SessionOptions, SparkOptions
 from migrate.survey.commits_source import FROM_CHECKPOINTS, CommitsSource
+from migrate.token_command import TokenCommand
 from tests.fakes import FakeClock, NoProgress
 
 PASSWORD = "hidden-from-everybody"
@@ -35,7 +38,7 @@ def no_spark(monkeypatch):
         pytest.fail("nobody needs Spark yet")
 
     spark = SimpleNamespace(**dict.fromkeys(("machine", "end_session", "end"), fail))
-    monkeypatch.setattr(plan, "background_spark", lambda *_: nullcontext(spark))
+    monkeypatch.setattr(plan, "starting_spark", lambda *_, **__: nullcontext(spark))
 
 
 def flow(source=PLAIN, target=PLAIN):
@@ -127,7 +130,7 @@ class SparkThere:
 
 def test_spark_ends_once_the_last_record_is_read_and_its_jvm_once_everything_is(monkeypatch):
     spark = SparkThere()
-    monkeypatch.setattr(plan, "background_spark", lambda *_: nullcontext(spark))
+    monkeypatch.setattr(plan, "starting_spark", lambda *_, **__: nullcontext(spark))
     with plan.plan_session(flow(), OPTIONS) as clusters:
         clusters.end_records()
         assert spark.ended == ["session"]
@@ -141,7 +144,21 @@ def test_a_jvm_is_large_for_the_offsets_topic_and_classes_are_kept_where_records
     no_match, reads_topic, monkeypatch
 ):
     asked = []
-    monkeypatch.setattr(plan, "background_spark", lambda *how: asked.append(how[2:]) or nullcontext(SparkThere()))
+    monkeypatch.setattr(plan, "starting_spark", lambda *_, **how: asked.append(how) or nullcontext(SparkThere()))
     with plan.plan_session(flow(), replace(OPTIONS, no_match=no_match), CommitsSource(reads_topic=reads_topic)):
         pass
-    assert asked == [(not reads_topic, not no_match)]
+    assert asked == [{"small": not reads_topic, "compares": not no_match}]
+
+
+def test_tokens_that_a_command_prints_here_are_refused_for_executors_elsewhere(monkeypatch):
+    monkeypatch.setattr(sessions, "background_spark", lambda *_: nullcontext("up"))
+    printed = Cluster(Side.TARGET, "B", PLAIN, token_command=TokenCommand("--target-token-command", ("false",)))
+    cluster, elsewhere = Cluster(Side.SOURCE, "A", PLAIN), SparkOptions(master="spark://there:7077")
+    with pytest.raises(UsageError) as refused, sessions.starting_spark(elsewhere, cluster, printed):
+        pass
+    assert "Spark's executors cannot log in with tokens that a command prints" in refused.value.problem
+    assert "--spark-conf spark.jars=JAR" in refused.value.todo
+    by_handler = replace(printed, properties=PLAIN | {LOGIN_HANDLER: "com.example.Handler"})
+    for options, target in ((elsewhere, by_handler), (SparkOptions(), printed)):
+        with sessions.starting_spark(options, cluster, target) as spark:
+            assert spark == "up"

@@ -30,10 +30,9 @@ from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.model import Side, TopicPartition
 from migrate.plan.file import read_plan
 from migrate.progress import LineProgress, Timer
-from migrate.session.clusters import endpoints, parse_spark_conf
+from migrate.session.clusters import endpoints, starting_spark
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.status import StatusSession, status_session
-from migrate.spark.background import background_spark
 from migrate.spark.dataframes import reading_topic
 from migrate.spark.java_settings import JavaSettings
 from migrate.survey.filters import Filters
@@ -124,7 +123,7 @@ def audit_session(flow: Flow, options: RunOptions) -> Iterator[AuditSession]:
     source, target = endpoints(flow, deadline)
     settings = SessionOptions(deadline, options.spark, no_match=True)
     with (
-        background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark,
+        starting_spark(options.spark, flow.source, flow.target, small=False) as spark,
         status_session(flow, SystemClock(), settings) as looking,
         closing(source.records()) as on_source,
         closing(target.records()) as on_target,

@@ -1,7 +1,7 @@
 """The `flows plan` command: a plan of each flow of a file, one after another, in one Spark."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,15 +25,14 @@ from migrate.errors import (
 )
 from migrate.extras.flows.source_memory import SourceMemory
 from migrate.extras.flows.text import MadePlan, made_lines
-from migrate.mm2.flow import Flow
+from migrate.mm2.flow import Cluster, Flow
 from migrate.plan.file import refuse_out
 from migrate.plan.totals import totals
 from migrate.progress import LineProgress
-from migrate.session.clusters import parse_spark_conf
+from migrate.session.clusters import starting_spark
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import PlanSession
 from migrate.show.plan_table import verdict
-from migrate.spark.background import background_spark
 from migrate.survey.commits_source import CommitsSource
 from migrate.survey.survey import Clusters, PlanRequest
 
@@ -132,7 +131,8 @@ def plan_flows(file: Path, out_dir: Path, spark: SparkOptions, progress: LinePro
     made = []
     small = not any(request.commits.reads_topic for request, _ in sessions)
     compares = any(request.commits.asks_source and not session.no_match for request, session in sessions)
-    with session_of_several_plans(spark, small, compares) as session_of:
+    clusters = [cluster for request, _ in sessions for cluster in (request.flow.source, request.flow.target)]
+    with session_of_several_plans(spark, clusters, small, compares) as session_of:
         for number, (name, options, request) in enumerate(asked, 1):
             progress.say(f"flow {number} of {len(asked)}: {name}")
             if isinstance(request, MigrateError):
@@ -155,16 +155,19 @@ class _OneOfSeveral(PlanSession):
 
 
 @contextmanager
-def session_of_several_plans(options: SparkOptions, small: bool, compares: bool) -> Iterator[SessionOf]:
+def session_of_several_plans(
+    options: SparkOptions, clusters: Collection[Cluster], small: bool, compares: bool
+) -> Iterator[SessionOf]:
     """Yield what gives each of several plans what it reads through, one after another.
 
-    `small` and `compares` are what Spark has to be fit for: no topic is long, and records are compared.
+    `clusters` are all that is read, `small` and `compares` what Spark has to be fit for: no topic is long, and records
+    are compared.
 
     They share one Spark, and what they read of a source: one is the same where its properties are, since with others
     brokers may show other groups.
     """
     memories = defaultdict[frozenset[tuple[str, str]], SourceMemory](SourceMemory)
-    with background_spark(options.master, parse_spark_conf(options.spark_conf), small, compares) as spark:
+    with starting_spark(options, *clusters, small=small, compares=compares) as spark:
 
         def session_of(flow: Flow, commits: CommitsSource, of_plan: SessionOptions) -> AbstractContextManager[Clusters]:
             session = _OneOfSeveral(flow, commits, spark, of_plan)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from migrate.extras.inventory.group_records import ReadPinned
 from migrate.model import LogRange
-from migrate.session.clusters import Endpoint, parse_spark_conf
+from migrate.session.clusters import Endpoint, starting_spark
 from migrate.session.options import SparkOptions
-from migrate.spark.background import background_spark
 from migrate.spark.columns import uint16
 from migrate.spark.consumer_offsets import Read, offsets_session, topic_reader
 from migrate.spark.dataframes import into_spark, out_of_spark, reading_topic
@@ -45,7 +44,7 @@ _IS_STEP = "substring(key, 1, 2) = X'0001' and not is_gone and not coalesce(gone
 @contextmanager
 def spark_records(of: Endpoint, options: SparkOptions) -> Iterator[ReadPinned]:
     """Yield what reads groups' records in an offsets topic of any length, read_committed; Spark starts for it."""
-    with background_spark(options.master, parse_spark_conf(options.spark_conf), small=False) as spark:
+    with starting_spark(options, of.cluster, small=False) as spark:
 
         def read(pin: OffsetsPin, groups: Collection[str]) -> Mapping[str, GroupRecord]:
             session = offsets_session(spark)

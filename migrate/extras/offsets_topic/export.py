@@ -27,9 +27,9 @@ from migrate.mm2.topics import MOST_HELD
 from migrate.model import Failure, LogRange, Side
 from migrate.ports import Progress
 from migrate.progress import LineProgress
-from migrate.session.clusters import Endpoint, endpoints, parse_spark_conf
+from migrate.session.clusters import Endpoint, endpoints, starting_spark
 from migrate.session.options import SparkOptions
-from migrate.spark.background import BackgroundSpark, background_spark
+from migrate.spark.background import BackgroundSpark
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.offsets_pin import (
     OffsetsPin,
@@ -91,7 +91,7 @@ def export(options: ExportOptions) -> int:
         refuse_internal(topic.topic)
     of = options.endpoint(flow)
     with (
-        background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark,
+        starting_spark(options.spark, of.cluster, small=False) as spark,
         closing(of.admin()) as admin,
     ):
         progress.step(f"reaching {admin.alias}")

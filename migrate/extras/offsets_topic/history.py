@@ -22,10 +22,9 @@ from migrate.extras.offsets_topic.text import announcement, history_summary, his
 from migrate.kafka.log_times import PlaceTime
 from migrate.mm2.topics import MOST_HELD
 from migrate.progress import LineProgress
-from migrate.session.clusters import Endpoint, parse_spark_conf
+from migrate.session.clusters import Endpoint, starting_spark
 from migrate.session.options import SparkOptions
 from migrate.show.lines import wrapped
-from migrate.spark.background import background_spark
 from migrate.survey.cluster import ClusterAdmin
 from migrate.survey.offsets_pin import OffsetsPin, named_groups, pin_offsets_topic, refuse_beyond
 from migrate.text import many, parse_bytes, parse_duration
@@ -88,7 +87,7 @@ def history(options: HistoryOptions) -> int:
     asked, out, form = request_of(options, SystemClock().now_ms()), options.out or "", options.form
     _refuse_out(out, form)
     of = options.endpoint(flow)
-    with background_spark(options.spark.master, parse_spark_conf(options.spark.spark_conf), small=False) as spark:
+    with starting_spark(options.spark, of.cluster, small=False) as spark:
         pin, request = _pinned(of, asked, options.max_fetch, progress)
         session = offsets_session(spark, pin.offsets <= MOST_HELD)
         with _place(session, out, form, terminal.show) as write:

@@ -31,7 +31,7 @@ from migrate.extras.positions.reader import HolderReader, refuse_suffix
 from migrate.mm2.flow import Flow
 from migrate.plan.plan import REQUIRED_SETTING, signatures_required, signed_so_far
 from migrate.ports import Progress
-from migrate.session.clusters import parse_spark_conf, spark_session
+from migrate.session.clusters import parse_spark_conf, starting_spark
 from migrate.session.options import SessionOptions, SparkOptions
 from migrate.session.plan import plan_session
 from migrate.show.plan_table import Page
@@ -261,7 +261,7 @@ def verify_positions(options: VerifiedPositions) -> int:
     parse_spark_conf(options.spark.spark_conf)  # wrong use is said before anything is read
     options.log.progress().step(f"reading {many(len(checkpoints), 'checkpoint')}")
     try:
-        with spark_session(options.spark) as spark:
+        with starting_spark(options.spark) as spark:
             reads = list(verify.read_checkpoints(checkpoints, HolderReader(spark)))
     except Exception as error:  # a machine without Java, say
         reads = [verify.unread(asked, error) for asked in checkpoints]

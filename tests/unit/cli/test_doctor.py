@@ -58,7 +58,7 @@ def clusters(monkeypatch):
     monkeypatch.setattr(doctor, "ConfluentAdmin", lambda settings, _: sides[settings.side])
     source.told = FakeGroupFacts()
     monkeypatch.setattr(Endpoint, "admin", lambda of: sides[of.cluster.side])
-    monkeypatch.setattr(doctor, "background_spark", lambda *_: nullcontext(FakeSpark()))
+    monkeypatch.setattr(doctor, "starting_spark", lambda *_: nullcontext(FakeSpark()))
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
     monkeypatch.setattr(doctor, "KafkaJava", lambda _, java, __: by_java(frozenset(side_of(sides, java).topics())))
     for name in ("_java", "_jars"):
