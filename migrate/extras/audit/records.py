@@ -26,10 +26,10 @@ _HALVES = [
     for i, half in enumerate((f"{word} & 4294967295", f"shiftrightunsigned({word}, 32)"))
 ]
 _PRINT = "partition, a, b"
-# What `--max-rate` counts of a record, and how long the shortest pause is: a thousandth of a second is not kept well.
+# What `--max-rate` counts of a record, and how long a pause is at least: what is read in less costs no time of its own.
 _SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
 _SIZE_OF_HEADERS = "coalesce(aggregate(headers, 0, (sum, h) -> sum + length(h.key) + coalesce(length(h.value), 0)), 0)"
-PAUSE_SECONDS = 0.02
+PAUSE_MS = 100
 _BARE = "headers is null or size(headers) = 0"
 _HEADERS = "transform(headers, h -> struct(h.key, h.value is null, h.value))"
 
@@ -61,21 +61,25 @@ def log_records(
 def paced(records: "DataFrame", max_rate: int) -> "DataFrame":
     """Return records whose tasks pause as they read, so that all together read about so many bytes a second at most.
 
-    What counts are keys, values and headers. How often a record makes its task pause is a matter of chance, and of its
-    size: so no task has to count, and none needs to know of others. A thousand pauses are right to a few in a hundred.
+    What counts are keys, values and headers. Where a task pauses follows from sizes and offsets alone: so it has not to
+    count, and none needs to know of others. A pause ends at a multiple of `PAUSE_MS` on the clock: so what was read
+    since the last one takes no time beside it.
     """
     # The rate is shared by all tasks that read at once.
     tasks = records.sparkSession.sparkContext.defaultParallelism
-    sleep = "if(pause_ms > 0, reflect('java.lang.Thread', 'sleep', pause_ms), '') is not null"
+    late = f"cast(reflect('java.lang.System', 'currentTimeMillis') as bigint) % {PAUSE_MS}"
+    sleep = f"if(pause_ms > 0, reflect('java.lang.Thread', 'sleep', pause_ms - {late}), '') is not null"
     return records.coalesce(tasks).selectExpr("*", pause_ms(records, max_rate / tasks)).where(sleep)
 
 
 def pause_ms(records: "DataFrame", bytes_per_second: float) -> str:
-    """Return the expression for how long a task pauses at a record that shares so many bytes a second."""
+    """Return the expression for how long a task pauses at a record that shares so many bytes a second.
+
+    It is a multiple of `PAUSE_MS`: that of the golden ratio spreads these evenly over records.
+    """
     size = f"({_SIZE} + {_SIZE_OF_HEADERS})" if "headers" in records.columns else f"({_SIZE})"
-    least = bytes_per_second * PAUSE_SECONDS
-    pause = f"cast(round(1000D * greatest({size}, {least}D) / {bytes_per_second}D) as bigint)"
-    return f"if(rand() < {size} / {least}D, {pause}, 0L) as pause_ms"
+    pauses = f"floor({size} / {bytes_per_second * PAUSE_MS / 1000}D + (offset * 0.6180339887498949D) % 1)"
+    return f"{pauses} * {PAUSE_MS} as pause_ms"
 
 
 def fingerprinted(records: "DataFrame", cut: Cut, salt: int) -> "DataFrame":

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from migrate.extras.audit.records import PAUSE_SECONDS, fingerprinted, paced, pause_ms, summed
+from migrate.extras.audit.records import PAUSE_MS, fingerprinted, paced, pause_ms, summed
 from migrate.extras.audit.stretches import Cut
 from migrate.match.equality import Equality, fingerprints
 from tests.extras.audit.auditworld import Record
@@ -57,9 +57,12 @@ def test_pauses_add_up_to_the_time_that_a_rate_takes_and_no_record_is_lost_by_th
     records = [Record(n, "", 1_000, None, bytes(size - 1), (("h", None),)) for n, size in enumerate(sizes)]
     read = frame(spark, [(0, record) for record in records])
     # A pause is worth 1,000 bytes: of these records some make their task pause always, and others one time in two.
-    found = read.selectExpr(pause_ms(read, 1_000 / PAUSE_SECONDS)).where("pause_ms > 0").collect()
-    assert sum(row[0] for row in found) == pytest.approx(1000 * sum(sizes) * PAUSE_SECONDS / 1_000, rel=0.1)
-    assert min(row[0] for row in found) == 1000 * PAUSE_SECONDS and len(found) < len(sizes)
+    found = read.selectExpr("offset", pause_ms(read, 1_000_000 / PAUSE_MS)).where("pause_ms > 0").collect()
+    assert sum(row[1] for row in found) == pytest.approx(PAUSE_MS * sum(sizes) / 1_000, rel=0.01)
+    assert {row[1] % PAUSE_MS for row in found} == {0} and len(found) < len(sizes)
+    # They lie evenly.
+    half = [row[1] for row in found if 400 <= row[0] < 600]
+    assert sum(half) == pytest.approx(PAUSE_MS * sum(sizes[400:600]) / 1_000, abs=3 * PAUSE_MS)
     slow = paced(read, 10**12)
     assert slow.columns == [*read.columns, "pause_ms"] and slow.count() == len(sizes)
     assert "sleep" in slow.select("offset")._jdf.queryExecution().optimizedPlan().toString()
