@@ -2,8 +2,8 @@
 
 Whole commands on two brokers in one run: `kafka-consumer-perf-test` of each log, one after the other, then `audit run`
 with a new folder. Records of 100 to 500 bytes lie in both logs at the same times; no MM2 runs. One log of the source
-has four copies, under as many aliases: as it is, with losses, doublings and changed values in one stretch of a hundred,
-with as many anywhere, and one that was replayed ten times.
+has five copies, under as many aliases: as it is, with losses, doublings and changed values in one stretch of a hundred,
+with as many anywhere, one that was replayed ten times, and one with swapped neighbours, which is audited by `--order`.
 """
 
 import json
@@ -32,7 +32,7 @@ from tests.wirebytes import encode_sync
 
 PARTITIONS = 4
 KEY_BYTES, LEAST_VALUE, MOST_VALUE = 16, 84, 484
-PLANTED = 1_000
+PLANTED, SWAPPED = 1_000, 100
 REPLAYS, REPLAYED = 10, 5_000
 POLL_EVERY = 10_000
 PERF_TOOL = "org.apache.kafka.tools.ConsumerPerformance"
@@ -45,20 +45,29 @@ TOLD_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Copy:
-    """What became of the records of a log on their way: numbers of records, and ranges that were copied again."""
+    """What became of the records of a log on their way: numbers of records, and ranges that were copied again.
+
+    Those that are `swapped` were copied behind the next of their partition.
+    """
 
     alias: str
     lost: frozenset[int] = frozenset()
     doubled: frozenset[int] = frozenset()
     changed: frozenset[int] = frozenset()
     replays: Sequence[range] = ()
+    swapped: frozenset[int] = frozenset()
 
     @property
     def counts(self) -> dict[str, int]:
         """What an audit has to find, beside what is copied."""
         again = len(self.doubled) + sum(map(len, self.replays))
-        found = {"missing": len(self.lost), "changed-in-flight": len(self.changed), "copied-again": again}
-        return {category: count for category, count in found.items() if count}
+        named = {category: len(records) for category, records in self.named.items()}
+        return {category: count for category, count in {**named, "copied-again": again}.items() if count}
+
+    @property
+    def named(self) -> dict[str, frozenset[int]]:
+        """The records that an audit has to name."""
+        return {"missing": self.lost, "changed-in-flight": self.changed, "out-of-order": self.swapped}
 
 
 def copies_of(records: int) -> dict[str, Copy]:
@@ -77,7 +86,13 @@ def copies_of(records: int) -> dict[str, Copy]:
         "1 in 100": _planted("C", dice.sample(sorted(set(close)), 3 * PLANTED)),
         "killed": Copy("D", replays=[range(end - again, end) for end in ends]),
         "anywhere": _planted("E", dice.sample(range(records), 3 * PLANTED)),
+        # No two of them, nor those that they were swapped with, are the same.
+        "swapped": Copy("F", swapped=_swapped(dice.sample(range(records // PARTITIONS // 2 - 1), SWAPPED), dice)),
     }
+
+
+def _swapped(pairs: Sequence[int], dice: random.Random) -> frozenset[int]:
+    return frozenset(2 * pair * PARTITIONS + dice.randrange(PARTITIONS) for pair in pairs)
 
 
 def _planted(alias: str, chosen: Sequence[int]) -> Copy:
@@ -192,19 +207,20 @@ class Bench:
     def _audit(self, name: str, state: str) -> Measured:
         copy = self._copies[name]
         only = ("--topic", self._topic, "--state", f"{copy.alias}-{self._records}-{state}", "--format", "json")
-        return measured(ours("audit", "run", *self._words[name], *only), self._folder, (1 if copy.lost else 0,))
+        order = ("--order",) if copy.swapped else ()
+        return measured(ours("audit", "run", *self._words[name], *only, *order), self._folder, (1 if copy.lost else 0,))
 
     def _check(self, name: str, state: str, more: int = 0) -> int:
         """Raise `RuntimeError` where not exactly the planted was found; return how many stretches differ."""
         copy, folder = self._copies[name], self._folder / f"{self._copies[name].alias}-{self._records}-{state}"
         counts = json.loads((self._folder / "command.out").read_text())["counts"]
         copied = self._records + more - len(copy.lost) - len(copy.changed)
-        found: dict[str, set[int]] = {"missing": set(), "changed-in-flight": set()}
+        found: dict[str, set[int]] = {category: set() for category in copy.named}
         for line in (folder / "found.jsonl").read_text().splitlines():
             each = json.loads(line)
             found[each["category"]].add(each["offset"] * PARTITIONS + each["partition"])
-        if counts != {"copied": copied, **copy.counts} or [*found.values()] != [copy.lost, copy.changed]:
-            wrong = {c: len(found[c] ^ planted) for c, planted in zip(found, (copy.lost, copy.changed), strict=True)}
+        if counts != {"copied": copied, **copy.counts} or found != copy.named:
+            wrong = {category: len(found[category] ^ planted) for category, planted in copy.named.items()}
             raise RuntimeError(f"{name}: the audit found {counts}, and {wrong} wrong offsets")
         return len(read_state(folder).topics[self._topic].differing())
 
@@ -241,7 +257,12 @@ def _order(numbers: range, copy: Copy) -> Iterator[int]:
     for replay in copy.replays:
         yield from range(at, replay.stop)
         at = replay.start
-    yield from range(at, numbers.stop)
+    behind = {number + PARTITIONS: number for number in copy.swapped}
+    for number in range(at, numbers.stop):
+        if number not in copy.swapped:
+            yield number
+        if number in behind:
+            yield behind[number]
 
 
 def content_of(number: int, is_changed: bool) -> tuple[bytes, bytes]:
