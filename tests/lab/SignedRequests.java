@@ -1,8 +1,9 @@
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
-import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.Provider;
 import java.security.Security;
@@ -21,6 +22,7 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import javax.security.auth.callback.Callback;
 import javax.security.auth.callback.CallbackHandler;
+import javax.security.auth.callback.NameCallback;
 import javax.security.auth.callback.UnsupportedCallbackException;
 import javax.security.auth.login.AppConfigurationEntry;
 import javax.security.sasl.SaslException;
@@ -35,13 +37,20 @@ import org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallback
 public class SignedRequests implements AuthenticateCallbackHandler {
     private static final String MECHANISM = "AWS_MSK_IAM";
     private static final Pattern FIELD = Pattern.compile("\"([^\"]+)\"\\s*:\\s*\"([^\"]*)\"");
+    private static final List<String> SIGNED = List.of("Action", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date",
+        "X-Amz-Expires", "X-Amz-Security-Token", "X-Amz-Signature", "X-Amz-SignedHeaders");
     private static final DateTimeFormatter TIME =
         DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'").withZone(ZoneOffset.UTC);
     private Map<String, ?> options;
 
     static {
-        Security.addProvider(new Mechanism());
+        Provider provider = new Provider("lab-" + MECHANISM, "1", "the broker's side of Amazon's mechanism") { };
+        provider.put("SaslServerFactory." + MECHANISM, Factory.class.getName());
+        Security.addProvider(provider);
     }
+
+    private record Token(String value, long lifetimeMs, String principalName, Long startTimeMs, Set<String> scope)
+        implements OAuthBearerToken { }
 
     @Override
     public void configure(Map<String, ?> configs, String mechanism, List<AppConfigurationEntry> entries) {
@@ -51,62 +60,58 @@ public class SignedRequests implements AuthenticateCallbackHandler {
     @Override
     public void handle(Callback[] callbacks) {
         for (Callback each : callbacks) {
-            if (each instanceof Request request) {
-                request.principal = principalOf(request.json);
-            }
-            if (!(each instanceof OAuthBearerValidatorCallback callback)) {
-                continue; // extensions, of which AWS's clients send none that counts
-            }
             try {
-                callback.token(checked(callback.tokenValue()));
+                if (each instanceof NameCallback request) {
+                    checkJson(request.getPrompt());
+                    request.setName(option("principal"));
+                } else if (each instanceof OAuthBearerValidatorCallback login) {
+                    login.token(checkedToken(login.tokenValue()));
+                } // else extensions, of which AWS's clients send none that counts
             } catch (Exception refused) {
-                callback.error("invalid_token", null, null);
+                if (each instanceof OAuthBearerValidatorCallback login) {
+                    login.error("invalid_token", null, null);
+                }
             }
         }
     }
 
     @Override
-    public void close() {
+    public void close() { }
+
+    private String option(String name) {
+        return (String) options.get(name);
     }
 
-    private OAuthBearerToken checked(String value) throws Exception {
-        URI uri = URI.create(new String(Base64.getUrlDecoder().decode(value), StandardCharsets.UTF_8));
+    private Token checkedToken(String value) throws Exception {
+        URI uri = URI.create(new String(Base64.getUrlDecoder().decode(value), UTF_8));
         TreeMap<String, String> query = new TreeMap<>();
         for (String pair : uri.getRawQuery().split("&")) {
             String[] parts = pair.split("=", 2);
-            query.put(parts[0], URLDecoder.decode(parts.length > 1 ? parts[1] : "", StandardCharsets.UTF_8));
+            query.put(parts[0], URLDecoder.decode(parts.length > 1 ? parts[1] : "", UTF_8));
         }
         query.remove("User-Agent");
-        require(uri.getHost().equals("kafka." + options.get("region") + ".amazonaws.com"));
-        long[] lives = check(query, uri.getHost());
-        return token(value, lives[1], lives[0]);
+        require(uri.getHost().equals("kafka." + option("region") + ".amazonaws.com"));
+        Instant[] life = check(query, uri.getHost());
+        return new Token(value, life[1].toEpochMilli(), option("principal"), life[0].toEpochMilli(), Set.of());
     }
 
-    /** The principal of a request in AWS_MSK_IAM's form, JSON with all names in lower case; null if it is refused. */
-    private String principalOf(String json) {
-        TreeMap<String, String> said = new TreeMap<>();
+    /** Check a request in AWS_MSK_IAM's form, JSON with all names in lower case. */
+    private void checkJson(String json) throws Exception {
+        TreeMap<String, String> said = new TreeMap<>(), query = new TreeMap<>();
         FIELD.matcher(json).results().forEach(field -> said.put(field.group(1), field.group(2)));
-        TreeMap<String, String> query = new TreeMap<>();
-        for (String name : List.of("Action", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires",
-                "X-Amz-Security-Token", "X-Amz-Signature", "X-Amz-SignedHeaders")) {
-            if (said.get(name.toLowerCase(Locale.ROOT)) != null) {
+        for (String name : SIGNED) {
+            if (said.containsKey(name.toLowerCase(Locale.ROOT))) {
                 query.put(name, said.get(name.toLowerCase(Locale.ROOT)));
             }
         }
-        try {
-            check(query, said.get("host"));
-            return (String) options.get("principal");
-        } catch (Exception refused) {
-            return null;
-        }
+        check(query, said.get("host"));
     }
 
-    /** Returns when the request was signed and when it ends, in milliseconds; throws if it is not to be let in. */
-    private long[] check(TreeMap<String, String> query, String host) throws Exception {
+    /** Returns when the request was signed and when it ends; throws if it is not to be let in. */
+    private Instant[] check(TreeMap<String, String> query, String host) throws Exception {
         byte[] signature = HexFormat.of().parseHex(query.remove("X-Amz-Signature"));
         String[] scope = query.get("X-Amz-Credential").split("/");
-        String region = (String) options.get("region");
-        require(scope[0].equals(options.get("key")) && scope[2].equals(region) && scope[3].equals("kafka-cluster"));
+        require(scope[0].equals(option("key")) && scope[2].equals(option("region")) && scope[3].equals("kafka-cluster"));
         require(query.get("Action").equals("kafka-cluster:Connect"));
         Instant signedAt = Instant.from(TIME.parse(query.get("X-Amz-Date")));
         Instant ends = signedAt.plusSeconds(Long.parseLong(query.get("X-Amz-Expires")));
@@ -117,41 +122,12 @@ public class SignedRequests implements AuthenticateCallbackHandler {
         String request = "GET\n/\n" + asked.substring(1) + "\nhost:" + host + "\n\nhost\n" + hash("");
         String whole = String.join("/", scope[1], scope[2], scope[3], scope[4]);
         String text = "AWS4-HMAC-SHA256\n" + query.get("X-Amz-Date") + "\n" + whole + "\n" + hash(request);
-        byte[] key = ("AWS4" + options.get("secret")).getBytes(StandardCharsets.UTF_8);
+        byte[] key = ("AWS4" + option("secret")).getBytes(UTF_8);
         for (int part = 1; part < 5; part++) {
             key = mac(key, scope[part]);
         }
         require(MessageDigest.isEqual(mac(key, text), signature));
-        return new long[] {signedAt.toEpochMilli(), ends.toEpochMilli()};
-    }
-
-    private OAuthBearerToken token(String value, long ends, long begins) {
-        return new OAuthBearerToken() {
-            @Override
-            public String value() {
-                return value;
-            }
-
-            @Override
-            public Set<String> scope() {
-                return Set.of();
-            }
-
-            @Override
-            public long lifetimeMs() {
-                return ends;
-            }
-
-            @Override
-            public String principalName() {
-                return (String) options.get("principal");
-            }
-
-            @Override
-            public Long startTimeMs() {
-                return begins;
-            }
-        };
+        return new Instant[] {signedAt, ends};
     }
 
     private static void require(boolean holds) {
@@ -161,36 +137,17 @@ public class SignedRequests implements AuthenticateCallbackHandler {
     }
 
     private static String quoted(String text) {
-        String encoded = URLEncoder.encode(text, StandardCharsets.UTF_8);
-        return encoded.replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
+        return URLEncoder.encode(text, UTF_8).replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
     }
 
     private static String hash(String text) throws Exception {
-        byte[] digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
-        return HexFormat.of().formatHex(digest);
+        return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)));
     }
 
     private static byte[] mac(byte[] key, String text) throws Exception {
         Mac mac = Mac.getInstance("HmacSHA256");
         mac.init(new SecretKeySpec(key, "HmacSHA256"));
-        return mac.doFinal(text.getBytes(StandardCharsets.UTF_8));
-    }
-
-    /** What a client of AWS_MSK_IAM sent, and who that is. */
-    private static class Request implements Callback {
-        final String json;
-        String principal;
-
-        Request(String json) {
-            this.json = json;
-        }
-    }
-
-    public static class Mechanism extends Provider {
-        public Mechanism() {
-            super("lab-" + MECHANISM, "1", "the broker's side of Amazon's mechanism");
-            put("SaslServerFactory." + MECHANISM, Factory.class.getName());
-        }
+        return mac.doFinal(text.getBytes(UTF_8));
     }
 
     public static class Factory implements SaslServerFactory {
@@ -216,17 +173,17 @@ public class SignedRequests implements AuthenticateCallbackHandler {
 
         @Override
         public byte[] evaluateResponse(byte[] response) throws SaslException {
-            Request request = new Request(new String(response, StandardCharsets.UTF_8));
+            NameCallback request = new NameCallback(new String(response, UTF_8));
             try {
                 handler.handle(new Callback[] {request});
             } catch (IOException | UnsupportedCallbackException error) {
                 throw new SaslException("no answer", error);
             }
-            if (request.principal == null) {
+            principal = request.getName();
+            if (principal == null) {
                 throw new SaslAuthenticationException("Access denied");
             }
-            principal = request.principal;
-            return "{\"version\":\"2020_10_22\",\"request-id\":\"lab\"}".getBytes(StandardCharsets.UTF_8);
+            return "{\"version\":\"2020_10_22\",\"request-id\":\"lab\"}".getBytes(UTF_8);
         }
 
         @Override
@@ -260,7 +217,6 @@ public class SignedRequests implements AuthenticateCallbackHandler {
         }
 
         @Override
-        public void dispose() {
-        }
+        public void dispose() { }
     }
 }
