@@ -49,7 +49,9 @@ _GIVE_MSK_JAR = (
     "Run mm2-migrate doctor with the options of these clusters: it fetches Amazon's jar into the cache, where every "
     "command finds it."
 )
-_OF_KERBEROS = frozenset({"LoginException", "KrbException"})
+# Where a KDC gives no ticket for the brokers, as clocks disagree, Kafka's client tries again until a time-out, and says
+# no more.
+_OF_KERBEROS = frozenset({"LoginException", "KrbException", "TimeoutException"})
 GROUPS_PER_CALL = 1000
 # Transactions of consumers last for fractions of a second; a call for stable offsets that takes longer than this,
 # where one without that wish was answered, is waiting for one that does not end.

@@ -31,12 +31,12 @@ from migrate.model import Side
 from migrate.spark.background import background_spark
 from migrate.spark.java_admin import KafkaJava
 from migrate.spark.java_settings import java_settings
-topic, cases = json.loads(sys.stdin.read())
+topic, cases, seconds = json.loads(sys.stdin.read())
 with background_spark("local[1]", {}) as spark:
     for properties in cases:
         settings = java_settings(Cluster(Side.SOURCE, "A", properties))
         try:
-            KafkaJava(spark.machine, settings, 60).prove()
+            KafkaJava(spark.machine, settings, seconds).prove()
             read = spark().read.format("kafka").options(**settings.source).option("subscribe", topic)
             print(json.dumps(f"{read.load().count()} records"))
         except MigrateError as error:
@@ -74,10 +74,10 @@ def commands(secure: SecureScene, folder: Path, of_source: str, of_target: str) 
     return secure.by_files(folder, lines)
 
 
-def looked(secure: SecureScene, environment: dict[str, str], *cases: dict[str, str]) -> list[str]:
+def looked(secure: SecureScene, environment: dict[str, str], *cases: dict[str, str], seconds: float = 60) -> list[str]:
     """What Java says to each of these properties."""
     ran = subprocess.run(
-        [sys.executable, "-c", LOOK], input=json.dumps([secure.pool, cases]), capture_output=True, text=True,
+        [sys.executable, "-c", LOOK], input=json.dumps([secure.pool, cases, seconds]), capture_output=True, text=True,
         check=False, timeout=600, env=without_settings_of_ours() | environment | {"PYTHONPATH": str(REPOSITORY)},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -99,6 +99,17 @@ def test_java_logs_in_by_keytab_and_by_ticket_or_says_why_not(secure: SecureScen
     assert "klist shows the tickets (kinit gets a new one)" in too_late
     assert "Server not found in Kerberos database" in wrong_service
     assert "klist -k FILE whose keys a keytab has" in unknown and "klist" in wrong_service
+
+
+def test_a_clock_that_is_not_the_kdcs_ends_java_in_a_time_out_whose_advice_names_clocks(
+    secure: SecureScene, realm: Realm
+) -> None:
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+    if library is None:
+        pytest.skip("Kerberos' KDC is missing another clock (apt-get install faketime)")
+    with realm.an_hour_ahead(library):
+        (refused,) = looked(secure, realm.environment, properties(secure, realm.jaas(USER)), seconds=10)
+    assert "TimeoutException" in refused and "all clocks have to agree" in refused
 
 
 def test_a_wheel_without_kerberos_is_refused_before_any_cluster_is_asked(

@@ -6,6 +6,8 @@ import os
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.lab.ports import HOST, free_ports
@@ -48,8 +50,8 @@ class Realm:
         self._names = (self._broker, *users)
         self._port = free_ports(1)[0]
         told = (f"{key}={value}" for key, value in self.environment.items())
-        command = ["env", *told, kdc_program() or "krb5kdc", "-n"]
-        self.kdc = GuardedProcess(f"the KDC of {REALM}", command, folder / "kdc.log")
+        self._command = ["env", *told, kdc_program() or "krb5kdc", "-n"]
+        self.kdc = GuardedProcess(f"the KDC of {REALM}", self._command, folder / "kdc.log")
 
     @property
     def jvm_flags(self) -> tuple[str, ...]:
@@ -92,16 +94,33 @@ class Realm:
         for name in self._names:
             self._run("kadmin.local", "-r", REALM, "addprinc", "-randkey", name)
             self._run("kadmin.local", "-r", REALM, "ktadd", "-k", str(self.keytab(name)), name)
-        self.kdc.start()
-        self.kdc.wait_ready(self._answers, 60, "the KDC answered")
+        self._start_kdc()
         return self
 
     def stop(self) -> None:
         self.kdc.kill()
 
+    @contextmanager
+    def an_hour_ahead(self, faketime: Path) -> Iterator[None]:
+        """Have the KDC's clock be an hour ahead of all others, by the library of libfaketime."""
+        self._restart_kdc("env", f"LD_PRELOAD={faketime}", "FAKETIME=+1h")
+        try:
+            yield
+        finally:
+            self._restart_kdc()
+
     def wait_over(self, ticket: dict[str, str]) -> None:
         """Wait until a ticket has ended."""
         wait_until(lambda: self.is_over(ticket), 60, "the ticket to end")
+
+    def _start_kdc(self) -> None:
+        self.kdc.start()
+        self.kdc.wait_ready(self._answers, 60, "the KDC answered")
+
+    def _restart_kdc(self, *before: str) -> None:
+        self.kdc.kill()
+        self.kdc.command = [*before, *self._command]
+        self._start_kdc()
 
     def _answers(self) -> bool:
         with socket.socket() as probe:
