@@ -15,8 +15,8 @@ from tests.lab.waiting import wait_until
 pytestmark = pytest.mark.long
 
 VALID_SECONDS = 10
-# By all processes of a `follow` together, each of which makes one in half a life: over a minute.
-RENEWED = 24
+# By all processes of a `follow` together, each of which makes one in half a life: over two minutes.
+RENEWED = 44
 
 
 @pytest.fixture
