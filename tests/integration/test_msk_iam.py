@@ -1,6 +1,7 @@
 """Amazon MSK's IAM, on brokers that check AWS's signatures with a key of the lab: both clients log in, or say why."""
 
 import re
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from migrate.model import Side
-from migrate.spark.jars import cache_folder, connector_jars
+from migrate.spark.jars import cache_folder, connector_jars, msk_jars
 from tests.integration.cli import CommandLine
 from tests.integration.securescene import USER, SecureScene, found_in, granted_scene
+from tests.integration.standalone import on, started_standalone
 from tests.lab.iam import KeyPair
 from tests.lab.sts import ACCOUNT, Sts
 
@@ -22,7 +24,8 @@ pytestmark = [
 BASE, BASE_SECRET = "AKIDBASE", "je7MtGbClwBF"
 PAIR = KeyPair(USER, "AKIDLAB", "wJalrXUtnFEMI/K7MDENG", "eu-west-1")
 GROUPS = ("iam",)
-COMMANDS = ("plan", "apply", "verify", "verify --records", "rollback", "status")
+READING = "plan --commits-from consumer-offsets"
+COMMANDS = ("plan", "apply", "verify", "verify --records", "rollback", "status", READING)
 MSK = "software.amazon.msk.auth.iam"
 OAUTH = f"""sasl.mechanism=OAUTHBEARER
 sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;
@@ -30,6 +33,11 @@ sasl.login.callback.handler.class={MSK}.IAMOAuthBearerLoginCallbackHandler
 """
 # Without awsStsRegion, with which Amazon's jar asks AWS's own addresses, whatever the environment says.
 BY_ROLE = OAUTH.replace("required;", f'required awsRoleArn="arn:aws:iam::{ACCOUNT}:role/night";')
+TOKEN = """import json
+from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
+token, ends_ms = MSKAuthTokenProvider.generate_auth_token_from_profile("eu-west-1", "night")
+print(json.dumps({"token": token, "expires": ends_ms / 1000}))
+"""
 IAM = f"""sasl.mechanism=AWS_MSK_IAM
 sasl.jaas.config={MSK}.IAMLoginModule required;
 sasl.client.callback.handler.class={MSK}.IAMClientCallbackHandler
@@ -131,3 +139,28 @@ def test_a_clock_that_is_off_is_named(secure: SecureScene, tmp_path: Path, sts: 
     sts.clock = 3600
     said = examined(commands(secure, tmp_path, OAUTH), 1)
     assert "this machine's clock is 60 minutes behind AWS's. > Set the clock of this machine." in said
+
+
+def test_executors_of_a_spark_cluster_log_in_by_a_profile(
+    secure: SecureScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = tmp_path / "credentials"
+    profile.write_text(f"[night]\naws_access_key_id={PAIR.key}\naws_secret_access_key={PAIR.secret}\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(profile))
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    # Under such a name Spark reads.
+    reader = {("DESCRIBE", "GROUP", "mm2-migrate-*")}
+    wanted = {grant for command in COMMANDS for grant in secure.grants(command, Side.SOURCE, secure.scene.commits)}
+    secure.source.grant(USER, wanted | reader)
+    jars, script = msk_jars({}, fetch=True), tmp_path / "printed_token.py"
+    script.write_text(TOKEN)
+    signed = commands(secure, tmp_path, OAUTH.replace("required;", 'required awsProfileName="night";'))
+    by_command = [word for side in Side for word in (f"--{side}-token-command", f"{sys.executable} {script}")]
+    printed = signed.against(*signed.clusters, *by_command, "--spark-conf", f"spark.jars={','.join(map(str, jars))}")
+    with started_standalone(tmp_path) as cluster:
+        for name, each in {"signed": signed, "printed": printed}.items():
+            options = (*READING.split()[1:], "--group", f".*{secure.scene.suffix}", *on(cluster, Path(sys.executable)))
+            each.plan(f"{name}.plan", *options).expect(0)
+            rows = each.document(f"{name}.plan")["rows"]
+            assert len(rows) == 2 and {row["grade"] for row in rows} == {"exact"}
