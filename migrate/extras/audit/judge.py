@@ -1,6 +1,6 @@
 """What became of the records of one topic: where sums agree they are copied, elsewhere each is compared."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from migrate.extras.audit.pin import PinnedTopic
 from migrate.extras.audit.records import Comparison, Paired, fingerprinted, inside, log_records, nothing, out_of_order
 from migrate.extras.audit.state import NamedFile
 from migrate.extras.audit.stretches import NO_SUMS, Cut, Ranges, Stretch, TopicSums, pieces
-from migrate.extras.audit.verdict import Bounds, Category, Named, PartitionFacts, TopicAudit, bounds_of
+from migrate.extras.audit.verdict import Bounds, Category, Lack, Named, PartitionFacts, TopicAudit, bounds_of
 from migrate.model import LogRange, Side
 from migrate.spark.dataframes import reading_topic
 from migrate.spark.java_settings import JavaSettings
@@ -95,30 +95,34 @@ def judged(
         # Aborted records may lie anywhere, but only where offsets have no visible record.
         records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
         gaps = {p: log for p, log in logs.items() if records.get(p, 0) != log.end - log.start}
-        classified = comparison.classified(
-            held.cut,
-            _bounds(topic, held, differing, paired, lasts),
-            {
-                p
-                for p, log in originals.items()
-                if log.start == 0 and Side.SOURCE not in topic.compacted and p not in topic.open_on_source
-            },
-            inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), differing)
-            if others and gaps
-            else None,
-            reading.records(topic, Side.SOURCE, logs, held.cut)
-            if alone and logs and Side.TARGET in topic.compacted
-            else None,
-        )
-        alone_in = classified.counts()
+        # After replays alone nothing is left to judge.
+        alone_in = defaultdict[Stretch, Counter[Category]](Counter)
+        first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
+        if alone or others:
+            classified = comparison.classified(
+                held.cut,
+                _bounds(topic, held, differing, paired, lasts),
+                {
+                    p
+                    for p, log in originals.items()
+                    if log.start == 0 and Side.SOURCE not in topic.compacted and p not in topic.open_on_source
+                },
+                inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), differing)
+                if others and gaps
+                else None,
+                reading.records(topic, Side.SOURCE, logs, held.cut)
+                if alone and logs and Side.TARGET in topic.compacted
+                else None,
+            )
+            alone_in = classified.counts()
+            first, times = found.take(topic.topic, classified.named())
+            lacks = classified.lacks(topic.owed_from) if topic.owed_from else ()
         beyond = {each: alone_in[each] + Counter({Category.COPIED_AGAIN: p.again}) for each, p in paired.items()}
         for of_stretch in beyond.values():
             counts.update(of_stretch)
         counts[Category.COPIED] += sum(each.copied for each in paired.values())
         gone = Category.SUPERSEDED if topic.only_compacted else Category.REMOVED
         counts[gone] += _removed(held, differing, paired)
-        first, times = found.take(topic.topic, classified.named())
-        lacks = classified.lacks(topic.owed_from) if topic.owed_from else ()
     unproven = list(topic.unproven)
     if topic.hides_policy and counts.get(Category.SUPERSEDED):
         unproven.append(f"cleanup.policy of {topic.target} is not visible")

@@ -187,6 +187,8 @@ class Audit:
                 pinned = self._from(since_ms, pinned)
             taken_at = SystemClock().now_ms()
             calibrations = self._calibrated(pinned)
+            self._progress.step("waiting for Spark")
+            self._session.spark()
             with named_file(self._folder) as found:
                 audits = [self._audit(state, topic, calibrations, found) for topic in pinned]
             looked_at = {
