@@ -1,5 +1,6 @@
 """A run over clusters in memory, as far as it comes without Spark."""
 
+from collections import defaultdict
 from dataclasses import replace
 
 import pytest
@@ -27,7 +28,7 @@ LOG = {number: record(number) for number in range(20)}
 def audit_of(folder, copies=LOG, **choices):
     """An audit of one topic, whose records Spark cannot read."""
 
-    def spark():
+    def unreadable():
         raise ClusterError("Topic t on A could not be read: no.")
 
     source, target = {TopicPartition("t", 0): LOG}, {TopicPartition("A.t", 0): copies}
@@ -37,7 +38,7 @@ def audit_of(folder, copies=LOG, **choices):
     ]
     readers = MemoryReader(source), MemoryReader(target)
     looking = StatusSession(*clusters, ConsumedMm2Topics(FLOW, *readers), None, {})
-    session = AuditSession(FLOW, looking, *readers, spark, {})
+    session = AuditSession(FLOW, looking, *readers, lambda: None, defaultdict(unreadable))
     return Audit(session, LineProgress(lambda text: None, FakeClock()), Filters(), folder, Choices(**choices))
 
 
