@@ -21,7 +21,7 @@ from migrate.spark.machine import log_file
 from migrate.spark.session import spark_session, stop_session
 other = Path(sys.argv[1])
 first = spark_session("local[1]", {"spark.pyspark.python": str(other)})
-print(first.sparkContext.pythonExec == str(other))
+print(first.sparkContext.pythonExec == str(other), "PYSPARK_PYTHON" in os.environ)
 stop_session(first)
 session = spark_session("local[1]")
 print(session.sparkContext.pythonExec == sys.executable, "PYSPARK_PYTHON" in os.environ)
@@ -46,7 +46,7 @@ def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_
         env=environment,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "True\nTrue False\n5 UTC None\nFalse\n"
+    assert done.stdout == "True False\nTrue False\n5 UTC None\nFalse\n"
     assert list(folder.iterdir()) == []
 
 

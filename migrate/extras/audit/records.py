@@ -61,8 +61,8 @@ def log_records(
 def paced(records: "DataFrame", max_rate: int) -> "DataFrame":
     """Return records whose tasks pause as they read, so that all together read about so many bytes a second at most.
 
-    What counts are keys, values and headers. Where a task pauses follows from sizes and offsets alone: so it has not to
-    count, and none needs to know of others. A pause ends at a multiple of `PAUSE_MS` on the clock: so what was read
+    What counts are keys, values and headers. Where a task pauses follows from sizes and offsets alone, so that none
+    needs to count, or to know of others. A pause ends at a multiple of `PAUSE_MS` on the clock, so that what was read
     since the last one takes no time beside it.
     """
     # The rate is shared by all tasks that read at once.

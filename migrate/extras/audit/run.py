@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ from migrate.survey.mm2_topics import read_syncs_topic
 from migrate.text import many, parse_bytes
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from migrate.spark.background import BackgroundSpark
 
 # What a kill costs at most: so many offsets are read again, and of a rate that is held so many seconds.
@@ -187,8 +190,6 @@ class Audit:
                 pinned = self._from(since_ms, pinned)
             taken_at = SystemClock().now_ms()
             calibrations = self._calibrated(pinned)
-            self._progress.step("waiting for Spark")
-            self._session.spark()
             with named_file(self._folder) as found:
                 audits = [self._audit(state, topic, calibrations, found) for topic in pinned]
             looked_at = {
@@ -199,6 +200,11 @@ class Audit:
             result = document_of(audits, left_out, self._source.alias, self._target.alias, taken_at, looked_at)
             state.end(result)
         return result
+
+    @cached_property
+    def _spark(self) -> "SparkSession":
+        self._progress.step("waiting for Spark")
+        return self._session.spark()
 
     def _from(self, since_ms: int, pinned: list[PinnedTopic]) -> list[PinnedTopic]:
         """Return the topics with the offsets at which records of that time begin, on either side.
@@ -261,7 +267,7 @@ class Audit:
             state.begin(held)
         try:
             reading = LogReading(
-                self._session.spark(),
+                self._spark,
                 self._session.java,
                 state.salt,
                 max_rate=self._choices.max_rate,
