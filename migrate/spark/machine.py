@@ -131,24 +131,19 @@ def stop_java_machine(keep_classes: bool = False) -> None:
         with contextlib.suppress(OSError):
             process.stdin.close()
     archive, _started.recording = _started.recording, None
-    leaves_behind, _started.leaves_behind = _started.leaves_behind, None
     if archive is not None and keep_classes:
         in_background(process.wait, "java-end")
-        deadline = time.monotonic() + ENDING_SECONDS
-        # Spark empties it before the classes are written.
-        while leaves_behind is not None and not _is_removed(leaves_behind) and time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
+        _leave_nothing(process)
         log_file().unlink(missing_ok=True)
         return
     _end(process, archive)
-    if leaves_behind is not None:
-        _is_removed(leaves_behind)
     if process.returncode == 0 or archive is not None:
         log_file().unlink(missing_ok=True)
 
 
 def _end(process: "subprocess.Popen[bytes]", archive: ClassArchive | None) -> None:
     """Wait until a JVM is gone that was asked to end; without its classes, where it was to write an archive of them."""
+    _leave_nothing(process)
     try:
         process.wait(STOP_DEADLINE_SECONDS if archive is None else UNKEPT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -158,12 +153,19 @@ def _end(process: "subprocess.Popen[bytes]", archive: ClassArchive | None) -> No
         archive.remove()
 
 
-def _is_removed(folder: Path) -> bool:
-    try:
-        folder.rmdir()
-    except OSError:
-        return not folder.exists()
-    return True
+def _leave_nothing(process: "subprocess.Popen[bytes]") -> None:
+    """Remove the folder that Spark leaves behind, once it is empty: Spark sees to that before the classes are written.
+
+    A JVM killed before that would leave it full.
+    """
+    folder, deadline = _started.leaves_behind, time.monotonic() + STOP_DEADLINE_SECONDS
+    while folder is not None:
+        is_last = process.poll() is not None or time.monotonic() > deadline
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        if is_last or not folder.exists():
+            return
+        time.sleep(_LOOK_SECONDS)
 
 
 def break_off_start(has_ended: Callable[[float], bool]) -> None:
