@@ -1,13 +1,16 @@
 """The lab, a killed scene, and a cutover of it that many tests look at."""
 
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.cli import CommandLine, Place, Ran, kcg_lines
+from tests.integration.cli import REPOSITORY, CommandLine, Place, Ran, kcg_lines
 from tests.integration.clusters import (
     AnyLab,
     Commits,
@@ -43,7 +46,7 @@ class Cutover:
     planned: Ran
     estimated: Mapping[str, Any]
     document: Mapping[str, Any]
-    table: str
+    page: str
     kcg: Mapping[Place, int]
     truth: Mapping[Partition, Truth]
     target_before: Commits
@@ -100,11 +103,31 @@ def killed_scene(lab: AnyLab, request: pytest.FixtureRequest) -> Iterator[Scene]
     delete_groups(lab.source_bootstrap, scene.commits)
 
 
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The product as its wheel installs it, with all that it depends on, in an environment of its own."""
+    folder = tmp_path_factory.mktemp("installed")
+    sources = folder / "sources"
+    shutil.copytree(REPOSITORY / "migrate", sources / "migrate", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, sources)
+
+    def command(*words: str | Path) -> None:
+        subprocess.run(words, check=True, timeout=600, cwd=folder)
+
+    command(sys.executable, "-m", "venv", "venv")
+    pip = (folder / "venv/bin/pip", "--quiet", "--disable-pip-version-check")
+    command(*pip, "wheel", "--no-deps", "--wheel-dir", "wheels", "./sources")
+    (wheel,) = (folder / "wheels").iterdir()
+    command(*pip, "install", "--constraint", REPOSITORY / "constraints.txt", wheel)
+    return folder / "venv/bin/mm2-migrate"
+
+
 @pytest.fixture(scope="module")
-def cutover(lab: AnyLab, killed_scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Cutover:
+def cutover(lab: AnyLab, killed_scene: Scene, installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Cutover:
     scene, folder = killed_scene, tmp_path_factory.mktemp("cutover")
     source, target = lab.source_bootstrap, lab.target_bootstrap
-    commands = CommandLine.of(lab, folder)
+    commands = replace(CommandLine.of(lab, folder), program=(str(installed),))
     groups = sorted(scene.commits)
     prior = {
         group: {(scene.copy(topic), p): 0 for topic, p in scene.commits[group]}
@@ -129,13 +152,15 @@ def cutover(lab: AnyLab, killed_scene: Scene, tmp_path_factory: pytest.TempPathF
     kcg = commands.show(plan, "kcg")
     file = folder / "offsets.csv"
     file.write_text(kcg)
+    page = folder / "cutover.html"
+    commands.run("report", plan, "--out", str(page)).expect(0)
     return Cutover(
         scene=scene,
         source_before=source_before,
         planned=planned,
         estimated=estimated,
         document=document,
-        table=commands.show(plan, "table"),
+        page=page.read_text(),
         kcg=kcg_lines(kcg),
         truth=scene.truth(),
         target_before=target_before,
