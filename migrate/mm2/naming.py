@@ -51,6 +51,9 @@ class TopicNames(Protocol):
     def why_not_replicated(self, source_topic: str) -> str | None:
         """Return the sentence that says why a topic of this name is never copied; None where it may be."""
 
+    def is_internal(self, topic: str) -> bool:
+        """True if a topic of this name is Kafka's or the replicator's own."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicationPolicy:
@@ -191,3 +194,7 @@ class ReversedPolicy:
                 f"By its name {source_topic} is not a copy of a topic of {alias}: {alias} has no place for this commit."
             )
         return self.forward.why_not_replicated(original)
+
+    def is_internal(self, topic: str) -> bool:
+        """True if a topic of this name is Kafka's or the replicator's own."""
+        return self.forward.is_internal(topic)

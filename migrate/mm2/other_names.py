@@ -39,7 +39,7 @@ class MappedNames:
 
     def knowing(self, source_topics: Collection[str]) -> Self:
         """Return the same names, with the topics of the source that may be copied."""
-        targets = {topic: self.names.mapped(topic) for topic in sorted(source_topics) if not _is_internal(topic)}
+        targets = {topic: self.names.mapped(topic) for topic in sorted(source_topics) if not self.is_internal(topic)}
         sources: dict[str, list[str]] = defaultdict(list)
         for topic, target in targets.items():
             sources[target].append(topic)
@@ -53,13 +53,13 @@ class MappedNames:
     def source_topic(self, target_topic: str) -> str | None:
         """Return the one source topic whose copy has this name; None where there is none, or more than one."""
         if not self.names:
-            return None if _is_internal(target_topic) else target_topic
+            return None if self.is_internal(target_topic) else target_topic
         found = self.sources.get(target_topic, ())
         return found[0] if len(found) == 1 else None
 
     def why_not_replicated(self, source_topic: str) -> str | None:
         """Return the sentence that says why a topic's positions mean nothing on the target; None where they may."""
-        if _is_internal(source_topic):
+        if self.is_internal(source_topic):
             return f"{source_topic} is an internal topic of Kafka."
         target = self.target_topic(source_topic)
         others = [topic for topic in self.sources.get(target, ()) if topic != source_topic]
@@ -70,6 +70,6 @@ class MappedNames:
             )
         return None
 
-
-def _is_internal(topic: str) -> bool:
-    return topic.startswith("__")
+    def is_internal(self, topic: str) -> bool:
+        """True if a topic of this name is Kafka's own."""
+        return topic.startswith("__")

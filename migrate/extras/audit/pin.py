@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.mm2.flow import Flow
-from migrate.mm2.naming import HEARTBEATS, ReplicationPolicy
+from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Failure, LogRange, Side, TopicPartition
 from migrate.progress import LOGS_AT_ONCE, Timer
 from migrate.survey.cluster import CLEANUP_POLICY, ClusterAdmin
@@ -78,7 +78,9 @@ def pin_topics(
     source_topics, target_topics = source.topics(), target.topics()
     asked = sorted(owed or (t for t in source_topics if filters.topic_verdict(t) is None and t != HEARTBEATS))
     chosen = {t: flow.policy.target_topic(t) for t in asked if owed or not flow.why_not_replicated(t)}
-    left_out = tuple(t for t in asked if t not in chosen and not _is_its_own(flow, t))
+    # Of topics of Kafka or the replicator nobody expects a copy.
+    others = [t for t in asked if t not in chosen and not t.endswith(HEARTBEATS)]
+    left_out = tuple(t for t in others if not flow.policy.is_internal(t))
     copied = {topic: copy for topic, copy in chosen.items() if topic in source_topics and copy in target_topics}
     source_ids, target_ids = source.topic_ids([*copied]), target.topic_ids([*copied.values()])
     source_policies, target_policies = _policies(source, [*copied], timer), _policies(target, [*copied.values()], timer)
@@ -122,13 +124,6 @@ def pin_topics(
             )
         )
     return pinned, left_out
-
-
-def _is_its_own(flow: Flow, topic: str) -> bool:
-    """True for topics of Kafka or the replicator itself: of these nobody expects a copy."""
-    if isinstance(flow.policy, ReplicationPolicy):
-        return flow.policy.is_internal(topic) or topic.endswith(HEARTBEATS)
-    return flow.policy.why_not_replicated(topic) is not None
 
 
 def _policies(admin: ClusterAdmin, topics: list[str], timer: Timer) -> dict[str, str]:
