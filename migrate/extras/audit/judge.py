@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 from migrate.errors import ClusterError
 from migrate.extras.audit.pin import PinnedTopic
-from migrate.extras.audit.records import Comparison, Paired, fingerprinted, inside, log_records, nothing, out_of_order
+from migrate.extras.audit.records import (
+    Classified,
+    Comparison,
+    Paired,
+    both_logs,
+    fingerprinted,
+    inside,
+    log_records,
+    nothing,
+    out_of_order,
+    paired,
+)
 from migrate.extras.audit.state import NamedFile
 from migrate.extras.audit.stretches import NO_SUMS, Cut, Ranges, Stretch, TopicSums, pieces
 from migrate.extras.audit.verdict import Bounds, Category, Lack, Named, PartitionFacts, TopicAudit, bounds_of
@@ -79,55 +90,75 @@ def judged(
     equality = held.cut.equality
     if not differing:
         return TopicAudit(topic.topic, topic.target, equality, +counts, unproven=topic.unproven), {}
-    source, target = (reading.again(topic, side, held, differing) for side in Side)
-    with (
-        reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"),
-        closing(Comparison(source, target)) as comparison,
-    ):
-        paired = comparison.paired()
-        alone = any(each.alone_on_source for each in paired.values())
-        others = any(each.alone_on_target for each in paired.values())
-        touched = {each.partition for each in differing}
-        source_logs = topic.logs(Side.SOURCE)
-        # An original of what is looked at lies in the whole log, unless a plan tells where it would begin.
-        originals = source_logs if topic.owed_from else topic.source_logs
-        logs = {p: log for p, log in source_logs.items() if log.start < log.end and p in touched}
-        # Aborted records may lie anywhere, but only where offsets have no visible record.
-        records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
-        gaps = {p: log for p, log in logs.items() if records.get(p, 0) != log.end - log.start}
-        # After replays alone nothing is left to judge.
-        alone_in = defaultdict[Stretch, Counter[Category]](Counter)
-        first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
-        if alone or others:
-            classified = comparison.classified(
-                held.cut,
-                _bounds(topic, held, differing, paired, lasts),
-                {
-                    p
-                    for p, log in originals.items()
-                    if log.start == 0 and Side.SOURCE not in topic.compacted and p not in topic.open_on_source
-                },
-                inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), differing)
-                if others and gaps
-                else None,
-                reading.records(topic, Side.SOURCE, logs, held.cut)
-                if alone and logs and Side.TARGET in topic.compacted
-                else None,
-            )
-            alone_in = classified.counts()
-            first, times = found.take(topic.topic, classified.named())
-            lacks = classified.lacks(topic.owed_from) if topic.owed_from else ()
-        beyond = {each: alone_in[each] + Counter({Category.COPIED_AGAIN: p.again}) for each, p in paired.items()}
-        for of_stretch in beyond.values():
-            counts.update(of_stretch)
-        counts[Category.COPIED] += sum(each.copied for each in paired.values())
-        gone = Category.SUPERSEDED if topic.only_compacted else Category.REMOVED
-        counts[gone] += _removed(held, differing, paired)
+
+    def both(stretches: Collection[Stretch]) -> "DataFrame":
+        return both_logs(*(reading.again(topic, side, held, stretches) for side in Side))
+
+    # A cleaner may have gone by further copies of a key, wherever they lie.
+    cleaned = Side.TARGET in topic.compacted
+    alone_in = defaultdict[Stretch, Counter[Category]](Counter)
+    first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
+    with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"):
+        pairs = {} if cleaned else paired(both(differing))
+        # Where each record has a counterpart, by count, none is looked at by itself: so it is after replays.
+        looked_at = differing if cleaned else {each for each, p in pairs.items() if p.alone}
+        if looked_at:
+            with closing(Comparison(both(looked_at))) as comparison:
+                looked = comparison.paired()
+                pairs = {each: p for each, p in pairs.items() if each not in looked_at} | looked
+                if any(each.alone for each in looked.values()):
+                    bounds = _bounds(topic, held, differing, pairs, lasts)
+                    classified = _classified(reading, topic, held, comparison, bounds, looked)
+                    alone_in = classified.counts()
+                    first, times = found.take(topic.topic, classified.named())
+                    lacks = classified.lacks(topic.owed_from) if topic.owed_from else ()
+    beyond = {each: alone_in[each] + Counter({Category.COPIED_AGAIN: p.again}) for each, p in pairs.items()}
+    for of_stretch in beyond.values():
+        counts.update(of_stretch)
+    counts[Category.COPIED] += sum(each.copied for each in pairs.values())
+    gone = Category.SUPERSEDED if topic.only_compacted else Category.REMOVED
+    counts[gone] += _removed(held, differing, pairs)
     unproven = list(topic.unproven)
     if topic.hides_policy and counts.get(Category.SUPERSEDED):
         unproven.append(f"cleanup.policy of {topic.target} is not visible")
-    settled = {each: b for each, b in beyond.items() if _lacks_nothing(topic, held, each, paired[each].copied, b)}
+    settled = {each: b for each, b in beyond.items() if _lacks_nothing(topic, held, each, pairs[each].copied, b)}
     return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven), lacks), settled
+
+
+def _classified(
+    reading: LogReading,
+    topic: PinnedTopic,
+    held: TopicSums,
+    comparison: Comparison,
+    bounds: Mapping[int, Bounds],
+    looked: Mapping[Stretch, Paired],
+) -> Classified:
+    """Judge the records of these stretches that have no counterpart."""
+    source_logs = topic.logs(Side.SOURCE)
+    touched = {each.partition for each in looked}
+    logs = {p: log for p, log in source_logs.items() if log.start < log.end and p in touched}
+    # Aborted records may lie anywhere, but only where offsets have no visible record.
+    records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
+    gaps = {p: log for p, log in logs.items() if records.get(p, 0) != log.end - log.start}
+    alone = any(each.alone_on_source for each in looked.values())
+    others = any(each.alone_on_target for each in looked.values())
+    # An original of what is looked at lies in the whole log, unless a plan tells where it would begin.
+    originals = source_logs if topic.owed_from else topic.source_logs
+    return comparison.classified(
+        held.cut,
+        bounds,
+        {
+            p
+            for p, log in originals.items()
+            if log.start == 0 and Side.SOURCE not in topic.compacted and p not in topic.open_on_source
+        },
+        inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), looked)
+        if others and gaps
+        else None,
+        reading.records(topic, Side.SOURCE, logs, held.cut)
+        if alone and logs and Side.TARGET in topic.compacted
+        else None,
+    )
 
 
 def with_order(
@@ -171,14 +202,14 @@ def _lacks_nothing(
     )
 
 
-def _removed(held: TopicSums, differing: Collection[Stretch], paired: Mapping[Stretch, Paired]) -> int:
+def _removed(held: TopicSums, differing: Collection[Stretch], pairs: Mapping[Stretch, Paired]) -> int:
     """Return how many of the source's records were summed and are no longer there, in stretches that differ."""
     read = sum(held.records(Side.SOURCE, differing).values())
-    return max(0, read - sum(each.copied + each.alone_on_source for each in paired.values()))
+    return max(0, read - sum(each.copied + each.alone_on_source for each in pairs.values()))
 
 
 def _bounds(
-    topic: PinnedTopic, held: TopicSums, differing: Collection[Stretch], paired: Mapping[Stretch, Paired], lasts: bool
+    topic: PinnedTopic, held: TopicSums, differing: Collection[Stretch], pairs: Mapping[Stretch, Paired], lasts: bool
 ) -> dict[int, Bounds]:
     """Return of each partition between which offsets records without a copy are missing."""
     first, last = dict[int, int](), dict[int, int]()
@@ -189,12 +220,12 @@ def _bounds(
         if p in topic.target_logs and each not in differing and target[each].first_offset >= topic.target_logs[p].start:
             first[p] = min(sums.first_offset, first.get(p, sums.first_offset))
             last[p] = max(sums.last_offset, last.get(p, sums.last_offset))
-    for each, pairs in paired.items():
+    for each, pair in pairs.items():
         p = each.partition
-        if pairs.first_copied is not None:
-            first[p] = min(pairs.first_copied, first.get(p, pairs.first_copied))
-        if pairs.last_copied is not None:
-            last[p] = max(pairs.last_copied, last.get(p, pairs.last_copied))
+        if pair.first_copied is not None:
+            first[p] = min(pair.first_copied, first.get(p, pair.first_copied))
+        if pair.last_copied is not None:
+            last[p] = max(pair.last_copied, last.get(p, pair.last_copied))
     keeps_time = held.cut.equality.keeps_time
     logs = dict(topic.target_logs)
     for p, (_, begins) in topic.begins.items():

@@ -173,8 +173,8 @@ def inside(prints: "DataFrame", stretches: Collection[Stretch]) -> "DataFrame":
 class Paired:
     """How many records of a stretch have copies, and what lies alone on either side.
 
-    `first_copied` and `last_copied` are source offsets, None where no record has a copy. Of equal records the last ones
-    count as copied for the former, and none for the latter unless all are: neither says more than is known.
+    `first_copied` and `last_copied` are source offsets, None where no record has a copy. Of equal records some of which
+    have none, the last counts as copied for the former, and none for the latter: neither says more than is known.
     """
 
     copied: int
@@ -184,18 +184,50 @@ class Paired:
     first_copied: int | None
     last_copied: int | None
 
+    @property
+    def alone(self) -> int:
+        """How many records of either side have no counterpart."""
+        return self.alone_on_source + self.alone_on_target
+
+
+def both_logs(source: "DataFrame", target: "DataFrame") -> "DataFrame":
+    """Return the records of either log, as `fingerprinted` has them, with their side: 0 for the source, 1."""
+    return source.selectExpr("0 as side", "*").unionByName(target.selectExpr("1 as side", "*"))
+
+
+def paired(both: "DataFrame") -> dict[Stretch, Paired]:
+    """Read the records of both logs, and return what was found of each stretch: by counts of each fingerprint."""
+    equal = both.groupBy("partition", "number", "a", "b").agg(
+        *_expressions(
+            "count_if(side = 0) as here",
+            "count_if(side = 1) as there",
+            "min(offset) filter (where side = 0) as first",
+            "max(offset) filter (where side = 0) as last",
+        )
+    )
+    found = equal.groupBy("partition", "number").agg(
+        *_expressions(
+            "sum(least(here, there))",
+            "sum(there - here) filter (where here > 0 and there > here)",
+            "sum(here - there) filter (where here > there)",
+            "sum(there) filter (where here = 0)",
+            "min(if(here > there, last, first)) filter (where there > 0)",
+            "max(last) filter (where there >= here)",
+        )
+    )
+    return {Stretch(row[0], row[1]): Paired(*(n or 0 for n in row[2:6]), *row[6:]) for row in found.collect()}
+
 
 class Comparison:
     """The records of differing stretches, each paired with a record of the other side, kept in Spark until closed.
 
-    `source` and `target` are what `fingerprinted` returns of either log. Of equal records the last on one side is
-    paired with the last on the other, and so on.
+    `both` is what `both_logs` returns. Of equal records the last on one side is paired with the last on the other, and
+    so on.
     """
 
-    def __init__(self, source: "DataFrame", target: "DataFrame") -> None:
+    def __init__(self, both: "DataFrame") -> None:
         from pyspark.storagelevel import StorageLevel
 
-        both = source.selectExpr("0 as side", "*").unionByName(target.selectExpr("1 as side", "*"))
         self._held: list[DataFrame] = []
         self._pairs = self._kept(
             both.selectExpr(
@@ -205,7 +237,6 @@ class Comparison:
                 f"row_number() over (partition by {_PRINT}, side order by offset desc) as place",
             ).selectExpr(
                 *("side", "partition", "number", "offset", "time", "a", "b", "key_hash", "has_key", "is_tombstone"),
-                "on_source <= on_target as all_copied",
                 "place > if(side = 0, on_target, on_source) as is_alone",
                 "side = 1 and on_source > 0 as has_original",
             ),
@@ -224,17 +255,7 @@ class Comparison:
 
     def paired(self) -> dict[Stretch, Paired]:
         """Return what was found of each stretch."""
-        found = self._pairs.groupBy("partition", "number").agg(
-            *_expressions(
-                "count_if(side = 0 and not is_alone)",
-                "count_if(side = 1 and is_alone and has_original)",
-                "count_if(side = 0 and is_alone)",
-                "count_if(side = 1 and is_alone and not has_original)",
-                "min(offset) filter (where side = 0 and not is_alone)",
-                "max(offset) filter (where side = 0 and all_copied)",
-            )
-        )
-        return {Stretch(row[0], row[1]): Paired(*row[2:]) for row in found.collect()}
+        return paired(self._pairs)
 
     def classified(
         self,

@@ -88,8 +88,9 @@ def run(options: RunOptions) -> int:
     """Read both logs of every topic that is copied, each once, and say whether every record has its copy.
 
     Logs are read up to ends that are pinned first, by Spark, as sums of fingerprints; only stretches whose sums differ
-    are read again and compared record by record. Exits 0 if all is there (COMPLETE), 1 if records are missing
-    (INCOMPLETE), 4 where that could not be decided (NOT PROVEN). docs/audit.md says what that proves.
+    are read again, and what has no counterpart there is looked at record by record. Exits 0 if all is there (COMPLETE),
+    1 if records are missing (INCOMPLETE), 4 where that could not be decided (NOT PROVEN). docs/audit.md says what that
+    proves.
     """
     flow = reached_flow(options.clusters, options.form != "table")
     progress = options.log.progress(*filter(None, [options.plan]))
