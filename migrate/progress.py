@@ -96,7 +96,7 @@ class LineProgress:
             return
         done, total = self._far
         left = took * (total - done) / done
-        self._say(f"{self._text}: {done} of {total}, about {left:.0f} s left", done=done, total=total)
+        self._say(f"{self._text}: {done:,} of {total:,}, about {left:.0f} s left", done=done, total=total)
 
     def _say(self, text: str, **more: int) -> None:
         self._last_line = self._clock.monotonic()

@@ -78,14 +78,14 @@ def both_names(source: str, target: str) -> str:
 
 
 def many(count: int, noun: str) -> str:
-    """Return "1 group", "3 groups"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """Return "1 group", "3,000 groups"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def some(names: Iterable[str], most: int = 10, between: str = ", ") -> str:
     """Return at most `most` names in a sentence, and how many more there are."""
     listed = list(names)
-    tail = f" and {len(listed) - most} more" if len(listed) > most else ""
+    tail = f" and {len(listed) - most:,} more" if len(listed) > most else ""
     return between.join(listed[:most]) + tail
 
 

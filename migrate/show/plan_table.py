@@ -212,7 +212,7 @@ def _compared(header: Header) -> Iterator[str]:
         return
     done = "read for their timestamps" if header.settings.get("by") == "timestamp" else "compared"
     yield (
-        f"{cost['source_records_read']} of {name(header.source_alias)} and {cost['target_records_read']} of "
+        f"{cost['source_records_read']:,} of {name(header.source_alias)} and {cost['target_records_read']:,} of "
         f"{name(header.target_alias)} {done} on {many(cost['partitions'], 'partition')}"
     )
     if cost["left_out"]:
@@ -238,9 +238,9 @@ def _beside_mm2(mm2: Mm2Comparison) -> list[str]:
     """Say what following MM2's newest checkpoints would cost, against this plan."""
     behind, skipping, beyond = (many(n, "row") for n in (mm2.behind_rows, mm2.skipping_rows, mm2.beyond_rows))
     parts = (
-        (mm2.behind_rows, f"its checkpoints would re-read {mm2.behind_records} records more on {behind}"),
+        (mm2.behind_rows, f"its checkpoints would re-read {mm2.behind_records:,} records more on {behind}"),
         (mm2.skipping_rows, f"on {skipping} they would skip records that the group has not read"),
-        (mm2.beyond_rows, f"on {beyond} they lie {mm2.beyond_records} records beyond this plan "
+        (mm2.beyond_rows, f"on {beyond} they lie {mm2.beyond_records:,} records beyond this plan "
                           "(they may skip, or the plan is more careful)"),
         (mm2.equal_rows, f"the same offset on {many(mm2.equal_rows, 'row')}"),
         (mm2.other_commit_rows, f"not compared on {many(mm2.other_commit_rows, 'row')}: of a later commit"),

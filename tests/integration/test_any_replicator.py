@@ -81,8 +81,10 @@ def last_copied(truth: Mapping[Partition, Truth]) -> dict[Partition, int]:
 def not_copied_yet(document: Mapping[str, Any]) -> dict[Partition, int]:
     """How many records `not-drained` says to wait for, by partition; of those that it does not name, none."""
     waiting = (check for check in document["checks"] if check["check"] == "not-drained" and check["level"] != "pass")
-    told = ((c["subject"], re.findall(r"partition (\d+): (\d+) records? not copied yet", c["seen"])) for c in waiting)
-    return {(topic, int(partition)): int(many) for topic, found in told for partition, many in found}
+    told = (
+        (c["subject"], re.findall(r"partition (\d+): ([\d,]+) records? not copied yet", c["seen"])) for c in waiting
+    )
+    return {(topic, int(partition)): int(many.replace(",", "")) for topic, found in told for partition, many in found}
 
 
 def checks_of(document: Mapping[str, Any], level: str) -> set[str]:

@@ -149,7 +149,7 @@ def test_a_commit_of_minus_one_is_named_and_moves_nothing(compared: Compared) ->
 
 def test_what_is_read_is_announced_in_bytes(compared: Compared) -> None:
     said = " ".join(compared.said.stderr.split())
-    announced = r"in __consumer_offsets of A: (\d+) of \1 partitions, \d+ offsets, about \S+ \S+ in two passes"
+    announced = r"in __consumer_offsets of A: (\d+) of \1 partitions, [\d,]+ offsets, about \S+ \S+ in two passes"
     assert re.search(announced, said), said
 
 

@@ -50,7 +50,7 @@ def test_a_step_is_one_line_and_only_a_long_one_says_how_far_it_is_and_how_long_
     log.progress.advance(250, 1000)
     assert log.written == [
         "[  0.0 s] listing groups on A\n", "[  1.9 s] reading commits\n", "[  3.9 s] reading commits: 2 s so far\n",
-        "[ 11.9 s] reading commits: 250 of 1000, about 30 s left\n",
+        "[ 11.9 s] reading commits: 250 of 1,000, about 30 s left\n",
     ]  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def test_a_shorter_line_leaves_nothing_of_the_longer_one_behind():
     log.clock.wait(5)
     log.progress.advance(999, 1000)
     log.progress.end()
-    assert log.screen() == ["[ 10.0 s] reading: 999 of 1000, about 0 s left", ""]
+    assert log.screen() == ["[ 10.0 s] reading: 999 of 1,000, about 0 s left", ""]
 
 
 def test_a_line_wider_than_the_terminal_is_not_written_over():

@@ -147,7 +147,7 @@ def plan_line(plan: Document) -> str:
     if not counts:
         return f"{of}: all that its {every} are owed is there"
     counts[Verdict.COMPLETE] = plan["groups"] - counts.total()
-    return f"{of}, {every}: {', '.join(f'{counts[v]} {v}' for v in Verdict if counts[v])}"
+    return f"{of}, {every}: {', '.join(f'{counts[v]:,} {v}' for v in Verdict if counts[v])}"
 
 
 def lacked(group: Document) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _between(topic: Document) -> str:
 
 def others_of(topic: Document) -> str:
     """Return what became of records that are neither copied nor missing."""
-    return ", ".join(f"{topic['counts'][c]} {text}" for c, text in _OTHERS.items() if topic["counts"].get(c)) or "-"
+    return ", ".join(f"{topic['counts'][c]:,} {text}" for c, text in _OTHERS.items() if topic["counts"].get(c)) or "-"
 
 
 def compared(topic: Document) -> str:
@@ -191,12 +191,12 @@ def _below(topic: Document, width: int) -> Iterable[str]:
         if first:
             places = [f"{each['partition']}:{each['offset']} ({iso(each['time_ms'])})" for each in first]
             more = topic["counts"][category] - len(first)
-            text = f"{category}, by partition and offset: {', '.join(places)}{f' and {more} more' if more else ''}"
+            text = f"{category}, by partition and offset: {', '.join(places)}{f' and {more:,} more' if more else ''}"
             yield from wrapped(text, width, "    ")
 
 
 def _count(category: Category, heading: str) -> Column[Document]:
-    return Column(heading, lambda row: row["counts"].get(category, 0), right=True)
+    return Column(heading, lambda row: row["counts"].get(category, 0), "{:,}".format, right=True)
 
 
 _COLUMNS: Sequence[Column[Document]] = (

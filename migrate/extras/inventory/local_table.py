@@ -39,7 +39,7 @@ def rows_through(spark: "SparkSession", url: str, most: int = MOST_ROWS) -> tupl
         ) from error
     if len(rows) > most:
         raise Refused(
-            f"{url} has more than {most} rows, which a notebook does not hold.",
+            f"{url} has more than {most:,} rows, which a notebook does not hold.",
             "Make it anew with a longer --bucket, or for fewer groups.",
         )
     return found.columns, rows

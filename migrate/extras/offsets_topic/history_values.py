@@ -68,7 +68,7 @@ def lookups_of(pairs: int, most: int) -> str | None:
     """Return why so many questions are not asked; None where they are."""
     if pairs <= most:
         return None
-    return f"The log's end would be asked for at {pairs} times of partitions, and --max-lookups allows {most}."
+    return f"The log's end would be asked for at {pairs:,} times of partitions, and --max-lookups allows {most:,}."
 
 
 def end_rows(ends: Mapping[PlaceTime, int | Failure]) -> list[tuple[str, int, int, int | None, str | None]]:

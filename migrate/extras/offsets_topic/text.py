@@ -64,7 +64,7 @@ def counted_lines(exported: Exported, pin: OffsetsPin) -> Iterator[str]:
     if left_out:
         yield f"{many(left_out, 'record')} left out:"
         for reason, count in sorted(exported.left_out.items(), key=lambda each: (-each[1], each[0])):
-            yield f"  {count} {_reason(reason)}"
+            yield f"  {count:,} {_reason(reason)}"
     if COMMIT_WITH_OTHER_TAGS in exported.labels:
         yield "Commits with unknown tags are of a newer Kafka: what is known of them was written, the rest left out."
     yield f"Pinned: {_pinned(pin)}"
@@ -106,7 +106,7 @@ def short_topic_lines(sent: int, grown: int | Failure) -> Iterator[str]:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    listed = ", ".join(f"{count} {_label(label)}" for label, count in sorted(counts.items()))
+    listed = ", ".join(f"{count:,} {_label(label)}" for label, count in sorted(counts.items()))
     return f": {listed}" if listed else ""
 
 

@@ -188,7 +188,7 @@ def test_a_mandate_says_every_name_that_it_gives_as_far_as_there_is_room():
 def test_a_mandate_shows_all_that_it_allows_before_anybody_approves_it():
     shown = text(mandate_lines(PLAN, "follow.plan", 200, False))
     assert shown.startswith(mandate_verdict(PLAN)) and PLAN.fingerprint in shown
-    for said in ("bill.*", "exact, bounded", "1000000 records", "500 bytes", "flink", "group-sync:g", "id-a", "id-b"):
+    for said in ("bill.*", "exact, bounded", "1,000,000 records", "500 bytes", "flink", "group-sync:g", "id-a", "id-b"):
         assert said in shown
     assert "May skip" not in shown and "a group is set whole or not at all" in shown
     plain = text(mandate_lines(mandated(FLOW, named_groups=("a", "b"), exclude_group=("x",)), "p", 200, False))

@@ -19,7 +19,7 @@ def test_metadata_that_brokers_refuse_by_default_blocks_until_somebody_has_raise
     assert not found("metadata-too-long", rows=(row("g", "t", 0, commit=fits),))
     rows = (row("g", "t", 0, commit=too_long),)
     block = found("metadata-too-long", rows=rows)[0]
-    assert (block.level, block.seen) == (Level.BLOCK, "4098 characters")
+    assert (block.level, block.seen) == (Level.BLOCK, "4,098 characters")
     assert found("metadata-too-long", rows, policies=Policies(waivers=(Waiver("metadata-too-long", None),)))[0].accepted
 
 

@@ -44,7 +44,7 @@ def test_a_topic_that_is_written_to_blocks_alone_and_says_where_and_how_fast():
     results = told(t1=Growth(1230, 15.0))
     assert verdicts(results) == {"t": (Level.BLOCK,) * 2, "1 topic": (Level.PASS,) * 2}
     assert verdicts(told(u0=Growth(-5, 15.0)))["u"] == (Level.BLOCK, Level.BLOCK), "one that became shorter"
-    assert results[0].seen == "1230 offsets in 15 s, about 82/s, on 1 partition (1)"
+    assert results[0].seen == "1,230 offsets in 15 s, about 82/s, on 1 partition (1)"
 
 
 def test_a_log_that_was_not_read_twice_is_never_a_pass():

@@ -53,7 +53,7 @@ def test_a_query_that_began_beyond_the_plan_has_skipped_what_lies_between():
     assert standings(seen) == [PositionStanding.SKIPPED, PositionStanding.EQUAL]
     assert (
         seen.exit_code == 1
-        and "4800 offsets beyond the planned 100: what lies between is never read" in seen.findings[0].sentence
+        and "4,800 offsets beyond the planned 100: what lies between is never read" in seen.findings[0].sentence
     )
 
 
