@@ -160,13 +160,6 @@ def test_a_run_that_finds_the_journal_there_brings_its_name_to_disk_as_well(tmp_
         assert synced[0] == str(tmp_path)
 
 
-def test_a_plan_whose_name_leaves_no_room_for_a_journal_ends_in_one_paragraph(made, tmp_path):
-    path = tmp_path / ("p" * 220)
-    write_plan(made, path)
-    said = execute("apply", path, made.fingerprint, tmp_path)
-    assert said.exit_code == 1 and "cannot be looked for" in said.stderr and "too long" in said.stderr
-
-
 # --- names ------------------------------------------------------------------------------------------------
 
 

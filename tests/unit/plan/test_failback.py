@@ -13,9 +13,8 @@ from migrate.apply.undo import undo_plan
 from migrate.errors import ClusterError
 from migrate.match.protocol import Matched, Unmatched, Why
 from migrate.mm2.config_file import client_flow
-from migrate.mm2.flow import FlowFilter, Mm2Runtime, TopicFilter
+from migrate.mm2.flow import Mm2Runtime
 from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
-from migrate.mm2.settings import java_pattern
 from migrate.mm2.topics import SyncReading, WindowQuestion
 from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan.build import plan_of
@@ -175,14 +174,6 @@ def test_topics_of_bs_own_are_named_and_no_choice_sets_an_offset_for_them():
         assert "not a copy of a topic of A" in rows["local"].sentence
 
 
-def test_mm2s_topic_filter_is_asked_with_the_originals_name():
-    only_t = FlowFilter(((TopicFilter((java_pattern("t"),), ()),),))
-    plan = planned(*world(), matched(), way_there=replace(WAY_THERE, topic_filter=only_t))
-    assert {r.source_topic: r.reason for r in plan.rows if r.decision is Decision.BLOCK} == {
-        "A.u": "topic-not-replicated"
-    }
-
-
 def test_the_group_must_be_stopped_on_both_sides():
     for side in (0, 1):
         sides = world()
@@ -224,14 +215,6 @@ def test_the_records_of_an_undo_prove_nothing_and_are_not_asked_for(tmp_path):
     write_plan(make_plan([], kind="undo", undoes="ab" * 32), tmp_path / "undo.plan")
     shown = run("verify", str(tmp_path / "undo.plan"), "--records", *clusters(tmp_path))
     assert shown.exit_code == 2 and "is an undo" in shown.stderr
-
-
-def test_the_way_back_swaps_roles_and_nothing_else():
-    back = WAY_THERE.reversed()
-    assert (back.source.alias, back.source.side) == ("B", Side.SOURCE)
-    assert (back.target.alias, back.target.side) == ("A", Side.TARGET)
-    assert (WAY_THERE.syncs_side, back.syncs_side) == (Side.SOURCE, Side.TARGET)
-    assert back.offset_syncs_topic == WAY_THERE.offset_syncs_topic
 
 
 @given(POLICIES, TOPICS)

@@ -8,11 +8,10 @@ from migrate.errors import UsageError
 from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointKey, CheckpointRecord
 from migrate.model import Decision, Level
-from migrate.plan.file import read_plan, write_plan
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Waiver
 from tests.builders import make_plan, make_row
-from tests.fakes import ALIVE, FakeGroupFacts
+from tests.fakes import ALIVE
 from tests.unit.planscene import checks_of, planned, planned_flow, rows_of, world
 
 HEADING = "source_group,target_group"
@@ -41,13 +40,6 @@ def test_a_row_says_what_its_group_is_called_on_the_target_and_keeps_its_own_nam
     assert plan.rows.renamed() == {"g": "g-eu"}
 
 
-def test_names_are_under_the_fingerprint_and_in_the_file(tmp_path):
-    plan, other = (planned(*world(), group_map=map_of(HEADING, f"g,{name}")) for name in ("g-eu", "g-us"))
-    assert plan.fingerprint != other.fingerprint
-    write_plan(plan, tmp_path / "c.plan")
-    assert read_plan(tmp_path / "c.plan").rows.renamed() == {"g": "g-eu"}
-
-
 def test_the_offsets_and_members_of_the_old_name_on_the_target_are_none_of_the_groups_business():
     source, target, mirror = world()
     target.commit("g", "A.t", 0, 99)
@@ -66,29 +58,6 @@ def test_priors_and_members_are_those_of_the_new_name():
     assert (prior.target_prior, prior.target_prior_metadata) == (3, "old")
     (block,) = [c for c in plan.blocks() if c.check == "target-group-empty"]
     assert block.subject == "g" and "on B as g-eu" in block.seen
-
-
-def test_when_offsets_expire_is_asked_of_the_group_with_the_new_name():
-    source, target, mirror = world()
-    target.commit("g-eu", "A.t", 0, 3)
-    facts = FakeGroupFacts()
-    planned(source, target, mirror, group_map=TO_EU, target_groups=facts)
-    assert facts.asked == ["g-eu"]
-
-
-def test_two_groups_may_take_each_others_name():
-    source, target, mirror = world()
-    target.commit("h", "A.t", 0, 3)
-    target.commit("g", "A.u", 0, 4)
-    plan = planned(source, target, mirror, group_map=map_of(HEADING, "g,h", "h,g"))
-    assert {row.key: row.target_prior for row in plan.rows} == {("g", "t", 0): 3, ("g", "t", 1): None, ("h", "u", 0): 4}
-    assert checks_of(plan, "group-under-old-name") == ["2 renamed groups"]
-
-
-@pytest.mark.parametrize("lines", [["g,x", "h,x"], ["g,h"], ["h,g"], ["regex:.*,x"]])
-def test_two_groups_of_a_plan_to_one_name_are_refused_by_both_whether_both_are_renamed_or_one(lines):
-    with pytest.raises(UsageError, match="groups g and h would both be [ghx] on the target"):
-        planned(*world(), group_map=map_of(HEADING, *lines))
 
 
 def test_a_line_that_decides_for_no_group_blocks_by_name_as_a_misspelt_group_does_and_one_of_another_wave_does_not():
@@ -222,14 +191,6 @@ def test_with_the_source_down_a_name_that_two_lines_lead_to_is_nobodys_in_partic
 def test_a_plan_in_which_names_collide_is_none(rows, said):
     with pytest.raises(ValueError, match=said):
         make_plan(rows)
-
-
-def test_an_offset_that_is_there_under_the_new_name_is_kept():
-    source, target, mirror = world()
-    first = planned(source, target, mirror).groups()["g"][0]
-    target.commit("g-eu", *first.target_partition, first.target_offset)
-    kept = planned(source, target, mirror, group_map=TO_EU).groups()["g"]
-    assert [row.decision for row in kept] == [Decision.KEEP, Decision.SET]
 
 
 def test_a_group_that_a_replacement_leaves_without_a_name_is_refused_once_it_is_to_move():

@@ -166,13 +166,6 @@ def test_where_nothing_is_to_be_moved_that_is_said_and_nothing_is_ready():
     assert "NOTHING IS MISSING" not in said and "NOTHING WAS LOOKED AT" in said
 
 
-def test_names_that_would_move_the_cursor_are_shown_escaped():
-    source, target, mirror = alive()
-    source.commit("evil\x1b[2J", "t", 0, 5)
-    source.states["evil\x1b[2J"] = ALIVE
-    assert "\x1b" not in text(looked(source, target, mirror))
-
-
 def test_the_document_is_json_and_holds_every_partition_group_and_check():
     status = looked(*world())
     watch = Watch()

@@ -9,7 +9,6 @@ from migrate.plan.totals import compare_with_mm2, forecast, group_totals, totals
 from migrate.row_table import GroupRows, PlanRows
 from migrate.text import duration_text
 from tests.builders import make_plan, make_row, make_untranslated
-from tests.unit.pages import render
 
 
 def test_a_checkpoint_is_behind_beyond_or_equal_and_skips_only_where_the_row_is_proven_the_best():
@@ -127,11 +126,6 @@ def test_rows_that_are_blocked_in_a_rehearsal_are_written_on_the_night():
 
 def test_an_undo_has_no_timings_and_no_forecast():
     assert forecast(make_plan([make_row()], timings={})) is None
-
-
-def test_show_says_it():
-    text = "\n".join(render(make_plan([make_row()], timings=TIMINGS), "table", "x.plan", width=200))
-    assert "Forecast     plan about 82 s: by the timings of this plan" in text
 
 
 @pytest.mark.parametrize(

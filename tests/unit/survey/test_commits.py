@@ -8,22 +8,17 @@ import pytest
 from migrate.errors import ClusterError
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord
 from migrate.model import Commit, Failure, GroupPartition
-from migrate.progress import Timer
 from migrate.survey.commits import from_checkpoints, from_source, read_priors, with_uncommitted
 from migrate.survey.commits_source import FROM_CHECKPOINTS
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies, Uncommitted
 from migrate.survey.survey import Clusters
-from tests.fakes import FakeClock, NoProgress, Script
+from tests.fakes import Script
 from tests.unit.planscene import world
-from tests.unit.surveyscene import request
+from tests.unit.surveyscene import request, timer
 
 REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 WITHOUT_H = Filters.from_options(exclude_groups=["h"])
-
-
-def timer() -> Timer:
-    return Timer(FakeClock(), NoProgress())
 
 
 def selected(source, target, mirror, filters=None, reader=None):

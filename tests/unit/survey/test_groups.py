@@ -18,13 +18,10 @@ from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.survey import ClusterSurvey
 from tests.builders import make_row
 from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
+from tests.unit.surveyscene import timer
 
 T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
 REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
-
-
-def timer() -> Timer:
-    return Timer(FakeClock(), NoProgress())
 
 
 def moved(cluster: FakeCluster, before, states=None, filters=None):
@@ -80,9 +77,6 @@ def test_right_before_a_write_expiry_is_told_of_stopped_groups_by_the_brokers_cl
     rows = {"g": [make_row("g", "t")], "h": [make_row("h", "t")]}
     expiries, now_ms = watch.look(rows, {"g", "h"}, {"g": EMPTY, "h": ALIVE, "other": EMPTY}, {})
     assert expiries.keys() == {"g"} and now_ms == 9_000
-
-
-TIMER = Timer(FakeClock(), NoProgress())
 
 
 def cluster(side: Side, **states: GroupState) -> FakeCluster:

@@ -4,20 +4,14 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.progress import Timer
 from migrate.survey.mm2_topics import (
     read_checkpoints_topic,
     read_syncs_topic,
 )
 from migrate.survey.offsets_pin import CompactedMeanwhileError
 from migrate.survey.survey import Clusters, Mm2Topic
-from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
-from tests.unit.surveyscene import FLOW
-
-
-def timer() -> Timer:
-    return Timer(FakeClock(), NoProgress())
+from tests.unit.surveyscene import FLOW, timer
 
 
 def clusters(source, target, mirror, down=False) -> Clusters:

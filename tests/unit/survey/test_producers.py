@@ -2,7 +2,6 @@
 
 from migrate.apply.drift import World, group_drift, group_now
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
-from migrate.survey.policies import Policies, Waiver
 from migrate.survey.producers import Growth, growth_of
 from tests.builders import make_check, make_plan, make_row
 from tests.fakes import FakeClock
@@ -88,12 +87,6 @@ def test_the_ends_are_read_a_whole_settle_time_after_they_were_pinned():
     plan = planned(source, target, mirror, clock=clock)
     (passed,) = [c for c in plan.header.checks if c.check == "producers-stopped"]
     assert passed.expected == "no record written to it for 15 s" and slow["high_watermarks"] == 2
-
-
-def test_a_writer_can_be_accepted_by_name():
-    source, target, mirror, clock = writing_while(True)
-    policies = Policies(waivers=(Waiver("producers-stopped", "t"),))
-    assert planned(source, target, mirror, clock=clock, policies=policies).is_clean()
 
 
 def drifts(accepted, source_end=1000, target_end=960):

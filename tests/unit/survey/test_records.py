@@ -114,15 +114,6 @@ def test_mm2s_own_positions_are_read_before_the_targets_ends_are_pinned():
     assert steps.said.index("reading MM2's own positions") < steps.said.index("pinning 3 logs on B")
 
 
-def test_positions_that_can_not_be_read_are_unknown_and_fail_nothing():
-    source, target, mirror = world()
-    target.ranges[TopicPartition("mm2-offsets.A.internal", 0)] = Failure("LEADER_NOT_AVAILABLE", "no leader")
-    plan = planned(source, target, mirror)
-    undrained = [c for c in plan.header.checks if c.check == "not-drained"]
-    assert len(plan.rows) == 3 and [str(c.level) for c in undrained] == ["not-visible", "not-visible"]
-    assert "LEADER_NOT_AVAILABLE" in undrained[0].seen
-
-
 def test_numbers_of_bytes_are_read_and_written_as_people_write_them():
     read = {"1048576": 1_048_576, "500M": 500_000_000, "2G": 2 * 10**9, "1.5g": 1_500_000_000, "3 kB": 3000}
     assert {text: parse_bytes(text) for text in read} == read

@@ -13,7 +13,7 @@ from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies
 from migrate.survey.survey import PlanRequest
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
-from tests.unit.planscene import planned, world
+from tests.unit.planscene import world
 
 HOUR_MS = 3_600_000
 REFUSED = Failure("_TIMED_OUT", "no answer within 60 s")
@@ -21,16 +21,14 @@ RECORDS = "records"
 
 
 class Counted:
-    """A cluster that fails to answer each question as many times as `failures`; `asked` counts questions."""
+    """The facts of a cluster; `asked` counts the questions."""
 
-    def __init__(self, facts=None, failures=0, failure=REFUSED):
-        self.facts, self.failures, self.failure, self.asked = facts or FakeGroupFacts(), failures, failure, Counter()
+    def __init__(self, facts):
+        self.facts, self.asked = facts, Counter()
 
     def __getattr__(self, question):
         def ask(*about):
             self.asked[question] += 1
-            if self.asked[question] <= self.failures:
-                return self.failure
             return getattr(self.facts, question)(*about)
 
         return ask
@@ -89,34 +87,19 @@ def lookout(clusters, on_target, clock):
     return Lookout(request, StatusSession(source, target, mirror, FakeComparer(), memories), NoProgress(), clock)
 
 
-def nearly_expired():
-    """Group g, empty on B for nearly as long as B keeps offsets."""
+def test_the_look_that_decides_asks_afresh_and_glances_do_not():
+    """Group g is empty on B for nearly as long as B keeps offsets."""
     clusters, clock = world(), FakeClock()
     clusters[1].commit("g", "A.t", 0, 50)
     clusters[1].states["g"] = GroupState("Empty", kind="classic")
-    facts = FakeGroupFacts(records={"g": GroupRecord(GroupKind.CLASSIC, "consumer", clock.now_ms() - 167 * HOUR_MS)})
-    return clusters, facts, clock
-
-
-def expiry_blocks(status):
-    return [c.subject for c in status.blocks if c.check == "offsets-expiry"]
-
-
-def test_a_cluster_that_was_slow_once_does_not_hide_a_block_from_the_looks_after_it():
-    clusters, facts, clock = nearly_expired()
-    looks = lookout(clusters, Counted(facts, failures=1), clock)
-    assert [expiry_blocks(looks.look(1.0)) for _ in range(3)] == [[], ["g"], ["g"]]
-    assert not planned(*nearly_expired()[0], target_groups=facts).is_clean()
-
-
-def test_the_look_that_decides_asks_afresh_and_glances_do_not():
-    clusters, facts, clock = nearly_expired()
-    cluster = Counted(facts)
+    record = GroupRecord(GroupKind.CLASSIC, "consumer", clock.now_ms() - 167 * HOUR_MS)
+    cluster = Counted(FakeGroupFacts(records={"g": record}))
     looks = lookout(clusters, cluster, clock)
     for _ in range(3):
         looks.look(1.0)
     assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 1
-    assert expiry_blocks(looks.look(15.0)) == ["g"]
+    blocks = looks.look(15.0).blocks
+    assert [c.subject for c in blocks if c.check == "offsets-expiry"] == ["g"]
     assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 2
 
 

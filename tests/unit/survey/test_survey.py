@@ -3,9 +3,7 @@
 import pytest
 
 from migrate.model import Commit, Failure, GroupPartition, LogRange, TopicPartition
-from migrate.progress import Timer
 from migrate.survey.survey import Logs, Watermarks, window_questions
-from tests.fakes import FakeClock, NoProgress
 from tests.unit.surveyscene import FLOW
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
@@ -40,17 +38,3 @@ def test_no_window_places_what_is_not_committed_or_lies_on_a_log_that_was_not_re
 def test_a_transaction_counts_as_open_unless_the_high_watermark_refutes_it(watermark, is_open):
     watermarks = Watermarks({} if watermark is None else {SOURCE: watermark}, {})
     assert watermarks.is_open(SOURCE, LogRange(0, 90)) is is_open
-
-
-def test_a_step_that_runs_twice_or_fails_is_timed_all_the_same():
-    clock = FakeClock()
-    timer = Timer(clock, NoProgress())
-
-    def fail() -> None:
-        clock.wait(0.5)
-        raise ValueError
-
-    timer.run("pin", "pinning", lambda: clock.wait(1.25))
-    with pytest.raises(ValueError):
-        timer.run("pin", "pinning again", fail)
-    assert timer.timings == {"pin": 1.75}

@@ -33,6 +33,7 @@ def test_commits_come_first_then_the_targets_ends_then_the_sources_and_high_wate
     taken(source, target, mirror)
     pinned = [n for n, call in enumerate(calls) if call[1] == "log_ranges"]
     assert calls.index(("A", "topic_ids")) < calls.index(("A", "commits")) < pinned[0]
+    assert calls.index(("B", "topic_ids")) < pinned[1], "an id vouches for what is read after it"
     assert [calls[n][0] for n in pinned][:3] == ["B", "B", "A"], "MM2's positions, the target's logs, the source's"
     assert pinned[2] < calls.index(("A", "high_watermarks"))
 

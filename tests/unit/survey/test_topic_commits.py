@@ -338,25 +338,6 @@ def test_of_a_commit_of_then_without_a_topic_id_nobody_knows_the_log_and_it_bloc
     assert made.is_clean() and {row.target_offset for row in made.rows} == {20, 60, 30}
 
 
-def test_an_epoch_that_the_log_has_never_reached_proves_it_of_a_commit_of_then_too():
-    scene = world()
-    for cluster in scene[:2]:
-        cluster.ranges = {p: LogRange(log.start, log.end, 3) for p, log in cluster.ranges.items()}
-    then = THEN | {"g": {T0: Commit(20, "", 4), T1: Commit(60)}}
-    made, _ = from_topic(as_of_ms=1, then=then, made_on={}, scene=scene)
-    assert another_log(made)["g/t/0"] == (Level.BLOCK, Level.BLOCK)
-
-
-def test_a_commit_of_then_that_decides_nothing_is_held_to_no_log():
-    then = {"g": {T0: Commit(20), T1: Commit(500)}, "h": {U0: Commit(30)}}
-    made_on = {"g": {T0: CommitTopic(20, NEW)}, "h": {U0: CommitTopic(30, "id-of-source-u")}}
-    for choice in (Untranslatable.EARLIEST, Untranslatable.SKIP):
-        made, _ = from_topic(
-            as_of_ms=1, then=then, made_on=made_on, policies=Policies(untranslatable=choice)
-        )  # fmt: skip
-        assert "g/t/1" not in another_log(made), choice
-
-
 def test_what_compaction_may_have_taken_is_a_row_that_blocks_and_never_the_commit_of_now():
     then = {"g": {T0: Commit(20)}, "h": {U0: Commit(30)}}
     made, _ = from_topic(as_of_ms=1, then=then, gone=frozenset({GroupPartition("g", "t", 1)}))
