@@ -279,7 +279,10 @@ MATCHING = (
         "migrate/mm2/chain.py",
         "        if sync.source_offset < least_source and sync.target_offset < least_target:\n",
         "        if sync.source_offset < least_source:\n",
-        ("tests/unit/mm2/test_chain.py::test_a_recreated_target_topic_discards_every_sync_of_the_old_one",),
+        (
+            "tests/unit/mm2/test_chain.py::"
+            "test_a_sync_is_kept_exactly_if_it_is_inside_both_logs_and_no_later_one_contradicts_it",
+        ),
     ),
     Mutant(
         "stale-syncs-inside-believed",
@@ -287,7 +290,10 @@ MATCHING = (
         "migrate/mm2/chain.py",
         "if s.source_offset < source_end and s.target_offset < target_end]",
         "if s.source_offset < source_end]",
-        ("tests/unit/mm2/test_chain.py::test_a_truncated_target_log_discards_syncs_at_or_beyond_its_end",),
+        (
+            "tests/unit/mm2/test_chain.py::"
+            "test_a_sync_is_kept_exactly_if_it_is_inside_both_logs_and_no_later_one_contradicts_it",
+        ),
     ),
     Mutant(
         "syncs-believed-unread",

@@ -17,10 +17,6 @@ def syncs(*pairs: tuple[int, int]) -> list[OffsetSync]:
     return [OffsetSync(i, u, d) for i, (u, d) in enumerate(pairs)]
 
 
-def pairs(kept: tuple[OffsetSync, ...]) -> list[tuple[int, int]]:
-    return [(s.source_offset, s.target_offset) for s in kept]
-
-
 @given(histories, offsets, offsets)
 def test_a_sync_is_kept_exactly_if_it_is_inside_both_logs_and_no_later_one_contradicts_it(
     history, source_end, target_end
@@ -42,14 +38,6 @@ def test_a_sync_is_kept_exactly_if_it_is_inside_both_logs_and_no_later_one_contr
 def test_the_chain_does_not_depend_on_the_order_in_which_syncs_are_read(order, history):
     shuffled = [history[i] for i in order if i < len(history)] + history[12:]
     assert chain(shuffled, 61, 61) == chain(history, 61, 61)
-
-
-def test_a_recreated_target_topic_discards_every_sync_of_the_old_one():
-    assert pairs(chain(syncs((100, 200), (150, 251), (200, 10)), 300, 300)) == [(200, 10)]
-
-
-def test_a_truncated_target_log_discards_syncs_at_or_beyond_its_end():
-    assert pairs(chain(syncs((0, 0), (10, 10), (20, 20)), 100, 20)) == [(0, 0), (10, 10)]
 
 
 @given(histories, offsets)

@@ -40,9 +40,3 @@ def test_the_newest_of_each_key_counts_and_a_tombstone_takes_it_away(written, ra
         assert checkpoints_at(latest, "g", copies) == [
             record and (record.source_offset, record.target_offset) for record in found
         ]
-
-
-def test_what_nobody_wrote_about_is_not_there() -> None:
-    table = CheckpointTable([WrittenCheckpoints("g", "A.orders", [0], [7], [0], [5], [6], [1])])
-    assert table.get(CheckpointKey("g", "A.orders", 0)) == CheckpointRecord(5, 6, "", 7, 1)
-    assert table.get(CheckpointKey("g", "A.orders", 1)) is None and table.get(CheckpointKey("h", "A.orders", 0)) is None

@@ -17,7 +17,6 @@ from tests.fakeworker import worker
 from tests.unit.connectscene import connectors, rest
 
 LOGIN = "PlainLoginModule required username='u' password='hunter2';"
-SECRETS = ("hunter2", "s3cret")
 
 
 def status(state="RUNNING", *tasks, trace=None):

@@ -23,14 +23,6 @@ def test_a_list_of_resources_and_several_documents_are_searched_for_the_flow(tmp
     assert resolve_flow(options(strimzi=path, source="Z")).source.alias == "Z"
 
 
-@pytest.mark.parametrize("form", ["v1beta2", "v1"])
-def test_the_patterns_of_a_mirror_and_the_version_of_a_resource_are_read_in_either_form(tmp_path, form):
-    flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, strimzi({"topics": "orders", "groups": "g"}, form))))
-    assert flow.topic_filter.accepts("orders") and not flow.topic_filter.accepts("bills")
-    assert flow.group_filter.accepts("g") and not flow.group_filter.accepts("h")
-    assert (flow.runtime.home, flow.runtime.version) == ("strimzi", "4.0.0")
-
-
 def orders_and_bills(first=(), second=(), **of_second):
     """Two resources that split the topics of one flow, each with settings of its own."""
     orders = strimzi({"topics": "orders.*", "groups": "o.*", **dict(first)}, "v1", name="orders")

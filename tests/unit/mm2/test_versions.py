@@ -6,7 +6,6 @@ import pytest
 
 from migrate.cli.options import resolve_flow
 from migrate.model import Decision, Level, TopicPartition
-from migrate.survey.policies import Policies, Waiver
 from tests.facts import options
 from tests.fakeworker import worker
 from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
@@ -76,19 +75,6 @@ def test_before_kafka_4_topics_that_end_in_internal_are_never_copied_and_that_is
         # By the defaults too, whatever else leaves it out.
         assert bool(flow.why_not_replicated("foo-internal")) is (age is OLD)
         assert not flow.why_not_replicated("foo_internal")
-
-
-def test_a_group_that_either_reading_of_a_blacklist_syncs_is_blocked_until_it_is_accepted(tmp_path):
-    settings = {"groups.blacklist": "g", "sync.group.offsets.enabled": "true"}
-    with told(tmp_path, "properties", "", settings) as flow:
-        plan = planned(*world(), flow=flow)
-        seen = {c.subject: c.seen for c in plan.blocks() if c.check == "group-sync"}
-        assert seen.keys() == {"g", "h"}
-        assert (
-            "may take, as groups.blacklist counts before Kafka 4.0 alone" in seen["g"] and "blacklist" not in seen["h"]
-        )
-        accepting = Policies(waivers=(Waiver("group-sync", "g"), Waiver("group-sync", "h")))
-        assert not [c for c in planned(*world(), flow=flow, policies=accepting).blocks() if c.check == "group-sync"]
 
 
 def test_a_topic_that_is_missing_on_the_target_is_told_with_what_may_have_left_it_out(tmp_path):
