@@ -338,7 +338,10 @@ WRITING = (
         "migrate/apply/history.py",
         "        if (saved := self._saved.get(group)) is None:\n",
         "        if (saved := self._saved.get(group)) is None or True:\n",
-        ("tests/unit/apply/test_history.py::test_the_first_backup_of_a_group_counts",),
+        (
+            "tests/unit/apply/test_history.py::"
+            "test_the_first_prior_state_of_each_place_counts_and_later_ones_add_only_places_that_are_written",
+        ),
     ),
     Mutant(
         "intent-not-recorded",
@@ -363,7 +366,7 @@ WRITING = (
         "    return code not in NOT_WRITTEN\n",
         "    return False\n",
         (
-            "tests/unit/apply/test_unknown_outcomes.py::test_an_error_that_may_arise_after_the_append_leaves_a_write_unknown_and_a_reading_not",
+            "tests/unit/kafka/test_errors.py::test_an_error_that_may_arise_after_the_append_leaves_a_write_unknown_and_a_reading_not",
         ),
     ),
     Mutant(

@@ -12,9 +12,9 @@ from migrate.apply.outcome import RowStatus
 from migrate.errors import MigrateError, Refused
 from migrate.model import Commit, Row, TopicPartition
 from migrate.plan.file import refuse_replaced, write_plan
-from tests.fakes import ALIVE, Crash, FakeCluster, NoProgress, Script
+from tests.fakes import FakeCluster, NoProgress, Script
 from tests.unit.answers import DENIED, MOVED
-from tests.unit.applyscene import Scene, block, kept, killed, statuses, text, three_groups, with_checks
+from tests.unit.applyscene import Scene, block, kept, statuses, text, three_groups, with_checks
 from tests.unit.plans import plan, row
 
 P0 = TopicPartition("A.orders", 0)
@@ -117,17 +117,6 @@ def test_an_open_block_beside_nothing_to_write_is_a_4_that_names_it_where_it_is_
     assert scene.apply().exit_code == 3
     result = scene.apply(allow_partial=True)
     assert result.exit_code == 4 and "bilings" in text(result)
-
-
-def test_a_kept_group_is_confirmed_by_the_run_that_finishes_a_killed_one(tmp_path):
-    scene = Scene(plan(row("a", target_prior=10), kept("k")), tmp_path)
-    scene.target.when("commits", killed, once_written=True)
-    with pytest.raises(Crash):
-        scene.apply()
-    scene.target.calm()
-    assert scene.apply().exit_code == 0
-    scene.target.states["k"], scene.target.offsets["k"][P0] = ALIVE, Commit(70)
-    assert scene.apply().exit_code == 0
 
 
 @pytest.mark.parametrize("error", [RuntimeError("bug"), MemoryError()])

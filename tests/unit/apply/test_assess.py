@@ -62,13 +62,6 @@ def test_plan_show_review_and_apply_agree_on_whether_a_plan_may_be_applied_whole
     assert ("apply" in typed) == (partial != 3) and ("--allow-partial" in typed) == (partial == 4)
 
 
-def test_a_block_that_a_row_shows_is_named_once(tmp_path):
-    blocked = row("a", decision=Decision.BLOCK, reason="share-group")
-    scene = Scene(with_checks(plan(blocked, row("b")), block("share-group", "a")), tmp_path)
-    assert scene.plan.blocks_without_rows() == ()
-    assert text(scene.apply()).count("share-group") == 1
-
-
 def test_a_kept_offset_that_expired_since_the_plan_refuses_its_group(tmp_path):
     scene = Scene(plan(kept("a"), row("b")), tmp_path)
     del scene.target.offsets["a"]
@@ -88,26 +81,6 @@ def test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned(tmp_p
     assert state.applied["a"].read_back and not state.applied["a"].written() and state.applied["a"].seen == {P0: 60}
     scene.target.offsets["a"][P0] = Commit(59)
     assert scene.apply().exit_code == 3
-
-
-def test_what_is_kept_is_refused_where_its_source_group_was_reset_since_and_beside_rows_that_are_done(tmp_path):
-    scene = Scene(plan(kept("a"), row("a", partition=1)), tmp_path)
-    assert scene.apply().exit_code == 0
-    scene.target.offsets["a"][P0] = Commit(12)
-    assert scene.apply().exit_code == 3
-    scene = Scene(plan(kept("b")), tmp_path)
-    scene.source.offsets["b"][TopicPartition("orders", 0)] = Commit(3)
-    result = scene.apply()
-    assert result.exit_code == 3 and "source committed offset: expected 120, seen 3" in text(result)
-
-
-def test_consumers_that_move_on_from_what_was_kept_and_read_back_are_no_difference(tmp_path):
-    scene = Scene(plan(kept("a"), row("b")), tmp_path)
-    assert scene.apply().exit_code == 0
-    scene.target.states["a"] = ALIVE
-    scene.target.offsets["a"][P0] = Commit(75)
-    result = scene.apply()
-    assert result.exit_code == 0 and statuses(result)[("a", "orders", 0)] is RowStatus.KEPT
 
 
 @pytest.mark.parametrize(

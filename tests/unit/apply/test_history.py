@@ -19,21 +19,6 @@ def test_state_tells_prior_planned_and_results(tmp_path):
     assert trace.written() == {P1} and trace.read_back is None
 
 
-def test_the_first_backup_of_a_group_counts(tmp_path):
-    for offset in (10, 60):
-        with journal(tmp_path).open(APPLY, {}) as writer:
-            writer.backup({"g": {P0: Commit(offset)}}, {})
-    assert journal(tmp_path).read().prior == {"g": {P0: Commit(10)}}
-
-
-def test_an_intent_counts_as_written_until_its_answer_is_there_also_after_a_failure(tmp_path):
-    with journal(tmp_path).open(APPLY, {}) as writer:
-        one_group(writer, DENIED)
-        writer.intend({"g": {P0: 60}, "h": {P1: 61}})
-    applied = journal(tmp_path).read().applied
-    assert applied["g"].written() == {P0, P1} and applied["h"].written() == {P1}
-
-
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
@@ -148,14 +133,6 @@ def test_the_last_answer_and_the_last_reading_count(tmp_path):
         writer.read_back("g", True, {P0: 60, P1: 61})
     trace = journal(tmp_path).read().applied["g"]
     assert trace.errors == {} and trace.seen == {P0: 60, P1: 61}
-
-
-def test_what_a_rollback_read_back_is_kept_apart_from_what_apply_did(tmp_path):
-    for command, offset in ((APPLY, 60), (ROLLBACK, 10)):
-        with journal(tmp_path).open(command, {}) as writer:
-            writer.read_back("g", True, {P0: offset})
-    state = journal(tmp_path).read()
-    assert (state.applied["g"].seen, state.rolled_back["g"].seen) == ({P0: 60}, {P0: 10})
 
 
 BEGIN = {"event": "begin", "command": "follow", "pid": 7, "host": "night"}

@@ -7,14 +7,10 @@ import stat
 
 import pytest
 
-from migrate.apply.history import APPLY, SET, JournalState
+from migrate.apply.history import APPLY, SET
 from migrate.apply.journal import Journal
 from migrate.errors import MigrateError, Refused
 from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, journal, one_group
-
-
-def test_no_journal_is_an_empty_state(tmp_path):
-    assert journal(tmp_path).read() == JournalState()
 
 
 def test_it_is_readable_by_its_owner_only(tmp_path):

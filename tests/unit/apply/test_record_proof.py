@@ -381,20 +381,6 @@ def test_the_json_document_has_every_row_with_both_sides():
     assert first["planned"] is None and document["exit_code"] == 1
 
 
-@pytest.mark.parametrize("width", [80, 200])
-def test_a_group_of_another_name_on_the_target_is_called_by_both(width):
-    proof = RecordProof((judge(exact(target_group="g-eu"), Next(200, 0, 200, None), Next(100, 0, 100, None)),), 0)
-    made = plan(proof.rows[0].row)
-    assert any("g -> g-eu  orders:0" in line for line in proof_lines(proof, made, width, False))
-    (row,) = json.loads("\n".join(verify_document(Verification(()), made, proof, 0)))["records"]
-    assert (row["group"], row["target_group"]) == ("g", "g-eu")
-
-
-def test_the_json_document_of_verify_without_records_has_none():
-    document = json.loads("\n".join(verify_document(Verification((), spent=True), plan(row("g")), None, 0)))
-    assert "records" not in document and document["rolled_back"] is True and document["exit_code"] == 1
-
-
 def test_a_log_that_could_not_be_read_is_named_also_where_the_group_has_no_commit():
     source, target = sides(NOW, [record(60, 7)])
     denied = Failure("TOPIC_AUTHORIZATION_FAILED", "grant the principal READ on the topic")

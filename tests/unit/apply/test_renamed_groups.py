@@ -6,9 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from migrate.apply.history import GroupTrace, JournalState
-from migrate.apply.undo import undo_plan
-from migrate.model import Commit, LogRange
+from migrate.model import LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from tests.fakes import ALIVE, FakeApplyEdges, FakeClock, FakeCluster
@@ -103,12 +101,3 @@ def test_a_saved_undo_knows_the_names_and_looks_at_the_groups_that_it_does_not_w
     said, code = night.run("apply", tmp_path / "undo.plan", execute=True)
     assert code == 4 and "NOT ALL OF IT: 2 offsets of 1 group" in said and "g -> g-eu A.orders:0: at 60" in said
     assert night.held() == APPLIED | {"h": {}}
-
-
-@pytest.mark.parametrize("prior", [None, 10])
-def test_an_undo_is_of_the_name_that_was_written(prior):
-    made = plan(row("g", target_group="g-eu", target_prior=prior))
-    (place,) = (each.target_partition for each in made.rows)
-    before = {} if prior is None else {place: Commit(prior)}
-    state = JournalState(prior={"g": before}, applied={"g": GroupTrace({place: 60}, {place: "set"})})
-    assert undo_plan(made, state, 5, "9").rows.renamed() == {"g": "g-eu"}

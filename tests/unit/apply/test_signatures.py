@@ -10,7 +10,6 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.apply.journal import Journal
 from migrate.apply.signatures import (
     add_signature,
     names_of,
@@ -62,16 +61,6 @@ def test_a_signature_holds_the_whole_fingerprint_the_name_the_note_and_the_time(
     assert told["time"].endswith("Z") and file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_name_counts_once_however_it_is_written(plan_file):
-    for name in ("Zo\u00eb B", "  zo\u00eb   b ", "ZOE\u0308 B"):
-        shown = sign(plan_file, name)
-        assert shown.exit_code == 0 and "1 of 2" in shown.stdout, shown.stdout
-    plan = read_plan(plan_file)
-    signatures = signatures_beside(plan_file, plan.fingerprint)
-    assert len(signatures) == 3
-    assert refusal(plan, plan_file, signatures) is not None
-
-
 @given(st.lists(st.sampled_from(["Ada", "ada", "Bob", "BOB ", "Cy"]), max_size=6), st.integers(0, 4))
 def test_a_plan_may_be_written_exactly_if_as_many_different_names_stand_as_it_asks_for(names, required):
     plan = make_plan([make_row()], settings={"require-signatures": str(required)} if required else {})
@@ -109,16 +98,6 @@ def test_a_dry_run_of_an_unsigned_plan_shows_all_of_it_and_ends_with_how_to_sign
     lines, code = run_on_plan("apply", path, flow)
     assert code == 3 and lines[0].startswith("REFUSED: ") and "DRY RUN: 1 offset of 1 group would be set" in lines
     assert f"mm2-migrate sign {path} --by NAME" in lines[-1] and not any("--execute" in line for line in lines)
-
-
-def test_with_enough_names_apply_goes_on_to_the_clusters(plan_file, tmp_path):
-    fingerprint = read_plan(plan_file).fingerprint
-    for name in ("Ada", "Bob"):
-        sign(plan_file, name)
-    shown = run(
-        "apply", str(plan_file), *clusters(tmp_path), "--request-timeout=1", "--approve", fingerprint, "--execute"
-    )
-    assert shown.exit_code == 1 and "127.0.0.1:1" in shown.stderr
 
 
 def test_a_signature_of_another_plan_counts_for_nothing_and_is_told(plan_file, tmp_path):
@@ -179,26 +158,8 @@ def test_names_that_unicode_takes_for_the_same_count_once(one, other):
     assert person(one) == person(other)
 
 
-@given(st.text(max_size=8))
-def test_how_a_name_is_counted_does_not_change_when_it_is_counted_again(name):
-    assert person(person(name)) == person(name)
-
-
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[2J", "x" * 201])
 def test_a_name_that_is_none_is_wrong_use(plan_file, name):
     with pytest.raises(UsageError):
         signature_of(read_plan(plan_file).fingerprint, name, "", NOW)
     assert sign(plan_file, name).exit_code == 2
-
-
-def test_a_plan_that_was_rolled_back_is_not_signed_any_more(plan_file):
-    plan = read_plan(plan_file)
-    with Journal(journal_path(plan_file, plan.fingerprint), plan.fingerprint, lambda: 0).open("rollback", {}):
-        pass
-    shown = sign(plan_file, "Ada")
-    assert shown.exit_code == 3 and "has been rolled back" in " ".join(shown.stderr.split())
-
-
-def test_signing_a_file_that_is_missing_or_no_plan_is_one_paragraph(tmp_path):
-    shown = sign(tmp_path / "no.plan", "Ada")
-    assert shown.exit_code == 2 and "no.plan" in shown.stderr and len(shown.stderr.splitlines()) == 1

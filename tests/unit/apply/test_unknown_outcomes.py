@@ -4,19 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError
 
-from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN
+from migrate.apply.history import UNKNOWN
 from migrate.apply.outcome import RowStatus
-from migrate.apply.undo import refuse_stale
-from migrate.errors import Refused
-from migrate.kafka.errors import failure_of
 from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.ports import Outcomes
-from migrate.write_outcome import NOT_WRITTEN, may_be_written
 from tests.fakes import Crash, Script
 from tests.unit.answers import DENIED
-from tests.unit.applyscene import Scene, killed, statuses, three_groups
+from tests.unit.applyscene import Scene, killed, statuses
 from tests.unit.plans import plan, row
 
 P0 = TopicPartition("A.orders", 0)
@@ -46,33 +41,6 @@ def surface_all(scene: Scene):
         scene.target.surface("a")
 
 
-AFTER_THE_APPEND = (
-    "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-    "NOT_ENOUGH_REPLICAS", "NOT_LEADER_FOR_PARTITION", "KAFKA_STORAGE_ERROR", "UNKNOWN", "NETWORK_EXCEPTION",
-    "_TRANSPORT", "_TIMED_OUT", "_DESTROY", "_FAIL",
-)  # fmt: skip
-BEFORE_IT = (
-    "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART",
-    "OFFSET_METADATA_TOO_LARGE", "ILLEGAL_GENERATION", "NON_EMPTY_GROUP",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [*AFTER_THE_APPEND, *BEFORE_IT])
-def test_an_error_that_may_arise_after_the_append_leaves_a_write_unknown_and_a_reading_not(name):
-    error = KafkaError(getattr(KafkaError, name))
-    assert failure_of(error, writing=True).outcome_unknown is (name in AFTER_THE_APPEND)
-    assert not failure_of(error).outcome_unknown
-    assert may_be_written("AN_ERROR_OF_KAFKA_5") and "AN_ERROR_OF_KAFKA_5" not in NOT_WRITTEN
-
-
-def test_where_no_coordinator_takes_a_write_the_copies_that_may_be_too_few_are_named_and_a_reading_needs_none():
-    error = KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE)
-    assert all(
-        word in failure_of(error, writing=True).message for word in ("__consumer_offsets", "min.insync.replicas")
-    )
-    assert "min.insync.replicas" not in failure_of(error).message
-
-
 def test_a_row_that_crashed_before_its_answer_is_restored_although_the_prior_offset_is_read(tmp_path):
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     crashing(scene)
@@ -84,25 +52,6 @@ def test_a_row_that_crashed_before_its_answer_is_restored_although_the_prior_off
     assert result.exit_code == 0 and statuses(result) == {undone.key: RowStatus.SET}
     assert scene.target.calls["alter"] == before + 1, "the prior offset must be acknowledged, not only read"
     assert scene.rollback().executed is False and scene.target.calls["alter"] == before + 1, "and once is enough"
-
-
-def test_an_append_that_becomes_visible_after_the_rollback_began_is_overwritten(tmp_path):
-    scene = hidden(tmp_path)
-    assert scene.target.held("a") == {("A.orders", 0): 10}
-    unseen = [Commit(60)]
-    scene.target.when("alter", lambda: scene.target.offsets["a"].update({P0: unseen.pop()}))
-    assert scene.rollback().exit_code == 0
-    assert not unseen, "nothing was written, so that the append may still appear"
-    assert scene.target.held("a") == {("A.orders", 0): 10}
-
-
-def test_an_unanswered_first_commit_of_a_group_is_deleted_although_no_group_is_seen(tmp_path):
-    scene = hidden(tmp_path, prior=None)
-    assert scene.target.held("a") == {}
-    result = scene.rollback()
-    assert result.exit_code == 0 and list(statuses(result).values()) == [RowStatus.REMOVED]
-    assert scene.target.calls["delete"] == 1
-    assert scene.rollback().executed is False
 
 
 @pytest.mark.parametrize("others", [False, True])
@@ -146,25 +95,6 @@ def test_a_group_that_could_not_be_read_before_its_removal_is_not_removed_over_a
     assert scene.target.held("a") == {}
 
 
-def test_a_rollback_without_an_answer_is_unknown_whatever_is_read_and_goes_on_when_run_again(tmp_path):
-    scene = hidden(tmp_path)
-    scene.target.script("alter", "a", Script(HIDDEN))
-    result = scene.rollback(group_timeout_seconds=0.0)
-    assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
-    assert "does not prove" in result.rows[0].detail
-    assert scene.rollback().exit_code == 0 and scene.rollback().executed is False
-
-
-def test_what_the_last_reading_shows_after_an_unknown_outcome_is_set_in_the_journal(tmp_path):
-    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
-    scene.target.script("alter", "a", Script(HIDDEN, applied=True))
-    result = scene.apply(group_timeout_seconds=0.0)
-    assert result.exit_code == 0 and list(statuses(result).values()) == [RowStatus.SET]
-    trace = scene.journal.read().applied["a"]
-    assert trace.results == {P0: SET} and trace.read_back
-    assert scene.undo().rows[0].reason == "was-there"
-
-
 def test_a_failure_for_sure_does_not_undo_that_an_earlier_try_may_be_written(tmp_path):
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     scene.target.script("alter", "a", Script(HIDDEN), Script(ALIVE))
@@ -174,41 +104,10 @@ def test_a_failure_for_sure_does_not_undo_that_an_earlier_try_may_be_written(tmp
     assert len(scene.undo().rows) == 1
 
 
-def test_a_row_that_failed_for_sure_in_every_try_was_not_written(tmp_path):
-    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
-    scene.target.script("alter", "a", Script(ALIVE), Script(ALIVE))
-    assert scene.apply().exit_code == 1 and scene.apply().exit_code == 1
-    assert scene.journal.read().applied["a"].results == {P0: FAILED}
-    assert scene.undo().rows == ()
-
-
-def test_an_acknowledged_removal_is_undone_without_being_asked_twice(tmp_path):
-    scene = three_groups(tmp_path)
-    assert scene.apply().exit_code == 0 and scene.rollback().exit_code == 0
-    results = scene.journal.read().rolled_back
-    assert set(results["b"].results.values()) == {REMOVED}
-    assert all(r.reason != UNACKNOWLEDGED for r in scene.undo().rows)
-
-
 def test_an_unanswered_row_that_somebody_else_has_moved_is_refused(tmp_path):
     scene = hidden(tmp_path)
     scene.target.offsets["a"][P0] = Commit(77)
     assert scene.rollback().exit_code == 3 and scene.target.held("a") == {("A.orders", 0): 77}
-
-
-@pytest.mark.parametrize("denied_first", [False, True])
-def test_a_later_failure_for_sure_leaves_an_attempt_that_was_killed_in_doubt(tmp_path, denied_first):
-    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
-    if denied_first:
-        scene.target.script("alter", "a", Script(DENIED))
-        assert scene.apply().exit_code == 1
-    crashing(scene)
-    scene.target.script("alter", "a", Script(DENIED))
-    result = scene.apply()
-    assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
-    assert [r.reason for r in scene.undo().rows] == [UNACKNOWLEDGED]
-    scene.target.offsets["a"][P0] = Commit(60)
-    assert scene.rollback().exit_code == 0 and scene.target.held("a") == {("A.orders", 0): 10}
 
 
 def test_how_the_first_try_in_doubt_ended_is_still_told_when_later_ones_fail_for_sure(tmp_path):
@@ -219,19 +118,6 @@ def test_how_the_first_try_in_doubt_ended_is_still_told_when_later_ones_fail_for
     assert result.exit_code == 4 and list(statuses(result).values()) == [RowStatus.UNKNOWN]
     assert "Java ended by SIGKILL. After that: not allowed" in result.rows[0].detail
     assert "loading" not in result.rows[0].detail
-
-
-def test_a_second_write_that_was_killed_is_in_doubt_although_the_first_was_set(tmp_path):
-    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
-    assert scene.apply().exit_code == 0
-    saved = scene.undo()
-    scene.target.offsets["a"][P0] = Commit(10)
-    crashing(scene)
-    assert [r.reason for r in scene.undo().rows] == [UNACKNOWLEDGED]
-    with pytest.raises(Refused, match="not as it was"):
-        refuse_stale(saved, scene.journal.read())
-    before = scene.target.calls["alter"]
-    assert scene.rollback().exit_code == 0 and scene.target.calls["alter"] == before + 1
 
 
 def moves_between_tries(scene: Scene):
@@ -273,16 +159,6 @@ def test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_t
     result = scene.apply()
     assert scene.clock.waited > 20 and scene.target.held("a") == {("A.orders", 0): 65}
     assert result.exit_code == 1 and "another client has committed this offset since the check" in result.rows[0].detail
-
-
-def test_what_a_colleague_set_after_our_failure_is_not_taken_back_by_rollback(tmp_path):
-    scene = Scene(plan(row("g", target_prior=10), row("h", target_prior=11)), tmp_path)
-    scene.target.script("alter", "g", Script(DENIED))
-    assert scene.apply().exit_code == 4
-    scene.target.offsets["g"][P0] = Commit(60)
-    assert scene.apply().exit_code == 0
-    assert [r.group for r in scene.undo().rows] == ["h"]
-    assert scene.rollback().exit_code == 0 and scene.target.held("g") == {("A.orders", 0): 60}
 
 
 def test_a_partition_that_the_answer_leaves_out_is_unknown_and_written_again(tmp_path):

@@ -185,12 +185,6 @@ def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reas
     assert "s: 1 row skipped, as the plan says: not-replicated" in told
 
 
-def test_a_plan_of_blocks_alone_verifies_nothing_and_says_so():
-    made = plan(row("g", decision=Decision.BLOCK, reason="x"))
-    found = held(made, None)
-    assert found.exit_code == 4 and text(found, made).startswith("NOTHING VERIFIED: 1 row of 1 group was not written")
-
-
 @pytest.mark.parametrize(
     ("prior", "where"), [(None, "it has no committed offset, as before"), (20, "it is at 20, as before")]
 )

@@ -23,9 +23,7 @@ from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Crash, Script
-from tests.unit.answers import DENIED
-from tests.unit.commands import run
-from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told, verify
+from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told
 from tests.unit.plans import plan, row
 
 
@@ -101,6 +99,9 @@ def test_what_a_killed_undo_plan_has_left_a_rollback_finishes_and_show_counts_al
     ends(night.save_undo(), 0)
     night.target.script("alter", "g07", *[Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))] * 9)
     ends(night.execute("apply", UNDO), 4)
+    shown = first_line(night, "show")
+    assert shown.startswith("PARTLY ROLLED BACK: 11 restored, 1 not-restored; this plan is SPENT")
+    assert "Finish the rollback that has begun" in shown
     night.target.scripts.clear()
     ends(night.execute("rollback", "cutover.plan"), 0)
     assert night.all_at(PRIOR)
@@ -195,20 +196,6 @@ def test_one_group_is_taken_back_alone_and_no_apply_sets_it_again_and_the_rest_g
     ends(night.execute("apply", "cutover.plan"), 3, "has been rolled back")
 
 
-def test_a_group_that_was_taken_back_alone_is_so_in_show_report_and_verify(night):
-    night.applied()
-    ends(night.execute("rollback", "cutover.plan", "--group", "g0[34]"), 0)
-    shown, out = first_line(night, "show"), night.folder / "report.html"
-    assert (
-        shown.startswith("APPLIED AT") and "10 offsets are as planned, read back; 2 groups ROLLED BACK alone" in shown
-    )
-    assert run("report", str(night.folder / "cutover.plan"), "--out", str(out)).exit_code == 0
-    assert "2 groups ROLLED BACK alone" in out.read_text()
-    verified = verify(night)
-    ends(verified, 4, "VERIFIED: 10 offsets of 10 groups, BUT 2 rows of 2 groups were rolled back")
-    assert wave_of(night.folder / "cutover.plan", read_plan(night.folder / "cutover.plan")).groups["g03"] == "undone"
-
-
 def test_an_undo_that_was_applied_after_one_group_was_taken_back_is_told_as_far_as_its_journal_is_there(night):
     night.applied()
     ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
@@ -221,28 +208,6 @@ def test_an_undo_that_was_applied_after_one_group_was_taken_back_is_told_as_far_
     journal.rename(night.folder.parent / journal.name)
     assert first_line(night, "show").startswith("SPENT: its undo")
     assert "a rollback of it has begun" in told(night.run("apply", "cutover.plan"))
-
-
-def test_an_undo_that_restored_a_part_leaves_the_plan_half_rolled_back_and_the_rest_to_a_rollback(night):
-    night.applied()
-    ends(night.save_undo(), 0)
-    night.target.script("alter", "g03", *[Script(DENIED)] * 500)
-    ends(night.execute("apply", UNDO), 4)
-    assert first_line(night, "show").startswith("PARTLY ROLLED BACK: 11 restored, 1 not-restored; this plan is SPENT")
-    assert "Finish the rollback that has begun" in first_line(night, "show")
-
-
-def test_a_rollback_of_one_group_that_was_killed_is_no_part_of_the_plan_and_is_finished_by_the_same_command(
-    night,
-):
-    night.applied()
-    night.target.crash_after = 1
-    with pytest.raises(Crash):
-        raise night.execute("rollback", "cutover.plan", "--group", "g03").exception or AssertionError("not killed")
-    ends(night.execute("apply", "cutover.plan"), 3, "g03")
-    ends(verify(night), 1, "g03 A.orders:0: its group was rolled back alone, and not read")
-    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
-    ends(verify(night), 4)
 
 
 def test_a_group_that_no_plan_has_and_an_undo_plan_of_some_groups_are_wrong_usage(night):
@@ -271,26 +236,6 @@ def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(nigh
     ends(night.execute("rollback", "cutover.plan", folder=other), 0, "RESTORED")
     assert night.all_at(PRIOR)
     ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
-
-
-def test_an_undo_plan_names_them_as_well_though_they_were_written_after_it_was_saved(night):
-    night.plan()
-    other = night.elsewhere()
-    night.killed("apply", "cutover.plan", 2)
-    ends(night.save_undo(), 0)
-    ends(night.execute("apply", "cutover.plan", folder=other), 0)
-    ends(night.execute("apply", UNDO), 4, "NOT ALL OF IT: 7 offsets of 7 groups are as planned", "RESTORED: 5")
-    (night.folder / "cutover.plan").unlink()
-    ends(night.execute("apply", UNDO), 0, "Note: the undone plan is not beside its journal as cutover.plan")
-
-
-def test_a_rollback_with_nothing_of_its_own_looks_as_well(night):
-    made = night.plan()
-    other = night.elsewhere()
-    ends(night.execute("apply", "cutover.plan", folder=other), 0)
-    log = Journal(journal_path(night.folder / "cutover.plan", made.fingerprint), made.fingerprint, lambda: 0)
-    log.open(APPLY, {}).close()
-    ends(night.execute("rollback", "cutover.plan"), 4, "NOT ALL OF IT: 12 offsets", "NOTHING TO UNDO")
 
 
 def test_groups_that_cannot_be_looked_at_are_not_taken_for_untouched(night):
@@ -345,36 +290,6 @@ def test_what_the_target_does_not_show_was_not_removed(night, runs):
 
 
 # --- what was restored, and what another plan holds ---------------------------------------------------------
-
-
-def rewinding(night: Night):
-    """Every group is at 80, and the plan sets 60."""
-    for group in GROUPS:
-        night.target.commit(group, "A.orders", 0, 80)
-    night.plan(prior=80)
-    ends(night.execute("apply", "cutover.plan"), 0)
-
-
-def test_the_same_rollback_again_leaves_what_a_later_plan_has_set_since(night):
-    rewinding(night)
-    ends(night.execute("rollback", "cutover.plan"), 0)
-    assert night.all_at(80)
-    night.plan("later.plan", prior=80)
-    ends(night.execute("apply", "later.plan"), 0)
-    ends(night.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
-    assert night.all_at(PLANNED)
-
-
-@pytest.mark.parametrize("moved", [(), ("--moved", "restore")])
-def test_a_group_that_was_restored_alone_is_left_by_every_later_rollback(night, moved):
-    rewinding(night)
-    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
-    night.target.commit("g03", "A.orders", 0, 5)
-    if not moved:
-        night.killed("rollback", "cutover.plan", 2)
-    for _ in range(2):
-        ends(night.execute("rollback", "cutover.plan", *moved), 0)
-        assert night.at() == {**dict.fromkeys(GROUPS, 80), "g03": 5}
 
 
 def test_a_group_that_a_rollback_names_is_spent_also_where_apply_had_not_reached_it(night):

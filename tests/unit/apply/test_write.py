@@ -7,14 +7,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.apply import read_back
 from migrate.apply.history import FAILED
 from migrate.apply.read_back import read_commits
 from migrate.apply.restore import goes_whole
-from migrate.apply.write import FRESH_SECONDS, SIGNALS, Interruption, PendingRows
+from migrate.apply.write import FRESH_SECONDS, SIGNALS, Interruption
 from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
 from migrate.survey.groups import NO_ANSWER
 from tests.fakes import FakeClock, FakeCluster, Script
@@ -47,17 +45,6 @@ def test_a_terminal_that_closes_says_so_twice_and_ends_no_write():
             os.kill(os.getpid(), signal.SIGHUP)
             assert inner and outer and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         os.kill(os.getpid(), signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_what_is_ignored_stays_ignored():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with Interruption() as interrupted:
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert not interrupted
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
 
@@ -97,15 +84,6 @@ def test_a_signal_that_comes_while_the_handlers_are_being_set_is_noted_once(monk
     with interrupted:
         assert interrupted
     assert signal.getsignal(SIGNALS[0]) == handler
-
-
-@given(st.dictionaries(st.integers(0, 9), st.tuples(st.integers(0, 99), st.sampled_from(["", "AAA=\x00"])), min_size=1))
-def test_what_is_planned_and_what_is_committed_is_what_each_row_says(given: dict[int, tuple[int, str]]):
-    rows = [row("g", partition=p, offset=offset, target_metadata=metadata) for p, (offset, metadata) in given.items()]
-    pending = PendingRows(rows)
-    assert pending.planned() == {r.target_partition: r.target_offset for r in rows}
-    assert pending.commits() == {r.target_partition: r.target_commit for r in rows}
-    assert pending == {r.target_partition: r for r in rows}
 
 
 def meanwhile(scene: Scene, seconds: float, act: Callable[[], object]):
@@ -173,12 +151,6 @@ def test_a_reading_that_failed_in_passing_is_made_again_until_the_time_is_up():
     denied = Failure("GROUP_AUTHORIZATION_FAILED", "no")
     answers.append(denied)
     assert read_commits(reads, ["g"], FakeClock(), 60.0) == {"g": denied}, "that one does not pass"
-
-
-def test_a_client_that_breaks_at_the_last_reading_is_an_answer_and_no_error():
-    target, _ = clusters(plan(row("g")))
-    (failure,) = read_commits(Reads(target, []), ["g"], FakeClock(), 0.0).values()
-    assert isinstance(failure, Failure) and failure.code == "NO_ANSWER" and "IndexError" in failure.message
 
 
 def test_a_group_that_the_answer_leaves_out_is_told_as_unread():

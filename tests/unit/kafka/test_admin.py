@@ -22,7 +22,6 @@ from migrate.kafka.admin import (
     _commits,
     _granted,
     _listed_group,
-    _PartitionCounts,
     _results,
     _topics,
 )
@@ -45,15 +44,9 @@ def test_a_partition_that_the_answer_leaves_out_may_be_written_and_one_with_an_e
     assert done is None
     assert isinstance(failed, Failure) and failed.code == "UNKNOWN_MEMBER_ID" and not failed.outcome_unknown
     assert isinstance(lost, Failure) and lost.code == "NO_ANSWER" and lost.outcome_unknown
-
-
-@pytest.mark.parametrize("at", [0, 1])
-@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_MEMBER_ID, KafkaError.UNKNOWN, KafkaError._TIMED_OUT])
-def test_one_refused_partition_of_a_whole_answer_is_not_done_and_the_others_are(at, code):
-    answers = [answered(0), answered(1)]
-    answers[at] = answered(at, KafkaError(code, "no"))
-    results = _results([P0, P1], SimpleNamespace(topic_partitions=answers))
-    assert isinstance(results.pop((P0, P1)[at]), Failure) and list(results.values()) == [None]
+    for first, second in ((None, refused), (refused, None)):
+        whole = _results([P0, P1], SimpleNamespace(topic_partitions=[answered(0, first), answered(1, second)]))
+        assert [result is None for result in whole.values()] == [first is None, second is None]
 
 
 def test_a_group_with_metadata_is_left_untouched_and_no_cluster_is_even_asked():
@@ -126,21 +119,6 @@ def test_a_commit_of_minus_1_is_listed_and_has_no_offset():
     found = _commits(SimpleNamespace(topic_partitions=listed))
     assert dict(found) == {TopicPartition("t", 0): Commit(7)}
     assert without_offset(found) == (TopicPartition("t", 1),)
-
-
-def test_the_partition_counts_of_topics_are_asked_for_once_and_again_for_what_they_do_not_have(monkeypatch):
-    asked, counts = [], {"t": 2}
-
-    def topics():
-        asked.append(dict(counts))
-        return dict(counts)
-
-    kept, places = _PartitionCounts(topics), [TopicPartition("t", 0), TopicPartition("t", 1)]
-    assert kept.covering(places) == kept.covering(places) == {"t": 2} and len(asked) == 1
-    counts["u"] = 1
-    assert kept.covering([TopicPartition("u", 0)])["u"] == 1 and len(asked) == 2
-    monkeypatch.setattr("migrate.kafka.admin.COUNTS_SECONDS", -1.0)
-    assert kept.covering(places)["t"] == 2 and len(asked) == 3, "what is old is asked for anew"
 
 
 def described(**changes):

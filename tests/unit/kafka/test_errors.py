@@ -13,6 +13,7 @@ from migrate.kafka.errors import (
     timed_out,
 )
 from migrate.model import Failure
+from migrate.write_outcome import NOT_WRITTEN, may_be_written
 
 
 @pytest.mark.parametrize(
@@ -51,11 +52,31 @@ def test_errors_have_kafkas_own_names(code, name):
     assert code_of(KafkaError(code)) == name
 
 
-def test_a_write_is_unknown_unless_its_error_proves_that_it_was_not_made_and_a_reading_never_is():
-    moved, member = KafkaError(KafkaError.NOT_COORDINATOR), KafkaError(KafkaError.UNKNOWN_MEMBER_ID)
-    assert failure_of(moved, writing=True).outcome_unknown and failure_of(moved).retriable
-    assert not failure_of(moved).outcome_unknown
-    assert not failure_of(member, writing=True).outcome_unknown and not failure_of(member).retriable
+AFTER_THE_APPEND = (
+    "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    "NOT_ENOUGH_REPLICAS", "NOT_LEADER_FOR_PARTITION", "KAFKA_STORAGE_ERROR", "UNKNOWN", "NETWORK_EXCEPTION",
+    "_TRANSPORT", "_TIMED_OUT", "_DESTROY", "_FAIL",
+)  # fmt: skip
+BEFORE_IT = (
+    "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART",
+    "OFFSET_METADATA_TOO_LARGE", "ILLEGAL_GENERATION", "NON_EMPTY_GROUP",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*AFTER_THE_APPEND, *BEFORE_IT])
+def test_an_error_that_may_arise_after_the_append_leaves_a_write_unknown_and_a_reading_not(name):
+    error = KafkaError(getattr(KafkaError, name))
+    assert failure_of(error, writing=True).outcome_unknown is (name in AFTER_THE_APPEND)
+    assert not failure_of(error).outcome_unknown
+    assert may_be_written("AN_ERROR_OF_KAFKA_5") and "AN_ERROR_OF_KAFKA_5" not in NOT_WRITTEN
+
+
+def test_where_no_coordinator_takes_a_write_the_copies_that_may_be_too_few_are_named_and_a_reading_needs_none():
+    error = KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE)
+    assert all(
+        word in failure_of(error, writing=True).message for word in ("__consumer_offsets", "min.insync.replicas")
+    )
+    assert "min.insync.replicas" not in failure_of(error).message
 
 
 def test_the_right_that_is_missing_depends_on_what_was_to_be_done():
@@ -74,3 +95,8 @@ def test_what_the_client_has_forgotten_with_a_connection_is_read_again_and_is_no
     forgotten = failure_of(KafkaError(code))
     assert is_passing(forgotten) and not forgotten.retriable
     assert not is_passing(failure_of(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)))
+
+
+def test_a_write_is_tried_again_where_the_coordinator_moved_and_not_where_the_group_has_members():
+    moved, member = KafkaError(KafkaError.NOT_COORDINATOR), KafkaError(KafkaError.UNKNOWN_MEMBER_ID)
+    assert failure_of(moved).retriable and not failure_of(member, writing=True).retriable
