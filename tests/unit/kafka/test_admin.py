@@ -22,6 +22,7 @@ from migrate.kafka.admin import (
     _commits,
     _granted,
     _listed_group,
+    _PartitionCounts,
     _results,
     _topics,
 )
@@ -119,6 +120,21 @@ def test_a_commit_of_minus_1_is_listed_and_has_no_offset():
     found = _commits(SimpleNamespace(topic_partitions=listed))
     assert dict(found) == {TopicPartition("t", 0): Commit(7)}
     assert without_offset(found) == (TopicPartition("t", 1),)
+
+
+def test_the_partition_counts_of_topics_are_asked_for_once_and_again_for_what_they_do_not_have(monkeypatch):
+    asked, counts = [], {"t": 2}
+
+    def topics():
+        asked.append(dict(counts))
+        return dict(counts)
+
+    kept, places = _PartitionCounts(topics), [TopicPartition("t", 0), TopicPartition("t", 1)]
+    assert kept.covering(places) == kept.covering(places) == {"t": 2} and len(asked) == 1
+    counts["u"] = 1
+    assert kept.covering([TopicPartition("u", 0)])["u"] == 1 and len(asked) == 2
+    monkeypatch.setattr("migrate.kafka.admin.COUNTS_SECONDS", -1.0)
+    assert kept.covering(places)["t"] == 2 and len(asked) == 3, "what is old is asked for anew"
 
 
 def described(**changes):

@@ -14,7 +14,7 @@ from migrate.kafka import connection as module
 from migrate.kafka.connection import DESTROYER, Connection
 from migrate.kafka.errors import timed_out
 from migrate.kafka.settings import ClientSettings
-from migrate.model import Side
+from migrate.model import Failure, Side
 from migrate.token_command import TokenCommand
 from tests.mockcluster import MockCluster
 
@@ -66,6 +66,17 @@ def test_a_client_that_missed_a_deadline_is_destroyed_where_nobody_waits(bootstr
     assert misses_a_deadline(connection, lambda: connection.gather(["one"], never, 5)) == unanswered
     assert destroyers() == DESTROYER
     assert misses_a_deadline(connection, lambda: connection.collect(lambda _: {"one": Future()})) == unanswered
+    assert destroyers() == DESTROYER
+
+
+def test_a_client_whose_answer_was_an_error_is_destroyed_where_nobody_waits(bootstrap, destroyers):
+    def refuse(client: AdminClient, key: str) -> "Future[Any]":
+        raise ValueError("no such request")
+
+    connection = to(bootstrap)
+    answer = connection.gather(["one"], refuse, 5)["one"]
+    assert isinstance(answer, Failure)
+    connection.drop()
     assert destroyers() == DESTROYER
 
 
