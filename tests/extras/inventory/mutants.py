@@ -204,7 +204,7 @@ MUTANTS = (
         f"{HERE}listing.py",
         "for time in (self.last_commit_ms, self.empty_since_ms)",
         "for time in (self.last_commit_ms,)",
-        (f"{TESTS}test_activity.py",),
+        (f"{TESTS}test_listing.py",),
     ),
     Mutant(
         "unread-groups-left-out-of-the-idle",
@@ -220,7 +220,7 @@ MUTANTS = (
         f"{HERE}listing.py",
         '        if self.listed.kind != "classic":\n',
         "        if self.listed.kind is None:\n",
-        (f"{TESTS}test_activity.py",),
+        (f"{TESTS}test_listing.py",),
     ),
     Mutant(
         "commits-that-a-transaction-hides-taken-for-none",

@@ -13,7 +13,6 @@ import pytest
 
 from migrate.cli.console import Ended, Terminal
 from migrate.cli.options import OnOneCluster, ReachedClusters
-from migrate.errors import UsageError
 from migrate.extras.inventory import commands as inventory
 from migrate.watch import Freshness, Glance, Waiting
 from tests.extras.inventory.unit.inventoryscene import DENIED, FakeGroups, commits
@@ -89,15 +88,6 @@ def test_list_looks_twice_for_groups_that_have_stalled(cluster):
     assert code == 0 and cluster.calls.count("commits") == 2
     assert {name: row["stalled_partitions"] for name, row in rows.items()} == {"billing": "1", "crm": "0"}
     assert "stalled" in rows["billing"]["attention"]
-    with pytest.raises(UsageError, match="--watch and --stalled exclude each other"):
-        listed(stalled=1, watch=True)
-
-
-@pytest.mark.parametrize("asks", [{"records": True}, {"idle": 1}])
-def test_a_watch_does_not_read_the_offsets_topic_again_and_again(cluster, asks):
-    with pytest.raises(UsageError, match="--watch does not go with"):
-        listed(**asks, watch=True)
-    assert not cluster.calls
 
 
 def test_describe_exits_1_for_a_group_that_is_not_there(cluster):

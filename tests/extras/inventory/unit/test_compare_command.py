@@ -82,14 +82,6 @@ def test_behind_is_counted_in_records_and_let_pass_by_within(target):
     assert printed(within=2)[1] == 1
 
 
-def test_without_records_offsets_are_counted_and_unread_syncs_are_said(target):
-    target.commit("h", "A.u", 0, 85)
-    document, _ = printed(no_match=True)
-    (row,) = [row for row in document["rows"] if row["group"] == "h"]
-    assert not row["difference_is_records"] and row["grade"] == "estimated"
-    assert document["records_compared"] is False and document["offset_syncs_unread"] == 7
-
-
 @pytest.fixture
 def renamed(target, tmp_path):
     """The same world, in which `g` is `g-eu` on the target and stands where it belongs; the options that say so."""

@@ -48,8 +48,3 @@ def test_what_comparing_has_read_counts_towards_the_limit_and_without_records_a_
 
 def test_more_than_this_process_holds_is_left_out():
     assert not count_plan([Stretch(P, 0, MOST_OFFSETS + 1)], Limits(MOST_OFFSETS * 2, None), 1000, 100).ranges
-
-
-def test_nothing_is_asked_where_nothing_is_to_be_counted():
-    log = ThirdsLog()
-    assert counted([], log) == {} and not log.asked

@@ -40,18 +40,6 @@ def test_lines_are_the_assigned_partitions_by_member_and_then_the_committed_rest
     )
 
 
-def test_lag_is_the_end_less_the_commit_negative_where_the_commit_is_beyond_it():
-    found = described(group(), commits(t_0=60, t_1=160, lost_0=5))
-    lags = {str(line.partition): line.lag for line in found.lines}
-    assert isinstance(lags.pop("lost-0"), Failure) and lags == {"t-0": 40, "t-1": -60}
-    assert (found.lag.records, found.lag.unknown, found.is_whole) == (40, 2, False)
-
-
-def test_a_partition_that_was_never_committed_has_an_end_and_no_lag():
-    (line,) = described(group(member(orders=(1,))), {}).lines
-    assert (line.committed, line.log_end, line.lag) == (None, 100, None)
-
-
 @pytest.mark.parametrize("members", [(), (member(t=(1,)),)])
 def test_a_commit_without_an_offset_is_a_line_as_in_kafkas_tool_and_named(members):
     """Whether a member has the partition or nobody."""
@@ -90,12 +78,6 @@ def test_a_group_whose_commits_or_members_are_not_visible_is_not_whole():
     assert unread.commits_unread == DENIED and unread.lag == DENIED and len(unread.lines) == 1 and not unread.is_whole
     assert not described(ListedGroup("share", "share", NO_SHARE), {}).is_whole
     assert described(group(), commits(t_0=1)).is_whole
-
-
-def test_members_with_no_partition_assigned_are_idle():
-    three = [member("c-1", t=(0, 1)), member("c-2", t=(2,)), member("c-3")]
-    assert [each.consumer_id for each in described(group(*three), {}).idle_members] == ["c-3"]
-    assert described(group(*three[:2]), {}).idle_members == () == described(group(), commits(t_0=1)).idle_members
 
 
 @pytest.mark.parametrize(

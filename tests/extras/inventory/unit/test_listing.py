@@ -124,41 +124,12 @@ def test_idle_times_are_reckoned_from_the_brokers_clock_where_ours_is_behind():
     assert idle_of(ahead, **dict.fromkeys(ahead, group())) == {"busy": False, "old": True}
 
 
-def test_records_that_could_not_be_read_are_not_visible_and_those_nobody_asked_for_are_nothing():
-    cluster = FakeGroups({"g": group()}, committed={"g": commits(pay_0=5)}, partitions={"pay": 1}, records=DENIED)
-    asked, unasked = inventory_of(read(cluster, with_records=True)), inventory_of(read(cluster))
-    assert asked.groups[0].not_visible() == {"last_commit_ms": str(DENIED)} and not asked.is_whole
-    assert unasked.groups[0].not_visible() == {} and unasked.is_whole
-    assert GroupNotice.IDLE not in asked.groups[0].attention + unasked.groups[0].attention
-
-
 def test_streams_applications_are_known_by_whole_names_of_groups_only():
     topics = ["shop-eu-store-changelog", "pay-x-repartition", "crm-changelog-old", "orders"]
     named = ["shop", "shop-eu", "sho", "pay", "crm", "orders"]
     found = listed(consumers=dict.fromkeys(named, group()), partitions=dict.fromkeys(topics, 1))
     streams = {each.group for each in found.groups if GroupNotice.STREAMS in each.attention}
     assert streams == {"shop-eu", "pay"}, "shop-eu's topic is not shop's"
-
-
-def test_what_is_not_visible_has_a_reason_and_never_a_number():
-    found = listed(
-        consumers={"denied": group(), "gone": group(), "fine": group()},
-        others={"sharers": ListedGroup("share", "share", NO_SHARE)},
-        committed={"denied": DENIED, "gone": commits(lost_0=5, pay_0=90), "fine": commits(pay_0=60)},
-        partitions={"pay": 1},
-    )
-    assert not found.is_whole
-    fine, denied, gone, sharers = (
-        next(g for g in found.groups if g.group == n) for n in ("fine", "denied", "gone", "sharers")
-    )
-    assert fine.attention == () and fine.lag.records == 40
-    assert set(denied.not_visible()) == {"topics", "partitions_committed", "partitions_of_its_topics", "lag"}
-    assert (gone.lag.records, gone.lag.unknown) == (10, 1)
-    assert gone.not_visible() == {"lag": "lost: UNKNOWN_TOPIC_OR_PARTITION: not there"}
-    assert {"state", "members", "coordinator", "lag"} <= set(sharers.not_visible()) and sharers.fact("kind") == "share"
-    assert all(GroupNotice.NOT_VISIBLE in g.attention for g in (denied, gone, sharers))
-    assert found.lag == (50, 1, 2)
-    assert found.by_kind_and_state == {("classic", "Empty"): 3, ("share", "not-visible"): 1}
 
 
 def test_an_inventory_is_whole_only_if_every_group_is_and_no_name_is_missing():
@@ -211,11 +182,6 @@ def running(members=1, **offsets: int) -> FakeGroups:
 ])  # fmt: skip
 def test_a_group_stalls_where_its_members_commit_nothing_further_on_of_what_there_was_to_read(before, after, stalled):
     assert stalled_between(before, after) == (stalled, stalled > 0)
-
-
-def test_of_one_look_nothing_is_said_of_stalling():
-    unread = inventory_of(read(running(orders_0=90))).groups[0]
-    assert GroupNotice.STALLED not in unread.attention and "stalled_partitions" not in unread.not_visible()
 
 
 def test_whether_a_group_stalled_that_was_not_seen_at_the_first_look_is_not_visible():

@@ -189,6 +189,7 @@ def test_what_records_tell_of_a_group_is_in_its_fields():
 def test_no_groups_are_no_table():
     lines = list(listing_lines(inventory_of(read(FakeGroups())), 80, False))
     assert "Groups       0 groups" in lines and not any("COORDINATOR" in line for line in lines)
+    assert not any("Stalled" in line for line in lines), "of one look nothing is said of stalling"
 
 
 def test_what_has_stalled_is_counted_with_the_time_between_the_looks():
@@ -199,11 +200,3 @@ def test_what_has_stalled_is_counted_with_the_time_between_the_looks():
     by_name = {told["group"]: told for told in in_json(found)}
     assert [by_name[group]["stalled_partitions"] for group in ("billing", "never", "sharers")] == [2, 0, None]
     assert by_name["billing"]["attention"] == ["stalled", "alive"]
-
-
-def test_where_nothing_has_stalled_that_is_said_and_of_one_look_nothing():
-    look = read(FakeGroups({"idle": group()}))
-    assert "0 groups committed nothing further in 0 s" in "\n".join(
-        listing_lines(inventory_of(look, earlier=look), 80, False)
-    )
-    assert "Stalled" not in "\n".join(listing_lines(inventory_of(look), 80, False))

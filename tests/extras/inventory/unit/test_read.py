@@ -6,7 +6,7 @@ import pytest
 
 from migrate.described_group import ListedGroup
 from migrate.extras.inventory.read import HIDDEN
-from migrate.model import Failure, TopicPartition
+from migrate.model import Failure
 from migrate.survey.filters import Filters
 from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
 from tests.unit.describedgroups import group, member
@@ -30,12 +30,6 @@ def test_commits_are_read_before_log_ends_or_a_group_that_reads_on_would_be_beyo
     assert asked.stable == [False]  # as kafka-consumer-groups: an open transaction hides no group
 
 
-def test_ends_are_read_of_every_partition_that_is_committed_or_assigned_and_only_where_they_are_wanted():
-    found = read(cluster())
-    assert set(found.log_ends) == {TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("pay", 0)}
-    assert read(cluster(), with_ends=False).log_ends == {}
-
-
 def test_groups_of_every_kind_are_there_and_a_share_groups_positions_are_never_none():
     asked = cluster()
     found = read(asked)
@@ -50,12 +44,6 @@ def test_of_a_kind_that_nobody_tells_no_commits_are_not_nothing():
     asked.committed["odd-with-some"] = commits(pay_0=1)
     found = read(asked)
     assert found.commits["odd"] == UNTOLD.kind and found.commits["odd-with-some"] == commits(pay_0=1)
-
-
-def test_filters_take_groups_away_and_count_them():
-    found = read(cluster(), Filters.from_options(groups=["b.*", "c.*"], exclude_groups=["crm"]))
-    assert list(found.groups) == ["billing"]
-    assert found.filtered == {"exclude-group": 1, "default-exclude": 1, "group": 2}
 
 
 def test_filters_on_topics_take_commits_assignments_and_groups_that_have_no_others():
@@ -80,11 +68,6 @@ def test_a_group_that_is_rebalancing_may_read_the_topics_that_were_asked_for():
     assert "moving" in found.groups and found.commits["moving"] == {}
 
 
-def test_a_name_that_was_asked_for_and_that_no_group_has_is_named():
-    found = read(cluster(), Filters(groups_file=frozenset({"crm", "cmr"})))
-    assert (list(found.groups), found.missing) == (["crm"], ("cmr",))
-
-
 def test_the_listing_of_every_kind_is_asked_for_only_where_a_group_may_be_on_it():
     asked = cluster()
     read(asked, Filters(groups_file=frozenset({"crm"})))
@@ -102,14 +85,6 @@ def test_a_list_that_may_be_short_says_so(may_describe):
     # Whoever named groups and got all of them misses none.
     assert read(asked, Filters(groups_file=frozenset({"crm"}))).unseen == ()
     assert read(asked, Filters(groups_file=frozenset({"crm", "cmr"}))).unseen == found.unseen
-
-
-def test_a_group_that_the_answer_lacks_is_not_known_and_not_empty():
-    asked = cluster()
-    asked.described_groups = lambda names: {}  # type: ignore[method-assign]
-    asked.commits = lambda names, require_stable: {}  # type: ignore[method-assign]
-    found = read(asked)
-    assert isinstance(found.groups["crm"].description, Failure) and isinstance(found.commits["crm"], Failure)
 
 
 def test_groups_that_the_listing_of_every_kind_describes_are_not_described_again():

@@ -70,19 +70,6 @@ def test_every_group_has_a_line_to_each_of_its_topics(tables, tmp_path):
     assert "the first 2 of 7 groups" in drawn(waves_chart(waves, 2), tmp_path).get_title()
 
 
-def test_parts_follow_each_other_so_that_their_lines_never_cross(tables, tmp_path):
-    waves = inventory.waves_table(tables[1], 1)
-    axes = drawn(waves_chart(waves), tmp_path)
-    by_part = {}
-    for line in axes.get_lines():
-        if len(line.get_xdata()) == 2:
-            by_part.setdefault(line.get_color(), []).append(tuple(line.get_ydata()))
-    sides = [tuple(zip(*ends, strict=True)) for ends in by_part.values()]
-    spans = sorted((max(left), min(left), max(right), min(right)) for left, right in sides)
-    for below, above in zip(spans, spans[1:], strict=False):
-        assert below[0] < above[1] and below[2] < above[3]
-
-
 def test_nothing_to_draw_is_an_empty_chart(tmp_path):
     empty = inventory.open_history("x", lambda path: ([*inventory.SERIES], []))
     groups = inventory.data_frame([], [*inventory.LISTED, "use"], ["last_commit_ms"]).set_index("group")
