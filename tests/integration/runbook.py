@@ -54,7 +54,7 @@ def commands(block: str) -> Iterator[Typed]:
 
 def without_numbers(text: str) -> str:
     """Return a line of output with its numbers, and the nouns that go with them, made alike."""
-    return re.sub(r"\d+ (\w+?)s?\b", r"N \1", text)
+    return re.sub(r"\d[\d,]* (\w+?)s?\b", r"N \1", text)
 
 
 def set_scene(lab: AnyLab, name: str) -> Scene:

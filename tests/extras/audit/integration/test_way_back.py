@@ -30,7 +30,8 @@ from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
 pytestmark = pytest.mark.long
-WRITTEN, LATER = 600, 200
+# A replicator commits after 300 records, twice at most before it dies amid the third.
+WRITTEN, LATER = 1_000, 200
 Document = Mapping[str, Any]
 
 
