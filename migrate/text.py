@@ -79,7 +79,7 @@ def both_names(source: str, target: str) -> str:
 
 def many(count: int, noun: str) -> str:
     """Return "1 group", "3,000 groups"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def some(names: Iterable[str], most: int = 10, between: str = ", ") -> str:

@@ -131,19 +131,20 @@ def stop_java_machine(keep_classes: bool = False) -> None:
         with contextlib.suppress(OSError):
             process.stdin.close()
     archive, _started.recording = _started.recording, None
+    left, _started.leaves_behind = _started.leaves_behind, None
     if archive is not None and keep_classes:
         in_background(process.wait, "java-end")
-        _leave_nothing(process)
+        _remove_once_empty(left, process)
         log_file().unlink(missing_ok=True)
         return
-    _end(process, archive)
+    _end(process, archive, left)
     if process.returncode == 0 or archive is not None:
         log_file().unlink(missing_ok=True)
 
 
-def _end(process: "subprocess.Popen[bytes]", archive: ClassArchive | None) -> None:
+def _end(process: "subprocess.Popen[bytes]", archive: ClassArchive | None, left: Path | None) -> None:
     """Wait until a JVM is gone that was asked to end; without its classes, where it was to write an archive of them."""
-    _leave_nothing(process)
+    _remove_once_empty(left, process)
     try:
         process.wait(STOP_DEADLINE_SECONDS if archive is None else UNKEPT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -153,17 +154,17 @@ def _end(process: "subprocess.Popen[bytes]", archive: ClassArchive | None) -> No
         archive.remove()
 
 
-def _leave_nothing(process: "subprocess.Popen[bytes]") -> None:
-    """Remove the folder that Spark leaves behind, once it is empty: Spark sees to that before the classes are written.
+def _remove_once_empty(left: Path | None, process: "subprocess.Popen[bytes]") -> None:
+    """Remove the folder that Spark leaves behind, which it empties at its end, before the JVM writes its classes.
 
-    A JVM killed before that would leave it full.
+    A JVM that is killed before that leaves it full.
     """
-    folder, deadline = _started.leaves_behind, time.monotonic() + STOP_DEADLINE_SECONDS
-    while folder is not None:
+    deadline = time.monotonic() + STOP_DEADLINE_SECONDS
+    while left is not None:
         is_last = process.poll() is not None or time.monotonic() > deadline
         with contextlib.suppress(OSError):
-            folder.rmdir()
-        if is_last or not folder.exists():
+            left.rmdir()
+        if is_last or not left.exists():
             return
         time.sleep(_LOOK_SECONDS)
 
@@ -183,7 +184,7 @@ def break_off_start(has_ended: Callable[[float], bool]) -> None:
         if process is not None and process is not ended:
             ended = process
             process.terminate()
-            _end(process, _started.recording)
+            _end(process, _started.recording, _started.leaves_behind)
     if ended is not None:
         SparkContext._active_spark_context = None
         stop_java_machine()

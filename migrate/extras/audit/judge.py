@@ -94,13 +94,13 @@ def judged(
     def both(stretches: Collection[Stretch]) -> "DataFrame":
         return both_logs(*(reading.again(topic, side, held, stretches) for side in Side))
 
-    # A cleaner may have gone by further copies of a key, wherever they lie.
+    # The target's cleaner may have taken a copy because of a further one, in any stretch: there counts are not enough.
     cleaned = Side.TARGET in topic.compacted
     alone_in = defaultdict[Stretch, Counter[Category]](Counter)
     first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
     with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"):
         pairs = {} if cleaned else paired(both(differing))
-        # Where each record has a counterpart, by count, none is looked at by itself: so it is after replays.
+        # Where every record has a counterpart, as after replays, counts are enough.
         looked_at = differing if cleaned else {each for each, p in pairs.items() if p.alone}
         if looked_at:
             with closing(Comparison(both(looked_at))) as comparison:
