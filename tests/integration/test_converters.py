@@ -15,7 +15,7 @@ from tests.integration import oracle
 from tests.integration.cli import CommandLine
 from tests.integration.clusters import Partition, all_syncs, identity, read_logs
 from tests.integration.judge import Judge, Row, Score, told
-from tests.integration.killedscene import commit_anywhere, kill_mid_stream
+from tests.integration.killedscene import commit_anywhere, kill_mid_stream, wait_translated
 from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
@@ -174,7 +174,7 @@ def converted(lab: Lab, name: str, seed: int) -> Scene:
         scene.write([place], 20)
     lab.mirror.wait_until_replicated(scene.topics, compare_last=way.keeps_values)
     commit_anywhere(scene, [pair for pair in pairs if pair[0] >= EARLY_GROUPS or pair[0] % 3 == 0])
-    lab.mirror.wait_checkpoints([scene.group("g020")])
+    wait_translated(scene)
     return scene
 
 
