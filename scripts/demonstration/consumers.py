@@ -11,7 +11,7 @@ from scripts.demonstration.traffic import Place
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
 
-READ_SECONDS = 90.0
+READ_SECONDS = 180.0
 
 
 def identity(message: Message) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 WIDTH = 80
-COMMAND_DEADLINE_SECONDS = 180.0
+COMMAND_DEADLINE_SECONDS = 600.0
 # The shell's own settings must not change the commands that are shown; where downloads come from is no such one.
 PREFIX = "MM2_MIGRATE_"
 KEPT_VARIABLES = frozenset({"MM2_MIGRATE_CACHE", "MM2_MIGRATE_MAVEN_REPOSITORY"})

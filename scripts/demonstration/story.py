@@ -36,7 +36,7 @@ SETTINGS = "export MM2_MIGRATE_MM2_CONFIG=mm2.properties MM2_MIGRATE_SOURCE=A MM
 WAVES = {"wave1.txt": ("billing", "crm"), "wave2.txt": ("shipping",)}
 KEPT = ("*.plan", "*.jsonl", "*.csv", "report.html")
 KILL_AFTER_RECORDS = 15_000
-COPY_DEADLINE_SECONDS = 60.0
+COPY_DEADLINE_SECONDS = 180.0
 
 
 def tell(stage: Stage, keep: Path | None = None) -> int:

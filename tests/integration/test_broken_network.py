@@ -111,7 +111,10 @@ def interfered(cutover: Cutover, meddle: Callable[[subprocess.Popen[str]], None]
     reading = threading.Thread(target=lambda: said.extend(process.communicate()), daemon=True)
     reading.start()
     try:
-        wait_until(cutover.is_under_way, DEADLINE_SECONDS, "the first groups to be written", 0.002)
+        wait_until(
+            lambda: cutover.is_under_way() or process.poll() is not None,
+            DEADLINE_SECONDS, "the first groups to be written", poll_seconds=0.002,
+        )  # fmt: skip
         meddle(process)
         reading.join(DEADLINE_SECONDS)
         assert not reading.is_alive(), "apply did not end"

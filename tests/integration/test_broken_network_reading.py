@@ -208,10 +208,12 @@ def test_a_proof_over_a_network_that_breaks_is_whole_or_says_what_was_not_read(f
         else:
             assert ran.exit_code == 1 and len(ran.complaint()) < 900, str(ran)
         source, _ = far.ground.networks
+        source.latency_seconds = SLOW_SECONDS
         with started(far.commands, *words, *IMPATIENT) as running:
             running.wait_for("reading the next records")
             source.stall()
             ran = running.result()
         assert ran.exit_code == 1 and "Traceback" not in ran.stderr, str(ran)
         source.flow()
+        source.latency_seconds = 0.0
         far.commands.run(*words).expect(0)

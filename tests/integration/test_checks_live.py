@@ -16,6 +16,7 @@ from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import (
     CALL_SECONDS,
     QUIET,
+    READ_SECONDS,
     admin,
     commit,
     create_topic,
@@ -182,7 +183,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
         troubled = commands.plan("troubled.plan", *chosen)
     left = f"--exclude-group=sharers(-to-be)?-{scene.suffix}"
     delete_group(target, group("ran-out"))
-    wait_until(lambda: len(partitions_of(target, [small])) == 2, CALL_SECONDS, f"MM2 to add a partition to {small}")
+    wait_until(lambda: len(partitions_of(target, [small])) == 2, READ_SECONDS, f"MM2 to add a partition to {small}")
     scene.wait_replicated(compare_last=False)
     synced_file = commands.folder / "synced.properties"
     synced_file.write_text(lab.mm2_properties.read_text() + "\nA->B.sync.group.offsets.enabled = true\n")

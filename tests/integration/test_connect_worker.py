@@ -2,9 +2,11 @@
 
 import json
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -158,8 +160,18 @@ def asked(worker: Worker, method: str, path: str, body: object = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(worker.url + path, data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:
-        return json.loads(answer.read() or b"null")
+
+    def taken() -> tuple[Any] | None:
+        try:
+            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:
+                return (json.loads(answer.read() or b"null"),)
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.CONFLICT:
+                raise
+            # The worker's group is about to rebalance.
+            return None
+
+    return wait_until(taken, DEADLINE_SECONDS, f"{method} {path} to be taken")[0]
 
 
 def states(worker: Worker, connector: str) -> set[str]:
@@ -243,7 +255,7 @@ def test_the_commands_that_explain_prints_stop_the_worker_and_reset_the_one_part
 
     try:
         for line in stops:
-            assert done(line), line
+            wait_until(lambda line=line: done(line), DEADLINE_SECONDS, line)
         # A connector is stopped a moment after the request; until then the reset is refused.
         wait_until(lambda: done(patches[0]), DEADLINE_SECONDS, "the reset to be taken")
         assert worker.positions() == {(worker.topic, 0): worker.scene.source_ends()[worker.topic, 0][1] - 1}

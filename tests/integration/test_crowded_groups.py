@@ -24,7 +24,7 @@ WIDTH = 110
 # What people read: a screen or two, and no line for each member.
 MOST_LINES, MOST_NAMED = 110, 30
 # All members join in one rebalance.
-TOGETHER = {"group.initial.rebalance.delay.ms": "3000"}
+TOGETHER = {"group.initial.rebalance.delay.ms": "10000"}
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,10 @@ def interfered(cutover: Cutover, meddle: Callable[[int], None], environment: Map
     reading.start()
     broker = cutover.ground.cluster.brokers[0].process
     try:
-        wait_until(lambda: cutover.events("outcome") >= 5, DEADLINE_SECONDS, "the first groups to be written", 0.002)
+        wait_until(
+            lambda: cutover.events("outcome") >= 5,
+            DEADLINE_SECONDS, "the first groups to be written", poll_seconds=0.002,
+        )  # fmt: skip
         broker.pause()
         try:
             wait_until(cutover.stands_still, DEADLINE_SECONDS, "a write to be kept back")

@@ -17,7 +17,7 @@ from migrate.apply.history import SET, read_history
 from migrate.model import TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from tests.integration.cli import REPOSITORY, CommandLine
+from tests.integration.cli import DEADLINE_SECONDS, REPOSITORY, CommandLine
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
 from tests.lab.cluster import Cluster
@@ -28,7 +28,6 @@ KILLS, ALL_KILLS = 2, 50
 PLAIN, ODD = "g", "odd"
 ODD_EVERY = 5
 TOPIC, COPY = "orders", "A.orders"
-DEADLINE_SECONDS = 90.0
 PROCESS_ID_DIGITS = 7
 # What apply starts Java with is written before the journal, and has fewer bytes.
 LARGEST_BEFORE = 16_384
@@ -209,7 +208,7 @@ def test_killed_here_and_finished_from_a_copy_elsewhere_each_rollback_says_what_
     assert moved(ground, before) == offsets.keys()
 
     rest = offsets.keys() - written
-    named = f"NOT ALL OF IT: {PARTITIONS * len(rest)} offsets of {len(rest)} groups are as planned"
+    named = f"NOT ALL OF IT: {PARTITIONS * len(rest):,} offsets of {len(rest)} groups are as planned"
     assert named in " ".join(here.rollback("cutover.plan").expect(4).stdout.split())
     back = here.undo("cutover.plan").expect(4)
     assert named in " ".join(back.stdout.split()) and min(rest) in back.stdout

@@ -202,7 +202,7 @@ def test_thousands_of_partitions_move_by_group_and_are_told_on_one_screen(ground
     chosen = ("--group", "many-.*")
     run("status", *commands.clusters, *chosen, "--settle", "1").expect(0)
     planned = run("plan", *commands.clusters, *chosen, "--settle", "1", "--out", PLAN).expect(0)
-    assert f"READY TO APPLY: {len(places)} offsets of {len(commits)} groups" in " ".join(planned.stdout.split())
+    assert f"READY TO APPLY: {len(places):,} offsets of {len(commits)} groups" in " ".join(planned.stdout.split())
     document = commands.document(PLAN)
     rows = document["rows"]
     assert {(r["group"], r["source_topic"], r["partition"]): r["source_committed"] for r in rows} == places

@@ -83,7 +83,8 @@ def commands(secure: SecureScene, folder: Path, login: str) -> CommandLine:
 
 def examined(commands: CommandLine, code: int) -> str:
     """What `doctor` says of the clusters, each finding with what to do in one line."""
-    ran = commands.run("doctor", *commands.clusters, "--request-timeout", "8").expect(code)
+    # Where a login fails it is all waiting; where it goes well Java loads Amazon's code first.
+    ran = commands.run("doctor", *commands.clusters, "--request-timeout", "8" if code else "120").expect(code)
     return " ".join(ran.stdout.replace("\n        ", " ").split())
 
 

@@ -375,7 +375,8 @@ def test_over_connections_that_break_again_and_again_all_that_is_there_is_read(c
     places = [Partition(name, p) for p in range(3)]
     with breaking([cluster.network], BROKEN_EVERY_SECONDS):
         for _ in range(ROUNDS):
-            one = RecordReader(settings("source A", {"bootstrap.servers": cluster.proxied_bootstrap}), DEADLINE_SECONDS)
+            proxied = settings("source A", {"bootstrap.servers": cluster.proxied_bootstrap})
+            one = RecordReader(proxied, 4 * DEADLINE_SECONDS)
             try:
                 single = one.contents(dict.fromkeys(places, [1, 200]))
                 assert single == {p: {n: written(p.partition, n) for n in (1, 200)} for p in places}

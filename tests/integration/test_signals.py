@@ -120,7 +120,7 @@ def test_a_command_that_waits_ends_at_once_with_one_paragraph_and_leaves_nothing
             start_new_session=True,
         )
         try:
-            wait_until(lambda: network.held > held, DEADLINE_SECONDS, f"{command} to wait for the cluster", 0.01)
+            wait_until(lambda: network.held > held, DEADLINE_SECONDS, f"{command} to wait", poll_seconds=0.01)
             process.send_signal(number)
             sent = time.monotonic()
             stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)

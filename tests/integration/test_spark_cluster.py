@@ -12,10 +12,10 @@ import pytest
 
 import migrate
 from migrate.spark.jars import connector_jars
-from tests.integration.cli import CommandLine, Ran
+from tests.integration.cli import DEADLINE_SECONDS, CommandLine, Ran
 from tests.integration.clusters import AnyLab
 from tests.integration.scene import Scene
-from tests.integration.standalone import SPARK_HOME, START_SECONDS, Standalone, on, settings, started_standalone
+from tests.integration.standalone import SPARK_HOME, Standalone, on, settings, started_standalone
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
@@ -35,6 +35,7 @@ class Here:
         for number in range(GROUPS):
             scene.commit({scene.group(f"g{number}"): {p: scene.dice.randint(*ends[p]) for p in scene.partitions}})
         scene.wait_replicated()
+        lab.mirror.wait_checkpoints([])
         self.commands = CommandLine.of(lab, folder)
         self.group = ("--group", f".*{scene.suffix}")
         self.commands.plan("here.plan", *self.group).expect(0)
@@ -79,7 +80,8 @@ def test_an_executor_that_is_killed_in_mid_comparison_changes_nothing(
     aside = replace(here.commands, launcher=("sh", "-c", f'exec "$@" 2>{told}', "sh"))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(aside.plan, "there.plan", *here.group, *on(standalone))
-        wait_until(lambda: running.done() or "] comparing" in told.read_text(), START_SECONDS, "plan to compare")
+        wait_until(lambda: running.done() or "] comparing" in told.read_text(), DEADLINE_SECONDS, "plan to compare")
+        assert not running.done(), str(running.result())
         killed, *others = standalone.executors()
         os.kill(killed, signal.SIGKILL)
         assert "reading MM2's checkpoints" not in told.read_text().partition("] comparing")[2]

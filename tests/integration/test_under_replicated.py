@@ -223,7 +223,7 @@ def test_an_apply_that_falls_below_min_insync_replicas_midway_is_rolled_back_onc
         journal = journal_path(tmp_path / PLAN, plan.fingerprint)
         return journal.exists() and b'"event":"outcome"' in journal.read_bytes()
 
-    words = ("apply", PLAN, *commands.clusters, "--approve", plan.fingerprint, "--execute", "--concurrency", "8")
+    words = ("apply", PLAN, *commands.clusters, "--approve", plan.fingerprint, "--execute", "--concurrency", "2")
     with started(commands, *words, *IMPATIENT) as running:
         wait_until(
             lambda: is_under_way() or running.has_ended, DEADLINE_SECONDS, "the first groups", poll_seconds=0.002

@@ -122,15 +122,18 @@ class MirrorMaker:
         if self.options.exactly_once:
             yield
             return
+        # A beat comes every second, and each task records in the worker's own interval, at a time of its own.
+        interval_ms = int(self.options.extra.get(f"{self.options.target_alias}.offset.flush.interval.ms", "1000"))
+        unrecorded = 2 + -(-interval_ms // 1000)
         with self._held(self.recording_client):
             looks: list[tuple[int, int]] = []
 
             def held() -> bool:
                 looks.append((self.progress.recorded_end(), self.progress.heartbeats_end()))
                 recorded, beats = looks[-1]
-                return beats - min(beat for end, beat in looks if end == recorded) >= 3
+                return beats - min(beat for end, beat in looks if end == recorded) >= unrecorded
 
-            # Each heartbeat is recorded within a second. One record may be written after the quota is set, so to look
+            # One record may be written after the quota is set, so to look
             # for the next record would be to wait for ever where that one was quicker than the look.
             wait_until(held, DEADLINE_SECONDS, f"{self.process.name} to write heartbeats and to record none of them")
             yield

@@ -106,8 +106,9 @@ class TokenServer:
     def _token(self, subject: str) -> dict[str, Any]:
         now = int(time.time())
         self.handed_out += 1
-        self.last_ends = now + self.valid_seconds
-        claims = {"sub": subject, "iss": "lab", "iat": now, "exp": now + self.valid_seconds, "scope": "kafka"}
+        # Counted from the next whole second, so that none lives shorter than it says.
+        self.last_ends = now + 1 + self.valid_seconds
+        claims = {"sub": subject, "iss": "lab", "iat": now, "exp": self.last_ends, "scope": "kafka"}
         head = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID}
         signed = ".".join(_base64(json.dumps(part).encode()) for part in (head, claims))
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())

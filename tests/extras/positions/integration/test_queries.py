@@ -95,7 +95,7 @@ class Queries:
 
     def finish(self, writing: Any, checkpoint: str) -> None:
         query = writing.option("checkpointLocation", str(self.folder / checkpoint)).trigger(availableNow=True).start()
-        assert query.awaitTermination(READ_SECONDS), "the query has not read all there is"
+        assert query.awaitTermination(5 * READ_SECONDS), "the query has not read all there is"
 
     def written(self, out: str) -> list[Any]:
         """What readers of a folder see: Spark goes by the log of its batches."""
@@ -426,7 +426,7 @@ def test_a_query_that_was_killed_in_mid_batch_is_blocked_and_the_way_out_works(p
         wait_until(lambda: (folder / "in-batch-2").exists(), READ_SECONDS, "the query to be in its third batch")
     finally:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(READ_SECONDS)
+        process.wait(5 * READ_SECONDS)
     killed = ("--spark-checkpoint", f"killed={folder / 'killed'}")
     ran = planned.plan("killed.plan", *killed).expect(3)
     checks = planned.file("killed.plan").header.checks
@@ -655,7 +655,7 @@ def test_flink_reads_its_tables_from_what_is_printed_for_it(planned: Moved, tmp_
     ran = subprocess.run(
         [java_executable(), "-Xmx1g", *opens, "-cp", f"{jars}/*", str(Path(__file__).with_name("Flink.java")),
          planned.scene.lab.target_bootstrap, str(tmp_path / "options")],
-        capture_output=True, text=True, timeout=READ_SECONDS, check=False,
+        capture_output=True, text=True, timeout=5 * READ_SECONDS, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-4000:]
     topics = [line.split("'")[3] for line in lines]
