@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from migrate.extras.audit.pin import PinnedTopic
 from migrate.extras.audit.records import (
     Classified,
     Comparison,
+    Counts,
     Paired,
     both_logs,
     fingerprinted,
@@ -19,7 +20,6 @@ from migrate.extras.audit.records import (
     log_records,
     nothing,
     out_of_order,
-    paired,
 )
 from migrate.extras.audit.state import NamedFile
 from migrate.extras.audit.stretches import NO_SUMS, Cut, Ranges, Stretch, TopicSums, pieces
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # Readings of a log's differing stretches: each opens every partition once.
-MOST_PIECES = 8
+MOST_PIECES = 16
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,21 @@ def judged(
     cleaned = Side.TARGET in topic.compacted
     alone_in = defaultdict[Stretch, Counter[Category]](Counter)
     first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
-    with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"):
-        pairs = {} if cleaned else paired(both(differing))
+    pairs, looked_at = dict[Stretch, Paired](), differing
+    with ExitStack() as held_by_spark:
+        held_by_spark.enter_context(reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"))
+        if not cleaned:
+            counts_of_equals = held_by_spark.enter_context(closing(Counts(both(differing))))
+            pairs = counts_of_equals.paired()
+            looked_at = {each for each, p in pairs.items() if p.alone}
         # Where every record has a counterpart, as after replays, counts are enough.
-        looked_at = differing if cleaned else {each for each, p in pairs.items() if p.alone}
         if looked_at:
-            with closing(Comparison(both(looked_at))) as comparison:
+            records = both(looked_at)
+            if not cleaned:
+                pairs, records = counts_of_equals.copied(), counts_of_equals.others_of(records)
+            with closing(Comparison(records)) as comparison:
                 looked = comparison.paired()
-                pairs = {each: p for each, p in pairs.items() if each not in looked_at} | looked
+                pairs |= {each: pairs[each].plus(p) if each in pairs else p for each, p in looked.items()}
                 if any(each.alone for each in looked.values()):
                     bounds = _bounds(topic, held, differing, pairs, lasts)
                     classified = _classified(reading, topic, held, comparison, bounds, looked)

@@ -30,6 +30,7 @@ _PRINT = "partition, a, b"
 _SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
 _SIZE_OF_HEADERS = "coalesce(aggregate(headers, 0, (sum, h) -> sum + length(h.key) + coalesce(length(h.value), 0)), 0)"
 PAUSE_MS = 100
+SHORT_RANGE, SHORT_FETCH_BYTES = 100_000, 1 << 20
 _BARE = "headers is null or size(headers) = 0"
 _HEADERS = "transform(headers, h -> struct(h.key, h.value is null, h.value))"
 
@@ -51,6 +52,9 @@ def log_records(
         "minPartitions": str(min(spark.sparkContext.defaultParallelism, sum(r.end - r.start for r in ranges.values()))),
         "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
     }
+    if all(log.end - log.start <= SHORT_RANGE for log in ranges.values()):
+        # Fetched ahead is what lies behind the end, and Spark keeps the last batch of each partition of each reading.
+        asked["kafka.max.partition.fetch.bytes"] = str(SHORT_FETCH_BYTES)
     if max_rate is None:
         return read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level)
     # What is fetched ahead, while a task pauses, is a second's share.
@@ -189,14 +193,32 @@ class Paired:
         """How many records of either side have no counterpart."""
         return self.alone_on_source + self.alone_on_target
 
+    def plus(self, other: "Paired") -> "Paired":
+        """Return what was found of both, of which neither has a record that equals one of the other."""
+        firsts, lasts = (
+            [o for o in offsets if o is not None]
+            for offsets in ((self.first_copied, other.first_copied), (self.last_copied, other.last_copied))
+        )
+        return Paired(
+            self.copied + other.copied,
+            self.again + other.again,
+            self.alone_on_source + other.alone_on_source,
+            self.alone_on_target + other.alone_on_target,
+            min(firsts, default=None),
+            max(lasts, default=None),
+        )
+
 
 def both_logs(source: "DataFrame", target: "DataFrame") -> "DataFrame":
     """Return the records of either log, as `fingerprinted` has them, with their side: 0 for the source, 1."""
     return source.selectExpr("0 as side", "*").unionByName(target.selectExpr("1 as side", "*"))
 
 
-def paired(both: "DataFrame") -> dict[Stretch, Paired]:
-    """Read the records of both logs, and return what was found of each stretch: by counts of each fingerprint."""
+def counted(both: "DataFrame") -> "DataFrame":
+    """Return how often each side has each record: partition, number, a, b, here, there, first, last.
+
+    The last two are source offsets. Records all of which have copies are one line of a stretch, without a and b.
+    """
     equal = both.groupBy("partition", "number", "a", "b").agg(
         *_expressions(
             "count_if(side = 0) as here",
@@ -205,7 +227,17 @@ def paired(both: "DataFrame") -> dict[Stretch, Paired]:
             "max(offset) filter (where side = 0) as last",
         )
     )
-    found = equal.groupBy("partition", "number").agg(
+    words = (f"if(here > 0 and there >= here, null, {word}) as {word}" for word in ("a", "b"))
+    return (
+        equal.selectExpr("partition", "number", *words, "here", "there", "first", "last")
+        .groupBy("partition", "number", "a", "b")
+        .agg(*_expressions("sum(here) as here", "sum(there) as there", "min(first) as first", "max(last) as last"))
+    )
+
+
+def paired(counts: "DataFrame") -> dict[Stretch, Paired]:
+    """Return what was found of each stretch, by what `counted` returns, or by some lines of it."""
+    found = counts.groupBy("partition", "number").agg(
         *_expressions(
             "sum(least(here, there))",
             "sum(there - here) filter (where here > 0 and there > here)",
@@ -218,11 +250,40 @@ def paired(both: "DataFrame") -> dict[Stretch, Paired]:
     return {Stretch(row[0], row[1]): Paired(*(n or 0 for n in row[2:6]), *row[6:]) for row in found.collect()}
 
 
-class Comparison:
-    """The records of differing stretches, each paired with a record of the other side, kept in Spark until closed.
+class Counts:
+    """How often each side has each record of differing stretches, read once and kept in Spark until closed.
 
-    `both` is what `both_logs` returns. Of equal records the last on one side is paired with the last on the other, and
-    so on.
+    `both` is what `both_logs` returns.
+    """
+
+    def __init__(self, both: "DataFrame") -> None:
+        from pyspark.storagelevel import StorageLevel
+
+        self._lines = counted(both).persist(StorageLevel.MEMORY_AND_DISK)
+
+    def close(self) -> None:
+        """Let Spark forget them."""
+        self._lines.unpersist()
+
+    def paired(self) -> dict[Stretch, Paired]:
+        """Return what was found of each stretch."""
+        return paired(self._lines)
+
+    def copied(self) -> dict[Stretch, Paired]:
+        """Return what was found of the records all of which have copies."""
+        return paired(self._lines.where("a is null"))
+
+    def others_of(self, both: "DataFrame") -> "DataFrame":
+        """Return of the records of both logs those which, or equals of which, have no counterpart."""
+        others = self._lines.where("a is not null").select("partition", "a", "b")
+        return both.join(others, ["partition", "a", "b"], "left_semi")
+
+
+class Comparison:
+    """Records of differing stretches, each paired with a record of the other side, kept in Spark until closed.
+
+    `both` is what `both_logs` returns, or those records of it that equal one of which a side has more. Of equal records
+    the last on one side is paired with the last on the other, and so on.
     """
 
     def __init__(self, both: "DataFrame") -> None:
@@ -255,7 +316,7 @@ class Comparison:
 
     def paired(self) -> dict[Stretch, Paired]:
         """Return what was found of each stretch."""
-        return paired(self._pairs)
+        return paired(counted(self._pairs))
 
     def classified(
         self,

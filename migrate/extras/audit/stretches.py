@@ -60,7 +60,9 @@ class Cut:
         """Return how to cut a topic whose longest partition has so many records, with some of its timestamps (ms)."""
         some, stretches = list(times), max(1, min(MOST_STRETCHES, longest // STRETCH_RECORDS))
         span = max(some) - min(some) if some else 0
-        return cls(equality, max(1, span // stretches + 1) if span else DEFAULT_WIDTH_MS, stretches)
+        # One less, for the log need not begin where a stretch does: one that holds both ends is as long as the log.
+        width_ms = span // max(1, stretches - 1) + 1
+        return cls(equality, width_ms if span else DEFAULT_WIDTH_MS, stretches)
 
 
 class Extras(NamedTuple):

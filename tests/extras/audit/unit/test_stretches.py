@@ -90,8 +90,15 @@ def test_pieces_cover_all_that_is_asked_for_and_read_no_offset_twice(some, most)
     assert most < 4 or len({p for p, _ in asked}) != 1 or len(asked) > most or set(read) == offsets(asked)
 
 
+@given(st.integers(0, 10**13), st.integers(1, 10**10), st.integers(40_000, 10**8))
+def test_no_stretch_holds_both_ends_of_a_log(first, span, records):
+    """Else one record that differs there would have the whole partition read again."""
+    cut = Cut.of(Equality.ALL, records, [first, first + span])
+    assert (first + span) // cut.width_ms - first // cut.width_ms < cut.stretches
+
+
 def test_a_topic_is_cut_by_its_length_and_the_time_that_it_spans():
     assert Cut.of(Equality.ALL, 100, [5, 5_000]).stretches == 1
     long = Cut.of(Equality.ALL, 10**12, [0, 10**9])
-    assert long.stretches == MOST_STRETCHES and long.width_ms * long.stretches > 10**9
+    assert long.stretches == MOST_STRETCHES
     assert Cut.of(Equality.ALL, 10**6, []).width_ms > 0
