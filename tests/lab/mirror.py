@@ -133,8 +133,8 @@ class MirrorMaker:
                 recorded, beats = looks[-1]
                 return beats - min(beat for end, beat in looks if end == recorded) >= unrecorded
 
-            # One record may be written after the quota is set, so to look
-            # for the next record would be to wait for ever where that one was quicker than the look.
+            # One record may be written after the quota is set, so to look for the next record would be to wait for
+            # ever where that one was quicker than the look.
             wait_until(held, DEADLINE_SECONDS, f"{self.process.name} to write heartbeats and to record none of them")
             yield
 

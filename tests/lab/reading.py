@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from tests.lab.waiting import LabError, wait_until
+from tests.lab.waiting import LabError, NotAnswered, wait_until
 
 READ_DEADLINE_SECONDS = 60.0
 METADATA_SECONDS = 10.0
@@ -128,12 +128,12 @@ def bounds(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
 
 @contextmanager
 def topic_reader(bootstrap: str, committed_only: bool = True) -> Iterator[TopicReader]:
-    """A TopicReader for the time of a `with` block; client errors come out as LabError."""
+    """A TopicReader for the time of a `with` block; client errors come out as NotAnswered."""
     reader = TopicReader(bootstrap, committed_only)
     try:
         yield reader
     except KafkaException as error:
-        raise LabError(f"{bootstrap}: {error}") from error
+        raise NotAnswered(f"{bootstrap}: {error}") from error
     finally:
         reader.close()
 

@@ -15,6 +15,10 @@ class LabError(RuntimeError):
     """Something in the lab went wrong; the message is fit to be shown as it is."""
 
 
+class NotAnswered(LabError):
+    """A cluster did not answer in time."""
+
+
 def wait_until(
     condition: Callable[[], T | None],
     deadline_seconds: float,
@@ -25,11 +29,16 @@ def wait_until(
     """Return the first true value of `condition`, or raise LabError once the deadline has passed.
 
     `what` completes the sentence "gave up after N s waiting for ..."; `detail` is asked for the state
-    at that moment. The condition is always tried at least once.
+    at that moment. The condition is always tried at least once. Where a cluster does not answer, it is not true yet.
     """
     end = time.monotonic() + deadline_seconds
     while True:
-        value = condition()
+        try:
+            value = condition()
+        except NotAnswered:
+            if time.monotonic() >= end:
+                raise
+            value = None
         if value:
             return value
         if time.monotonic() >= end:

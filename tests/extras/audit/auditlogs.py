@@ -14,6 +14,7 @@ from migrate.mm2.chain import chain
 from migrate.model import TopicPartition
 from tests.extras.audit import auditworld
 from tests.memorylogs import MemoryReader
+from tests.prints import fingerprint
 from tests.world.model import Entry, World
 from tests.world.simulation import Simulation
 
@@ -80,6 +81,10 @@ class Simulated:
     def has_twins(self, equality: Equality) -> bool:
         """True if two records agree in all that this equality looks at."""
         alike = self.world.alike_under(equality)
+        if equality is Equality.TIME_AND_KEY:
+            # A copy with another value equals what has its time and key, and its original may be gone.
+            copies = {e.identity: fingerprint(e.content, equality) for e in self.world.target if e.identity}
+            alike = {**copies, **alike}
         return len(set(alike.values())) < len(alike)
 
 
