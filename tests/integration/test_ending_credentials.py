@@ -33,7 +33,7 @@ pytestmark = pytest.mark.long
 
 GROUPS = tuple(f"g{number:02}" for number in range(60))
 PLAN = "cutover.plan"
-SHORT_SECONDS = 4
+SHORT_SECONDS = 6
 TOKENS = "OAUTHBEARER"
 COMMANDS = ("plan", "apply", "verify", "verify --records", "rollback")
 # A few groups in flight at a time, so that there is an amid.
