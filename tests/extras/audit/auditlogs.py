@@ -147,12 +147,14 @@ class Truth:
         world, equality = partition.world, calibration.equality
         assert equality is not None
         originals = {e.identity for e in world.source_seen}
-        equal = [e for e in world.target_seen if not e.altered or equality is Equality.TIME_AND_KEY]
+        # A copy with another value is another record, but where nobody looks at values.
+        changed = {e.offset for e in world.target_seen if e.altered and equality is not Equality.TIME_AND_KEY}
+        equal = [e for e in world.target_seen if e.offset not in changed]
         there = Counter(e.identity for e in equal if e.identity in originals)
         alone = [e for e in world.source_seen if e.identity not in there]
         others = [e for e in world.target_seen if e.identity not in there]
         aborted = {e.identity for e in world.source if not (e.visible or e.pending) and e.offset < world.source_log.end}
-        strangers = [e for e in others if e.altered or e.identity not in aborted]
+        strangers = [e for e in others if e.offset in changed or e.identity not in aborted]
         sees_changes = equality.keeps_time and Part.VALUE in equality.parts
         here, beyond = _by_time_and_key(alone if sees_changes else []), _by_time_and_key(strangers)
         source: dict[int, set[Category | None]] = {}
