@@ -16,7 +16,7 @@ class LabError(RuntimeError):
 
 
 class NotAnswered(LabError):
-    """A cluster did not answer in time."""
+    """A cluster did not answer, or with an error; it may answer the next time."""
 
 
 def wait_until(

@@ -99,17 +99,16 @@ def judged(
     alone_in = defaultdict[Stretch, Counter[Category]](Counter)
     first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
     pairs, looked_at = dict[Stretch, Paired](), differing
-    with ExitStack() as held_by_spark:
-        held_by_spark.enter_context(reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"))
+    with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"), ExitStack() as kept:
         if not cleaned:
-            counts_of_equals = held_by_spark.enter_context(closing(Counts(both(differing))))
-            pairs = counts_of_equals.paired()
+            equals = kept.enter_context(closing(Counts(both(differing))))
+            pairs = equals.paired()
             looked_at = {each for each, p in pairs.items() if p.alone}
         # Where every record has a counterpart, as after replays, counts are enough.
         if looked_at:
             records = both(looked_at)
             if not cleaned:
-                pairs, records = counts_of_equals.copied(), counts_of_equals.others_of(records)
+                pairs, records = equals.copied(), equals.others_of(records)
             with closing(Comparison(records)) as comparison:
                 looked = comparison.paired()
                 pairs |= {each: pairs[each].plus(p) if each in pairs else p for each, p in looked.items()}

@@ -30,6 +30,8 @@ _PRINT = "partition, a, b"
 _SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
 _SIZE_OF_HEADERS = "coalesce(aggregate(headers, 0, (sum, h) -> sum + length(h.key) + coalesce(length(h.value), 0)), 0)"
 PAUSE_MS = 100
+FETCH_BYTES = "kafka.max.partition.fetch.bytes"
+# Offsets of each partition below which a reading is short, and what it fetches at a time.
 SHORT_RANGE, SHORT_FETCH_BYTES = 100_000, 1 << 20
 _BARE = "headers is null or size(headers) = 0"
 _HEADERS = "transform(headers, h -> struct(h.key, h.value is null, h.value))"
@@ -48,17 +50,18 @@ def log_records(
 
     `max_rate` are bytes a second, as `paced` has them; None for no limit.
     """
+    tuned = {}
+    if all(log.end - log.start <= SHORT_RANGE for log in ranges.values()):
+        # More would lie beyond the end, and Spark keeps the last batch of each partition of each reading in memory.
+        tuned[FETCH_BYTES] = str(SHORT_FETCH_BYTES)
     asked = {
         "minPartitions": str(min(spark.sparkContext.defaultParallelism, sum(r.end - r.start for r in ranges.values()))),
         "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
     }
-    if all(log.end - log.start <= SHORT_RANGE for log in ranges.values()):
-        # Fetched ahead is what lies behind the end, and Spark keeps the last batch of each partition of each reading.
-        asked["kafka.max.partition.fetch.bytes"] = str(SHORT_FETCH_BYTES)
     if max_rate is None:
-        return read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level)
+        return read_ranges(spark, {**tuned, **settings.source, **asked}, topic, ranges, isolation_level)
     # What is fetched ahead, while a task pauses, is a second's share.
-    asked["kafka.max.partition.fetch.bytes"] = str(min(8 << 20, max_rate // spark.sparkContext.defaultParallelism + 1))
+    asked[FETCH_BYTES] = str(min(8 << 20, max_rate // spark.sparkContext.defaultParallelism + 1))
     return paced(read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level), max_rate)
 
 
@@ -194,7 +197,7 @@ class Paired:
         return self.alone_on_source + self.alone_on_target
 
     def plus(self, other: "Paired") -> "Paired":
-        """Return what was found of both, of which neither has a record that equals one of the other."""
+        """Return what was found of two sets of records, where no record of one equals a record of the other."""
         firsts, lasts = (
             [o for o in offsets if o is not None]
             for offsets in ((self.first_copied, other.first_copied), (self.last_copied, other.last_copied))
@@ -236,7 +239,7 @@ def counted(both: "DataFrame") -> "DataFrame":
 
 
 def paired(counts: "DataFrame") -> dict[Stretch, Paired]:
-    """Return what was found of each stretch, by what `counted` returns, or by some lines of it."""
+    """Return what was found of each stretch, from what `counted` returns or some lines of it."""
     found = counts.groupBy("partition", "number").agg(
         *_expressions(
             "sum(least(here, there))",
@@ -274,7 +277,7 @@ class Counts:
         return paired(self._lines.where("a is null"))
 
     def others_of(self, both: "DataFrame") -> "DataFrame":
-        """Return of the records of both logs those which, or equals of which, have no counterpart."""
+        """Return those records of both logs of whose equals one has no counterpart."""
         others = self._lines.where("a is not null").select("partition", "a", "b")
         return both.join(others, ["partition", "a", "b"], "left_semi")
 
@@ -282,8 +285,8 @@ class Counts:
 class Comparison:
     """Records of differing stretches, each paired with a record of the other side, kept in Spark until closed.
 
-    `both` is what `both_logs` returns, or those records of it that equal one of which a side has more. Of equal records
-    the last on one side is paired with the last on the other, and so on.
+    `both` is what `both_logs` returns, or what `Counts.others_of` leaves of it. Of equal records the last on one side
+    is paired with the last on the other, and so on.
     """
 
     def __init__(self, both: "DataFrame") -> None:

@@ -60,7 +60,7 @@ class Cut:
         """Return how to cut a topic whose longest partition has so many records, with some of its timestamps (ms)."""
         some, stretches = list(times), max(1, min(MOST_STRETCHES, longest // STRETCH_RECORDS))
         span = max(some) - min(some) if some else 0
-        # One less, for the log need not begin where a stretch does: one that holds both ends is as long as the log.
+        # One fewer: a log that begins amid a stretch would end in the same one, which would be as long as the log.
         width_ms = span // max(1, stretches - 1) + 1
         return cls(equality, width_ms if span else DEFAULT_WIDTH_MS, stretches)
 
