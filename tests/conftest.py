@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from tests.cputime import cpu_seconds
 from tests.lab.fixtures import external_lab, lab, lab_factory
-from tests.seeds import VARIABLE
+from tests.seeds import DEFAULT_SEED, VARIABLE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # One lab for the whole run, whoever asks for it.
 __all__ = ["external_lab", "lab", "lab_factory"]
 
-# No deadline: a busy machine is no failure. Default runs draw the same examples every time, --long draws new ones, and
-# keeps those that fail in .hypothesis/examples.
+# No deadline: a busy machine is no failure. Default runs draw the same examples and scenes every time, --long draws new
+# ones, and keeps the examples that fail in .hypothesis/examples.
 settings.register_profile("default-run", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("long-run", deadline=None, print_blob=True)
 
@@ -132,8 +132,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(FailuresAtOnce(config))
         config.pluginmanager.register(FileTimes())
     settings.load_profile("long-run" if config.getoption("--long") else "default-run")
-    if (seed := config.getoption("--seed")) is not None:
-        os.environ[VARIABLE] = str(seed)
+    seed = config.getoption("--seed")
+    if seed is not None or not config.getoption("--long"):
+        os.environ[VARIABLE] = str(DEFAULT_SEED if seed is None else seed)
     # A background job, and what runs under nohup, inherit that they ignore these; tests send them to themselves.
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:

@@ -7,6 +7,7 @@ them in a tree whose modules have moved. An interrupted run goes on where it end
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from scripts.mutation.generate import Generated, chosen, generated
+from scripts.mutation.generate import chosen, generated
+from scripts.mutation.kept import BadMutant, kept
+from scripts.mutation.mutant import ROOT, Mutant
 from scripts.mutation.reach import Reach, reach
 from scripts.mutation.server import (
     KILLED,
@@ -30,20 +33,26 @@ from scripts.mutation.server import (
     UNREACHED,
     Outcome,
     Task,
+    planted,
     tasks_written,
     written,
 )  # fmt: skip
-from tests.mutants.runner import NOT_COPIED, ROOT, Fate, fate_of, planted, run_pytest
 
 SEED = 1
+NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist")
 # What scripts/test --quick runs, but for the tests of these tools.
-QUICK = ("-m", "not spark and not kafka and not browser", "--deselect", "tests/unit/test_mutants.py")
+QUICK = ("-m", "not spark and not kafka and not browser", "--deselect", "tests/unit/test_mutation.py")
 # Of tests for one mutant, by what they took under coverage; else those that survive would take most of a run.
 MOST_SECONDS = 30.0
 KNOWN = ROOT / ".mutation"
+PLUGINS = ("-p", "no:cacheprovider", "-p", "scripts.mutation.plugin")
 
 
 @click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("names", nargs=-1)
+@click.option(
+    "--kept", "keeps", is_flag=True, help="All mutants that are kept, or those of these NAMES; each must be killed."
+)
 @click.option("--seed", default=SEED, show_default=True, help="Draws the mutants.")
 @click.option("--count", default=400, show_default=True, help="How many mutants, of all wings together.")
 @click.option("--wing", "wings", multiple=True, help="Only this folder of migrate/; repeatable.")
@@ -56,10 +65,15 @@ KNOWN = ROOT / ".mutation"
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="How many run at a time.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the survivors to this file.")
 def main(  # noqa: PLR0913 - an argument for each option
-    seed: int, count: int, wings: tuple[str, ...], only: Path | None, listing: bool, tests: tuple[str, ...], jobs: int,
-    report: Path | None,
+    names: tuple[str, ...], keeps: bool, seed: int, count: int, wings: tuple[str, ...], only: Path | None,
+    listing: bool, tests: tuple[str, ...], jobs: int, report: Path | None,
 ) -> None:  # fmt: skip
-    mutants = _named(only, wings) if only else chosen(ROOT, count, seed, wings)
+    if only:
+        names = tuple(line.split()[0] for line in only.read_text().splitlines() if line[:1].isalnum())
+    if keeps or names:
+        mutants = [mutant for mutant in _named(names, keeps) if not wings or mutant.wing in wings]
+    else:
+        mutants = chosen(ROOT, count, seed, wings)
     if listing:
         for mutant in mutants:
             click.echo(f"{_described(mutant)}\n{_changed(mutant)}")
@@ -81,20 +95,24 @@ def main(  # noqa: PLR0913 - an argument for each option
         report.write_text(survivors)
     else:
         click.echo(f"\n{survivors}")
+    if keeps and survivors:
+        raise SystemExit(1)
 
 
-def _named(file: Path, wings: Sequence[str]) -> list[Generated]:
-    """Return the mutants that a file names; say how many of them are not in this tree."""
-    by_identity = {mutant.identity: mutant for mutant in generated(ROOT)}
-    names = [line.split()[0] for line in file.read_text().splitlines() if line[:1].isalnum()]
-    found = [by_identity[name] for name in dict.fromkeys(names) if name in by_identity]
-    if missing := len(set(names)) - len(found):
-        click.echo(f"{missing} of {len(set(names))} are not in this tree.", err=True)
-    return [mutant for mutant in found if not wings or mutant.wing in wings]
+def _named(names: Sequence[str], keeps: bool) -> list[Mutant]:
+    """Return the mutants of these names, or all that are kept; say how many of them are not in this tree."""
+    try:
+        there = {mutant.identity: mutant for mutant in (kept(ROOT) if keeps else generated(ROOT))}
+    except BadMutant as error:
+        raise click.ClickException(f"{error}") from None
+    wanted = list(dict.fromkeys(names)) or list(there)
+    if missing := [name for name in wanted if name not in there]:
+        click.echo(f"{len(missing)} of {len(wanted)} are not in this tree, such as {missing[0]}.", err=True)
+    return [there[name] for name in wanted if name in there]
 
 
 def _judged(
-    mutants: Sequence[Generated], first: Path, file: Path, reached: Reach, selected: Sequence[str], jobs: int
+    mutants: Sequence[Mutant], first: Path, file: Path, reached: Reach, selected: Sequence[str], jobs: int
 ) -> dict[str, Outcome]:
     """Return what became of each mutant; what `file` has already is not tried again."""
     file.touch()
@@ -125,10 +143,9 @@ def _serve(tasks: Sequence[Task], first: Path, file: Path, selected: Sequence[st
             environment = os.environ | {
                 "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", TASKS: str(own), OUTCOMES: str(file)
             }  # fmt: skip
-            plugins = ("-p", "no:cacheprovider", "-p", "tests.mutants.plugin", "-p", "scripts.mutation.server")
             with file.with_name(f"output-{number}").open("w") as output:
                 processes.append(subprocess.Popen(
-                    [sys.executable, "-m", "pytest", "-q", "-x", *plugins, *selected],
+                    [sys.executable, "-m", "pytest", "-q", "-x", *PLUGINS, "-p", "scripts.mutation.server", *selected],
                     cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                 ))  # fmt: skip
         for process in processes:
@@ -142,31 +159,40 @@ def _serve(tasks: Sequence[Task], first: Path, file: Path, selected: Sequence[st
 
 
 def _in_new_process(task: Task, tree: Path, outcome: Outcome) -> Outcome:
-    mutant = task.mutant
-    seconds = sum(task.tests.values())
+    # What an outer pytest tells its own processes is not meant for this one; a compiled mutant must not outlive it.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_CORE_"))}
+    environment |= {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", *PLUGINS, *task.tests]
     try:
-        with planted(tree / mutant.file, mutant.text(tree)):
-            code, output = run_pytest(tree, list(task.tests), 60 + 5 * seconds)
+        with planted(tree / task.mutant.file, task.mutant.text(tree)):
+            done = subprocess.run(
+                command, cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                timeout=60 + 5 * sum(task.tests.values()),
+            )  # fmt: skip
     except subprocess.TimeoutExpired:
         return replace(outcome, fate=TIMEOUT, is_final=True)
-    fate, by = fate_of(code, output)
     # What cannot even be collected has failed, too.
-    killed = fate is not Fate.SURVIVED
-    return replace(outcome, fate=KILLED if killed else SURVIVED, by=by if killed else "", is_final=True)
+    by = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    fate = KILLED if done.returncode else SURVIVED
+    return replace(outcome, fate=fate, by=by[1] if by else "", is_final=True)
 
 
-def _tests(mutant: Generated, reached: Reach) -> dict[str, float]:
+def _tests(mutant: Mutant, reached: Reach) -> dict[str, float]:
     """Return the tests that reach a mutant, the fastest first, which mostly are about it, as far as time allows."""
-    tests = reached.of_line(mutant.file, mutant.line) | reached.of_line(mutant.file, mutant.statement_line)
     seconds = reached.seconds
-    ordered = sorted(tests & seconds.keys(), key=lambda test: (seconds[test], test))
+    tests = reached.of_lines(mutant.file, mutant.lines) & seconds.keys()
+    if not tests and _runs_early(mutant, reached):
+        # What a module or a class says for all: whoever runs the module's code may see it.
+        tests = reached.of_file(mutant.file) & seconds.keys()
+    ordered = sorted(tests, key=lambda test: (seconds[test], test))
     spent = accumulate(seconds[test] for test in ordered)
     in_time = takewhile(lambda pair: pair[1] - seconds[pair[0]] < MOST_SECONDS, zip(ordered, spent, strict=True))
     return {test: seconds[test] for test, _ in in_time}
 
 
-def _runs_early(mutant: Generated, reached: Reach) -> bool:
-    return "" in reached.of_line(mutant.file, mutant.statement_line)
+def _runs_early(mutant: Mutant, reached: Reach) -> bool:
+    return "" in reached.of_lines(mutant.file, mutant.lines)
 
 
 def _read(file: Path) -> dict[str, Outcome]:
@@ -175,7 +201,7 @@ def _read(file: Path) -> dict[str, Outcome]:
     return {outcome.identity: outcome for outcome in found}
 
 
-def _print_table(mutants: Iterable[Generated], outcomes: dict[str, Outcome]) -> None:
+def _print_table(mutants: Iterable[Mutant], outcomes: dict[str, Outcome]) -> None:
     counts: dict[str, Counter[str]] = {}
     for mutant in mutants:
         for wing in (mutant.wing, "all"):
@@ -195,11 +221,11 @@ def _print_table(mutants: Iterable[Generated], outcomes: dict[str, Outcome]) -> 
         click.echo(f"| {wing} | {' | '.join(map(str, cells))} |")
 
 
-def _described(mutant: Generated) -> str:
-    return f"{mutant.identity} {mutant.file}:{mutant.line} {mutant.function}: {mutant.kind}"
+def _described(mutant: Mutant) -> str:
+    return f"{mutant.identity} {mutant.file}:{mutant.line} {mutant.function}: {mutant.kind}".replace(" : ", ": ")
 
 
-def _changed(mutant: Generated) -> str:
+def _changed(mutant: Mutant) -> str:
     return "\n".join(mutant.change(ROOT))
 
 

@@ -4,11 +4,9 @@ import ast
 import hashlib
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-# The wing of the modules that lie beside the folders.
-TOP = "(top)"
+from scripts.mutation.mutant import Mutant
 
 FLIPPED: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
@@ -38,46 +36,9 @@ SWAPPED: dict[type[ast.operator], tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """One mutant: what stands in a file from byte `start` to byte `end` becomes `after`.
-
-    `function` is qualified within its module. `identity` is made of the function, its statement, the kind and what
-    changes, so that it is the same in another tree, wherever the module and the line are there.
-    """
-
-    identity: str
-    kind: str
-    file: str
-    function: str
-    line: int
-    statement_line: int
-    start: int
-    end: int
-    after: str
-
-    @property
-    def wing(self) -> str:
-        parts = Path(self.file).parts
-        return parts[1] if len(parts) > 2 else TOP
-
-    def text(self, root: Path) -> str:
-        """Return the file's text with the mutant in it."""
-        source = (root / self.file).read_bytes()
-        return (source[: self.start] + self.after.encode() + source[self.end :]).decode()
-
-    def change(self, root: Path) -> list[str]:
-        """Return the lines that it takes out and puts in, as a diff shows them."""
-        source = (root / self.file).read_bytes()
-        first = source.rfind(b"\n", 0, self.start) + 1
-        last = source.find(b"\n", self.end)
-        before, after = source[first:last], source[first : self.start] + self.after.encode() + source[self.end : last]
-        return [f"{sign} {line}" for sign, text in (("-", before), ("+", after)) for line in text.decode().splitlines()]
-
-
-def chosen(root: Path, count: int, seed: int, wings: tuple[str, ...] = ()) -> list[Generated]:
+def chosen(root: Path, count: int, seed: int, wings: tuple[str, ...] = ()) -> list[Mutant]:
     """Return the mutants of a seed, as many of each wing, so far as it has as many; in an order that the seed makes."""
-    by_wing: dict[str, list[Generated]] = {}
+    by_wing: dict[str, list[Mutant]] = {}
     for mutant in generated(root):
         if not wings or mutant.wing in wings:
             by_wing.setdefault(mutant.wing, []).append(mutant)
@@ -88,9 +49,9 @@ def chosen(root: Path, count: int, seed: int, wings: tuple[str, ...] = ()) -> li
     return sorted(picked, key=lambda mutant: _digest(f"{seed} {mutant.identity}"))
 
 
-def generated(root: Path) -> list[Generated]:
+def generated(root: Path) -> list[Mutant]:
     """Return every mutant of the tree; of those with the same identity, the first."""
-    found: dict[str, Generated] = {}
+    found: dict[str, Mutant] = {}
     for file in sorted((root / "migrate").rglob("*.py")):
         for mutant in _Module(file.read_bytes(), str(file.relative_to(root))).mutants():
             found.setdefault(mutant.identity, mutant)
@@ -111,10 +72,10 @@ class _Module:
         for line in source.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
 
-    def mutants(self) -> Iterator[Generated]:
+    def mutants(self) -> Iterator[Mutant]:
         yield from self._within(ast.parse(self._source), "")
 
-    def _within(self, node: ast.AST, name: str) -> Iterator[Generated]:
+    def _within(self, node: ast.AST, name: str) -> Iterator[Mutant]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.ClassDef):
                 yield from self._within(child, f"{name}{child.name}.")
@@ -123,7 +84,7 @@ class _Module:
             elif isinstance(child, ast.If | ast.Try | ast.With):
                 yield from self._within(child, name)
 
-    def _of_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Iterator[Generated]:
+    def _of_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Iterator[Mutant]:
         seen: dict[str, int] = {}
         for statement in _statements(function.body):
             text = ast.unparse(_head(statement))
@@ -132,13 +93,13 @@ class _Module:
                 what = " ".join((name, text, kind, before, after))
                 # The same change at a second place of the statement, or in the same statement further down.
                 seen[what] = seen.get(what, 0) + 1
-                yield Generated(
+                yield Mutant(
                     _digest(f"{what} {seen[what]}"),
                     kind,
                     self._file,
                     name,
                     node.lineno,
-                    statement.lineno,
+                    (node.lineno, statement.lineno),
                     start,
                     end,
                     after,

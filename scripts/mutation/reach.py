@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -42,11 +42,18 @@ class Reach:
         data.read()
         return data
 
-    def of_line(self, file: str, line: int) -> set[str]:
-        """Return the tests that reach a line, and "" where it was reached while no test ran."""
+    def of_lines(self, file: str, lines: Iterable[int]) -> set[str]:
+        """Return the tests that reach one of the lines, and "" where one was reached while no test ran."""
+        by_line = self._of(file)
+        return {test for line in lines for test in by_line.get(line, ())}
+
+    def of_file(self, file: str) -> set[str]:
+        return set().union(*self._of(file).values())
+
+    def _of(self, file: str) -> dict[int, list[str]]:
         if file not in self._by_file:
             self._by_file[file] = self._data.contexts_by_lineno(file)
-        return set(self._by_file[file].get(line, ()))
+        return self._by_file[file]
 
 
 def reach(tree: Path, folder: Path, tests: Sequence[str], jobs: int) -> Reach:
@@ -62,7 +69,7 @@ def reach(tree: Path, folder: Path, tests: Sequence[str], jobs: int) -> Reach:
     environment = os.environ | {"PYTHONPATH": str(tree), SECONDS: str(folder / "seconds.json")}
     coverage = [sys.executable, "-m", "coverage"]
     options = ["-q", "-n", str(jobs), "-p", "no:cacheprovider"]
-    plugins = ["-p", "tests.mutants.plugin", "-p", "scripts.mutation.reach_plugin"]
+    plugins = ["-p", "scripts.mutation.plugin", "-p", "scripts.mutation.reach_plugin"]
     with (folder / "output").open("w") as output:
         done = subprocess.run(
             [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", *options, *plugins, *tests],

@@ -10,15 +10,14 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
 
-from scripts.mutation.generate import Generated
-from tests.mutants.runner import planted
+from scripts.mutation.mutant import Mutant
 
 # The names of two files: the tasks of this process, and where it adds the outcome of each.
 TASKS, OUTCOMES = "MUTATION_TASKS", "MUTATION_OUTCOMES"
@@ -36,7 +35,7 @@ class Task:
     `runs_early` is true where its code runs before the first test as well, and is not broken yet.
     """
 
-    mutant: Generated
+    mutant: Mutant
     tests: dict[str, float]
     runs_early: bool
 
@@ -68,7 +67,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     forks = _Forks(session)
     tasks = json.loads(Path(os.environ[TASKS]).read_text())
     for task in tasks:
-        outcome = forks.outcome(Task(Generated(**task["mutant"]), task["tests"], task["runs_early"]))
+        outcome = forks.outcome(Task(Mutant(**task["mutant"]), task["tests"], task["runs_early"]))
         with Path(os.environ[OUTCOMES]).open("a") as outcomes:
             outcomes.write(written(outcome))
     return True
@@ -153,6 +152,21 @@ class _Forks:
                 os.write(pipe, f"{SURVIVED}\n".encode())
         finally:
             os._exit(0)
+
+
+@contextmanager
+def planted(file: Path, broken: str) -> Iterator[None]:
+    """Have a broken text in a file for as long as the context lasts."""
+    unbroken = file.stat()
+    text = file.read_text()
+    try:
+        file.write_text(broken)
+        # Python takes a compiled module for current by its time in whole seconds and its size.
+        os.utime(file, (unbroken.st_atime, unbroken.st_mtime + 10))
+        yield
+    finally:
+        file.write_text(text)
+        os.utime(file, ns=(unbroken.st_atime_ns, unbroken.st_mtime_ns))
 
 
 def put_in(file: str, unbroken: str, broken: str) -> None:

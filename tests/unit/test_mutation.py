@@ -1,14 +1,17 @@
-"""Which mutants scripts/mutate draws, and that a process runs the mutant that is put into it."""
+"""Which mutants scripts/mutate draws and keeps, and that a process runs the mutant that is put into it."""
 
 import ast
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.mutation.generate import chosen
+from scripts.mutation.kept import BadMutant, kept
+from scripts.mutation.mutant import ROOT
 from scripts.mutation.server import put_in
-from tests.mutants.runner import ROOT
 
 MODULE = """
 def lag(committed: int, log_end: int) -> int:
@@ -39,6 +42,34 @@ def test_a_mutant_compiles_and_is_another_program() -> None:
     for mutant in mutants:
         text = (ROOT / mutant.file).read_text()
         assert ast.dump(ast.parse(mutant.text(ROOT))) != ast.dump(ast.parse(text)), mutant
+
+
+def test_every_kept_mutant_fits_the_code_and_breaks_a_promise() -> None:
+    assert not [mutant.identity for mutant in kept(ROOT) if not mutant.kind.endswith(".")]
+
+
+@pytest.mark.parametrize(("change", "error"), [
+    ("-     return 0", "stands 0 times"),
+    ("-     return 1\n+     return (", "would not compile"),
+    ("-     return 1\n+     return  1", "changes nothing"),
+    ("-     return 1\n+     pass\n\na migrate/a.py 1.\n-     return 1\n+     return 3", "two mutants have this name"),
+])  # fmt: skip
+def test_a_kept_mutant_that_does_not_fit_is_refused(tmp_path: Path, change: str, error: str) -> None:
+    for file, text in (
+        ("migrate/a.py", "def one():\n    return 1\n"),
+        ("tests/mutants.txt", f"a migrate/a.py It is 1.\n{change}"),
+    ):
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).write_text(f"{text}\n")
+    with pytest.raises(BadMutant, match=error):
+        kept(tmp_path)
+
+
+def test_a_kept_mutant_that_no_test_notices_fails_the_run() -> None:
+    for tests, code, fate in (("mm2/test_chain.py", 0, ""), ("test_text.py", 1, "no test reaches it")):
+        command = ["-m", "scripts.mutation", "--kept", "distance-added", "--tests", f"tests/unit/{tests}"]
+        done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == code and fate in done.stdout, done
 
 
 def test_functions_that_others_have_imported_or_wrapped_run_the_mutant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
