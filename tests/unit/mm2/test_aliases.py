@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from migrate.cli.options import resolve_flow
 from migrate.errors import ConfigError
 from migrate.match.equality import Content
 from migrate.mm2.commands import resetting
@@ -15,9 +14,8 @@ from migrate.plan.build import flow_names
 from migrate.session.clusters import mm2_worker_of
 from migrate.show.explain import site_of
 from tests.builders import make_header
-from tests.facts import options
-from tests.fakeworker import worker
-from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
+from tests.unit.connectscene import connectors, strimzi
+from tests.unit.mm2.flowlines import from_strimzi, from_worker
 
 EMPTY_SEPARATOR = "replication.policy.separator =\n"
 
@@ -33,6 +31,8 @@ EMPTY_SEPARATOR = "replication.policy.separator =\n"
          "mine.orders mine.checkpoints.internal mm2-offset-syncs.B.internal"),
         ("C->A.source.cluster.alias = other\nC.alias = other\n",
          "A.orders A.checkpoints.internal mm2-offset-syncs.B.internal"),
+        ("source.cluster.alias = prod\noffset-syncs.topic.location = target\n",
+         "prod.orders prod.checkpoints.internal mm2-offset-syncs.prod.internal"),
         ("target.cluster.alias = dr\n", "A.orders A.checkpoints.internal mm2-offset-syncs.dr.internal"),
         ("B.alias = dr\n", "A.orders A.checkpoints.internal mm2-offset-syncs.dr.internal"),
         ("source.cluster.alias =\ntarget.cluster.alias =\n" + EMPTY_SEPARATOR,
@@ -51,11 +51,6 @@ def test_a_flows_own_alias_wins_over_that_of_its_cluster_and_of_the_top_and_name
     assert (flow.source.alias, flow.target.alias) == ("A", "B")
     # MM2's worker knows only the aliases of `clusters`.
     assert flow_names(flow)["mm2_offsets_topic"] == "mm2-offsets.A.internal"
-
-
-def test_the_alias_of_the_source_names_the_syncs_where_they_lie_on_the_target(flow_of):
-    flow = flow_of("source.cluster.alias = prod\noffset-syncs.topic.location = target\n")
-    assert flow.offset_syncs_topic == "mm2-offset-syncs.prod.internal"
 
 
 def test_what_came_from_the_target_is_known_by_the_alias_in_mm2s_settings(flow_of):
@@ -81,17 +76,12 @@ class PositionsTopic:
 
 @pytest.mark.parametrize(("lines", "alias"), [("", "A"), ("A->B.source.cluster.alias = prod\n", "prod"),
                                               ("source.cluster.alias =\n", "")])  # fmt: skip
-def test_mm2s_positions_are_those_under_the_alias_in_its_settings(flow_of, lines, alias):
+def test_mm2s_positions_are_read_and_reset_under_the_alias_in_its_settings(flow_of, lines, alias):
     flow = flow_of(lines)
     read = ConsumedMm2Topics(flow, PositionsTopic(alias), PositionsTopic(alias))
     assert read.positions("mm2-offsets.A.internal", {0: LogRange(0, 1)}) == {TopicPartition("t", 0): 7}
-
-
-def test_the_command_that_resets_a_position_has_the_alias_in_mm2s_settings(flow_of):
-    for lines, alias in (("", "A"), ("source.cluster.alias = prod\n", "prod"), ("source.cluster.alias =\n", "")):
-        site = site_of(make_header(flow=flow_names(flow_of(lines))))
-        told = "\n".join(resetting(site, TopicPartition("orders", 3)))
-        assert f'"cluster":"{alias}"' in told, told
+    site = site_of(make_header(flow=flow_names(flow)))
+    assert f'"cluster":"{alias}"' in "\n".join(resetting(site, TopicPartition("orders", 3)))
 
 
 def connect(**more):
@@ -99,40 +89,37 @@ def connect(**more):
     listed = connectors({}, **more)
     for about in listed.values():
         config = about["info"]["config"]
-        for key in [key for key, value in config.items() if value is None]:
-            del config[key]
-    return rest(listed)
+        about["info"]["config"] = {key: value for key, value in config.items() if value is not None}
+    return listed
 
 
 def test_a_connector_without_an_alias_of_its_target_has_mm2s_default_and_its_name_for_the_syncs():
-    with worker(connect(**{"target.cluster.alias": None})) as url:
-        flow = resolve_flow(options(connect_url=url, target="target"))
-        assert flow.offset_syncs_topic == "mm2-offset-syncs.target.internal"
-        assert (flow.target.alias, flow.checkpoints_topic) == ("target", "A.checkpoints.internal")
-        for typed in ("", "B"):
-            with pytest.raises(ConfigError, match="it has A -> target"):
-                resolve_flow(options(connect_url=url, target=typed))
+    listed = connect(**{"target.cluster.alias": None})
+    flow = from_worker(listed, target="target")
+    assert flow.offset_syncs_topic == "mm2-offset-syncs.target.internal"
+    assert (flow.target.alias, flow.checkpoints_topic) == ("target", "A.checkpoints.internal")
+    for typed in ("", "B"):
+        with pytest.raises(ConfigError, match="it has A -> target"):
+            from_worker(listed, target=typed)
 
 
 def test_a_cluster_whose_alias_is_empty_is_called_by_its_side():
-    answers = connect(**{"source.cluster.alias": "", "replication.policy.separator": "", "target.cluster.alias": "B "})
-    with worker(answers) as url:
-        flow = resolve_flow(options(connect_url=url, source="source"))
-        assert flow.source.alias == "source" and flow.policy.target_topic("orders") == "orders"
-        assert (flow.checkpoints_topic, flow.offset_syncs_topic) == ("checkpointsinternal", "mm2-offset-syncsBinternal")
-        assert mm2_worker_of(flow, 5.0).source_alias == ""
-        with pytest.raises(ConfigError, match="it has source -> B"):
-            resolve_flow(options(connect_url=url))
+    listed = connect(**{"source.cluster.alias": "", "replication.policy.separator": "", "target.cluster.alias": "B "})
+    flow = from_worker(listed, source="source")
+    assert flow.source.alias == "source" and flow.policy.target_topic("orders") == "orders"
+    assert (flow.checkpoints_topic, flow.offset_syncs_topic) == ("checkpointsinternal", "mm2-offset-syncsBinternal")
+    assert mm2_worker_of(flow, 5.0).source_alias == ""
+    with pytest.raises(ConfigError, match="it has source -> B"):
+        from_worker(listed)
 
 
 @pytest.mark.parametrize("form", ["v1beta2", "v1"])
 def test_a_resources_clusters_and_its_connectors_may_have_another_alias(tmp_path, form):
-    of_cluster = strimzi_file(tmp_path, strimzi({}, form, config={"alias": "prod"}))
-    flow = resolve_flow(options(strimzi=of_cluster))
+    flow = from_strimzi(tmp_path, strimzi({}, form, config={"alias": "prod"}))
     assert (flow.source.alias, flow.policy.target_topic("orders")) == ("A", "prod.orders")
     assert flow.runtime.source_connectors == ("A->B.MirrorSourceConnector",)
     own = {"source.cluster.alias": "", "target.cluster.alias": "dr", "replication.policy.separator": ""}
-    flow = resolve_flow(options(strimzi=strimzi_file(tmp_path, strimzi(own, form))))
+    flow = from_strimzi(tmp_path, strimzi(own, form))
     assert (flow.policy.target_topic("orders"), flow.checkpoints_topic) == ("orders", "checkpointsinternal")
     assert flow.offset_syncs_topic == "mm2-offset-syncsdrinternal"
 
@@ -141,4 +128,4 @@ def test_connectors_of_one_flow_with_two_aliases_are_refused_and_the_settings_na
     resource = strimzi({})
     resource["spec"]["mirrors"][0]["sourceConnector"]["config"]["source.cluster.alias"] = ""
     with pytest.raises(ConfigError, match="do not agree on how MM2 names its topics.*source.cluster.alias"):
-        resolve_flow(options(strimzi=strimzi_file(tmp_path, resource)))
+        from_strimzi(tmp_path, resource)

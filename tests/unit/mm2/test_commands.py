@@ -13,7 +13,7 @@ from tests.builders import make_header
 
 def site(version="", home="connect", **more):
     flow = {"mm2_runs": home, "mm2_version": version, "target_bootstrap": "b:1"} | more
-    return site_of(make_header(flow=flow, failback=more.get("failback", False)))
+    return site_of(make_header(flow=flow))
 
 
 ORDERS = TopicPartition("orders", 3)
@@ -30,31 +30,30 @@ def commands(lines):
     return [shlex.split(line) for line in lines if line.startswith("    ")]
 
 
-def test_a_worker_is_stopped_and_reset_by_rest_where_its_version_has_it():
-    for version in ("4.3.1", "3.6.0", "3.6.0-SNAPSHOT", "7.6.1-ccs", "8.0.0-ce"):
-        at = site(version, **CONNECT)
-        urls = [words[-1] for words in commands(stopping(at))]
-        assert urls == [
-            "http://connect:8083/connectors/A-%3EB.src/stop",
-            "http://connect:8083/connectors/chk/stop",
-        ]
-        patch, delete = commands(resetting(at, ORDERS))
-        body = json.loads(patch[patch.index("-d") + 1])
-        assert body == {"offsets": [{"partition": {"cluster": "A", "topic": "orders", "partition": 3}, "offset": None}]}
-        assert delete[delete.index("-X") + 1] == "DELETE"
+def verbs(site):
+    return [words[-1].rpartition("/")[2] for words in commands(stopping(site))]
 
 
-def test_an_older_worker_is_paused_and_reset_by_a_null_in_its_topic():
-    at = site("3.4.1", mm2_offsets_topic="connect-offsets", **CONNECT)
-    assert [words[-1].rpartition("/")[2] for words in commands(stopping(at))] == ["pause", "pause"]
-    assert commands(stopping(site("3.5.0", **CONNECT)))[0][-1].endswith("/stop")
-    for version in ("3.4.1", "3.5.2"):
-        at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
-        words, restart = commands(resetting(at, ORDERS))
-        assert words[words.index("--topic") + 1] == "connect-offsets"
-        assert words[2] == '["A->B.src",{"cluster":"A","partition":3,"topic":"orders"}]'
-        # A task that was only paused goes on from the position that it has in memory.
-        assert restart[-1] == "http://connect:8083/connectors/A-%3EB.src/restart?includeTasks=true"
+@pytest.mark.parametrize("version", ["3.6.0", "7.6.1-ccs"])
+def test_a_worker_is_stopped_and_reset_by_rest_where_its_version_has_it(version):
+    at = site(version, **CONNECT)
+    urls = [words[-1] for words in commands(stopping(at))]
+    assert urls == ["http://connect:8083/connectors/A-%3EB.src/stop", "http://connect:8083/connectors/chk/stop"]
+    patch, delete = commands(resetting(at, ORDERS))
+    body = json.loads(patch[patch.index("-d") + 1])
+    assert body == {"offsets": [{"partition": {"cluster": "A", "topic": "orders", "partition": 3}, "offset": None}]}
+    assert delete[delete.index("-X") + 1] == "DELETE"
+
+
+@pytest.mark.parametrize(("version", "verb"), [("3.4.1", "pause"), ("3.5.2", "stop")])
+def test_an_older_worker_is_paused_and_reset_by_a_null_in_its_topic(version, verb):
+    at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
+    assert verbs(at) == [verb, verb]
+    words, restart = commands(resetting(at, ORDERS))
+    assert words[words.index("--topic") + 1] == "connect-offsets"
+    assert words[2] == '["A->B.src",{"cluster":"A","partition":3,"topic":"orders"}]'
+    # A task that was only paused goes on from the position that it has in memory.
+    assert restart[-1] == "http://connect:8083/connectors/A-%3EB.src/restart?includeTasks=true"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_a_vendors_version_is_not_taken_for_kafkas(version, kafka):
 )
 def test_of_an_unknown_version_both_ways_are_printed_with_the_versions_that_they_need(version, unknown):
     at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
-    assert [words[-1].rpartition("/")[2] for words in commands(stopping(at))] == ["stop", "stop", "pause", "pause"]
+    assert verbs(at) == ["stop", "stop", "pause", "pause"]
     text = " ".join(stopping(at))
     assert f"{unknown}; from 3.5 on there is stop" in text
     assert "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:" in text
@@ -107,17 +106,19 @@ def test_who_resets_mm2_is_warned_to_leave_its_offset_syncs_alone(home, location
 
 
 def test_an_mm2_by_itself_gets_a_signal_and_the_very_bytes_of_its_key():
-    at = site(
-        "", "dedicated", mm2_offsets_topic="mm2-offsets.A.internal", mm2_source_connectors="MirrorSourceConnector"
-    )
+    at = site("", "dedicated", mm2_offsets_topic="mm2-offsets.A.internal")
     assert [words[0] for words in commands(stopping(at))] == ["pgrep", "kill"]
-    (words,) = commands(resetting(at, TopicPartition("t1", 3)))
-    assert words[2] == '["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t1"}]'
-    assert words[words.index("--bootstrap-server") + 1] == "b:1"
-    assert "--property" in words
-    newer = commands(resetting(site("4.2.0", "dedicated"), ORDERS))[0]
-    assert "--reader-property" in newer
-    assert "--property" not in newer
+    (words,) = commands(resetting(at, ORDERS))
+    assert words[2] == '["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"orders"}]'
+    assert words[words.index("--bootstrap-server") + 1] == "b:1" and "--property" in words
+    (newer,) = commands(resetting(site("4.2.0", "dedicated"), ORDERS))
+    assert "--reader-property" in newer and "--property" not in newer
+    # On a failback MM2's source is what the plan writes.
+    back = make_header(
+        source_alias="B", target_alias="A", failback=True, flow={"mm2_runs": "dedicated", "source_bootstrap": "b:1"}
+    )
+    (words,) = commands(resetting(site_of(back), ORDERS))
+    assert '"cluster":"A"' in words[2] and words[words.index("--bootstrap-server") + 1] == "b:1"
 
 
 def test_strimzi_gets_kubectl_with_namespace_and_connector():
@@ -129,12 +130,3 @@ def test_strimzi_gets_kubectl_with_namespace_and_connector():
         "strimzi.io/connector-offsets=reset",
         "strimzi.io/mirrormaker-connector=A->B.MirrorSourceConnector",
     ]
-
-
-def test_on_a_failback_mm2s_source_is_what_the_plan_writes():
-    header = make_header(
-        source_alias="B", target_alias="A", failback=True, flow={"mm2_runs": "dedicated", "source_bootstrap": "b:1"}
-    )
-    (words,) = commands(resetting(site_of(header), ORDERS))
-    assert '"cluster":"A"' in words[2]
-    assert words[words.index("--bootstrap-server") + 1] == "b:1"

@@ -15,29 +15,25 @@ def test_a_file_without_anything_special_gives_mm2s_defaults(flow_of):
     flow = flow_of()
     assert (flow.source.side, flow.source.alias, flow.source.bootstrap) == (Side.SOURCE, "A", "a:1")
     assert (flow.target.side, flow.target.alias, flow.target.bootstrap) == (Side.TARGET, "B", "b:1")
-    assert flow.policy.kind is PolicyKind.DEFAULT
-    assert flow.syncs_side is Side.SOURCE
-    assert flow.checkpoints_topic == "A.checkpoints.internal"
-    assert flow.offset_syncs_topic == "mm2-offset-syncs.B.internal"
-    assert flow.named == frozenset()
-    assert flow.group_sync is False
-    assert flow.emits_offset_syncs is True
+    assert (flow.policy.kind, flow.syncs_side) == (PolicyKind.DEFAULT, Side.SOURCE)
+    assert (flow.checkpoints_topic, flow.offset_syncs_topic) == (
+        "A.checkpoints.internal",
+        "mm2-offset-syncs.B.internal",
+    )
+    assert (flow.named, flow.group_sync, flow.emits_offset_syncs) == (frozenset(), False, True)
     assert flow.mm2_isolation_level == "read_uncommitted"
 
 
 def test_an_alias_that_is_not_there_is_told_with_those_that_are(flow_of):
     text = refusal(flow_of, source="a")
-    assert "--source a" in text
-    assert "A, B, C" in text
-    assert "--target D" in refusal(flow_of, target="D")
+    assert "--source a" in text and "A, B, C" in text and "--target D" in refusal(flow_of, target="D")
 
 
 def test_a_flow_that_is_not_enabled_is_told_with_the_default_and_those_that_are(flow_of):
     for source, target, state in (("B", "A", "is not true"), ("A", "C", "is not set")):
         text = refusal(flow_of, source=source, target=target)
         assert f"{source}->{target}.enabled {state}" in text
-        assert "MM2's default is false" in text
-        assert "A->B, C->A" in text
+        assert "MM2's default is false" in text and "A->B, C->A" in text
     assert flow_of("enabled = true\n", "A", "C").target.alias == "C"
 
 
@@ -61,11 +57,8 @@ def test_a_setting_of_the_flow_wins_over_the_same_at_the_top_and_other_flows_do_
         "sync.group.offsets.enabled = true\nA->B.emit.offset-syncs.enabled = False\n"
         "A->B.offset-syncs.topic.location = target\n"
     )
-    assert flow.topic_filter.accepts("own1")
-    assert not flow.topic_filter.accepts("top1")
-    assert flow.group_sync is True
-    assert flow.emits_offset_syncs is False
-    assert flow.syncs_side is Side.TARGET
+    assert flow.topic_filter.accepts("own1") and not flow.topic_filter.accepts("top1")
+    assert (flow.group_sync, flow.emits_offset_syncs, flow.syncs_side) == (True, False, Side.TARGET)
     assert flow.offset_syncs_topic == "mm2-offset-syncs.A.internal"
 
 
@@ -83,7 +76,7 @@ def test_on_the_way_back_mm2s_own_flow_that_way_says_which_groups_it_sets(flow_o
     assert back.synced(["a1", "b1"]) == synced
 
 
-def test_connections_come_from_the_top_then_the_alias_then_its_admin_or_consumer(flow_of):
+def test_connections_come_from_the_top_then_the_alias_then_its_admin_or_consumer_then_the_flow(flow_of):
     lines = """
 security.protocol = SSL
 ssl.truststore.type = PEM
@@ -99,39 +92,23 @@ B.offset.flush.interval.ms = 1000
 B.exactly.once.source.support = enabled
 B.client.id = mm2s-own
 """
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/top.pem"}
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
     flow = flow_of(lines)
-    assert flow.source.properties == {
-        "bootstrap.servers": "a:1",
-        "security.protocol": "SASL_SSL",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": "/top.pem",
-        "sasl.mechanism": "PLAIN",
-    }
-    assert flow.target.properties == {
-        "bootstrap.servers": "b:1",
-        "security.protocol": "PLAINTEXT",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": "/b.pem",
-    }
-
-
-def test_a_flows_own_connection_settings_win_over_those_of_its_cluster(flow_of):
-    lines = """
-A.security.protocol = SSL
-A.admin.sasl.mechanism = PLAIN
-A->B.source.cluster.security.protocol = SASL_SSL
+    assert flow.source.properties == {"bootstrap.servers": "a:1", **login, **trust}
+    of_target = {**trust, "security.protocol": "PLAINTEXT", "ssl.truststore.location": "/b.pem"}
+    assert flow.target.properties == {"bootstrap.servers": "b:1", **of_target}
+    own = """
+A->B.source.cluster.security.protocol = SASL_PLAINTEXT
 A->B.source.admin.sasl.mechanism = SCRAM-SHA-512
 A->B.target.cluster.bootstrap.servers = b2:1
-C->A.source.cluster.security.protocol = SASL_PLAINTEXT
+C->A.source.cluster.security.protocol = SSL
 """
-    flow = flow_of(lines)
-    assert flow.source.properties == {
-        "bootstrap.servers": "a:1",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-    }
-    assert flow.target.properties == {"bootstrap.servers": "b2:1"}
-    assert flow_of(lines, "C", "A").target.properties["security.protocol"] == "SSL"
+    flow = flow_of(lines + own)
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512"}
+    assert flow.source.properties == {"bootstrap.servers": "a:1", **login, **trust}
+    assert flow.target.properties == {"bootstrap.servers": "b2:1", **of_target}
+    assert flow_of(lines + own, "C", "A").target.properties["security.protocol"] == "SASL_SSL"
 
 
 def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(flow_of):
@@ -149,15 +126,14 @@ def test_references_are_followed_in_names_filters_and_brokers(flow_of, tmp_path)
     flow = flow_of(
         FILE_PROVIDER + f"topics = ${{file:{kept}:topics}}\nA.bootstrap.servers = ${{file:{kept}:brokers}}\n"
     )
-    assert flow.topic_filter.accepts("orders")
-    assert not flow.topic_filter.accepts("other")
+    assert flow.topic_filter.accepts("orders") and not flow.topic_filter.accepts("other")
     assert librdkafka_config(flow.source.properties, "A")["bootstrap.servers"] == "a:7"
     helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
     assert helped.source.properties == {"bootstrap.servers": "a:7", "security.protocol": "PLAINTEXT"}
 
 
-@pytest.mark.parametrize("brokers", ["[::1]:9092", "[2001:db8::7]:9092,[2001:db8::8]:9092", "localhost:1,[::1]:2"])
-def test_brokers_with_ipv6_addresses_reach_every_client_with_their_brackets(flow_of, brokers):
+def test_brokers_with_ipv6_addresses_reach_every_client_with_their_brackets(flow_of):
+    brokers = "localhost:1,[2001:db8::7]:9092"
     flow = flow_of(f"A.bootstrap.servers = {brokers}\nB.bootstrap.servers={brokers}\n")
     for cluster in (flow.source, flow.target):
         assert cluster.bootstrap == brokers
@@ -167,15 +143,10 @@ def test_brokers_with_ipv6_addresses_reach_every_client_with_their_brackets(flow
 
 
 def test_options_change_the_names_that_the_file_gave(flow_of):
-    flow = flow_of(
-        "offset-syncs.topic.location = target\n",
-        overrides=Overrides("identity", "__", Side.SOURCE, None, "mine"),
-    )
-    assert flow.policy.kind is PolicyKind.IDENTITY
-    assert flow.syncs_side is Side.SOURCE
-    assert flow.checkpoints_topic == "A__checkpoints__internal"
-    assert flow.offset_syncs_topic == "mine"
-    assert flow.named == {"mine"}
+    overrides = Overrides("identity", "__", Side.SOURCE, None, "mine")
+    flow = flow_of("offset-syncs.topic.location = target\n", overrides=overrides)
+    assert (flow.policy.kind, flow.syncs_side, flow.named) == (PolicyKind.IDENTITY, Side.SOURCE, {"mine"})
+    assert (flow.checkpoints_topic, flow.offset_syncs_topic) == ("A__checkpoints__internal", "mine")
     assert "internal" in flow.why_not_replicated("x__checkpoints__internal")
     by_files = client_flow({}, {}, "A", "B", Overrides(checkpoints_topic="mine", separator="-"))
     assert (by_files.checkpoints_topic, by_files.offset_syncs_topic) == ("mine", "mm2-offset-syncs-B-internal")

@@ -44,10 +44,15 @@ def refusal(text, change=None, environment=None):
     return told
 
 
-def test_a_file_an_environment_variable_and_a_folder_give_values(secrets):
-    assert value(f"${{file:{secrets}/kafka.properties:password}}") == SECRET
+def test_a_file_an_environment_variable_and_a_folder_give_values_as_far_as_they_are_allowed(secrets):
+    allowed = {
+        "config.providers.file.param.allowed.paths": f"/elsewhere, {secrets}",
+        "config.providers.env.param.allowlist.pattern": "KAFKA_.*",
+    }
+    for change in ({}, allowed):
+        assert value(f"${{file:{secrets}/folder/../kafka.properties:password}}", change) == SECRET
+        assert value("${env:KAFKA_P}", change, {"KAFKA_P": SECRET}) == SECRET
     assert value(f"${{file:{secrets}/kafka.properties:user}}") == "us\u00e9r"
-    assert value("${env:PASSWORD}", environment={"PASSWORD": SECRET}) == SECRET
     assert value(f"${{dir:{secrets}/folder:password}}") == f"{SECRET}\n"
     # A key may hold colons, but a path may not.
     assert value(f"${{file:{secrets}/kafka.properties:b:c}}") == f"{SECRET}3"
@@ -85,15 +90,6 @@ def test_references_stand_anywhere_and_what_they_stand_for_is_not_looked_into_ag
 def test_a_reference_that_stands_for_nothing_is_refused_by_name(secrets, text, change, names):
     change = {key: part.replace("{0}", str(secrets)) for key, part in change.items()}
     assert names in refusal(text.replace("{0}", str(secrets)), change, {"PASSWORD": SECRET})
-
-
-def test_what_allowed_paths_and_patterns_allow_is_read(secrets):
-    allowed = {
-        "config.providers.file.param.allowed.paths": f"/elsewhere, {secrets}",
-        "config.providers.env.param.allowlist.pattern": "KAFKA_.*",
-    }
-    assert value(f"${{file:{secrets}/folder/../kafka.properties:password}}", allowed) == SECRET
-    assert value("${env:KAFKA_P}", allowed, {"KAFKA_P": SECRET}) == SECRET
 
 
 def test_a_file_of_secrets_that_cannot_be_parsed_is_named_without_its_content(secrets):

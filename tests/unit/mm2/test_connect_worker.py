@@ -39,24 +39,17 @@ def test_a_worker_with_an_ipv6_address_is_asked_there():
         assert connect_worker(url).described().connectors
 
 
-def test_a_login_comes_from_the_environment_and_is_asked_for(monkeypatch):
+def test_a_login_comes_from_the_environment_and_is_asked_for_warned_of_over_an_unencrypted_line_and_not_shown(
+    monkeypatch, capsys
+):
     monkeypatch.delenv(LOGIN, raising=False)
     with worker(rest(connectors({})), login="Basic dTpodW50ZXIy") as url:
         with pytest.raises(ClusterError, match=LOGIN):
-            connect_worker(url).described()
-        monkeypatch.setenv(LOGIN, "u:hunter2")
-        assert connect_worker(url).described().connectors
-        assert "hunter2" not in repr(connect_worker(url))
-
-
-def test_a_login_that_goes_over_an_unencrypted_line_is_warned_of_and_not_shown(monkeypatch, capsys):
-    monkeypatch.delenv(LOGIN, raising=False)
-    with worker(rest(connectors({}))) as url:
-        given = options(connect_url=url)
-        resolve_flow(given)
+            resolve_flow(options(connect_url=url))
         assert capsys.readouterr().err == ""
         monkeypatch.setenv(LOGIN, "u:hunter2")
-        resolve_flow(given)
+        resolve_flow(options(connect_url=url))
+        assert "hunter2" not in repr(connect_worker(url))
     told = capsys.readouterr().err
     assert "warning" in told and LOGIN in told and url in told and "https://" in told and "hunter2" not in told
 

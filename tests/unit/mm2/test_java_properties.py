@@ -40,24 +40,19 @@ def test_what_is_written_is_read_back(tmp_path_factory, settings):
     assert read_properties(path) == settings
 
 
-def test_a_malformed_escape_is_told_with_its_line_and_without_the_value(tmp_path):
-    path = written(tmp_path, b"a=1\n# c\nb=x\\\n y\nssl.key.password=C:\\users\\hunter2\n")
-    with pytest.raises(ConfigError) as caught:
-        read_properties(path)
-    assert f"{path}, line 5" in str(caught.value)
-    assert "hunter2" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
+        (b"a=1\n# c\nb=x\\\n y\nssl.key.password=C:\\users\\hunter2\n", r"client\.properties, line 5"),
         (None, r"client\.properties: there is no such file"),
         ("a=b".encode("utf-8-sig"), "line 1: .* byte order mark"),
         ("a=b".encode("utf-16"), "line 1: .* byte order mark"),
         ("bootstrap.servers=x:1\n".encode("utf-16-le"), "NUL bytes"),
     ],
+    ids=["a malformed escape", "no file", "UTF-8 with a mark", "UTF-16", "UTF-16 without a mark"],
 )
-def test_what_is_no_text_in_a_files_first_place_is_refused(tmp_path, content, told):
+def test_what_cannot_be_read_is_refused_with_its_line_and_without_a_value(tmp_path, content, told):
     path = written(tmp_path, content) if content else tmp_path / "client.properties"
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=told) as caught:
         read_properties(path)
+    assert "hunter2" not in str(caught.value)

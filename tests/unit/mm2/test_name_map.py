@@ -1,17 +1,18 @@
 """Names by a map: the first line that matches decides, a line that is wrong is named; topics' are known both ways."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import UsageError
-from migrate.mm2.flow import ANY, Cluster, Flow
+from migrate.mm2.config_file import client_flow
+from migrate.mm2.flow import ANY
 from migrate.mm2.name_map import NameMap, NoNameOfItsOwn, read_name_map
 from migrate.mm2.naming import PolicyKind, ReversedPolicy
 from migrate.mm2.other_names import MappedNames
-from migrate.model import Side
 
 HEADING = "source_group,target_group"
 
@@ -20,22 +21,29 @@ def map_of(*lines: str, kind: str = "group") -> NameMap:
     return NameMap.from_lines(f"--{kind}-map", "names.csv", kind, lines)
 
 
-def test_a_name_is_mapped_by_its_line_and_keeps_its_own_without_one():
-    names = map_of(HEADING, "orders,orders-eu", "", "# a note", ' "a,b","c ""d""" ')
-    assert [names.mapped(g) for g in ("orders", "a,b", "orders2")] == ["orders-eu", 'c "d"', "orders2"]
-
-
-def test_an_expression_matches_the_whole_name_and_its_groups_are_in_the_replacement():
-    names = map_of(r"regex:team-(.*)\.(?P<what>x+),\g<what>-\1")
-    assert names.mapped("team-a.xx") == "xx-a"
-    assert names.mapped("my-team-a.xx") == "my-team-a.xx"
-    assert names.mapped("team-a.xxy") == "team-a.xxy"
-
-
-def test_the_first_line_that_matches_decides_of_whatever_form():
-    names = map_of(HEADING, "a1,by-name", r"regex:a(\d),by-digit-\1", "a2,too-late", "regex:a.*,by-letter")
-    assert [names.mapped(g) for g in ("a1", "a2", "a3", "ab")] == ["by-name", "by-digit-2", "by-digit-3", "by-letter"]
-    assert [line.number for line in names.idle_lines(["a1", "a2", "a3", "ab"])] == [4]
+@pytest.mark.parametrize(
+    ("lines", "mapped"),
+    [
+        (
+            [HEADING, "orders,orders-eu", "", "# a note", ' "a,b","c ""d""" '],
+            {"orders": "orders-eu", "a,b": 'c "d"', "orders2": "orders2"},
+        ),
+        # An expression matches the whole name, and its groups are in the replacement.
+        (
+            [r"regex:team-(.*)\.(?P<what>x+),\g<what>-\1"],
+            {"team-a.xx": "xx-a", "my-team-a.xx": "my-team-a.xx", "team-a.xxy": "team-a.xxy"},
+        ),
+        # The first line that matches decides, of whatever form.
+        (
+            [HEADING, "a1,by-name", r"regex:a(\d),by-digit-\1", "a2,too-late", "regex:a.*,by-letter"],
+            {"a1": "by-name", "a2": "by-digit-2", "a3": "by-digit-3", "ab": "by-letter"},
+        ),
+    ],
+)
+def test_a_name_is_mapped_by_the_first_line_that_matches_and_keeps_its_own_without_one(lines, mapped):
+    names = map_of(*lines)
+    assert {name: names.mapped(name) for name in mapped} == mapped
+    assert [line.number for line in names.idle_lines(mapped)] == ([4] if "a2,too-late" in lines else [])
 
 
 @pytest.mark.parametrize("kind", ["group", "topic"])
@@ -76,31 +84,28 @@ def test_a_wrong_line_is_refused_with_file_line_and_what_was_expected(lines, sai
 def test_a_replacement_that_leaves_nothing_of_a_name_is_refused():
     names = map_of(r"regex:team-(.*),\1")
     assert names.mapped("team-a") == "a"
-    with pytest.raises(UsageError, match=re.escape("line 1 (regex:team-(.*)): group team- would be without a name")):
+    said = re.escape("line 1 (regex:team-(.*)): group team- would be without a name")
+    with pytest.raises(NoNameOfItsOwn, match=said) as refused:
         names.mapped("team-")
-
-
-def test_two_names_to_one_are_refused_by_both_with_or_without_a_line_of_their_own():
-    names = map_of(HEADING, "a,x", "b,x", "c,d")
-    assert names.all_mapped(["a", "c"]) == {"a": "x", "c": "d"}
-    with pytest.raises(UsageError, match="groups a and b would both be x on the target"):
-        names.all_mapped(["b", "a"])
-    with pytest.raises(UsageError, match="groups c and d would both be d on the target"):
-        names.all_mapped(["c", "d"])
-    with pytest.raises(UsageError, match="groups b and x would both be x on the target"):
-        names.all_mapped(["x", "b"])
-    with pytest.raises(UsageError, match="groups a and z would both be a on the target"):
-        map_of(HEADING, "z,a").all_mapped(["a", "z"])
-
-
-def test_all_names_that_would_share_one_are_told_of_at_once():
-    names = map_of(HEADING, "a,x", "b,x", "c,x", "d,e")
-    with pytest.raises(NoNameOfItsOwn) as refused:
-        names.all_mapped(["d", "c", "b", "a", "e", "f"])
-    assert sorted(refused.value.names) == ["a", "b", "c", "d", "e"]
-    with pytest.raises(NoNameOfItsOwn) as refused:
-        map_of(r"regex:team-(.*),\1").mapped("team-")
     assert refused.value.names == ("team-",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "all_of_them"),
+    [
+        (["b", "a"], "groups a and b would both be x on the target", {"a", "b"}),
+        (["c", "d"], "groups c and d would both be d on the target", {"c", "d"}),
+        (["x", "b"], "groups b and x would both be x on the target", {"b", "x"}),
+        (["d", "c", "b", "a", "x", "f"], "groups a and b would both be x", {"a", "b", "c", "d", "x"}),
+        (["a", "z"], "groups a and z would both be a on the target", {"a", "z"}),
+    ],
+)
+def test_names_that_would_share_one_are_all_refused_with_or_without_a_line_of_their_own(asked, said, all_of_them):
+    names = map_of(HEADING, "a,x", "b,x", "c,d") if "z" not in asked else map_of(HEADING, "z,a")
+    with pytest.raises(NoNameOfItsOwn, match=said) as refused:
+        names.all_mapped(asked)
+    assert set(refused.value.names) == all_of_them
+    assert map_of(HEADING, "a,x", "c,d").all_mapped(["a", "c"]) == {"a": "x", "c": "d"}
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(min_size=1), min_size=1))
@@ -157,15 +162,10 @@ def test_two_topics_that_share_a_name_on_the_target_are_both_refused_and_named()
 
 
 def test_the_way_back_has_the_same_names_turned_round():
-    flow = Flow(
-        Cluster(Side.SOURCE, "A", {}), Cluster(Side.TARGET, "B", {}), names(*MAP), Side.SOURCE, "", "",
-        replicator=ANY,
-    )  # fmt: skip
+    flow = replace(client_flow({}, {}, "A", "B"), policy=names(*MAP), replicator=ANY)
     back = flow.reversed().knowing(("orders", "team-a", "team-b", "b"))
     assert isinstance(back.policy, ReversedPolicy)
     assert [back.policy.target_topic(t) for t in ("eu.orders", "a")] == ["orders", "team-a"]
-    assert back.why_not_replicated("eu.orders") == ""
-    assert (
-        back.why_not_replicated("b") == "By its name b is not a copy of a topic of A: A has no place for this commit."
-    )
-    assert back.why_not_replicated("other")
+    assert back.why_not_replicated("eu.orders") == "" and back.why_not_replicated("other")
+    no_copy = "By its name b is not a copy of a topic of A: A has no place for this commit."
+    assert back.why_not_replicated("b") == no_copy

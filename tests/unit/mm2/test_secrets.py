@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from migrate.mm2.secrets import is_spark_secret, redact, secret_values
 
-PASSWORD = "hunter2"
-
 
 def test_secrets_are_hidden_in_every_form_but_the_users_name_is_not():
     escaped = r'x.PlainLoginModule required username="u" password="a\"b";'
@@ -27,10 +25,8 @@ def test_secrets_are_hidden_in_every_form_but_the_users_name_is_not():
     assert {'a"b', r"a\"b", escaped, "store-pass", "-----BEGIN", "cs"} == secrets
     text = f'{escaped}: login of u with a"b at h:1 failed, store-pass is wrong'
     assert redact(text, secrets) == "[hidden]: login of u with [hidden] at h:1 failed, [hidden] is wrong"
-
-
-def test_the_quoted_parts_of_a_broken_login_are_secret_too():
-    assert PASSWORD in secret_values({"sasl.jaas.config": f"M required username='u' password='{PASSWORD}'"})
+    # The quoted parts of a broken login, too.
+    assert "hunter2" in secret_values({"sasl.jaas.config": "M required username='u' password='hunter2'"})
 
 
 @given(st.text("ABC\"'\\ \n", min_size=1).filter(str.strip), st.text("012"), st.text("012"))

@@ -5,18 +5,17 @@ import pytest
 from migrate.mm2.config_file import Overrides
 from migrate.mm2.flow import BYTES
 from migrate.mm2.naming import PolicyKind
-from tests.unit.mm2.flowlines import FILE_PROVIDER, IDENTITY, refusal
+from tests.unit.connectscene import MIRROR
+from tests.unit.mm2.flowlines import FILE_PROVIDER, refusal
 
 
 def test_policy_and_separator_make_the_names(flow_of):
     flow = flow_of(
-        f"replication.policy.class = {IDENTITY}\nreplication.policy.separator = __\n"
+        f"replication.policy.class = {MIRROR}.IdentityReplicationPolicy\nreplication.policy.separator = __\n"
         "A->B.replication.policy.internal.topic.separator.enabled = false\n"
     )
-    assert flow.policy.kind is PolicyKind.IDENTITY
-    assert flow.policy.separator == "__"
-    assert flow.checkpoints_topic == "A.checkpoints.internal"
-    assert flow.policy.target_topic("t") == "t"
+    assert (flow.policy.kind, flow.policy.separator) == (PolicyKind.IDENTITY, "__")
+    assert (flow.checkpoints_topic, flow.policy.target_topic("t")) == ("A.checkpoints.internal", "t")
     strimzi = "replication.policy.class=io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy\n"
     assert flow_of(strimzi).policy.kind is PolicyKind.IDENTITY
     dashes = flow_of("replication.policy.separator=-\n")
@@ -26,16 +25,12 @@ def test_policy_and_separator_make_the_names(flow_of):
 
 def test_a_policy_of_the_users_own_needs_all_three_names(flow_of):
     own = "replication.policy.class = com.example.MyPolicy\n"
-    for given in (
-        Overrides(),
-        Overrides(replication_policy="identity"),
-        Overrides(checkpoints_topic="c", offset_syncs_topic="s"),
-    ):
-        text = refusal(flow_of, own, overrides=given)
-        assert "com.example.MyPolicy" in text
-        for option in ("--replication-policy", "--checkpoints-topic", "--offset-syncs-topic"):
-            assert option in text
-    flow = flow_of(own, overrides=Overrides("identity", None, None, "c", "s"))
+    named = {"checkpoints_topic": "c", "offset_syncs_topic": "s"}
+    for given in ({}, {"replication_policy": "identity"}, named):
+        text = refusal(flow_of, own, overrides=Overrides(**given))
+        needed = ("com.example.MyPolicy", "--replication-policy", "--checkpoints-topic", "--offset-syncs-topic")
+        assert not [word for word in needed if word not in text]
+    flow = flow_of(own, overrides=Overrides(replication_policy="identity", **named))
     assert (flow.policy.kind, flow.checkpoints_topic, flow.offset_syncs_topic) == ("identity", "c", "s")
     assert flow.named == {"c", "s"}
 
@@ -113,13 +108,10 @@ def test_the_transforms_of_a_dedicated_mm2_are_known_and_may_send_records_elsewh
     assert not flow_of("C->A.transforms = Route\n").why_perhaps_not_replicated("orders")
 
 
+@pytest.mark.parametrize("word", [BYTES, f" {BYTES} ", "ByteArrayConverter", " ByteArray"])
 @pytest.mark.parametrize(
-    "setting",
-    ["{}", " {} ", "ByteArrayConverter", " ByteArray"],
-    ids=["its class", "with blanks", "its bare name", "its short name"],
+    ("of", "key"), [("A->B.", "header.converter"), ("B.", "value.converter"), ("", "key.converter")]
 )
-def test_a_converter_that_copies_bytes_is_none_that_changes_records_however_it_is_written(flow_of, setting):
-    word = setting.format(BYTES)
-    for line in (f"A->B.header.converter = {word}\n", f"B.value.converter = {word}\n", f"key.converter = {word}\n"):
-        assert "mm2_converters" not in flow_of(line).runtime_words()
-    assert flow_of("header.converter = x.Simple \n").runtime_words()["mm2_converters"] == "header.converter x.Simple"
+def test_a_converter_that_copies_bytes_is_none_that_changes_records_however_it_is_written(flow_of, of, key, word):
+    assert "mm2_converters" not in flow_of(f"{of}{key} = {word}\n").runtime_words()
+    assert flow_of(f"{of}{key} = x.Simple \n").runtime_words()["mm2_converters"] == f"{key} x.Simple"

@@ -1,14 +1,10 @@
 """Settings that MM2's version decides on: blacklists, and topics that end as internal ones do."""
 
-from contextlib import contextmanager
-
 import pytest
 
-from migrate.cli.options import resolve_flow
 from migrate.model import Decision, Level, TopicPartition
-from tests.facts import options
-from tests.fakeworker import worker
-from tests.unit.connectscene import connectors, rest, strimzi, strimzi_file
+from tests.unit.connectscene import connectors, strimzi
+from tests.unit.mm2.flowlines import from_properties, from_strimzi, from_worker
 from tests.unit.planscene import planned, world
 
 OLD, NEW, UNKNOWN = "before 4.0", "from 4.0 on", "not known"
@@ -20,19 +16,13 @@ HOMES = [
 ]  # fmt: skip
 
 
-@contextmanager
 def told(tmp_path, home, version, settings):
-    """Yield the flow A -> B with these settings, as that kind of MM2 tells it."""
+    """The flow A -> B with these settings, as that kind of MM2 tells it."""
     if home == "properties":
-        path = tmp_path / "mm2.properties"
-        lines = {"clusters": "A, B", "A.bootstrap.servers": "a:1", "B.bootstrap.servers": "b:1", "A->B.enabled": "true"}
-        path.write_text("".join(f"{key} = {value}\n" for key, value in (lines | settings).items()))
-        yield resolve_flow(options(mm2_config=path))
-    elif home == "strimzi":
-        yield resolve_flow(options(strimzi=strimzi_file(tmp_path, strimzi(settings, version=version))))
-    else:
-        with worker(rest(connectors(settings), version=version)) as url:
-            yield resolve_flow(options(connect_url=url))
+        return from_properties(tmp_path, settings)
+    if home == "strimzi":
+        return from_strimzi(tmp_path, strimzi(settings, version=version))
+    return from_worker(connectors(settings), version)
 
 
 @pytest.mark.parametrize(("home", "version", "age"), HOMES)
@@ -40,54 +30,48 @@ def test_a_blacklist_of_groups_counts_before_kafka_4_alone_and_what_either_would
     tmp_path, home, version, age
 ):
     settings = {"groups.blacklist": "z.*", "sync.group.offsets.enabled": "true"}
-    with told(tmp_path, home, version, settings) as flow:
-        synced = {OLD: {"g", "connect-s"}, NEW: {"g", "z1"}, UNKNOWN: {"g", "z1", "connect-s"}}[age]
-        assert flow.synced(["g", "z1", "connect-s"]) == synced
-    with told(tmp_path, home, version, settings | {"groups.exclude": "y.*"}) as flow:
-        assert flow.synced(["g", "z1", "y1"]) == {"g", "z1"}, "groups.exclude wins in every version"
+    synced = {OLD: {"g", "connect-s"}, NEW: {"g", "z1"}, UNKNOWN: {"g", "z1", "connect-s"}}[age]
+    assert told(tmp_path, home, version, settings).synced(["g", "z1", "connect-s"]) == synced
+    flow = told(tmp_path, home, version, settings | {"groups.exclude": "y.*"})
+    assert flow.synced(["g", "z1", "y1"]) == {"g", "z1"}, "groups.exclude wins in every version"
 
 
 @pytest.mark.parametrize(("home", "version", "age"), HOMES)
 def test_a_blacklist_of_topics_counts_before_kafka_4_alone_and_what_either_would_copy_is_perhaps_copied(
     tmp_path, home, version, age
 ):
-    with told(tmp_path, home, version, {"topics.blacklist": "z.*"}) as flow:
-        left_out = {OLD: {"z1"}, NEW: {"a.replica"}, UNKNOWN: set()}[age]
-        perhaps = {"z1", "a.replica"} if age is UNKNOWN else set()
-        topics = ("orders", "z1", "a.replica")
-        assert {topic for topic in topics if flow.why_not_replicated(topic)} == left_out
-        assert {
-            topic for topic in topics if "depends on its version" in flow.why_perhaps_not_replicated(topic)
-        } == perhaps
+    flow = told(tmp_path, home, version, {"topics.blacklist": "z.*"})
+    topics = ("orders", "z1", "a.replica")
+    left_out = {topic for topic in topics if flow.why_not_replicated(topic)}
+    perhaps = {topic for topic in topics if "depends on its version" in flow.why_perhaps_not_replicated(topic)}
+    assert left_out == {OLD: {"z1"}, NEW: {"a.replica"}, UNKNOWN: set()}[age]
+    assert perhaps == ({"z1", "a.replica"} if age is UNKNOWN else set())
 
 
 @pytest.mark.parametrize(("home", "version", "age"), HOMES)
-@pytest.mark.parametrize("topic", ["foo.internal", "foo-internal", "foo_internal"])
 def test_before_kafka_4_topics_that_end_in_internal_are_never_copied_and_that_is_the_cause_told(
-    tmp_path, home, version, age, topic
+    tmp_path, home, version, age
 ):
-    settings = {"topics.exclude": "none", "replication.policy.separator": "_"}
-    with told(tmp_path, home, version, settings) as flow:
+    flow = told(tmp_path, home, version, {"topics.exclude": "none", "replication.policy.separator": "_"})
+    for topic in ("foo.internal", "foo-internal", "foo_internal"):
         why, perhaps = flow.why_not_replicated(topic), flow.why_perhaps_not_replicated(topic)
         assert ("before Kafka 4.0" in why, "before Kafka 4.0" in perhaps) == (age is OLD, age is UNKNOWN)
-        assert not flow.why_not_replicated("internally") and not flow.why_perhaps_not_replicated("internally")
-    with told(tmp_path, home, version, {}) as flow:
-        # By the defaults too, whatever else leaves it out.
-        assert bool(flow.why_not_replicated("foo-internal")) is (age is OLD)
-        assert not flow.why_not_replicated("foo_internal")
+    assert not flow.why_not_replicated("internally") and not flow.why_perhaps_not_replicated("internally")
+    # By the defaults too, whatever else leaves it out.
+    plain = told(tmp_path, home, version, {})
+    assert bool(plain.why_not_replicated("foo-internal")) is (age is OLD)
+    assert not plain.why_not_replicated("foo_internal")
 
 
 def test_a_topic_that_is_missing_on_the_target_is_told_with_what_may_have_left_it_out(tmp_path):
     source, target, mirror = world()
     source.ranges[TopicPartition("foo.internal", 0)] = source.ranges["t", 0]
     source.commit("g", "foo.internal", 0, 5)
-    with told(tmp_path, "properties", "", {}) as flow:
-        plan = planned(source, target, mirror, flow=flow)
+    plan = planned(source, target, mirror, flow=told(tmp_path, "properties", "", {}))
     (check,) = [c for c in plan.header.checks if c.check == "target-topic-exists"]
     assert (check.subject, check.level) == ("foo.internal", Level.BLOCK)
     assert "MM2 before Kafka 4.0 never copies topics that end in .internal" in check.todo
-    with told(tmp_path, "connect", "3.9.2", {}) as flow:
-        plan = planned(source, target, mirror, flow=flow)
+    plan = planned(source, target, mirror, flow=told(tmp_path, "connect", "3.9.2", {}))
     (row,) = [row for row in plan.rows if row.source_topic == "foo.internal"]
     assert (row.decision, row.reason) == (Decision.BLOCK, "topic-not-replicated")
     assert "before Kafka 4.0 never copies" in row.sentence

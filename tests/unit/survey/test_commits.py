@@ -26,9 +26,11 @@ def selected(source, target, mirror, filters=None, reader=None):
     return from_source(clusters, source.groups(), request(filters=filters or Filters()), timer())
 
 
-def test_rows_and_what_the_filters_take_add_up_to_the_commits_read():
-    found = selected(*world(), filters=WITHOUT_H)
-    assert {key.group for key in found.commits} == {"g"}
+def test_rows_and_what_the_filters_take_add_up_to_the_commits_read_with_what_is_pending_named():
+    source, target, mirror = world()
+    source.unstable = {"g", "h"}
+    found = selected(source, target, mirror, WITHOUT_H)
+    assert {key.group for key in found.commits} == found.unstable == {"g"}
     assert sum(map(len, found.read.values())) == len(found.commits) + sum(found.filtered.values()) == 3
     assert found.filtered == {"exclude-group": 1} and found.groups_seen == {"g", "h"}
 
@@ -45,32 +47,23 @@ def test_a_group_that_may_not_be_read_or_is_left_out_of_the_answer_is_an_error_u
         selected(*world(), reader=silent)
 
 
-def test_what_a_group_with_a_pending_transaction_has_committed_so_far_is_read_and_the_group_is_named():
-    source, target, mirror = world()
-    source.unstable = {"g", "h"}
-    found = selected(source, target, mirror, WITHOUT_H)
-    assert found.unstable == {"g"} and len(found.commits) == 2
-
-
 def test_while_the_source_is_down_the_newest_checkpoints_are_its_commits():
     reading = CheckpointReading({CheckpointKey("g", "A.t", 1): CheckpointRecord(40, 35, "m", 0, 0)}, {})
     found = from_checkpoints(reading, request(commits=FROM_CHECKPOINTS))
     assert found.commits == {GroupPartition("g", "t", 1): Commit(40, "m")} and found.groups_seen == {"g"}
 
 
-def test_partitions_without_a_commit_get_a_row_where_that_is_asked_for_or_the_source_is_down():
+EARLIEST = request(policies=Policies(uncommitted=Uncommitted.EARLIEST))
+
+
+@pytest.mark.parametrize(
+    ("asked", "uncommitted"),
+    [(request(), set()), (EARLIEST, {0}), (replace(EARLIEST, commits=FROM_CHECKPOINTS), {0, 2})],
+)
+def test_partitions_without_a_commit_get_a_row_where_that_is_asked_for_or_the_source_is_down(asked, uncommitted):
     commits = {GroupPartition("g", "t", 1): Commit(40)}
-    earliest = request(policies=Policies(uncommitted=Uncommitted.EARLIEST))
-
-    def partitions(asked):
-        return [
-            (key.partition, commit is None)
-            for key, commit in with_uncommitted(commits, {"t": 2}, {"A.t": 3}, asked).items()
-        ]
-
-    assert partitions(request()) == [(1, False)]
-    assert partitions(earliest) == [(0, True), (1, False)]
-    assert partitions(replace(earliest, commits=FROM_CHECKPOINTS)) == [(0, True), (1, False), (2, True)]
+    rows = with_uncommitted(commits, {"t": 2}, {"A.t": 3}, asked)
+    assert {key.partition: commit for key, commit in rows.items()} == {1: Commit(40)} | dict.fromkeys(uncommitted)
 
 
 def test_what_a_group_has_on_the_target_must_be_known_and_may_be_nothing():

@@ -40,11 +40,17 @@ def test_connect_is_known_as_a_word_of_the_name_and_else_only_beside_positions()
         assert names(topic, positions) == sorted([topic, positions])
 
 
-def test_other_positions_count_beside_settings_or_where_sinks_run():
-    assert names("import-offsets") == []
-    assert names("import-offsets", "import-configs") == ["import-configs", "import-offsets"]
-    assert names("import-offsets", groups=("connect-sink",)) == ["import-offsets"]
-    assert names("offsets-of-orders", groups=("connect-sink",)) == []
+@pytest.mark.parametrize(
+    ("topics", "groups", "are_ones"),
+    [
+        (["import-offsets"], [], False),
+        (["import-configs", "import-offsets"], [], True),
+        (["import-offsets"], ["connect-sink"], True),
+        (["offsets-of-orders"], ["connect-sink"], False),
+    ],
+)
+def test_other_positions_count_beside_settings_or_where_sinks_run(topics, groups, are_ones):
+    assert names(*topics, groups=groups) == (topics if are_ones else [])
 
 
 @pytest.mark.parametrize(
@@ -77,18 +83,12 @@ def test_the_worker_that_runs_mm2_stays_where_it_is():
     assert names(*worker, "dbz-connect-offsets", own=("connect-offsets",)) == ["dbz-connect-offsets"]
 
 
-@pytest.mark.parametrize(
-    "topic", ["schema-changes.inventory", "schemahistory.fullfillment", "dbhistory.inventory", "x.schema_history",
-              "database-history", "INVENTORY-SCHEMA-CHANGES", "schema-changes_shop", "db_history"],
-)  # fmt: skip
-def test_a_schema_history_is_known_by_its_name_compacted_or_not(topic):
-    (found,) = connect_topics([topic, "orders"], (), {topic: "delete"})
-    assert found.purpose is Purpose.HISTORY and found.topic == topic
-
-
-@pytest.mark.parametrize("topic", ["db-history-report", "schema_changes_audit", "adb-history", "schemahistorys"])
-def test_what_goes_on_after_the_words_of_a_schema_history_is_something_else(topic):
-    assert names(topic) == []
+def test_a_schema_history_is_known_by_its_name_compacted_or_not_if_nothing_goes_on_after_its_words():
+    for topic in ("schema-changes.inventory", "schemahistory.fullfillment", "dbhistory.inventory", "x.schema_history",
+                  "database-history", "INVENTORY-SCHEMA-CHANGES", "schema-changes_shop", "db_history"):  # fmt: skip
+        (found,) = connect_topics([topic, "orders"], (), {topic: "delete"})
+        assert found.purpose is Purpose.HISTORY and found.topic == topic
+    assert names("db-history-report", "schema_changes_audit", "adb-history", "schemahistorys") == []
 
 
 def test_only_what_a_name_allows_of_is_asked_for_and_those_without_a_topic_of_the_same_name_on_the_target_are_left():

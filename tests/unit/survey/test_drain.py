@@ -20,66 +20,49 @@ UNKNOWN = {
 DENIED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
 
 
-def verdict(**changes):
-    return drained(FLOW, **UNKNOWN | changes).verdict
-
-
-def seen(**changes):
-    return drained(FLOW, **UNKNOWN | changes).seen
-
-
 EMPTY_COPY = {"target_log": LogRange(0, 0), "target_top": 0}
+PROVEN = {"tail": Tail(0), "last_copied_offset": 99}
 
 
 @pytest.mark.parametrize(
-    ("known", "is_drained"),
+    ("known", "is_drained", "seen"),
     [
-        ({}, None),
-        ({"tail": Tail(None)}, None),
-        ({"tail": Tail(0)}, True),
-        ({"tail": Tail(17)}, False),
-        ({"source_log": LogRange(100, 100)}, True),
-        # A high watermark that was not told is no proof.
-        ({"tail": Tail(0), "source_top": DENIED}, None),
-        ({"tail": Tail(0), "target_top": None}, None),
+        ({}, None, "MM2's own position"),
+        ({"tail": Tail(None)}, None, ""),
+        ({"tail": Tail(0)}, True, ""),
+        ({"tail": Tail(17)}, False, "17 records not copied yet"),
+        ({"source_log": LogRange(100, 100)}, True, ""),
+        # A high watermark that was not told is no proof, and an open transaction refutes whatever else is known.
+        ({"tail": Tail(0), "source_top": DENIED}, None, "A did not say"),
+        ({"tail": Tail(0), "target_top": None}, None, "B did not say"),
+        ({**PROVEN, "source_top": 103}, False, "on A the log reaches 3 beyond"),
+        ({**PROVEN, "target_top": 91}, False, "on B the log reaches 1 beyond"),
+        # MM2's own position on the last offset is a proof, and one below is none.
+        ({"last_copied_offset": 99}, True, ""),
+        ({"last_copied_offset": 98}, None, "was not read"),
+        ({"last_copied_offset": 98, "tail": Tail(None, last_record=99)}, False, "the last record is 99"),
         # A copy that is empty is not copied, unless nothing was there.
-        ({"target_log": LogRange(90, 90), "last_copied_offset": 99}, None),
-        ({**EMPTY_COPY, "last_copied_offset": 99}, None),
-        ({**EMPTY_COPY, "last_copied_offset": 99, "tail": Tail(None, last_record=99)}, None),
-        ({**EMPTY_COPY, "source_log": LogRange(100, 100)}, True),
+        ({"target_log": LogRange(90, 90), "last_copied_offset": 99}, None, ""),
+        ({**EMPTY_COPY, "last_copied_offset": 99}, None, "MM2's own position is 99, and yet the copy on B is empty"),
+        ({**EMPTY_COPY, "last_copied_offset": 99, "tail": Tail(None, last_record=99)}, None, ""),
+        ({**EMPTY_COPY, "source_log": LogRange(100, 100)}, True, ""),
         # Behind the last record stand only markers, which MM2 does not copy.
-        ({"last_copied_offset": 97, "tail": Tail(None, last_record=97)}, True),
-        ({"last_copied_offset": 98, "tail": Tail(None, last_record=97)}, True),
-        ({"last_copied_offset": 96, "tail": Tail(None, last_record=97)}, False),
+        ({"last_copied_offset": 97, "tail": Tail(None, last_record=97)}, True, ""),
+        ({"last_copied_offset": 98, "tail": Tail(None, last_record=97)}, True, ""),
+        ({"last_copied_offset": 96, "tail": Tail(None, last_record=97)}, False, ""),
         # A position beyond the end is of another log.
-        ({"last_copied_offset": 100}, False),
+        ({"last_copied_offset": 100}, False, "beyond the end 100"),
         # Records were dropped on the way.
-        ({"last_copied_offset": 99, "tail": Tail(3, last_record=99)}, True),
+        ({"last_copied_offset": 99, "tail": Tail(3, last_record=99)}, True, ""),
     ],
 )
-def test_drained_is_what_records_or_mm2s_own_position_prove(known, is_drained):
-    assert verdict(**known) is is_drained
+def test_drained_is_what_records_or_mm2s_own_position_prove_and_what_is_missing_is_told(known, is_drained, seen):
+    found = drained(FLOW, **UNKNOWN | known)
+    assert found.verdict is is_drained and seen in found.seen
 
 
-def test_mm2s_own_position_on_the_last_offset_is_a_proof_and_one_below_is_none():
-    assert verdict(last_copied_offset=99) is True
-    assert verdict(last_copied_offset=98) is None
-    assert verdict(last_copied_offset=98, tail=Tail(None, last_record=99)) is False
-
-
-def test_what_is_missing_for_a_proof_is_told():
-    other = drained(replace(FLOW, replicator=ANY), **UNKNOWN)
-    assert other.seen == "the records do not show it" and "MM2's own position" in seen()
-    assert "17 records not copied yet" in seen(tail=Tail(17))
-    assert seen(**EMPTY_COPY, last_copied_offset=99).startswith(
-        "MM2's own position is 99, and yet the copy on B is empty"
-    )
-
-
-def test_an_open_transaction_on_either_side_is_not_drained_whatever_else_is_known():
-    proven = {"tail": Tail(0), "last_copied_offset": 99}
-    assert verdict(source_top=103, **proven) is False and "on A the log reaches 3 beyond" in seen(source_top=103)
-    assert verdict(target_top=91, **proven) is False and "on B the log reaches 1 beyond" in seen(target_top=91)
+def test_what_another_replicator_lacks_is_no_position_of_mm2():
+    assert drained(replace(FLOW, replicator=ANY), **UNKNOWN).seen == "the records do not show it"
 
 
 @given(st.none() | st.integers(0, 120), st.none() | st.integers(0, 20), st.none() | st.integers(0, 99))

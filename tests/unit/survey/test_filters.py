@@ -11,51 +11,44 @@ NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(["__x", "con
 PATTERNS = st.lists(st.sampled_from(["a.*", "b", ".*", "__x", "c+", "connect-.*"]), max_size=2)
 
 
-def test_without_options_everything_stays_but_kafkas_own_groups():
-    filters = Filters.from_options()
-    assert filters.verdict("orders", "t") is None
-    assert filters.verdict("connect-sink", "t") is None
-    assert filters.verdict("__internal", "t") == "default-exclude"
-    assert filters.verdict("console-consumer-123", "t") == "default-exclude"
-
-
-def test_patterns_match_in_full_and_each_taker_is_named():
-    filters = Filters.from_options(
-        groups=["team-.*", "x"], exclude_groups=["team-b.*"], topics=["o.*"], exclude_topics=["other"]
-    )
-    assert filters.verdict("team-a", "orders") is None
-    assert filters.verdict("x", "orders") is None
-    assert filters.verdict("xx", "orders") == "group"
-    assert filters.verdict("my-team-a", "orders") == "group"
-    assert filters.verdict("team-b1", "orders") == "exclude-group"
-    assert filters.verdict("team-a", "other") == "exclude-topic"
-    assert filters.verdict("team-a", "a.orders") == "topic"
-
-
-def test_the_default_exclude_holds_unless_the_group_is_named_literally(tmp_path):
-    assert Filters.from_options(groups=[".*"]).verdict("__x", "t") == "default-exclude"
-    assert Filters.from_options(groups=["__x"]).verdict("__x", "t") is None
-    assert Filters.from_options(groups=["__x"], exclude_groups=["__.*"]).verdict("__x", "t") == "exclude-group"
-    wave = tmp_path / "wave.txt"
-    wave.write_text("__x\n")
-    assert Filters.from_options(groups_file=wave).verdict("__x", "t") is None
-
-
-def test_a_name_whose_dots_are_escaped_is_a_name(tmp_path):
-    filters = Filters.from_options(groups=[r"com\.acme\.biling", r"__my\.own", "x|y"])
-    assert filters.unknown_names({"com.acme.billing", "__my.own"}) == ("com.acme.biling",)
-    assert filters.unknown_names({"com.acme.biling"}) == ("__my.own",)
-    assert filters.verdict("__my.own", "t") is None and filters.verdict("comXacme.biling", "t") == "group"
+TEAMS = {"groups": ["team-.*", "x"], "exclude_groups": ["team-b.*"], "topics": ["o.*"], "exclude_topics": ["other"]}
 
 
 @pytest.mark.parametrize(
-    "name", ["team:biling", "team/biling", "biling@eu", "a#b", "my biling", "zahlung-ü", r"a\+b", r"a\:b"]
+    ("options", "group", "topic", "taken_by"),
+    [
+        ({}, "orders", "t", None),
+        ({}, "connect-sink", "t", None),
+        ({}, "__internal", "t", "default-exclude"),
+        ({}, "console-consumer-123", "t", "default-exclude"),
+        (TEAMS, "team-a", "orders", None),
+        (TEAMS, "x", "orders", None),
+        (TEAMS, "xx", "orders", "group"),
+        (TEAMS, "my-team-a", "orders", "group"),
+        (TEAMS, "team-b1", "orders", "exclude-group"),
+        (TEAMS, "team-a", "other", "exclude-topic"),
+        (TEAMS, "team-a", "a.orders", "topic"),
+        # The default exclude holds unless the group is named literally.
+        ({"groups": [".*"]}, "__x", "t", "default-exclude"),
+        ({"groups": ["__x"]}, "__x", "t", None),
+        ({"groups": ["__x"], "exclude_groups": ["__.*"]}, "__x", "t", "exclude-group"),
+    ],
 )
+def test_patterns_match_in_full_and_each_taker_is_named(options, group, topic, taken_by):
+    assert Filters.from_options(**options).verdict(group, topic) == taken_by
+
+
+def test_a_name_whose_dots_are_escaped_is_a_name():
+    filters = Filters.from_options(groups=[r"com\.acme\.biling", r"__my\.own", "x|y"])
+    assert filters.unknown_names({"com.acme.billing", "__my.own"}) == ("com.acme.biling",)
+    assert filters.verdict("__my.own", "t") is None and filters.verdict("comXacme.biling", "t") == "group"
+
+
+@pytest.mark.parametrize("name", ["team:biling", "team/biling", "biling@eu", "a#b", "my biling", "zahlung-ü", r"a\+b"])
 def test_a_name_may_have_any_character_that_means_nothing_in_an_expression(name):
-    filters = Filters.from_options(groups=[name])
-    assert filters.unknown_names({"team:billing"}) == (name.replace("\\", ""),)
+    filters, literally = Filters.from_options(groups=[name]), name.replace("\\", "")
+    assert filters.unknown_names({"team:billing"}) == (literally,) and filters.unknown_names({literally}) == ()
     assert all(map(is_one_name, filters.groups))
-    assert filters.unknown_names({name.replace("\\", "")}) == ()
 
 
 def test_an_expression_is_no_name_and_one_that_java_reads_otherwise_is_refused():
@@ -68,33 +61,32 @@ def test_an_expression_is_no_name_and_one_that_java_reads_otherwise_is_refused()
 
 def test_a_groups_file_narrows_and_names_what_the_cluster_lacks(tmp_path):
     wave = tmp_path / "wave.txt"
-    wave.write_bytes("# wave 1\r\n\r\n  orders \r\npaymënts\r\na#b\r\n".encode())
+    wave.write_bytes("# wave 1\r\n\r\n  orders \r\npaymënts\r\na#b\r\n__x\r\n".encode())
     filters = Filters.from_options(groups_file=wave)
-    assert filters.groups_file == {"orders", "paymënts", "a#b"}
-    assert filters.verdict("orders", "t") is None
-    assert filters.verdict("other", "t") == "groups-file"
+    assert filters.groups_file == {"orders", "paymënts", "a#b", "__x"}
+    assert [filters.verdict(group, "t") for group in ("orders", "__x", "other")] == [None, None, "groups-file"]
     assert Filters.from_options(groups=["pay.*"], groups_file=wave).verdict("orders", "t") == "group"
-    assert filters.unknown_names({"orders", "x"}) == ("a#b", "paymënts")
+    assert filters.unknown_names({"orders", "x", "__x"}) == ("a#b", "paymënts")
     assert Filters.from_options().unknown_names({"x"}) == ()
 
 
-def test_a_groups_file_that_cannot_serve_is_refused_by_name(tmp_path):
-    with pytest.raises(UsageError, match=r"--groups-file .*none.txt cannot be read"):
-        read_groups_file(tmp_path / "none.txt")
-    empty = tmp_path / "empty.txt"
-    empty.write_text("# nothing\n\n")
-    with pytest.raises(UsageError, match="names no group"):
-        read_groups_file(empty)
-    empty.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="is not UTF-8"):
-        read_groups_file(empty)
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(None, "cannot be read"), (b"# nothing\n\n", "names no group"), (b"\xff\xfe", "not UTF-8")],
+)
+def test_a_groups_file_that_cannot_serve_is_refused_by_name(tmp_path, content, told):
+    file = tmp_path / "wave.txt"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError, match=rf"--groups-file .*wave.txt.*{told}"):
+        read_groups_file(file)
 
 
-def test_a_bad_expression_is_told_with_its_option_and_its_place():
-    for argument in ("groups", "exclude_groups", "topics", "exclude_topics"):
-        option = f"--{argument.replace('_', '-').removesuffix('s')}"
-        with pytest.raises(UsageError, match=rf"{option} '\(x' \(number 2\)"):
-            Filters.from_options(**{argument: ["ok", "(x"]})
+@pytest.mark.parametrize("argument", ["groups", "exclude_groups", "topics", "exclude_topics"])
+def test_a_bad_expression_is_told_with_its_option_and_its_place(argument):
+    option = f"--{argument.replace('_', '-').removesuffix('s')}"
+    with pytest.raises(UsageError, match=rf"{option} '\(x' \(number 2\)"):
+        Filters.from_options(**{argument: ["ok", "(x"]})
 
 
 @given(PATTERNS, PATTERNS, PATTERNS, PATTERNS, NAMES, NAMES)
@@ -103,9 +95,8 @@ def test_every_commit_stays_or_is_taken_by_one_filter_that_was_given(
 ):
     filters = Filters.from_options(groups, no_groups, topics, no_topics)
     verdict = filters.verdict(group, topic)
-    assert verdict in {None, "default-exclude", "groups-file", "group", "exclude-group", "topic", "exclude-topic"}
     given_for = {"group": groups, "exclude-group": no_groups, "topic": topics, "exclude-topic": no_topics}
-    assert verdict is None or given_for.get(verdict, True)
+    assert verdict in (None, "default-exclude") or given_for[verdict]
     if any(p.fullmatch(group) for p in filters.exclude_groups):
         assert verdict == "exclude-group"
 

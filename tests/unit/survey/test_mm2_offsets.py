@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass, replace
 
+import pytest
+
 from migrate.errors import ClusterError
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Mm2Home, Mm2Runtime
@@ -39,8 +41,8 @@ def read(source, target, mirror, flow=FLOW, worker=None, filters=None):
     return read_stores(flow, clusters, filters or Filters(), Timer(FakeClock(), NoProgress()))
 
 
-def text(stores, width=120):
-    return "\n".join(stores_lines(stores, FLOW, width, False))
+def text(stores):
+    return " ".join("\n".join(stores_lines(stores, FLOW, 120, False)).split())
 
 
 def test_each_partition_has_its_position_its_newest_sync_and_the_furthest_checkpoint():
@@ -66,41 +68,37 @@ def test_a_position_beyond_the_end_and_none_at_all_are_told_apart_from_what_is_l
     mirror.last_copied_offset = {T0: 250, TopicPartition("t", 1): 99}
     stores = read(source, target, mirror)
     assert [s.left for s in stores.partitions] == [-151, 0, None]
-    shown = text(stores)
-    assert "3 partitions, at least 0 offsets left; 1 without a position" in shown
-    assert "1 with a position beyond the log's end" in " ".join(shown.split())
+    assert "3 partitions, at least 0 offsets left; 1 without a position" in text(stores)
+    assert "1 with a position beyond the log's end" in text(stores)
 
 
-def test_records_of_an_open_transaction_that_mm2_has_copied_are_no_other_log():
+@pytest.mark.parametrize(("position", "left"), [(129, 0), (99, 30), (130, -1)])
+def test_records_of_an_open_transaction_that_mm2_has_copied_are_no_other_log(position, left):
     source, target, mirror = world()
     # The log ends at 100 for read_committed readers, at 130 for MM2, which reads uncommitted by default.
-    source.watermarks[T0], mirror.last_copied_offset[T0] = 130, 129
+    source.watermarks[T0], mirror.last_copied_offset[T0] = 130, position
     stores = read(source, target, mirror)
-    assert (stores.partitions[0].source_log, stores.partitions[0].left) == (LogRange(0, 130), 0)
-    shown = " ".join(text(stores).split())
-    assert "3 partitions, 0 offsets left." in shown and "beyond the log's end" not in shown
-    mirror.last_copied_offset[T0] = 99
-    assert "3 partitions, 30 offsets left." in " ".join(text(read(source, target, mirror)).split())
-    mirror.last_copied_offset[T0] = 130
-    assert "1 with a position beyond the log's end" in " ".join(text(read(source, target, mirror)).split())
+    assert (stores.partitions[0].source_log, stores.partitions[0].left) == (LogRange(0, 130), left)
+    assert f"{max(0, left)} offsets left" in text(stores)
+    assert ("1 with a position beyond the log's end" in text(stores)) is (left < 0)
 
 
-def test_a_sync_among_the_records_of_an_open_transaction_on_either_side_fits_both_logs():
-    for side in range(2):
-        source, target, mirror = world()
-        (source, target)[side].watermarks[T0 if side == 0 else TopicPartition("A.t", 0)] = 130
-        sync = OffsetSync(99, 120, 95) if side == 0 else OffsetSync(99, 95, 120)
-        mirror.history["t", 0].append(sync)
-        assert read(source, target, mirror).partitions[0].sync == (sync.source_offset, sync.target_offset)
-
-
-def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy():
+@pytest.mark.parametrize("sync", [OffsetSync(99, 120, 95), OffsetSync(99, 95, 120)], ids=["source", "target"])
+def test_a_sync_among_the_records_of_an_open_transaction_on_either_side_fits_both_logs(sync):
     source, target, mirror = world()
-    mirror.last_copied_offset = {T0: 10}
-    source.ranges[T0] = LogRange(60, 100)
-    assert read(source, target, mirror).partitions[0].left == 40
-    source.ranges[T0] = LogRange(100, 100)
-    assert read(source, target, mirror).partitions[0].left == 0
+    if sync.source_offset > 100:
+        source.watermarks[T0] = 130
+    else:
+        target.watermarks[TopicPartition("A.t", 0)] = 130
+    mirror.history["t", 0].append(sync)
+    assert read(source, target, mirror).partitions[0].sync == (sync.source_offset, sync.target_offset)
+
+
+@pytest.mark.parametrize(("start", "left"), [(60, 40), (100, 0)])
+def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy(start, left):
+    source, target, mirror = world()
+    mirror.last_copied_offset, source.ranges[T0] = {T0: 10}, LogRange(start, 100)
+    assert read(source, target, mirror).partitions[0].left == left
 
 
 def test_without_the_source_what_the_target_knows_is_shown():
@@ -141,11 +139,7 @@ def test_positions_of_several_workers_lie_in_a_topic_each_and_are_read_of_all():
     target.ranges |= {TopicPartition(topic, 0): LogRange(0, 1) for topic in of_topic}
     stores = read(source, target, mirror, two)
     # What one has taken over from the other has an old position there: the lower is true of both.
-    assert [(str(s.source), s.last_copied_offset) for s in stores.partitions] == [
-        ("t-0", 80),
-        ("t-1", 70),
-        ("u-0", None),
-    ]
+    assert [s.last_copied_offset for s in stores.partitions] == [80, 70, None]
     assert stores.positions_from == "topic one and two on B"
     del target.ranges[TopicPartition("two", 0)]
     stores = read(source, target, mirror, two)
@@ -157,15 +151,13 @@ def test_where_nobody_tells_the_positions_the_topics_name_is_asked_for():
     source, target, mirror = world()
     for worker in (FakeWorker(None), None):
         stores = read(source, target, mirror, IN_WORKER, worker)
-        assert "--connect-offsets-topic" in stores.positions_unknown
-        assert stores.positions_from == ""
+        assert "--connect-offsets-topic" in stores.positions_unknown and stores.positions_from == ""
         assert "MM2's replication progress is unknown." in text(stores)
     del target.ranges[TopicPartition("mm2-offsets.A.internal", 0)]
     assert "--connect-offsets-topic" in read(source, target, mirror).positions_unknown
 
 
 def test_filters_on_topics_hold_and_nothing_is_wider_than_the_terminal():
-    source, target, mirror = world()
-    stores = read(source, target, mirror, filters=Filters.from_options(topics=["t"]))
+    stores = read(*world(), filters=Filters.from_options(topics=["t"]))
     assert {s.source.topic for s in stores.partitions} == {"t"}
-    assert all(len(line) <= 80 for line in text(stores, 80).splitlines())
+    assert all(len(line) <= 80 for line in stores_lines(stores, FLOW, 80, False))

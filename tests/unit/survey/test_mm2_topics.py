@@ -4,33 +4,21 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.model import Failure, LogRange, Side, TopicPartition
-from migrate.survey.mm2_topics import (
-    read_checkpoints_topic,
-    read_syncs_topic,
-)
+from migrate.survey.mm2_topics import read_checkpoints_topic, read_syncs_topic
 from migrate.survey.offsets_pin import CompactedMeanwhileError
 from migrate.survey.survey import Clusters, Mm2Topic
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 from tests.unit.surveyscene import FLOW, timer
 
 
-def clusters(source, target, mirror, down=False) -> Clusters:
-    reader = None if down else source
-    return Clusters(reader, target, mirror)
-
-
-def test_checkpoints_are_read_on_the_target_and_syncs_where_mm2_writes_them():
+def test_checkpoints_are_read_on_the_target_and_syncs_where_mm2_writes_them_if_they_are_there():
     source, target, mirror = world()
-    edges = clusters(source, target, mirror)
+    edges = Clusters(source, target, mirror)
     _, checkpoints = read_checkpoints_topic(edges, FLOW, target.topics(), timer())
     assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, True, LogRange(0, 5))
     reading, syncs = read_syncs_topic(edges, FLOW, source.topics(), timer())
     assert syncs == Mm2Topic(Side.SOURCE, SYNCS, True, LogRange(0, 30))
     assert reading.counts and not reading.windows
-
-
-def test_a_topic_that_is_not_there_is_not_read_and_is_said_to_be_missing():
-    edges = clusters(*world())
     reading, checkpoints = read_checkpoints_topic(edges, FLOW, {}, timer())
     assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, False, None) and not reading.latest
     assert read_syncs_topic(edges, FLOW, {}, timer())[1] == Mm2Topic(Side.SOURCE, SYNCS, False, None)
@@ -38,29 +26,23 @@ def test_a_topic_that_is_not_there_is_not_read_and_is_said_to_be_missing():
 
 def test_checkpoints_that_are_compacted_meanwhile_are_read_up_to_a_later_end():
     source, target, mirror = world()
-    place = TopicPartition(CHECKPOINTS, 0)
-    mirror.checkpoints, pins = compacted_once(mirror.checkpoints, target.ranges, place)
-    _, checkpoints = read_checkpoints_topic(clusters(source, target, mirror), FLOW, target.topics(), timer())
+    read, pins = mirror.checkpoints, []
+
+    def compacted_once(topic, pinned):
+        pins.append(pinned)
+        if len(pins) == 1:
+            target.ranges[TopicPartition(topic, 0)] = LogRange(0, 6)
+            raise CompactedMeanwhileError(topic)
+        return read(topic, pinned)
+
+    mirror.checkpoints = compacted_once
+    _, checkpoints = read_checkpoints_topic(Clusters(source, target, mirror), FLOW, target.topics(), timer())
     assert pins == [LogRange(0, 5), LogRange(0, 6)]
     assert checkpoints == Mm2Topic(Side.TARGET, CHECKPOINTS, True, LogRange(0, 6))
-
-
-def compacted_once(checkpoints, ranges, place):
-    """A reader whose topic is compacted under the first reading, and where each reading ended."""
-    pins = []
-
-    def read(topic, pinned):
-        pins.append(pinned)
-        if len(pins) > 1:
-            return checkpoints(topic, pinned)
-        ranges[place] = LogRange(ranges[place].start, ranges[place].end + 1)
-        raise CompactedMeanwhileError(topic)
-
-    return read, pins
 
 
 def test_a_topic_that_is_there_and_may_not_be_read_is_an_error_that_names_the_right():
     source, target, mirror = world()
     target.ranges[TopicPartition(CHECKPOINTS, 0)] = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
     with pytest.raises(ClusterError, match=f"{CHECKPOINTS} .*TOPIC_AUTHORIZATION_FAILED.* Grant DESCRIBE and READ"):
-        read_checkpoints_topic(clusters(source, target, mirror), FLOW, target.topics(), timer())
+        read_checkpoints_topic(Clusters(source, target, mirror), FLOW, target.topics(), timer())

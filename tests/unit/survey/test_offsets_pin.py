@@ -10,65 +10,50 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from tests.fakes import FakeClock, FakeCluster
 
 
-def cluster(ends=(10, 20, 30), **more):
-    ranges = {TopicPartition(OFFSETS_TOPIC, n): LogRange(5, end) for n, end in enumerate(ends)}
+def cluster(**more):
+    ranges = {TopicPartition(OFFSETS_TOPIC, n): LogRange(5, end) for n, end in enumerate((10, 20, 30))}
     return FakeCluster(ranges=ranges, **more)
 
 
-def test_every_partition_is_pinned_at_its_last_stable_offset():
-    pin = pin_offsets_topic(cluster(), None)
-    assert pin.logs == {0: LogRange(5, 10), 1: LogRange(5, 20), 2: LogRange(5, 30)}
-    assert (pin.partitions, pin.offsets, pin.open_ends) == (3, 45, {})
-    assert (pin.offsets_bytes, pin.fetched_bytes) == (45 * 110, 45 * 110 * 2)
-
-
-def test_of_groups_that_are_named_only_their_partitions_are_read():
-    pin = pin_offsets_topic(cluster(), {"billing"})
-    assert set(pin.logs) == {partition_of("billing", 3)} and pin.partitions == 3
-
-
-def test_watermarks_are_asked_for_first_so_that_a_growing_log_is_no_open_transaction():
-    asked = []
-    pin_offsets_topic(cluster(on_call=asked.append), None)
-    assert asked.index("high_watermarks") < asked.index("log_ranges")
-
-
-def ending_after(looks, watermark, end):
-    """A cluster whose open transaction ends at the so manieth look, while the log grows on."""
-    asked = []
+def past_a_transaction(ends_at_look, now_ends=40, now_at=40):
+    """The pin once a transaction of partition 1, open up to 23, ended at some look, and how long that took."""
+    held, clock = cluster(watermarks={TopicPartition(OFFSETS_TOPIC, 1): 23}), FakeClock()
+    pin = pin_offsets_topic(held, None)
 
     def on_call(call):
-        if call == "log_ranges":
-            asked.append(call)
-            if len(asked) > looks:
-                held.ranges[TopicPartition(OFFSETS_TOPIC, 1)] = LogRange(5, end)
+        if call == "log_ranges" and held.calls[call] >= ends_at_look:
+            held.ranges[TopicPartition(OFFSETS_TOPIC, 1)] = LogRange(5, now_ends)
+            held.watermarks[TopicPartition(OFFSETS_TOPIC, 1)] = now_at
 
-    held = cluster(watermarks={TopicPartition(OFFSETS_TOPIC, 1): watermark}, on_call=on_call)
-    return held
+    held.on_call = on_call
+    return past_open_transactions(held, pin, clock), clock.waited
 
 
 def test_a_transaction_that_ends_soon_is_waited_for_and_the_moment_stays_that_of_the_pin():
-    clock, held = FakeClock(), ending_after(3, 23, 40)
-    pin = past_open_transactions(held, pin_offsets_topic(held, None), clock)
+    pin, waited = past_a_transaction(3)
     assert pin.open_ends == {} and pin.logs == {0: LogRange(5, 10), 1: LogRange(5, 23), 2: LogRange(5, 30)}
-    assert 0 < clock.waited < PATIENCE_SECONDS
-
-
-def test_one_that_follows_an_ended_transaction_is_not_waited_for():
-    held = ending_after(1, 23, 25)
-    held.watermarks[TopicPartition(OFFSETS_TOPIC, 1)] = 23
-    pin = pin_offsets_topic(held, None)
-    held.watermarks[TopicPartition(OFFSETS_TOPIC, 1)] = 99
-    assert past_open_transactions(held, pin, FakeClock()).open_ends == {}
+    assert 0 < waited < PATIENCE_SECONDS
+    followed_by_another, _ = past_a_transaction(1, now_ends=25, now_at=99)
+    assert followed_by_another.open_ends == {}
 
 
 def test_a_transaction_that_stays_open_is_waited_for_only_so_long():
-    clock, held = FakeClock(), ending_after(1000, 23, 40)
-    pin = past_open_transactions(held, pin_offsets_topic(held, None), clock)
-    assert pin.open_ends == {1: 23} and pin.logs[1] == LogRange(5, 20) and clock.waited == PATIENCE_SECONDS
+    pin, waited = past_a_transaction(1000)
+    assert pin.open_ends == {1: 23} and pin.logs[1] == LogRange(5, 20) and waited == PATIENCE_SECONDS
     nothing = FakeClock()
-    past_open_transactions(held, pin_offsets_topic(cluster(), None), nothing)
+    past_open_transactions(cluster(), pin_offsets_topic(cluster(), None), nothing)
     assert nothing.waited == 0
+
+
+def test_every_partition_or_those_of_the_groups_that_are_named_is_pinned_at_its_last_stable_offset():
+    asked = []
+    pin = pin_offsets_topic(cluster(on_call=asked.append), None)
+    assert pin.logs == {0: LogRange(5, 10), 1: LogRange(5, 20), 2: LogRange(5, 30)}
+    assert (pin.partitions, pin.offsets, pin.open_ends) == (3, 45, {})
+    assert (pin.offsets_bytes, pin.fetched_bytes) == (45 * 110, 45 * 110 * 2)
+    assert asked.index("high_watermarks") < asked.index("log_ranges"), "a growing log is no open transaction"
+    pin = pin_offsets_topic(cluster(), {"billing"})
+    assert set(pin.logs) == {partition_of("billing", 3)} and pin.partitions == 3
 
 
 def test_an_end_that_is_not_told_is_an_error():

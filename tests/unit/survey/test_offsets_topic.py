@@ -38,7 +38,6 @@ COMMITS = {
 }
 V1 = (COMMIT_KEY, bytes.fromhex(COMMITS["v1"]))
 V3 = (COMMIT_KEY, bytes.fromhex(COMMITS["v3"]))
-EXPIRES = {"v1": AT_MS + 86_400_000}
 GROUP_KEY = bytes.fromhex("0002 0002 6731")
 EMPTY_CLASSIC = bytes.fromhex("0003 0008 636f6e73756d6572 00000005 ffff ffff 0000018bcfe56800 00000000")
 
@@ -53,7 +52,7 @@ def log_of(*records, wanted=None):
 @pytest.mark.parametrize("version", COMMITS)
 def test_the_time_of_a_commit_is_read_from_every_version_of_its_record(version):
     found = log_of((COMMIT_KEY, bytes.fromhex(COMMITS[version])))
-    expires = {PLACE: EXPIRES[version]} if version in EXPIRES else {}
+    expires = {PLACE: AT_MS + 86_400_000} if version == "v1" else {}
     made_on = {PLACE: CommitTopic(258, "AAECAwQFBgcICQoLDA0ODw")} if version == "v4t" else {}
     assert found == {"g1": GroupRecord(GroupKind.SIMPLE, "", None, {PLACE: AT_MS}, expires, made_on=made_on)}
     # A commit of -1 tells its time as any other; one of -2 is none.
@@ -70,6 +69,12 @@ def test_the_newer_commit_says_whether_it_expires_also_of_two_types_of_key_for_o
         assert (found.committed_ms, found.expires_ms, found.made_on) == ({PLACE: AT_MS + 1}, {}, {})
 
 
+def classic_v4(protocol: bytes) -> bytes:
+    """An empty group, in the flexible version."""
+    head = bytes.fromhex("0004 09 636f6e73756d6572 00000005") + varint(len(protocol) + 1) + protocol
+    return head + b"\0" + struct.pack(">q", AT_MS) + b"\1\0"
+
+
 @pytest.mark.parametrize(
     ("value", "since"),
     [
@@ -77,17 +82,14 @@ def test_the_newer_commit_says_whether_it_expires_also_of_two_types_of_key_for_o
         (EMPTY_CLASSIC[:-4] + struct.pack(">i", 1) + b"\0" * 40, None),  # it has a member
         # From before Kafka 2.1: it does not tell since when.
         (bytes.fromhex("0001 0008 636f6e73756d6572 00000005 ffff ffff 00000000"), None),
-        # Flexible: empty; with a member and nullable strings that are there.
         (bytes.fromhex("0004 09 636f6e73756d6572 00000005 00 00 0000018bcfe56800 01 00"), AT_MS),
-        (
-            bytes.fromhex(
-                "0004 09 636f6e73756d6572 00000005 06 72616e6765 03 6d31 0000018bcfe56800 "
-                "02 03 6d31 00 03 6331 03 2f68 0000ea60 0000afc8 01 01 00 00"
-            ),
-            None,
-        ),
+        # Lengths of several bytes.
+        *((classic_v4(b"p" * length), AT_MS) for length in (127, 128, 16_500)),
+        # With a member, and nullable strings that are there.
+        (bytes.fromhex("0004 09 636f6e73756d6572 00000005 06 72616e6765 03 6d31 0000018bcfe56800 "
+                       "02 03 6d31 00 03 6331 03 2f68 0000ea60 0000afc8 01 01 00 00"), None),
     ],
-)
+)  # fmt: skip
 def test_a_classic_group_without_members_tells_since_when_it_is_empty(value, since):
     assert log_of((GROUP_KEY, value))["g1"] == GroupRecord(GroupKind.CLASSIC, "consumer", since, {})
 
@@ -96,13 +98,6 @@ def test_a_classic_group_without_members_tells_since_when_it_is_empty(value, sin
 def test_a_classic_group_whose_record_cannot_be_read_is_not_taken_for_one_without_members_ever(value):
     found = log_of(V3, (GROUP_KEY, bytes.fromhex(value)))["g1"]
     assert (found.kind, found.empty_since_ms) == (GroupKind.CLASSIC, None) and found.protocol_type
-
-
-@pytest.mark.parametrize("length", [127, 128, 16_500])
-def test_long_names_in_a_flexible_record_have_a_length_of_several_bytes(length):
-    head = struct.pack(">h", 4) + bytes.fromhex("09") + b"consumer" + struct.pack(">i", 5)
-    value = head + varint(length + 1) + b"p" * length + b"\0" + struct.pack(">q", AT_MS) + b"\1\0"
-    assert log_of((GROUP_KEY, value))["g1"].empty_since_ms == AT_MS
 
 
 KINDS = {"consumer": [3], "share": [9, 10, 11, 12, 13, 14, 15], "streams": range(17, 25)}
@@ -130,11 +125,8 @@ def test_tombstones_end_what_they_name_and_a_group_that_was_converted_is_what_it
     assert log_of((GROUP_KEY, EMPTY_CLASSIC), V3, (GROUP_KEY, None))["g1"].kind is GroupKind.SIMPLE
     converted = (group_key(3, "g1"), bytes.fromhex("0000 00000007 00"))
     assert log_of((GROUP_KEY, EMPTY_CLASSIC), (GROUP_KEY, None), converted)["g1"].kind is GroupKind.CONSUMER
-
-
-def test_only_wanted_groups_and_partitions_that_there_can_be_are_kept():
-    assert log_of((GROUP_KEY, EMPTY_CLASSIC), wanted={"other"}) == {}
-    assert log_of((COMMIT_KEY[:-4] + b"\xff" * 4, V3[1])) == {}
+    # Only wanted groups, and partitions that there can be, are kept.
+    assert log_of((GROUP_KEY, EMPTY_CLASSIC), wanted={"other"}) == log_of((COMMIT_KEY[:-4] + b"\xff" * 4, V3[1])) == {}
 
 
 @given(st.binary(max_size=60), st.none() | st.binary(max_size=60))
@@ -162,48 +154,40 @@ def newest_of(*records) -> list[list[tuple[int, int]]]:
     return [[(at_ms - AT_MS, offset) for at_ms, offset in made] for made in log.groups()["g1"].newest.values()]
 
 
-def test_the_newest_commits_of_a_partition_are_kept_in_their_order():
+def test_the_newest_commits_of_a_few_partitions_are_kept_in_their_order():
     records = [commit_record(p, 10 * n + p, AT_MS + 1000 * n + p) for n in range(3) for p in range(2)]
     assert newest_of(*records) == [[(0, 0), (1000, 10), (2000, 20)], [(1, 1), (1001, 11), (2001, 21)]]
     assert newest_of(commit_record(0, 9, AT_MS), commit_record(0, 4, AT_MS + 5)) == [[(0, 9), (5, 4)]]
-
-
-def test_only_the_newest_commits_of_a_few_partitions_are_kept():
     many = [commit_record(p, n, AT_MS + n * n) for n in range(20) for p in range(9)]
     kept = [(n * n, n) for n in range(20 - PACE_COMMITS, 20)]
     assert newest_of(*many) == [kept] * PACE_PARTITIONS
 
 
-def test_quiet_partitions_and_tombstones_take_nobodys_place():
+def test_quiet_partitions_and_tombstones_take_nobodys_place_and_what_follows_a_deletion_follows_no_commit():
     quiet = [commit_record(p, 5, AT_MS) for p in range(9)] + [(commit_record(p, 0, 0)[0], None) for p in range(9, 20)]
     busy = [commit_record(99, n, AT_MS + n) for n in range(3)]
     assert newest_of(*quiet, *busy) == [[(0, 0), (1, 1), (2, 2)]]
-
-
-def test_a_commit_after_a_deletion_does_not_follow_the_one_before():
-    first, second = commit_record(0, 5, AT_MS), commit_record(0, 9, AT_MS + 1)
+    first, second, third = (commit_record(0, 5 + n, AT_MS + n) for n in range(3))
     assert newest_of(first, (first[0], None), second) == []
-    third = commit_record(0, 12, AT_MS + 3)
     assert newest_of(first, second, (first[0], None), third) == []
 
 
 def test_how_often_a_group_commits_is_a_median_and_a_step_back_is_nobodys_pace():
-    made = ((0, 500), (1_000, 510), (4_000, 550), (9_000, 562), (18_000, 62))
-    newest = {TopicPartition("t", 0): tuple(PastCommit(*commit) for commit in made)}
-    record = GroupRecord(GroupKind.SIMPLE, newest=newest)
-    assert (record.seconds_between_commits, record.records_between_commits) == (3.0, 12)
-    back = {TopicPartition("t", 0): (PastCommit(0, 500), PastCommit(9_000, 0))}
-    none = GroupRecord(GroupKind.SIMPLE, newest=back)
-    assert (none.seconds_between_commits, none.records_between_commits, none.last_commit_ms) == (None, None, None)
+    def pace(*made):
+        record = GroupRecord(GroupKind.SIMPLE, newest={PLACE: tuple(PastCommit(*commit) for commit in made)})
+        return record.seconds_between_commits, record.records_between_commits, record.last_commit_ms
+
+    assert pace((0, 500), (1_000, 510), (4_000, 550), (9_000, 562), (18_000, 62))[:2] == (3.0, 12)
+    assert pace((0, 500), (9_000, 0)) == (None, None, None)
 
 
 def test_a_commits_time_that_is_no_date_does_not_make_the_clock_run_on():
-    place, later = TopicPartition("t", 0), TopicPartition("t", 1)
-    in_microseconds = GroupRecord(
-        GroupKind.SIMPLE, committed_ms={place: 1_785_553_259_999_000, later: 1_785_553_259_999}
-    )
-    assert newest_ms({"g": in_microseconds}) == 1_785_553_259_999
-    assert newest_ms({"g": GroupRecord(GroupKind.SIMPLE, committed_ms={place: 2**62})}) == 0
+    def newest(*committed_ms):
+        places = {TopicPartition("t", number): time_ms for number, time_ms in enumerate(committed_ms)}
+        return newest_ms({"g": GroupRecord(GroupKind.SIMPLE, committed_ms=places)})
+
+    in_microseconds = 1_785_553_259_999_000
+    assert (newest(in_microseconds, 1_785_553_259_999), newest(2**62)) == (1_785_553_259_999, 0)
 
 
 def test_each_partition_has_a_log_of_its_own_groups_alone():

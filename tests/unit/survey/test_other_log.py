@@ -13,17 +13,32 @@ from tests.unit.planscene import planned, rows_of, world
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def epochs(commit: int | None, log: int | None) -> str | None:
-    return other_log(Commit(55, "", commit), LogRange(0, 100, log))
+GREATER = "has leader epoch 4, and the log there has not come further than 3"
 
 
-def test_a_commit_with_a_greater_epoch_than_its_logs_end_is_of_another_log():
-    assert epochs(4, 3) == "has leader epoch 4, and the log there has not come further than 3"
+@pytest.mark.parametrize(
+    ("commit", "log", "told"), [(4, 3, GREATER), (3, 3, None), (None, 3, None), (4, None, None), (None, None, None)]
+)
+def test_a_commit_with_a_greater_epoch_than_its_logs_end_is_of_another_log(commit, log, told):
+    assert other_log(Commit(55, "", commit), LogRange(0, 100, log)) == told
 
 
-@pytest.mark.parametrize(("commit", "log"), [(3, 3), (0, 3), (None, 3), (4, None), (None, None)])
-def test_an_equal_a_smaller_and_an_absent_epoch_say_nothing(commit, log):
-    assert epochs(commit, log) is None
+@pytest.mark.parametrize(
+    ("made_on", "topic_id", "told"),
+    [
+        (CommitTopic(55, "a-b_c"), "a-b_c", ""),
+        # The client library prints ids in other digits than Kafka.
+        (CommitTopic(55, "a-b_c"), "a+b/c", ""),
+        # Without a record or an id, and by the record of a later commit, nobody can tell.
+        (None, "x", None),
+        (CommitTopic(55, "x"), None, None),
+        (CommitTopic(56, "y"), "x", None),
+    ],
+)
+def test_the_id_of_the_topic_that_a_commit_was_made_on_tells_both_ways(made_on, topic_id, told):
+    assert other_topic(Commit(55), made_on, topic_id) == told
+    proof = other_topic(Commit(55), CommitTopic(55, "an-id_of-the-old-topic"), "an-id_of-the-new-topic")
+    assert proof and "an-id_of-the-old-topic" in proof and proof.endswith("an-id_of-the-new-topic")
 
 
 def with_epochs(**world_changes):
@@ -49,6 +64,21 @@ def test_such_a_commit_blocks_its_group_and_the_two_epochs_are_said():
     assert "2 commits" in results(plan)[Level.NOT_VISIBLE, Level.PASS].seen
 
 
+@pytest.mark.parametrize(
+    ("offset", "options"),
+    [
+        (500, {"policies": Policies(untranslatable=Untranslatable.EARLIEST)}),
+        (500, {"policies": Policies(untranslatable=Untranslatable.SKIP)}),
+        (55, {"down": True}),
+    ],
+    ids=["the offset is chosen", "the row is skipped", "no log of the source to compare with"],
+)
+def test_where_the_commit_decides_nothing_or_has_no_log_it_blocks_nothing(offset, options):
+    source, target, mirror = with_epochs()
+    source.offsets["g"][T0] = Commit(offset, "", 4)
+    assert (Level.BLOCK, Level.BLOCK) not in results(planned(source, target, mirror, **options))
+
+
 def test_commits_that_nothing_refutes_are_counted_and_are_neither_a_pass_nor_a_warning():
     plan = planned(*world())
     (silent,) = results(plan).values()
@@ -58,14 +88,6 @@ def test_commits_that_nothing_refutes_are_counted_and_are_neither_a_pass_nor_a_w
     assert "created anew since its groups committed: reset them there, then plan again." in " ".join(told.split())
     assert "WARN  commit-of-another-log" not in told
     assert "commit-of-another-log" not in told.partition("Passed:")[2].partition("\n")[0]
-
-
-def test_where_a_reviewer_chose_the_offset_or_skips_the_row_the_commit_decides_nothing():
-    source, target, mirror = with_epochs()
-    source.offsets["g"][T0] = Commit(500, "", 4)
-    for choice in (Untranslatable.EARLIEST, Untranslatable.SKIP):
-        plan = planned(source, target, mirror, policies=Policies(untranslatable=choice))
-        assert (Level.BLOCK, Level.BLOCK) not in results(plan)
 
 
 def test_an_offset_that_is_kept_on_the_target_must_not_be_of_another_log_either():
@@ -82,55 +104,30 @@ def test_an_offset_that_is_kept_on_the_target_must_not_be_of_another_log_either(
     assert rows_of(planned(source, target, mirror))["g", "t", 0][:2] == (Decision.SET, 51)
 
 
-def test_with_the_source_down_there_is_no_log_to_compare_with():
-    plan = planned(*with_epochs(), down=True)
-    assert (Level.BLOCK, Level.BLOCK) not in results(plan)
-
-
-def test_the_id_of_the_topic_that_a_commit_was_made_on_tells_both_ways():
-    commit, made_on = Commit(55), CommitTopic(55, "an-id_of-the-old-topic")
-    proof = other_topic(commit, made_on, "an-id_of-the-new-topic")
-    assert proof and made_on.topic_id in proof and proof.endswith("an-id_of-the-new-topic")
-    assert other_topic(commit, made_on, "an-id_of-the-old-topic") == ""
-
-
-def test_the_client_library_prints_ids_in_other_digits_than_kafka():
-    assert other_topic(Commit(55), CommitTopic(55, "a-b_c"), "a+b/c") == ""
-
-
-@pytest.mark.parametrize(
-    ("made_on", "topic_id"), [(None, "x"), (CommitTopic(55, "x"), None), (CommitTopic(56, "y"), "x")]
-)
-def test_without_a_record_or_an_id_and_by_the_record_of_a_later_commit_nobody_can_tell(made_on, topic_id):
-    assert other_topic(Commit(55), made_on, topic_id) is None
-
-
-def told(**made_on: CommitTopic) -> FakeGroupFacts:
-    """What the offsets topic says of the topics that group g has committed on; keywords are partitions, as "t_0"."""
-    places = {TopicPartition(*key.split("_")[:1], int(key.split("_")[1])): topic for key, topic in made_on.items()}
+def told(*made_on: CommitTopic) -> FakeGroupFacts:
+    """What the offsets topic says of the topics that group g has committed on: that of t-0, and that of t-1."""
+    places = dict(zip((T0, T1), made_on, strict=True))
     return FakeGroupFacts(commits={"g": GroupRecord(GroupKind.CLASSIC, "consumer", made_on=places)})
 
 
 def test_a_commit_on_a_topic_that_was_deleted_since_blocks_by_its_id():
-    plan = planned(*world(), source_groups=told(t_0=CommitTopic(55, "gone"), t_1=CommitTopic(60, "id-of-source-t")))
+    plan = planned(*world(), source_groups=told(CommitTopic(55, "gone"), CommitTopic(60, "id-of-source-t")))
     assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "commit-of-another-log")
     block = results(plan)[Level.BLOCK, Level.BLOCK]
     assert block.subject == "g/t/0" and "with id gone, and the topic there has id id-of-source-t" in block.seen
 
 
-def test_what_ids_prove_passes_and_what_nothing_refutes_is_counted_beside_it():
-    plan = planned(*world(), source_groups=told(t_0=CommitTopic(55, "id-of-source-t"), t_1=CommitTopic(59, "gone")))
+def test_what_ids_prove_passes_what_nothing_refutes_is_counted_beside_it_and_a_row_that_is_skipped_is_neither():
+    proven = CommitTopic(55, "id-of-source-t")
+    plan = planned(*world(), source_groups=told(proven, CommitTopic(59, "gone")))
     found = results(plan)
-    assert plan.is_clean() and {level for level, _ in found} == {Level.PASS, Level.NOT_VISIBLE}
-    (passed,) = (c for c in found.values() if c.level is Level.PASS)
-    (silent,) = (c for c in found.values() if c.level is Level.NOT_VISIBLE)
-    assert passed.subject == "1 commit" and "2 commits" in silent.seen
-
-
-def test_a_row_that_is_skipped_counts_neither_as_proven_nor_as_open():
+    assert plan.is_clean() and found.keys() == {(Level.PASS, Level.PASS), (Level.NOT_VISIBLE, Level.PASS)}
+    assert found[Level.PASS, Level.PASS].subject == "1 commit"
+    assert "2 commits" in found[Level.NOT_VISIBLE, Level.PASS].seen
     source, target, mirror = world()
-    source.offsets["g"][T0] = Commit(500)
-    groups = told(t_0=CommitTopic(500, "id-of-source-t"), t_1=CommitTopic(60, "id-of-source-t"))
-    plan = planned(source, target, mirror, policies=Policies(untranslatable=Untranslatable.SKIP), source_groups=groups)
-    found = {c.level: c for c in plan.header.checks if c.check == "commit-of-another-log"}
-    assert found[Level.PASS].subject == "1 commit" and "1 commit was" in found[Level.NOT_VISIBLE].seen
+    source.offsets["g"][T1] = Commit(500)
+    skip = Policies(untranslatable=Untranslatable.SKIP)
+    groups = told(proven, CommitTopic(500, "id-of-source-t"))
+    found = results(planned(source, target, mirror, policies=skip, source_groups=groups))
+    assert found[Level.PASS, Level.PASS].subject == "1 commit"
+    assert "1 commit was" in found[Level.NOT_VISIBLE, Level.PASS].seen

@@ -3,17 +3,12 @@
 import pytest
 
 from migrate.errors import UsageError
-from migrate.survey.policies import (
-    UNTRANSLATABLE_REASONS,
-    Policies,
-    Untranslatable,
-    parse_untranslatable,
-)
+from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Untranslatable, parse_untranslatable
 
 
-def test_untranslatable_has_a_default_and_choices_by_reason():
-    default, by_reason = parse_untranslatable(["skip", "commit-beyond-log-end=latest"])
-    policies = Policies(untranslatable=default, untranslatable_by_reason=by_reason)
+def test_every_untranslatable_commit_blocks_but_for_a_default_and_choices_by_reason():
+    assert {Policies().for_reason(reason) for reason in UNTRANSLATABLE_REASONS} == {Untranslatable.BLOCK}
+    policies = Policies((), *parse_untranslatable(["skip", "commit-beyond-log-end=latest"]))
     assert policies.for_reason("commit-beyond-log-end") is Untranslatable.LATEST
     assert policies.for_reason("topic-not-replicated") is Untranslatable.SKIP
 
@@ -22,12 +17,7 @@ def test_untranslatable_has_a_default_and_choices_by_reason():
 def test_no_offset_can_be_set_on_a_partition_that_does_not_exist(reason):
     with pytest.raises(UsageError, match="no partition"):
         parse_untranslatable([f"{reason}=earliest"])
-    default, by_reason = parse_untranslatable(["earliest"])
-    assert Policies(untranslatable=default).for_reason(reason) is Untranslatable.BLOCK
-
-
-def test_every_untranslatable_commit_blocks_by_default():
-    assert {Policies().for_reason(reason) for reason in UNTRANSLATABLE_REASONS} == {Untranslatable.BLOCK}
+    assert Policies((), *parse_untranslatable(["earliest"])).for_reason(reason) is Untranslatable.BLOCK
 
 
 def test_unknown_words_are_refused_and_latest_which_skips_records_needs_a_reason():

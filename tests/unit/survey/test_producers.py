@@ -1,6 +1,6 @@
 """Producers that still write: two readings of the log ends, the check, and what an accepted writer means to apply."""
 
-from migrate.apply.drift import World, group_drift, group_now
+from migrate.apply.drift import SideWorld, World, group_drift, group_now
 from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
 from migrate.survey.producers import Growth, growth_of
 from tests.builders import make_check, make_plan, make_row
@@ -23,13 +23,6 @@ def verdicts(results):
     return {r.subject: (r.level, r.counts_as) for r in results}
 
 
-def test_a_reading_that_failed_is_no_growth_of_nothing():
-    assert growth_of({T0: LOST, T1: 7}, {T0: 3}, 2.0) == {
-        T0: LOST,
-        T1: Failure("NO_ANSWER", "the partition is missing from the answer"),
-    }
-
-
 def test_logs_that_stand_still_pass_in_one_line_and_say_for_how_long():
     (result,) = told()
     assert (result.level, result.subject) == (Level.PASS, "2 topics")
@@ -42,32 +35,29 @@ def test_logs_that_stand_still_pass_in_one_line_and_say_for_how_long():
 def test_a_topic_that_is_written_to_blocks_alone_and_says_where_and_how_fast():
     results = told(t1=Growth(1230, 15.0))
     assert verdicts(results) == {"t": (Level.BLOCK,) * 2, "1 topic": (Level.PASS,) * 2}
-    assert verdicts(told(u0=Growth(-5, 15.0)))["u"] == (Level.BLOCK, Level.BLOCK), "one that became shorter"
     assert results[0].seen == "1,230 offsets in 15 s, about 82/s, on 1 partition (1)"
+    assert verdicts(told(u0=Growth(-5, 15.0)))["u"] == (Level.BLOCK, Level.BLOCK), "one that became shorter"
 
 
 def test_a_log_that_was_not_read_twice_is_never_a_pass():
+    assert growth_of({T0: LOST, T1: 7}, {T0: 3}, 2.0) == {
+        T0: LOST,
+        T1: Failure("NO_ANSWER", "the partition is missing from the answer"),
+    }
     assert verdicts(told(u0=LOST))["u"] == (Level.NOT_VISIBLE, Level.BLOCK)
     nothing = found("producers-stopped", ROWS, growth={})
     assert verdicts(nothing) == {"t": (Level.NOT_VISIBLE, Level.BLOCK), "u": (Level.NOT_VISIBLE, Level.BLOCK)}
 
 
-def writing_while(clock_waits, offsets=30):
-    """A world whose producer of t-1 writes while `plan` waits."""
+def test_plan_reads_the_ends_a_settle_time_apart_and_blocks_the_topics_groups():
     source, target, mirror = world()
 
     class Clock(FakeClock):
         def wait(self, seconds):
             super().wait(seconds)
-            if clock_waits:
-                source.ranges[T1] = LogRange(0, 100 + offsets)
+            source.ranges[T1] = LogRange(0, 130)
 
-    return source, target, mirror, Clock()
-
-
-def test_plan_reads_the_ends_a_settle_time_apart_and_blocks_the_topics_groups():
-    source, target, mirror, clock = writing_while(True)
-    plan = planned(source, target, mirror, clock=clock)
+    plan = planned(source, target, mirror, clock=Clock())
     assert [(c.check, c.subject) for c in plan.blocks()] == [("producers-stopped", "t")]
     assert "30 offsets in 15 s, about 2.0/s" in plan.blocks()[0].seen
     assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "producers-stopped")
@@ -75,34 +65,26 @@ def test_plan_reads_the_ends_a_settle_time_apart_and_blocks_the_topics_groups():
 
 
 def test_the_ends_are_read_a_whole_settle_time_after_they_were_pinned():
-    source, target, mirror, clock = writing_while(False)
-    slow = {"high_watermarks": 0}
+    source, target, mirror = world()
+    clock = FakeClock()
 
-    def on_call(call):
-        slow[call] = slow.get(call, 0) + 1
-        if call == "log_ranges" and slow[call] == 1:
+    def slow_to_pin(call):
+        if call == "log_ranges" and not source.calls[call]:
             clock.waited += 10.0
 
-    source.on_call = on_call
+    source.on_call = slow_to_pin
     plan = planned(source, target, mirror, clock=clock)
     (passed,) = [c for c in plan.header.checks if c.check == "producers-stopped"]
-    assert passed.expected == "no record written to it for 15 s" and slow["high_watermarks"] == 2
+    assert passed.expected == "no record written to it for 15 s" and source.calls["high_watermarks"] == 2
 
 
-def drifts(accepted, source_end=1000, target_end=960):
+def drifts(accepted, source_end, target_end):
     checks = [make_check("producers-stopped", "orders", accepted=True)] if accepted else []
     plan = make_plan([make_row()], checks=tuple(checks))
-    place, copy = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
-    empty = {"billing": GroupState("Empty")}
-
-    def side(name, where, end, commits):
-        from migrate.apply.drift import SideWorld
-
-        return SideWorld(name, {where: LogRange(0, end)}, empty, {"billing": commits})
-
+    place, copy, empty = TopicPartition("orders", 0), TopicPartition("A.orders", 0), {"billing": GroupState("Empty")}
     now = World(
-        side("cluster-id-of-B", copy, target_end, {}),
-        side("cluster-id-of-A", place, source_end, {place: Commit(700)}),
+        SideWorld("cluster-id-of-B", {copy: LogRange(0, target_end)}, empty, {"billing": {}}),
+        SideWorld("cluster-id-of-A", {place: LogRange(0, source_end)}, empty, {"billing": {place: Commit(700)}}),
         {},
     )
     return [d.what for d in group_drift(plan, "billing", group_now(plan, "billing", now), now)]

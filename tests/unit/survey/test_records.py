@@ -16,8 +16,10 @@ def compared(comparer, **options):
     return planned(*world(), comparer=comparer, **options)
 
 
-def row_of(plan, *key):
-    return next(row for row in plan.rows if row.key == key)
+def compared_row(group, topic, partition, committed, place):
+    """The plan and the row of a commit that the comparer places so."""
+    plan = compared(FakeComparer({(topic, partition, committed): place}))
+    return plan, next(row for row in plan.rows if row.key == (group, topic, partition))
 
 
 class Steps(NoProgress):
@@ -28,43 +30,42 @@ class Steps(NoProgress):
         self.said.append(text)
 
 
-def test_every_partition_with_commits_is_one_work_and_groups_with_equal_commits_share_it():
+def test_every_partition_with_commits_is_one_work_with_its_open_transaction_and_mm2s_position():
     source, target, mirror = world()
     source.commit("h", "t", 0, 55)
     source.commit("late", "t", 0, 20)
+    source.watermarks[TopicPartition("t", 0)] = 103
+    mirror.last_copied_offset = {TopicPartition("t", 1): 99}
     comparer = FakeComparer()
     planned(source, target, mirror, comparer=comparer)
-    assert [(str(w.source), str(w.target), w.source_committed) for w in comparer.asked] == [
-        ("t-0", "A.t-0", (20, 55)), ("t-1", "A.t-1", (60,)), ("u-0", "A.u-0", (100,)),
-    ]  # fmt: skip
+    asked = [(*w.source, str(w.target), w.source_committed, w.has_open_transaction, w.last_copied_offset)
+             for w in comparer.asked]  # fmt: skip
+    assert asked == [
+        ("t", 0, "A.t-0", (20, 55), True, None),
+        ("t", 1, "A.t-1", (60,), False, 99),
+        ("u", 0, "A.u-0", (100,), False, None),
+    ]
     assert comparer.asked[0].source_log == LogRange(0, 100) == comparer.asked[0].target_log
 
 
 def test_what_no_law_translates_is_not_compared():
     source, target, mirror = world()
     source.commit("g", "t", 1, 101)
-    source.ranges[TopicPartition("new", 0)] = LogRange(0, 9)
-    source.commit("h", "new", 0, 3)
-    source.ranges[TopicPartition("__hidden", 0)] = LogRange(0, 9)
+    for topic in ("new", "__hidden"):
+        source.ranges[TopicPartition(topic, 0)] = LogRange(0, 9)
+        source.commit("h", topic, 0, 3)
     target.ranges[TopicPartition("A.__hidden", 0)] = LogRange(0, 9)
-    source.commit("h", "__hidden", 0, 3)
     comparer = FakeComparer()
     planned(source, target, mirror, comparer=comparer)
     assert [str(w.source) for w in comparer.asked] == ["t-0", "u-0"]
 
 
-def test_a_commit_that_the_records_prove_is_an_exact_row():
-    row = row_of(compared(FakeComparer({("t", 0, 55): Matched(57, Why.PROVEN, 2)})), "g", "t", 0)
-    assert (row.decision, row.target_offset, row.method, row.grade) == (
-        Decision.SET, 57, Method.MATCH, Grade.EXACT,
-    )  # fmt: skip
+def test_a_commit_that_the_records_prove_is_an_exact_row_with_the_proven_syncs_around_it():
+    _, row = compared_row("g", "t", 0, 55, Matched(57, Why.PROVEN, 2))
+    assert (row.decision, row.target_offset, row.method, row.grade) == (Decision.SET, 57, Method.MATCH, Grade.EXACT)
     assert (row.rereads_at_most, row.rereads_estimate, row.missing_on_target) == (2, None, 0)
     assert (row.reason, row.why, row.equality) == ("proven", "proven", "all")
-
-
-def test_the_files_rows_say_which_proven_syncs_stand_around_the_commit():
-    around = Matched(60, Why.PROVEN, 0, lower=(60, 60), upper=(90, 88))
-    row = row_of(compared(FakeComparer({("t", 1, 60): around})), "g", "t", 1)
+    _, row = compared_row("g", "t", 1, 60, Matched(60, Why.PROVEN, 0, lower=(60, 60), upper=(90, 88)))
     assert row.method is Method.SYNC and row.lower_kind == "proven-sync"
     assert (row.lower_source_offset, row.lower_target_offset) == (60, 60)
     assert (row.upper_source_offset, row.upper_target_offset) == (90, 88)
@@ -72,9 +73,7 @@ def test_the_files_rows_say_which_proven_syncs_stand_around_the_commit():
 
 def test_topics_that_may_not_be_read_give_rows_that_nothing_guards_and_no_failure():
     """Behind a target topic that was created anew, an unproven sync may lie beyond what the group is owed."""
-    denied = Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")
-    plan = compared(FakeComparer({("t", 0, 55): denied}))
-    row = row_of(plan, "g", "t", 0)
+    plan, row = compared_row("g", "t", 0, 55, Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED"))
     assert (row.target_offset, row.grade, row.reason) == (51, Grade.ESTIMATED, "sync-unguarded")
     assert "TOPIC_AUTHORIZATION_FAILED" in row.sentence and row.rereads_at_most is None
     assert plan.blocked_groups() == {"g"}
@@ -85,6 +84,7 @@ def test_what_will_be_fetched_is_said_before_the_reading_and_what_was_stands_in_
     header = compared(FakeComparer(), progress=steps).header
     said = steps.said.index("comparing 3 partitions: about 1.2 GB from A, 1.3 MB from B")
     assert said > steps.said.index("reading MM2's offset syncs: mm2-offset-syncs.B.internal on A, offsets 0 to 30")
+    assert steps.said.index("reading MM2's own positions") < steps.said.index("pinning 3 logs on B")
     assert header.comparison["partitions"] == 3 and header.comparison["source_bytes_estimated"] == 1_200_000_000
     assert header.comparison["source_bytes_fetched"] == 1_100_000_000
     assert header.comparison["target_records_read"] == 135
@@ -92,26 +92,6 @@ def test_what_will_be_fetched_is_said_before_the_reading_and_what_was_stands_in_
     assert estimate_text(FetchEstimate(1, 5, 5, 900, 35_000_000, 2), "A", "B") == (
         "comparing 1 partition: about 900 B from A, 35 MB from B; 2 partitions left out by --max-fetch"
     )
-
-
-def test_an_open_transaction_on_the_source_is_told_to_the_comparer_and_so_is_mm2s_position():
-    source, target, mirror = world()
-    source.watermarks[TopicPartition("t", 0)] = 103
-    mirror.last_copied_offset = {TopicPartition("t", 1): 99}
-    comparer = FakeComparer()
-    planned(source, target, mirror, comparer=comparer)
-    assert [(w.has_open_transaction, w.last_copied_offset) for w in comparer.asked] == [
-        (True, None),
-        (False, 99),
-        (False, None),
-    ]
-
-
-def test_mm2s_own_positions_are_read_before_the_targets_ends_are_pinned():
-    source, target, mirror = world()
-    steps = Steps()
-    planned(source, target, mirror, progress=steps)
-    assert steps.said.index("reading MM2's own positions") < steps.said.index("pinning 3 logs on B")
 
 
 def test_numbers_of_bytes_are_read_and_written_as_people_write_them():

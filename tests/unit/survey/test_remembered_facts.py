@@ -34,49 +34,66 @@ class Counted:
         return ask
 
 
-def told(memory, asked, answers, what="settings"):
-    """Ask for an answer, the next of `answers` where it is not remembered; `asked` counts them."""
+def counting():
+    """A question that is answered with how often it was asked."""
+    asked = Counter()
 
     def ask():
-        asked[what] += 1
-        return answers[min(asked[what], len(answers)) - 1]
+        asked["times"] += 1
+        return asked["times"]
 
-    return memory.answer(what, ("g",), ask)
-
-
-def test_an_answer_is_remembered_and_a_failure_is_not():
-    memory, asked = AnswerMemory(FakeClock()), Counter()
-    failing = [REFUSED, {"t": REFUSED}]
-    answers = [told(memory, asked, [*failing, "well"]) for _ in range(5)]
-    assert answers == [*failing, "well", "well", "well"] and asked["settings"] == 3
+    return ask
 
 
-def test_what_is_asked_of_other_groups_or_is_another_question_is_asked():
+def test_an_answer_is_remembered_of_the_same_question_about_the_same_groups_and_a_failure_is_not():
     memory = AnswerMemory(FakeClock())
-    asked = [("records", ("g",)), ("records", ("h",)), ("kinds", ("g",)), ("records", ("g",))]
-    assert [memory.answer(*question, lambda i=i: i) for i, question in enumerate(asked)] == [0, 1, 2, 0]
+    answers = iter([REFUSED, {"t": REFUSED}, "well"])
+    given = [memory.answer(RECORDS, ("g",), lambda: next(answers)) for _ in range(5)]
+    assert given == [REFUSED, {"t": REFUSED}, "well", "well", "well"]
+    others = [(RECORDS, ("h",)), ("kinds", ("g",)), (RECORDS, ("g",))]
+    assert [memory.answer(*question, lambda: "anew") for question in others] == ["anew", "anew", "well"]
 
 
 def test_nothing_is_remembered_for_longer_than_a_minute_nor_once_it_is_to_be_forgotten():
-    clock, asked = FakeClock(), Counter()
+    clock, ask = FakeClock(), counting()
     memory = AnswerMemory(clock)
-    told(memory, asked, ["well"])
+    assert memory.answer(RECORDS, ("g",), ask) == 1
     clock.wait(REMEMBERED_SECONDS - 1)
-    told(memory, asked, ["well"])
-    assert asked["settings"] == 1
+    assert memory.answer(RECORDS, ("g",), ask) == 1
     clock.wait(1)
-    told(memory, asked, ["well"])
-    assert asked["settings"] == 2
+    assert memory.answer(RECORDS, ("g",), ask) == 2
     memory.forget()
-    told(memory, asked, ["well"])
-    assert asked["settings"] == 3
+    assert memory.answer(RECORDS, ("g",), ask) == 3
 
 
-# --- looks of a watch -------------------------------------------------------------------------------------
+def test_an_answer_to_what_was_asked_before_everything_is_to_be_asked_afresh_is_not_kept():
+    memory = AnswerMemory(FakeClock())
+
+    def asked_meanwhile():
+        memory.forget()
+        return "old"
+
+    assert memory.answer(RECORDS, ["g"], asked_meanwhile) == "old"
+    assert memory.answer(RECORDS, ["g"], lambda: "new") == "new"
 
 
-def lookout(clusters, on_target, clock):
-    source, target, mirror = clusters
+def test_a_late_answer_takes_no_newer_ones_place_and_is_as_old_as_its_question():
+    clock = FakeClock()
+    memory = AnswerMemory(clock)
+
+    def asked_again():
+        clock.wait(1.0)
+        assert memory.answer(RECORDS, ["g"], lambda: "new") == "new"
+        clock.wait(REMEMBERED_SECONDS - 2.0)
+        return "old"
+
+    assert memory.answer(RECORDS, ["g"], asked_again) == "old"
+    assert memory.answer(RECORDS, ["g"], lambda: "newest") == "new"
+    clock.wait(2.0)
+    assert memory.answer(RECORDS, ["g"], lambda: "newest") == "newest"
+
+
+def lookout(source, target, mirror, on_target, clock):
     mirror.news = lambda side, topic: News(clock.now_ms())
     mirror.sync_pairs = lambda place, source_end, target_end: ()
     properties = {"bootstrap.servers": "x:1"}
@@ -94,37 +111,10 @@ def test_the_look_that_decides_asks_afresh_and_glances_do_not():
     clusters[1].states["g"] = GroupState("Empty", kind="classic")
     record = GroupRecord(GroupKind.CLASSIC, "consumer", clock.now_ms() - 167 * HOUR_MS)
     cluster = Counted(FakeGroupFacts(records={"g": record}))
-    looks = lookout(clusters, cluster, clock)
+    looks = lookout(*clusters, cluster, clock)
     for _ in range(3):
         looks.look(1.0)
     assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 1
     blocks = looks.look(15.0).blocks
     assert [c.subject for c in blocks if c.check == "offsets-expiry"] == ["g"]
     assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 2
-
-
-def test_an_answer_to_what_was_asked_before_everything_is_to_be_asked_afresh_is_not_kept():
-    memory = AnswerMemory(FakeClock())
-
-    def asked_meanwhile():
-        memory.forget()
-        return {"g": "old"}
-
-    assert memory.answer(RECORDS, ["g"], asked_meanwhile) == {"g": "old"}
-    assert memory.answer(RECORDS, ["g"], lambda: {"g": "new"}) == {"g": "new"}
-
-
-def test_a_late_answer_takes_no_newer_ones_place_and_is_as_old_as_its_question():
-    clock = FakeClock()
-    memory = AnswerMemory(clock)
-
-    def asked_again():
-        clock.wait(1.0)
-        assert memory.answer(RECORDS, ["g"], lambda: {"g": "new"}) == {"g": "new"}
-        clock.wait(REMEMBERED_SECONDS - 2.0)
-        return {"g": "old"}
-
-    assert memory.answer(RECORDS, ["g"], asked_again) == {"g": "old"}
-    assert memory.answer(RECORDS, ["g"], lambda: {"g": "newest"}) == {"g": "new"}
-    clock.wait(2.0)
-    assert memory.answer(RECORDS, ["g"], lambda: {"g": "newest"}) == {"g": "newest"}

@@ -11,15 +11,11 @@ KEY = GroupPartition("g", "t", 0)
 REFUSED = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 
 
-def test_a_window_is_asked_for_up_to_the_pinned_ends():
-    question = window_questions(FLOW, Logs({SOURCE: LogRange(0, 90)}, {TARGET: LogRange(0, 80)}))(KEY, Commit(40))
+@pytest.mark.parametrize(("source", "source_end"), [({SOURCE: LogRange(0, 90)}, 90), ({}, None)], ids=["up", "down"])
+def test_a_window_is_asked_for_up_to_the_pinned_ends_as_far_as_the_clusters_are_up(source, source_end):
+    question = window_questions(FLOW, Logs(source, {TARGET: LogRange(0, 80)}))(KEY, Commit(40))
     assert question is not None
-    assert (question.source_committed, question.source_end, question.target_end) == (40, 90, 80)
-
-
-def test_while_the_source_is_down_syncs_are_not_held_against_its_end():
-    question = window_questions(FLOW, Logs({}, {TARGET: LogRange(0, 80)}))(KEY, Commit(40))
-    assert question is not None and question.source_end is None
+    assert (question.source_committed, question.source_end, question.target_end) == (40, source_end, 80)
 
 
 @pytest.mark.parametrize(

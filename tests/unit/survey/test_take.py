@@ -5,7 +5,7 @@ import pytest
 from migrate.errors import ClusterError, UsageError
 from migrate.match.protocol import Tail
 from migrate.mm2.name_map import NameMap
-from migrate.model import Failure, LogRange, Side, TopicPartition
+from migrate.model import Failure, LogRange, TopicPartition
 from migrate.progress import Timer
 from migrate.survey.hidden_topics import hosted_ahead, in_full, with_hidden
 from migrate.survey.survey import Clusters, ClusterSurvey
@@ -18,11 +18,20 @@ REFUSED = Failure("CLUSTER_AUTHORIZATION_FAILED", "not allowed")
 T1 = TopicPartition("t", 1)
 
 
-def taken(source, target, mirror, clock=None, hosted=None, comparer=None, **changes):
-    for side, told in (hosted or {}).items():
-        (source if side is Side.SOURCE else target).hosted = told
-    clusters = Clusters(source, target, mirror, comparer, looks_for_hidden=bool(hosted))
+def taken(source, target, mirror, clock=None, comparer=None, **changes):
+    clusters = Clusters(source, target, mirror, comparer)
     return take_survey(request(**changes), clusters, clock or FakeClock(), NoProgress())
+
+
+def clock_that(acts):
+    """A clock while whose waiting something happens."""
+
+    class Clock(FakeClock):
+        def wait(self, seconds):
+            super().wait(seconds)
+            acts()
+
+    return Clock()
 
 
 def test_commits_come_first_then_the_targets_ends_then_the_sources_and_high_watermarks_after_both():
@@ -59,29 +68,19 @@ def test_what_was_passed_over_comes_no_more_where_the_copy_has_not_grown_for_a_s
 ):
     source, target, mirror = world()
     mirror.last_copied_offset = {} if last_copied_offset is None else {T1: last_copied_offset}
-
-    class Clock(FakeClock):
-        def wait(self, seconds):
-            super().wait(seconds)
-            target.watermarks["A.t", 1] = grown if grown is REFUSED else 100 + grown
-            target.watermarks["A.t", 0] = 107
-
+    later = {("A.t", 1): grown if grown is REFUSED else 100 + grown, ("A.t", 0): 107}
     comparer = FakeComparer(tails={T1: Tail(5, passed_over=3), ("t", 0): Tail(7, passed_over=7)})
-    survey = taken(source, target, mirror, Clock(), comparer=comparer, settle_seconds=settle)
+    clock = clock_that(lambda: target.watermarks.update(later))
+    survey = taken(source, target, mirror, clock, comparer, settle_seconds=settle)
     assert survey.answers[T1].tail.uncopied == uncopied and survey.answers["t", 0].tail.uncopied == 7
 
 
-@pytest.mark.parametrize("alive_at_first", [True, False])
-def test_of_two_looks_at_a_group_the_livelier_counts(alive_at_first):
+@pytest.mark.parametrize(("at_first", "later"), [(ALIVE, EMPTY), (EMPTY, ALIVE)])
+def test_of_two_looks_at_a_group_the_livelier_counts(at_first, later):
     source, target, mirror = world()
-    source.states["g"] = ALIVE if alive_at_first else EMPTY
-
-    class Clock(FakeClock):
-        def wait(self, seconds):
-            super().wait(seconds)
-            source.states["g"] = EMPTY if alive_at_first else ALIVE
-
-    assert taken(source, target, mirror, Clock()).source.states["g"] == ALIVE
+    source.states["g"] = at_first
+    clock = clock_that(lambda: source.states.update(g=later))
+    assert taken(source, target, mirror, clock).source.states["g"] == ALIVE
 
 
 def test_a_log_that_may_not_be_read_is_a_failure_of_that_log_alone():
@@ -100,13 +99,10 @@ def test_a_cluster_that_does_not_answer_is_never_a_smaller_plan():
 
 def test_a_map_of_other_clusters_is_refused_before_any_group_is_asked_for():
     source, target, mirror = world()
-    asked: list[str] = []
-    source.on_call = target.on_call = asked.append
-    clusters = Clusters(source, target, mirror)
     of_others = NameMap("--group-map", "other.plan", clusters=frozenset({"x", "y"}))
     with pytest.raises(UsageError, match="other.plan is a plan for clusters x and y"):
-        take_survey(request(group_map=of_others), clusters, FakeClock(), NoProgress())
-    assert "groups" not in asked and "commits" not in asked
+        taken(source, target, mirror, group_map=of_others)
+    assert not {"groups", "commits"} & (source.calls | target.calls).keys()
 
 
 def test_log_directories_that_lack_a_topic_that_is_shown_tell_not_all():

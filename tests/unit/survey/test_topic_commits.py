@@ -1,6 +1,6 @@
 """A plan whose commits are read in the offsets topic is the plan that coordinators' answers make, or says why not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,25 +37,23 @@ from tests.unit.planscene import rows_of, world
 from tests.unit.surveyscene import request
 
 PARTITIONS = 5
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
 
 @dataclass
 class FakeTopic:
-    """The offsets topic of a cluster: what its coordinators know, but for what a test puts into its place."""
+    """The offsets topic of a cluster: what its coordinators know, but for `told`, fields of what is read."""
 
     cluster: FakeCluster
     others: Mapping[str, Commits] = field(default_factory=dict)
-    undecodable: Mapping[str, Mapping[TopicPartition, str]] = field(default_factory=dict)
-    undecodable_keys: int = 0
-    then: Mapping[str, Commits] = field(default_factory=dict)
-    gone: frozenset[GroupPartition] = frozenset()
-    none_then: frozenset[GroupPartition] = frozenset()
-    made_on: Mapping[str, Mapping[TopicPartition, CommitTopic]] | None = None
-    pins: list[OffsetsPin] = field(default_factory=list)
+    as_of_ms: int | None = None
     failure: ClusterError | None = None
     compactions: int = 0
+    told: Mapping[str, Any] = field(default_factory=dict)
+    pins: list[OffsetsPin] = field(default_factory=list)
 
     def __call__(self, pin: OffsetsPin, as_of_ms: int | None = None) -> TopicCommits:
+        assert as_of_ms == self.as_of_ms
         self.pins.append(pin)
         if self.failure:
             raise self.failure
@@ -66,53 +64,118 @@ class FakeTopic:
             for place in [p for p in ranges if p.topic == OFFSETS_TOPIC]:
                 ranges[place] = LogRange(ranges[place].start, ranges[place].end + 1)
             raise CompactedMeanwhileError(OFFSETS_TOPIC)
-        everything = {**self.cluster.offsets, **self.others}
-        read = {g: dict(c) for g, c in everything.items() if partition_of(g, pin.partitions) in pin.logs}
-        for group, places in self.undecodable.items():
-            read[group] = {place: c for place, c in read.get(group, {}).items() if place not in places}
-        then = () if as_of_ms is None else (self.then, self.gone, self.none_then, self._made_on())
-        without = {group: places for group, c in everything.items() if (places := without_offset(c))}
-        return TopicCommits(read, self.undecodable, self.undecodable_keys, *then, without_offset=without)
-
-    def _made_on(self) -> Mapping[str, Mapping[TopicPartition, CommitTopic]]:
-        """By default every commit of then was made on the topic that is there."""
-        if self.made_on is not None:
-            return self.made_on
-        ids = self.cluster.ids
-        return {
-            group: {p: CommitTopic(c.offset, ids[p.topic]) for p, c in commits.items() if p.topic in ids}
-            for group, commits in self.then.items()
+        everything, ids = {**self.cluster.offsets, **self.others}, self.cluster.ids
+        broken = self.told.get("undecodable", {})
+        read = {
+            group: {place: commit for place, commit in commits.items() if place not in broken.get(group, ())}
+            for group, commits in everything.items()
+            if partition_of(group, pin.partitions) in pin.logs
         }
+        # By default every commit of then was made on the topic that is there.
+        made_on = {
+            group: {p: CommitTopic(c.offset, ids[p.topic]) for p, c in commits.items() if p.topic in ids}
+            for group, commits in self.told.get("then", {}).items()
+        }
+        without = {group: places for group, commits in everything.items() if (places := without_offset(commits))}
+        return TopicCommits(read, without_offset=without, **{"then_made_on": made_on, **self.told})
 
 
-VALUES = {"commit-tombstone": None, "unknown-version": b"\0\5", "bad-length": b"\0"}
+# --- what newest records say ------------------------------------------------------------------------------
 
 
-def newest(group="g", offset=5, partition=0, said="commit", elsewhere=0, epoch=None, role=NewestOf.LIVE):
-    own = (partition_of(group, PARTITIONS) + elsewhere) % PARTITIONS
-    commit = CommitValue(4, offset, epoch, "", 1, other_tags=said == "commit-with-unknown-tags")
-    key = commit_key(group, "t", partition)
-    return NewestRecord(own, key, VALUES[said] if said in VALUES else commit_value(commit), role)
+def in_hex(raw: Iterable[bytes | None]) -> str:
+    return " ".join(GONE if each is None else each.hex() for each in raw)
 
 
-def test_newest_records_become_commits_in_order_with_the_epochs_that_consumers_sent():
-    found = commits_of([newest(partition=1, offset=7, epoch=3), newest(), newest("h", said="commit-tombstone")], 5)
-    assert list(found.commits) == ["g"] and list(found.commits["g"].items()) == [
-        (TopicPartition("t", 0), Commit(5)), (TopicPartition("t", 1), Commit(7, "", 3)),
-    ]  # fmt: skip
-    assert commits_of([newest(said="commit-with-unknown-tags")], 5).commits == {"g": {("t", 0): Commit(5)}}
+def newest(
+    said: Mapping[int, bytes | None], group="g", topic="t", role=NewestOf.LIVE, elsewhere=0
+) -> list[NewestRecord]:
+    """The newest records of one group and topic, told as a whole: values by partition."""
+    home = (partition_of(group, PARTITIONS) + elsewhere) % PARTITIONS
+    tails = in_hex(partition.to_bytes(4, "big") for partition in said)
+    return list(newest_records(home, commit_key(group, topic, 0)[:-4], tails, in_hex(said.values()), role))
 
 
-def test_a_record_in_another_partition_than_its_groups_is_read_by_no_coordinator():
-    found = commits_of([newest(elsewhere=1), newest("h", said="bad-length", elsewhere=2)], 5)
-    assert (found.commits, found.undecodable) == ({}, {})
+def value(version: int = 3, offset: int = 7, epoch: int | None = None, metadata: str = "", **more: Any) -> bytes:
+    return commit_value(CommitValue(version, offset, epoch, metadata, 1_790_000_000_000, **more))
 
 
-def test_what_cannot_be_decoded_is_named_or_counted():
-    broken = newest(said="unknown-version")
-    found = commits_of([broken, newest(partition=1), NewestRecord(0, b"\0\1", None)], 5)
-    assert found.undecodable == {"g": {("t", 0): "unknown-version"}} and found.undecodable_keys == 1
-    assert found.commits == {"g": {("t", 1): Commit(5)}}
+ID, ANOTHER_ID = "AAECAwQFBgcICQoLDA0ODw", "_-ECAwQFBgcICQoLDA0ODw"
+PLAIN, WITH_ID, OTHER_ID = value(), value(4, 9, 2, topic_id=ID), value(4, 4, 2, topic_id=ANOTHER_ID)
+NO_OFFSET = PLAIN[:2] + b"\xff" * 8 + PLAIN[10:]
+UNKNOWN_VERSION = b"\0\5" + PLAIN[2:]
+ODD = [
+    PLAIN,
+    WITH_ID,
+    OTHER_ID,
+    NO_OFFSET,
+    UNKNOWN_VERSION,
+    value(metadata="m"),
+    value(2),
+    value(4),
+    value(4, other_tags=True),
+    value(4, 3, 2, "m", topic_id=ANOTHER_ID),
+    None,
+    b"",
+    PLAIN[:2] + b"\xff" * 7 + b"\xfe" + PLAIN[10:],  # a negative offset
+    PLAIN[:14] + b"\xff\xff" + PLAIN[16:],  # a negative length
+    PLAIN + b"x",
+    PLAIN[:-1],
+    WITH_ID[:24] + b"\1" + WITH_ID[25:],  # an id that is a tag of another number
+    WITH_ID[:23] + b"\2" + WITH_ID[24:],  # two tags
+]
+
+
+@given(st.dictionaries(st.integers(0, 4), st.sampled_from(ODD), min_size=1))
+def test_whatever_lies_among_the_records_of_a_topic_takes_nothing_from_its_neighbours(said) -> None:
+    then = commits_of(newest(said, role=NewestOf.THEN), PARTITIONS, is_as_of=True)
+    live = commits_of(newest(said), PARTITIONS)
+    decoded = {p: told for p, raw in said.items() if isinstance(told := decode_commit(raw or b""), CommitValue)}
+    commits = live.commits.get("g", {})
+    assert {p.partition: c.offset for p, c in commits.items()} == {p: c.offset for p, c in decoded.items()}
+    assert {p.partition for p in then.then_made_on.get("g", {})} == {p for p, told in decoded.items() if told.topic_id}
+    assert list(commits) == sorted(commits)
+
+
+def test_newest_records_become_one_group_with_its_places_in_order_and_the_epochs_that_consumers_sent():
+    records = newest({1: value(offset=7, epoch=3), 0: PLAIN}, topic="u") + newest({1: PLAIN, 0: None}, topic="t")
+    found = commits_of(records + newest({0: None}, "h"), PARTITIONS)
+    assert {group: list(commits.items()) for group, commits in found.commits.items()} == {
+        "g": [(T1, Commit(7)), (U0, Commit(7)), (("u", 1), Commit(7, "", 3))]
+    }
+
+
+def test_what_cannot_be_decoded_is_named_or_counted_and_what_lies_in_another_partition_is_read_by_no_coordinator():
+    records = newest({0: UNKNOWN_VERSION, 1: PLAIN}) + [NewestRecord(0, b"\0\1", None)]
+    found = commits_of(records + newest({0: PLAIN, 1: b"\0"}, "h", elsewhere=1), PARTITIONS)
+    assert found.undecodable == {"g": {T0: "unknown-version"}} and found.undecodable_keys == 1
+    assert found.commits == {"g": {T1: Commit(7)}}
+
+
+def test_a_commit_without_an_offset_is_none_and_no_record_that_cannot_be_decoded() -> None:
+    told = commits_of(newest({0: NO_OFFSET, 1: PLAIN}) + newest({0: NO_OFFSET}, "h"), PARTITIONS)
+    assert not told.undecodable and told.commits == {"g": {T1: Commit(7)}}
+    assert told.without_offset == {"g": (T0,), "h": (T0,)}
+
+
+def test_records_of_an_earlier_time_and_the_topics_they_were_made_on_are_kept_apart_from_those_of_now():
+    """A newer record of the same place says nothing of an older one."""
+    live = newest({0: OTHER_ID, 1: PLAIN, 2: WITH_ID, 3: None})
+    found = commits_of(live + newest({0: WITH_ID, 1: None}, role=NewestOf.THEN), PARTITIONS, is_as_of=True)
+    assert found.then == {"g": {T0: Commit(9, "", 2)}} and len(found.commits["g"]) == 3
+    assert found.then_made_on == {"g": {T0: CommitTopic(9, ID)}} and found.none_then == {("g", "t", 1)}
+    # Taken away since, and all that was before is gone: what stood there nobody knows.
+    assert found.gone == {("g", "t", 2), ("g", "t", 3)}
+    now = commits_of(live, PARTITIONS)
+    assert (now.gone, now.then_made_on) == (frozenset(), {})
+
+
+# --- plans ------------------------------------------------------------------------------------------------
+
+
+NOBODY: Mapping[str, Commits] = {}
+GHOST = {"ghost": {T0: Commit(9)}}
+THEN = {"g": {T0: Commit(20), T1: Commit(60)}, "h": {U0: Commit(30)}}
 
 
 def offsets_topic(source: FakeCluster) -> None:
@@ -120,44 +183,36 @@ def offsets_topic(source: FakeCluster) -> None:
         source.ranges[TopicPartition(OFFSETS_TOPIC, number)] = LogRange(3, 40)
 
 
-def planned(source, target, mirror, topic=None, facts=None, policies=None, **asked) -> Plan:
+def planned(source, target, mirror, topic=None, facts=None, **asked) -> Plan:
     source.told = facts
     clusters = Clusters(source, target, mirror, offsets_topic=topic)
-    clock, asked_for = FakeClock(), request(policies=policies or Policies(), **asked)
-    return plan_of(take_survey(asked_for, clusters, clock, NoProgress()))
+    return plan_of(take_survey(request(**asked), clusters, FakeClock(), NoProgress()))
 
 
-def from_topic(
-    filters=None, facts=None, policies=None, scene=None, limits=None, as_of_ms=None, group_map=None, **told
-) -> tuple[Plan, FakeTopic]:
+def from_topic(scene=None, facts=None, as_of_ms=None, asked=None, others=NOBODY, compactions=0, **told):
+    """The plan of what the offsets topic says, and that topic; `asked` are fields of the request."""
     source, target, mirror = scene or world()
     offsets_topic(source)
-    topic = FakeTopic(source, **told)
+    topic = FakeTopic(source, others, as_of_ms, compactions=compactions, told=told)
     commits = CommitsSource(reads_topic=True, as_of_ms=as_of_ms)
-    asked = {"filters": filters or Filters(), "commits": commits, "group_map": group_map or NameMap()}
-    asked |= {"limits": limits} if limits else {}
-    return planned(source, target, mirror, topic, facts, policies, **asked), topic
+    return planned(source, target, mirror, topic, facts, **{"commits": commits, **(asked or {})}), topic
+
+
+def filtered(**options) -> dict[str, Filters]:
+    return {"filters": Filters.from_options(**options)}
 
 
 def results(made: Plan, check: str) -> dict[str, tuple[Level, Level]]:
     return {c.subject: (c.level, c.counts_as) for c in made.header.checks if c.check == check}
 
 
-FILTERS = [
-    Filters(),
-    Filters.from_options(exclude_groups=["h"]),
-    Filters.from_options(topics=["t"]),
-    Filters.from_options(groups=["g"]),
-]
-
-
-@pytest.mark.parametrize("filters", FILTERS, ids=["none", "exclude", "topic", "group"])
+@pytest.mark.parametrize("filters", [{}, {"exclude_groups": ["h"]}, {"topics": ["t"]}, {"groups": ["g"]}])
 def test_the_rows_are_those_that_coordinators_answers_make(filters):
-    source, target, mirror = world()
-    source.commit("g", "t", 1, 61, "with metadata")
-    offsets_topic(source)
-    by_admin = planned(source, target, mirror, filters=filters)
-    by_topic, _ = from_topic(filters, scene=(source, target, mirror))
+    scene = world()
+    scene[0].commit("g", "t", 1, 61, "with metadata")
+    offsets_topic(scene[0])
+    by_admin = planned(*scene, **filtered(**filters))
+    by_topic, _ = from_topic(scene, asked=filtered(**filters))
     assert by_topic.rows == by_admin.rows and len(by_topic.rows) > 0
     assert results(by_topic, "listing-agrees") == {"A": (Level.PASS, Level.PASS)}
     assert results(by_admin, "listing-agrees") == {}
@@ -169,32 +224,24 @@ def test_the_rows_are_those_that_coordinators_answers_make(filters):
 def test_a_group_of_another_wave_is_seen_also_where_nobody_read_its_partition():
     """It would have the name that a group of this wave gets, and take its offsets over later."""
     names = NameMap.from_lines("--group-map", "f", "group", ["source_group,target_group", "g,x", "h,x"])
-    made, topic = from_topic(Filters.from_options(groups=["g"]), group_map=names)
+    made, topic = from_topic(asked={**filtered(groups=["g"]), "group_map": names})
     assert partition_of("h", PARTITIONS) not in topic.pins[0].logs
     assert [c.subject for c in made.blocks() if c.check == "group-name-shared"] == ["g"]
     assert not [c for c in made.blocks() if c.check == "named-groups-exist"]
 
 
-GHOST = {"ghost": {TopicPartition("t", 0): Commit(9)}}
-
-
-def test_a_group_that_no_listing_shows_is_named_and_blocks_until_it_is_accepted():
+def test_a_group_that_no_listing_shows_is_named_and_blocks_until_it_is_accepted_or_filtered():
     made, _ = from_topic(others=GHOST)
     assert results(made, "listing-agrees") == {"ghost": (Level.BLOCK, Level.BLOCK)} and not made.is_clean()
     assert {row.group for row in made.rows if row.decision is Decision.SET} == {"g", "h"}
-    accepted, _ = from_topic(others=GHOST, policies=Policies(waivers=(Waiver("listing-agrees", "ghost"),)))
+    accepted, _ = from_topic(others=GHOST, asked={"policies": Policies(waivers=(Waiver("listing-agrees", "ghost"),))})
     assert accepted.is_clean()
     # It is there: no name that nobody has.
-    named, _ = from_topic(Filters.from_options(groups=["ghost"]), others=GHOST)
+    named, _ = from_topic(others=GHOST, asked=filtered(groups=["ghost"]))
     assert results(named, "named-groups-exist") == {} and "ghost" in results(named, "listing-agrees")
-
-
-@pytest.mark.parametrize(
-    "filters", [Filters.from_options(exclude_groups=["ghost"]), Filters.from_options(topics=["u"])]
-)
-def test_of_what_the_filters_take_nobody_asks_whether_it_is_listed(filters):
-    made, _ = from_topic(filters, others=GHOST)
-    assert set(results(made, "listing-agrees").values()) == {(Level.PASS, Level.PASS)}
+    for filters in (filtered(exclude_groups=["ghost"]), filtered(topics=["u"])):
+        made, _ = from_topic(others=GHOST, asked=filters)
+        assert set(results(made, "listing-agrees").values()) == {(Level.PASS, Level.PASS)}
 
 
 @pytest.mark.parametrize(("kind", "told"), [("streams", False), ("share", False), ("other", True), ("unknown", True)])
@@ -207,26 +254,23 @@ def test_a_group_of_a_kind_that_listings_leave_out_has_a_check_of_its_own(kind, 
 
 
 def test_a_newest_record_that_nobody_can_read_blocks_its_group_and_never_stands_for_the_one_before():
-    made, _ = from_topic(undecodable={"g": {TopicPartition("t", 1): "unknown-version"}})
+    made, _ = from_topic(undecodable={"g": {T1: "unknown-version"}})
     (found,) = [c for c in made.header.checks if c.check == "commit-undecodable"]
     assert (found.subject, found.level, found.scope) == ("g", Level.BLOCK, Scope.GROUP)
     assert "t-1 (unknown-version)" in found.seen and "--commits-from admin" in found.todo
     rows = rows_of(made)
     assert rows["g", "t", 0][0] is Decision.BLOCK and ("g", "t", 1) not in rows
     assert rows["h", "u", 0][0] is Decision.SET
-
-
-def test_commits_of_nobody_knows_whom_are_no_pass():
-    made, _ = from_topic(undecodable_keys=2)
-    assert results(made, "listing-agrees") == {"A": (Level.NOT_VISIBLE, Level.BLOCK)}
-    assert {decision for decision, *_ in rows_of(made).values()} == {Decision.BLOCK}
+    of_nobody_knows_whom, _ = from_topic(undecodable_keys=2)
+    assert results(of_nobody_knows_whom, "listing-agrees") == {"A": (Level.NOT_VISIBLE, Level.BLOCK)}
+    assert {row.decision for row in of_nobody_knows_whom.rows} == {Decision.BLOCK}
 
 
 def test_every_group_of_a_partition_with_an_open_transaction_has_one_pending():
-    source, target, mirror = world()
-    source.watermarks[TopicPartition(OFFSETS_TOPIC, partition_of("g", PARTITIONS))] = 41
+    scene = world()
+    scene[0].watermarks[TopicPartition(OFFSETS_TOPIC, partition_of("g", PARTITIONS))] = 41
     assert partition_of("g", PARTITIONS) != partition_of("h", PARTITIONS)
-    made, _ = from_topic(scene=(source, target, mirror))
+    made, _ = from_topic(scene)
     assert results(made, "pending-transactions") == {"g": (Level.BLOCK, Level.BLOCK)}
     assert results(made, "listing-agrees") == {"A": (Level.NOT_VISIBLE, Level.WARN)}
     assert {row.group for row in made.rows if row.decision is Decision.BLOCK} == {"g"}
@@ -238,8 +282,9 @@ def test_a_topic_that_is_not_visible_names_the_other_way():
         planned(source, target, mirror, FakeTopic(source))
     assert "--commits-from admin" in error.value.todo
     offsets_topic(source)
+    refused = FakeTopic(source, failure=ClusterError("It may not be read.", "Grant READ."))
     with pytest.raises(ClusterError, match="may not be read") as error:
-        planned(source, target, mirror, FakeTopic(source, failure=ClusterError("It may not be read.", "Grant READ.")))
+        planned(source, target, mirror, refused)
     assert error.value.todo.startswith("Grant READ. ") and "--commits-from admin" in error.value.todo
 
 
@@ -247,7 +292,7 @@ def test_a_topic_that_is_not_visible_names_the_other_way():
 def test_more_than_may_be_fetched_is_refused_before_it_is_read(as_of_ms, passes):
     source, target, mirror = world()
     offsets_topic(source)
-    topic = FakeTopic(source)
+    topic = FakeTopic(source, as_of_ms=as_of_ms)
     cost, commits = PARTITIONS * 37 * 110 * passes, CommitsSource(reads_topic=True, as_of_ms=as_of_ms)
     with pytest.raises(Refused, match="--max-fetch allows"):
         planned(source, target, mirror, topic, limits=Limits(0, cost - 1), commits=commits)
@@ -271,41 +316,57 @@ def test_it_waits_for_what_reads_records_before_it_pins():
     assert order.index("ready") < order.index("high_watermarks")
 
 
-# --- commits as of an earlier time ------------------------------------------------------------------------
-
-T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
-THEN = {"g": {T0: Commit(20), T1: Commit(60)}, "h": {U0: Commit(30)}}
-
-
-def test_records_of_an_earlier_time_are_kept_apart_from_those_of_now():
-    then = [newest(offset=3, role=NewestOf.THEN), newest(partition=1, said="commit-tombstone", role=NewestOf.THEN)]
-    live = [newest(), newest(partition=1), newest(partition=2), newest(partition=3, said="commit-tombstone")]
-    found = commits_of(live + then, PARTITIONS, is_as_of=True)
-    assert found.then == {"g": {("t", 0): Commit(3)}} and len(found.commits["g"]) == 3
-    assert found.none_then == {("g", "t", 1)}
-    # Taken away since, and all that was before is gone: what stood there nobody knows.
-    assert found.gone == {("g", "t", 2), ("g", "t", 3)}
-    assert commits_of(live, PARTITIONS).gone == frozenset()
+def test_where_the_topic_is_compacted_while_it_is_read_it_is_pinned_anew_until_it_happens_too_often():
+    made, topic = from_topic(compactions=ATTEMPTS - 1)
+    assert [pin.logs[partition_of("g", PARTITIONS)].end for pin in topic.pins] == [40, 41, 42]
+    assert [(r.side, r.partition, r.start, r.end) for r in made.header.pinned if r.topic == OFFSETS_TOPIC] == [
+        ("source", number, 3, 42) for number in range(PARTITIONS)
+    ]
+    assert {row.source_committed for row in made.rows if row.key == ("g", "t", 0)} == {57}
+    with pytest.raises(ClusterError, match="compacted while it was read") as refused:
+        from_topic(compactions=ATTEMPTS)
+    assert "--commits-from admin" in refused.value.todo
 
 
-def test_rows_translate_the_commits_of_then_and_hold_those_of_now():
-    made, _ = from_topic(as_of_ms=1, then=THEN)
-    assert [(*row.key, row.source_committed, row.live_source_offset) for row in made.rows] == [
-        ("g", "t", 0, 20, 55), ("g", "t", 1, 60, 60), ("h", "u", 0, 30, 100),
-    ]  # fmt: skip
+@pytest.mark.parametrize("reader", ["admin", "topic"])
+def test_a_plan_names_commits_without_an_offset_for_what_they_are(reader: str) -> None:
+    source, target, mirror = world()
+    source.offsets["g"] = CommitTable([T0], [60], without_offset=[T1])
+    source.offsets["h"] = CommitTable((), (), without_offset=[U0])
+    offsets_topic(source)
+    made = planned(source, target, mirror, FakeTopic(source) if reader == "topic" else None)
+    found = {c.subject: c for c in made.header.checks if c.check == "partitions-never-committed"}
+    assert found["g"].seen == "a commit without an offset (-1) on t-1"
+    assert found["h"].seen == "a commit without an offset (-1) on u-0"
+    assert "auto.offset.reset decides" in found["h"].todo
+    assert not [c for c in made.header.checks if c.check in ("named-groups-exist", "commit-undecodable")]
+    assert {row.key for row in made.rows} == {("g", "t", 0)}
+
+
+# --- plans of an earlier time -----------------------------------------------------------------------------
+
+
+def test_rows_translate_the_commits_of_then_and_hold_those_of_now_of_groups_that_are_gone_since_too():
+    made, _ = from_topic(as_of_ms=1, then=THEN | {"deleted": {T0: Commit(30)}})
+    assert [(*row.key, row.source_committed, row.live_source_offset, row.target_offset) for row in made.rows] == [
+        ("deleted", "t", 0, 30, None, 30),
+        ("g", "t", 0, 20, 55, 20),
+        ("g", "t", 1, 60, 60, 60),
+        ("h", "u", 0, 30, 100, 30),
+    ]
     assert made.is_clean() and {row.decision for row in made.rows} == {Decision.SET}
-    assert [row.target_offset for row in made.rows] == [20, 60, 30]
+    assert results(made, "listing-agrees") == {"A": (Level.PASS, Level.PASS)}
     assert results(made, "commits-moving") == {}, "they are those of now"
     now, _ = from_topic()
     assert {row.live_source_offset for row in now.rows} == {None}
     assert another_log(now) == {"A": (Level.NOT_VISIBLE, Level.PASS)} and now.is_clean()
 
 
-OLD, NEW = "id-of-the-old-topic", "id-of-source-t"
-
-
 def another_log(made: Plan) -> dict[str, tuple[Level, Level]]:
     return results(made, "commit-of-another-log")
+
+
+OLD, NEW = "id-of-the-old-topic", "id-of-source-t"
 
 
 @pytest.mark.parametrize("live", [20, 55], ids=["the same offset now", "another offset now"])
@@ -314,10 +375,9 @@ def test_a_commit_of_then_on_a_topic_that_was_created_anew_since_blocks(live):
     scene = world()
     scene[0].commit("g", "t", 0, live)
     made_on = {"g": {T0: CommitTopic(20, OLD), T1: CommitTopic(60, NEW)}, "h": {U0: CommitTopic(30, "id-of-source-u")}}
-    facts = FakeGroupFacts(
-        commits={"g": GroupRecord(GroupKind.CLASSIC, "consumer", made_on={T0: CommitTopic(live, NEW)})}
-    )
-    made, _ = from_topic(as_of_ms=1, then=THEN, made_on=made_on, scene=scene, facts=facts)
+    of_now = GroupRecord(GroupKind.CLASSIC, "consumer", made_on={T0: CommitTopic(live, NEW)})
+    facts = FakeGroupFacts(commits={"g": of_now})
+    made, _ = from_topic(scene, facts, as_of_ms=1, then=THEN, then_made_on=made_on)
     assert rows_of(made)["g", "t", 0] == (Decision.BLOCK, 20, "commit-of-another-log")
     assert rows_of(made)["h", "u", 0][0] is Decision.SET
     assert another_log(made) == {"g/t/0": (Level.BLOCK, Level.BLOCK), "2 commits": (Level.PASS, Level.PASS)}
@@ -327,20 +387,22 @@ def test_a_commit_of_then_on_a_topic_that_was_created_anew_since_blocks(live):
 
 def test_of_a_commit_of_then_without_a_topic_id_nobody_knows_the_log_and_it_blocks():
     """Brokers before Kafka 4.1 store none, and the log that it was made on may be gone since."""
-    made, _ = from_topic(as_of_ms=1, then=THEN, made_on={"g": {T1: CommitTopic(60, NEW)}})
+    made, _ = from_topic(as_of_ms=1, then=THEN, then_made_on={"g": {T1: CommitTopic(60, NEW)}})
     hidden = (Level.NOT_VISIBLE, Level.BLOCK)
     assert another_log(made) == {"g/t/0": hidden, "h/u/0": hidden, "1 commit": (Level.PASS, Level.PASS)}
     assert {row.decision for row in made.rows} == {Decision.BLOCK} and not made.is_clean()
     (block,) = [c for c in made.header.checks if c.subject == "g/t/0" and c.check == "commit-of-another-log"]
     assert "--accept commit-of-another-log:GROUP/TOPIC/PARTITION" in block.todo and "4.1" in block.seen
-    accepted = Policies(waivers=(Waiver("commit-of-another-log"),))
-    made, _ = from_topic(as_of_ms=1, then=THEN, made_on={}, policies=accepted)
+    accepted = {"policies": Policies(waivers=(Waiver("commit-of-another-log"),))}
+    made, _ = from_topic(as_of_ms=1, then=THEN, then_made_on={}, asked=accepted)
     assert made.is_clean() and {row.target_offset for row in made.rows} == {20, 60, 30}
 
 
+WITHOUT_T1 = {"g": {T0: Commit(20)}, "h": {U0: Commit(30)}}
+
+
 def test_what_compaction_may_have_taken_is_a_row_that_blocks_and_never_the_commit_of_now():
-    then = {"g": {T0: Commit(20)}, "h": {U0: Commit(30)}}
-    made, _ = from_topic(as_of_ms=1, then=then, gone=frozenset({GroupPartition("g", "t", 1)}))
+    made, _ = from_topic(as_of_ms=1, then=WITHOUT_T1, gone=frozenset({GroupPartition("g", "t", 1)}))
     rows = {row.key: row for row in made.rows}
     lost = rows["g", "t", 1]
     assert (lost.decision, lost.reason, lost.source_committed) == (Decision.BLOCK, "commit-as-of-gone", None)
@@ -351,137 +413,20 @@ def test_what_compaction_may_have_taken_is_a_row_that_blocks_and_never_the_commi
 
 
 def test_where_there_was_no_commit_then_and_there_is_one_now_a_reviewer_decides():
-    then = {"g": {T0: Commit(20)}, "h": {U0: Commit(30)}}
     none_then = frozenset({GroupPartition("g", "t", 1), GroupPartition("g", "gone", 0)})
-    made, _ = from_topic(as_of_ms=1, then=then, none_then=none_then)
-    assert {row.key: row.reason for row in made.rows if row.source_committed is None} == {
-        ("g", "t", 1): "no-commit-as-of"
-    }
+    then = {"as_of_ms": 1, "then": WITHOUT_T1, "none_then": none_then}
+    made, _ = from_topic(**then)
+    without = {row.key: row.reason for row in made.rows if row.source_committed is None}
+    assert without == {("g", "t", 1): "no-commit-as-of"}
     told = "\n".join(table(made, made.rows, Page("", 200)))
     assert "2 read + 1 with no commit, added = 3 rows" in told and "never committed" not in told
     chosen = Policies(untranslatable_by_reason={"no-commit-as-of": Untranslatable.EARLIEST})
-    made, _ = from_topic(as_of_ms=1, then=then, none_then=none_then, policies=chosen)
+    made, _ = from_topic(**then, asked={"policies": chosen})
     assert made.is_clean() and rows_of(made)["g", "t", 1][:2] == (Decision.SET, 0)
-
-
-def test_a_group_that_is_gone_since_is_in_the_plan_of_then():
-    then = THEN | {"deleted": {T0: Commit(9)}}
-    made, _ = from_topic(as_of_ms=1, then=then)
-    (row,) = [row for row in made.rows if row.group == "deleted"]
-    assert (row.source_committed, row.live_source_offset, row.decision) == (9, None, Decision.SET)
-    assert results(made, "listing-agrees") == {"A": (Level.PASS, Level.PASS)}
 
 
 def test_filters_take_what_is_of_then_as_well():
     gone = frozenset({GroupPartition("h", "u", 0)})
-    made, _ = from_topic(Filters.from_options(topics=["t"]), as_of_ms=1, then=THEN, gone=gone)
+    made, _ = from_topic(as_of_ms=1, then=THEN, gone=gone, asked=filtered(topics=["t"]))
     assert {row.key for row in made.rows} == {("g", "t", 0), ("g", "t", 1)}
     assert made.header.counts["filtered:topic"] == 1
-
-
-def test_where_the_topic_is_compacted_while_it_is_read_it_is_pinned_anew_and_read_to_its_later_end():
-    made, topic = from_topic(compactions=ATTEMPTS - 1)
-    assert len(topic.pins) == ATTEMPTS
-    assert [pin.logs[partition_of("g", PARTITIONS)].end for pin in topic.pins] == [40, 41, 42]
-    assert [(r.side, r.partition, r.start, r.end) for r in made.header.pinned if r.topic == OFFSETS_TOPIC] == [
-        ("source", number, 3, 42) for number in range(PARTITIONS)
-    ]
-    assert {row.source_committed for row in made.rows if row.key == ("g", "t", 0)} == {57}
-
-
-def test_a_topic_that_is_compacted_time_and_again_ends_the_command():
-    with pytest.raises(ClusterError, match="compacted while it was read") as refused:
-        from_topic(compactions=ATTEMPTS)
-    assert "--commits-from admin" in refused.value.todo
-
-
-def test_the_topics_that_commits_were_made_on_are_those_of_then():
-    """A newer record of the same place says nothing of an older one."""
-    said = {0: WITH_ID, 1: PLAIN, 2: OTHER_ID}
-    found = of_one_topic(said, NewestOf.THEN)
-    assert found.then_made_on == {
-        "g": {T0: CommitTopic(9, "AAECAwQFBgcICQoLDA0ODw"), ("t", 2): CommitTopic(4, "_-ECAwQFBgcICQoLDA0ODw")}
-    }
-    assert of_one_topic(said).then_made_on == {}
-
-
-def in_hex(raw: list[bytes | None]) -> str:
-    return " ".join(GONE if each is None else each.hex() for each in raw)
-
-
-def of_one_topic(said: Mapping[int, bytes | None], role: NewestOf = NewestOf.LIVE) -> TopicCommits:
-    """What the records of one group and topic say that are told as a whole: values by partition."""
-    tails = in_hex([partition.to_bytes(4, "big", signed=True) for partition in said])
-    home = partition_of("g", PARTITIONS)
-    found = newest_records(home, commit_key("g", "t", 0)[:-4], tails, in_hex(list(said.values())), role)
-    return commits_of(found, 5, role is NewestOf.THEN)
-
-
-def value(version: int = 3, offset: int = 7, epoch: int | None = None, metadata: str = "", **more: Any) -> bytes:
-    return commit_value(CommitValue(version, offset, epoch, metadata, 1_790_000_000_000, **more))
-
-
-PLAIN = value()
-WITH_ID = value(4, 9, 2, topic_id="AAECAwQFBgcICQoLDA0ODw")
-OTHER_ID = value(4, 4, 2, topic_id="_-ECAwQFBgcICQoLDA0ODw")
-NO_OFFSET = PLAIN[:2] + b"\xff" * 8 + PLAIN[10:]
-ODD = [
-    PLAIN,
-    WITH_ID,
-    OTHER_ID,
-    NO_OFFSET,
-    value(metadata="m"),
-    value(2),
-    value(4),
-    value(4, 3, 2, "m", topic_id="_-ECAwQFBgcICQoLDA0ODw"),
-    None,
-    b"",
-    b"\0\5" + PLAIN[2:],  # a version of its own
-    PLAIN[:2] + b"\xff" * 7 + b"\xfe" + PLAIN[10:],  # a negative offset
-    PLAIN[:14] + b"\xff\xff" + PLAIN[16:],  # a negative length
-    PLAIN + b"x",
-    PLAIN[:-1],
-    WITH_ID[:24] + b"\1" + WITH_ID[25:],  # an id that is a tag of another number
-    WITH_ID[:23] + b"\2" + WITH_ID[24:],  # two tags
-]
-
-
-@given(st.dictionaries(st.integers(0, 4), st.sampled_from(ODD), min_size=1))
-def test_whatever_lies_among_the_records_of_a_topic_takes_nothing_from_its_neighbours(said) -> None:
-    then, live = of_one_topic(said, NewestOf.THEN), of_one_topic(said)
-    decoded = {p: told for p, raw in said.items() if isinstance(told := decode_commit(raw or b""), CommitValue)}
-    commits = live.commits.get("g", {})
-    assert {p.partition: c.offset for p, c in commits.items()} == {p: c.offset for p, c in decoded.items()}
-    assert {p.partition for p in then.then_made_on.get("g", {})} == {p for p, told in decoded.items() if told.topic_id}
-    assert list(commits) == sorted(commits)
-
-
-def test_a_group_that_has_committed_on_several_topics_is_one_group_with_its_places_in_order() -> None:
-    home, told = partition_of("g", 5), []
-    for topic, values in (("u", [PLAIN, PLAIN]), ("t", [PLAIN, PLAIN]), ("s", [PLAIN, None])):
-        key = commit_key("g", topic, 0)[:-4]
-        told += newest_records(home, key, "00000001 00000000", in_hex(values), NewestOf.LIVE)
-    assert list(commits_of(told, 5).commits["g"]) == [("s", 1), ("t", 0), ("t", 1), ("u", 0), ("u", 1)]
-
-
-@pytest.mark.parametrize("beside", [{}, {1: PLAIN}])
-def test_a_commit_without_an_offset_is_none_and_no_record_that_cannot_be_decoded(beside: dict[int, bytes]) -> None:
-    told = of_one_topic({0: NO_OFFSET, **beside})
-    assert not told.undecodable and set(told.commits.get("g", {})) == {("t", partition) for partition in beside}
-    assert told.without_offset == {"g": (TopicPartition("t", 0),)}
-
-
-@pytest.mark.parametrize("reader", ["admin", "topic"])
-def test_a_plan_names_commits_without_an_offset_for_what_they_are(reader: str) -> None:
-    source, target, mirror = world()
-    place, alone = TopicPartition("t", 1), TopicPartition("u", 0)
-    source.offsets["g"] = CommitTable([TopicPartition("t", 0)], [60], without_offset=[place])
-    source.offsets["h"] = CommitTable((), (), without_offset=[alone])
-    offsets_topic(source)
-    made = planned(source, target, mirror, FakeTopic(source) if reader == "topic" else None)
-    found = {c.subject: c for c in made.header.checks if c.check == "partitions-never-committed"}
-    assert found["g"].seen == "a commit without an offset (-1) on t-1"
-    assert found["h"].seen == "a commit without an offset (-1) on u-0"
-    assert "auto.offset.reset decides" in found["h"].todo
-    assert not [c for c in made.header.checks if c.check in ("named-groups-exist", "commit-undecodable")]
-    assert {row.key for row in made.rows} == {("g", "t", 0)}
