@@ -31,8 +31,3 @@ def place(answered: PartitionAnswer, g: int) -> Matched:
     row = answered.places[g]
     assert isinstance(row, Matched), row
     return row
-
-
-def planned(world: World, g: int) -> Matched:
-    """The row of one commit, in a world that keeps every law for all of them."""
-    return place(judged(world), g)

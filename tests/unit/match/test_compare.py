@@ -26,40 +26,52 @@ LIMITS = Limits(1_000_000, None)
 
 
 UNHEARD = Listener(lambda estimate: None, lambda done, total: None)
+PLACE, COPY = TopicPartition("t", 0), TopicPartition("A.t", 0)
+UNREADABLE = {PLACE: "TOPIC_AUTHORIZATION_FAILED"}
 
 
 class Flow:
     """One partition of `written` records, of which `copied` have a copy 5 further on; a sync every ten of them."""
 
     def __init__(self, written=100, copied=100, shift=0, syncs=True, **reader):
-        self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
-        self.written, self.copied, self.reads, self.reader = written, copied, 0, reader
+        self.written, self.copied, self.reader = written, copied, reader
         self.shift, self.syncs = shift, syncs
         self.expected: list[FetchEstimate] = []
+        # Those that were opened, of the source and of the target.
+        self.readers: list[tuple[MemoryReader, MemoryReader]] = []
         self.tasks, self.memory = TasksHere(self.open, self.sync_pairs), Memory()
-        self.comparer = partial(compare_records, self.tasks, memory=self.memory)
 
     def sync_pairs(self, source, source_end, target_end):
         return tuple((n, n + 5) for n in range(0, self.copied, 10)) if self.syncs else ()
 
     def open(self):
-        self.reads += 1
-        source = MemoryReader({self.place: {n: record(n) for n in range(self.written)}}, **self.reader)
-        return nullcontext(
-            (source, MemoryReader({self.copy: {n + 5: record(n + self.shift) for n in range(self.copied)}}))
-        )
+        source = MemoryReader({PLACE: {n: record(n) for n in range(self.written)}}, **self.reader)
+        target = MemoryReader({COPY: {n + 5: record(n + self.shift) for n in range(self.copied)}})
+        self.readers.append((source, target))
+        return nullcontext((source, target))
+
+    @property
+    def reads(self):
+        return len(self.readers)
+
+    @property
+    def given(self):
+        """What the readers have handed out, of either cluster."""
+        return tuple(sum(reader.fetched_bytes for reader in side) for side in zip(*self.readers, strict=True))
 
     def work(self, committed):
-        logs = LogRange(0, self.written), LogRange(0, self.copied + 5)
-        return Work(self.place, self.copy, *logs, (committed,))
+        return Work(PLACE, COPY, LogRange(0, self.written), LogRange(0, self.copied + 5), (committed,))
+
+    def comparison(self, committed=57, limits=LIMITS):
+        listener = Listener(self.expected.append, lambda done, total: None)
+        return compare_records(self.tasks, [self.work(committed)], limits, listener, memory=self.memory)
 
     def place_of(self, committed=57, limits=LIMITS):
-        listener = Listener(self.expected.append, lambda done, total: None)
-        return self.comparer([self.work(committed)], limits, listener).answers[self.place].places[committed]
+        return self.comparison(committed, limits).answers[PLACE].places[committed]
 
     def tail(self):
         found = compare_tails(self.tasks, self.memory, [self.work(50)], Limits(50_000, None), UNHEARD)
-        return found.answers[self.place].tail, found.equalities
+        return found.answers[PLACE].tail, found.equalities
 
 
 def test_a_commit_is_placed_where_the_records_say_and_what_is_read_for_it_is_told_before():
@@ -80,61 +92,39 @@ def test_what_has_not_moved_is_not_read_again_and_what_has_is():
 
 
 def test_what_could_not_be_read_is_asked_for_again():
-    flow = Flow(unreadable={TopicPartition("t", 0): "TOPIC_AUTHORIZATION_FAILED"})
+    flow = Flow(unreadable=UNREADABLE)
     assert flow.place_of().error_code == "TOPIC_AUTHORIZATION_FAILED"
     flow.reader = {}
     assert flow.place_of().target_offset == 62
 
 
-def test_a_partition_beyond_the_bytes_allowed_is_placed_by_its_syncs_and_asked_about_again():
+def test_a_partition_beyond_the_bytes_allowed_is_placed_by_its_syncs_not_even_calibrated_and_asked_about_again():
     flow = Flow()
-    assert flow.place_of(limits=Limits(1_000_000, 1)).why is Why.NOT_ALL_READ
-    assert flow.expected[0].left_out == 1
-    assert flow.place_of().target_offset == 62
-
-
-class CountedFlow(Flow):
-    """A flow of which `given` is all that its readers have handed out, of either cluster."""
-
-    def __init__(self, **values):
-        super().__init__(**values)
-        self.readers = []
-
-    def open(self):
-        opened = super().open()
-        self.readers.append(opened.enter_result)
-        return opened
-
-    @property
-    def given(self):
-        return tuple(sum(reader.fetched_bytes for reader in side) for side in zip(*self.readers, strict=True))
-
-    def comparison(self, limits=LIMITS):
-        return self.comparer([self.work(57)], limits, UNHEARD)
-
-
-def test_a_topic_is_not_even_calibrated_beyond_the_bytes_allowed():
-    flow = CountedFlow()
     found = flow.comparison()
-    assert len(flow.readers) == 2 and (found.source_bytes, found.target_bytes) == flow.given
+    assert flow.reads == 2 and (found.source_bytes, found.target_bytes) == flow.given
     assert found.estimate.source_bytes > flow.readers[0][0].fetched_bytes > 0, "what it is calibrated on counts"
-    flow = CountedFlow()
-    found = flow.comparison(Limits(1_000_000, 1000))
+    flow = Flow()
+    found = flow.comparison(limits=Limits(1_000_000, 1000))
     assert max(reader.fetched_bytes for reader in flow.readers[0]) <= 1000
     assert found.estimate.left_out == 1 and (found.source_bytes, found.target_bytes) == flow.given
+    assert flow.place_of(limits=Limits(1_000_000, 1)).why is Why.NOT_ALL_READ
     assert flow.place_of().target_offset == 62, "it is calibrated as soon as it may be"
 
 
 def test_records_that_compare_under_nothing_are_placed_by_their_syncs():
-    flow = Flow(shift=1000)
-    assert isinstance(placed := flow.place_of(), Unmatched) and placed.reason == "records-changed-in-flight"
+    assert Flow(shift=1000).place_of().reason == "records-changed-in-flight"
+
+
+def logs_of(source, copies, sync_pairs=()):
+    """What compares these two logs."""
+    readers = nullcontext((MemoryReader({PLACE: source}), MemoryReader({COPY: copies})))
+    return partial(compare_records, TasksHere(lambda: readers, lambda *_: sync_pairs))
 
 
 class Repeating:
     """Devices that all say the same again and again, each second one of them, copied without a sync."""
 
     def __init__(self, devices=600, written=3120, copied=3000):
-        self.place, self.copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
         self.records = {n: Content(n * 1000, b"k%d" % (n % devices), b"on", ()) for n in range(written)}
         self.written, self.copied, self.first = written, copied, 0
         self.comparer = partial(compare_records, TasksHere(self.open, no_chain), memory=Memory())
@@ -142,12 +132,11 @@ class Repeating:
     def open(self):
         copies = {n: self.records[n] for n in range(self.copied)}
         source = {n: self.records[n] for n in range(self.first, self.written)}
-        return nullcontext((MemoryReader({self.place: source}), MemoryReader({self.copy: copies})))
+        return nullcontext((MemoryReader({PLACE: source}), MemoryReader({COPY: copies})))
 
     def place_of(self, committed):
-        logs = LogRange(self.first, self.written), LogRange(0, self.copied)
-        found = self.comparer([Work(self.place, self.copy, *logs, (committed,))], LIMITS, UNHEARD)
-        return found.answers[self.place].places[committed]
+        work = Work(PLACE, COPY, LogRange(self.first, self.written), LogRange(0, self.copied), (committed,))
+        return self.comparer([work], LIMITS, UNHEARD).answers[PLACE].places[committed]
 
 
 def test_behind_a_target_that_lags_a_commit_is_not_placed_at_what_only_looks_like_the_next_record():
@@ -176,26 +165,20 @@ def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_nigh
     source = {n: Content(n // rows * DAY_MS + n % rows, b"k%d" % (n % rows), b"v", ()) for n in range(2 * rows)}
     source |= {rows + n: replace(source[rows + n], value=b"changed") for n in range(100)}
     copies = {n: replace(source[n], timestamp=n + 1_000) for n in range(rows)}
-    place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
-    readers = nullcontext((MemoryReader({place: source}), MemoryReader({copy: copies})))
-    comparer = partial(compare_records, TasksHere(lambda: readers, lambda *of: sync_pairs))
-    work = Work(place, copy, LogRange(0, 2 * rows), LogRange(0, rows), (2 * rows,))
-    found = comparer([work], LIMITS, UNHEARD)
+    work = Work(PLACE, COPY, LogRange(0, 2 * rows), LogRange(0, rows), (2 * rows,))
+    found = logs_of(source, copies, sync_pairs)([work], LIMITS, UNHEARD)
     assert found.equalities["t"] is Equality.WITHOUT_TIMESTAMP
-    assert found.answers[place].tail.uncopied == uncopied
+    assert found.answers[PLACE].tail.uncopied == uncopied
 
 
 def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
-    place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
     written = {n: record(n) for n in range(400) if n != 5}
     later = {n: replace(record(n), timestamp=record(n).timestamp + 8_000_000) for n in range(400)}
-    readers = nullcontext((MemoryReader({place: written}), MemoryReader({copy: later})))
-    tasks = TasksHere(lambda: readers, lambda *_: ((5, 5),))
-    comparer = partial(compare_records, tasks, memory=Memory())
-    work = Work(place, copy, LogRange(0, 400), LogRange(0, 400), (20,))
+    comparer = partial(logs_of(written, later, ((5, 5),)), memory=Memory())
+    work = Work(PLACE, COPY, LogRange(0, 400), LogRange(0, 400), (20,))
     looks = [comparer([work], Limits(100, None), UNHEARD) for _ in range(2)]
     assert [look.equalities for look in looks] == [{"t": Equality.WITHOUT_TIMESTAMP}] * 2
-    assert all(isinstance(look.answers[place].places[20], Unmatched) for look in looks)
+    assert all(isinstance(look.answers[PLACE].places[20], Unmatched) for look in looks)
     first, again = ((look.source_bytes, look.target_bytes) for look in looks)
     assert min(first) > 0 and again == (0, 0)
 
@@ -209,15 +192,12 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_the_commit
 
 @pytest.mark.parametrize("may_keep", [True, False])
 def test_by_timestamps_the_source_alone_is_read_where_copies_are_shown_to_keep_theirs(may_keep):
-    place, copy = TopicPartition("t", 0), TopicPartition("A.t", 0)
     log = {n: Content(100_000 + 100 * n, b"k%d" % n, b"v%d" % n, ()) for n in range(200)}
     changed = {n: replace(content, value=b"?") for n, content in log.items()}
-    readers = nullcontext((MemoryReader({place: log}), MemoryReader({copy: changed})))
-    work = Work(place, copy, LogRange(0, 200), LogRange(0, 200), (50, 200), may_keep_timestamps=may_keep)
+    work = Work(PLACE, COPY, LogRange(0, 200), LogRange(0, 200), (50, 200), may_keep_timestamps=may_keep)
     expected: list[FetchEstimate] = []
     listener = Listener(expected.append, lambda done, total: None)
-    found = compare_records(TasksHere(lambda: readers, no_chain), [work], replace(LIMITS, by_timestamp=True), listener)
-    places = found.answers[place].places
+    places = logs_of(log, changed)([work], replace(LIMITS, by_timestamp=True), listener).answers[PLACE].places
     assert places[200] == Matched(200, Why.LEAST_TIMESTAMP, 0)
     if may_keep:
         assert places[50] == Matched(50, Why.LEAST_TIMESTAMP, 150)
@@ -237,8 +217,7 @@ def test_a_tail_is_drained_or_says_how_many_are_left_and_since_when_the_first_of
     assert equalities == {"t": Equality.ALL}
     tail, _ = Flow(100, 93, syncs=syncs).tail()
     assert (tail.uncopied, tail.waiting_since) == (7, record(93).timestamp)
-    unreadable = {TopicPartition("t", 0): "TOPIC_AUTHORIZATION_FAILED"}
-    assert Flow(unreadable=unreadable, syncs=syncs).tail()[0].uncopied is None
+    assert Flow(unreadable=UNREADABLE, syncs=syncs).tail()[0].uncopied is None
 
 
 def test_a_tail_that_is_drained_and_stands_still_is_not_read_again_and_what_moves_is():

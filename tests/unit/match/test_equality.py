@@ -1,5 +1,7 @@
 """When two records count as one, and how a topic's anchors tell what is kept on the way."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,17 +36,10 @@ def test_fingerprints_agree_exactly_where_the_parts_do(one, other, equality):
 
 def test_null_is_not_empty_and_bytes_do_not_move_between_parts():
     odd = [
-        Content(0, None, b"", ()),
-        Content(0, b"", None, ()),
-        Content(0, b"", b"", ()),
-        Content(0, b"ab", b"c", ()),
-        Content(0, b"a", b"bc", ()),
-        Content(0, b"a", b"b", (("c", b""),)),
-        Content(0, b"a", b"b", (("c", None),)),
-        Content(0, b"a", b"b", (("", b"c"),)),
-        Content(0, b"a", b"b", (("c", b""), ("c", b""))),
+        *((key, value, ()) for key, value in ((None, b""), (b"", None), (b"", b""), (b"ab", b"c"), (b"a", b"bc"))),
+        *((b"a", b"b", headers) for headers in ((("c", b""),), (("c", None),), (("", b"c"),), (("c", b""),) * 2)),
     ]
-    assert len({fingerprint(content, Equality.ALL) for content in odd}) == len(odd)
+    assert len({fingerprint(Content(0, *parts), Equality.ALL) for parts in odd}) == len(odd)
 
 
 def record(number: int, headers: bool = True) -> Content:
@@ -61,77 +56,76 @@ def shaped(content: Content, time: bool = True, value: bool = True, headers: boo
     )
 
 
-WAYS = [
-    (Equality.ALL, {}),
-    (Equality.WITHOUT_HEADERS, {"headers": False}),
-    (Equality.WITHOUT_TIMESTAMP, {"time": False}),
-    (Equality.KEY_AND_VALUE, {"time": False, "headers": False}),
-    (Equality.TIME_AND_KEY, {"value": False}),
-    (Equality.TIME_AND_KEY, {"value": False, "headers": False}),
-]
-EACH_WAY = pytest.mark.parametrize(("equality", "kept"), WAYS, ids=[" ".join(["keeps", *kept]) for _, kept in WAYS])
+Anchors = list[tuple[Content, Content]]
 
 
-@EACH_WAY
-def test_the_widest_equality_that_the_anchors_meet_is_found(equality, kept):
-    assert calibrated([(record(n), shaped(record(n), **kept)) for n in range(4)]) is equality
+def anchors(*numbers: int, **kept: bool) -> Anchors:
+    return [(record(n), shaped(record(n), **kept)) for n in numbers]
 
 
-@EACH_WAY
-def test_a_stale_anchor_whose_records_look_alike_narrows_nothing(equality, kept):
-    good = [(record(n), shaped(record(n), **kept)) for n in range(3)]
+@pytest.mark.parametrize(
+    ("equality", "kept"),
+    [
+        (Equality.ALL, {}),
+        (Equality.WITHOUT_HEADERS, {"headers": False}),
+        (Equality.WITHOUT_TIMESTAMP, {"time": False}),
+        (Equality.KEY_AND_VALUE, {"time": False, "headers": False}),
+        (Equality.TIME_AND_KEY, {"value": False}),
+        (Equality.TIME_AND_KEY, {"value": False, "headers": False}),
+    ],
+)
+def test_the_widest_equality_that_the_anchors_meet_is_found_and_a_stale_one_that_looks_alike_narrows_nothing(
+    equality, kept
+):
+    assert calibrated(anchors(0, 1, 2, 3, **kept)) is equality
     # The same key and value at another time; headers that differ would speak for a converter that changes some.
-    twin = Content(99, record(5).key, record(5).value, record(5).headers)
-    assert calibrated([(record(5), shaped(twin, **kept)), *good]) is equality
+    stale = (record(5), shaped(replace(record(5), timestamp=99), **kept))
+    assert calibrated([stale, *anchors(0, 1, 2, **kept)]) is equality
 
 
-def test_headers_that_are_changed_on_some_records_only_do_not_count():
-    plain = [(record(n), record(n)) for n in range(12)]
-    changed = [(record(n), shaped(record(n), headers=False)) for n in range(20, 24)]
-    assert calibrated([*plain, *changed]) is Equality.WITHOUT_HEADERS
-    assert calibrated([*plain, changed[0]]) is Equality.ALL
+MANY, FEW = tuple(range(16)), (20, 21, 22, 23)
+TOMBSTONES = [(Content(n, b"k", None, ()),) * 2 for n in range(30)]
+
+
+def at_once(number: int) -> Content:
+    """One of the records of one millisecond."""
+    return Content(7, None, b"v%d" % number, ())
+
+
+@pytest.mark.parametrize(
+    ("given_anchors", "equality"),
+    [
+        # Headers that are changed on some records only do not count, unless these are too few.
+        (anchors(*MANY[:12]) + anchors(*FEW, headers=False), Equality.WITHOUT_HEADERS),
+        (anchors(*MANY[:12]) + anchors(20, headers=False), Equality.ALL),
+        # Stale anchors of records from one millisecond widen nothing.
+        ([(at_once(n), at_once(n + 10)) for n in (0, 1)] + [(at_once(n),) * 2 for n in (0, 1, 2)], Equality.ALL),
+        # Tombstones, which no transform changes, do not hide that values are changed.
+        (TOMBSTONES + anchors(*range(10), value=False), Equality.TIME_AND_KEY),
+        # A few changed records do not make contents worthless.
+        (anchors(0, 1, 2, value=False) + anchors(0, 1, 2, 3), Equality.ALL),
+        # Where nothing agrees there is none.
+        ([], None),
+        ([(record(n), record(n + 100)) for n in range(5)], None),
+        (anchors(1, time=False, value=False), None),
+    ],
+)
+def test_a_few_anchors_against_many_decide_nothing(given_anchors: Anchors, equality):
+    assert calibrated(given_anchors) is equality
 
 
 def test_headers_are_clear_where_enough_tell_and_none_differs_or_more_differ_than_by_chance():
     bare = [(record(n, headers=False),) * 2 for n in range(50)]
-    plain = [(record(n), record(n)) for n in range(16)]
-    changed = [(record(n), shaped(record(n), headers=False)) for n in range(20, 24)]
-    assert is_clear(bare) and is_clear(bare + plain) and is_clear([*plain, *changed]) and is_clear([])
-    assert not is_clear(bare + plain[:15]) and not is_clear([*plain, changed[0]])
-
-
-def test_a_stale_anchor_of_records_from_one_millisecond_widens_nothing():
-    def at_once(number: int) -> Content:
-        return Content(7, None, b"v%d" % number, ())
-
-    good = [(at_once(n), at_once(n)) for n in range(3)]
-    stale = [(at_once(n), at_once(n + 10)) for n in range(2)]
-    assert calibrated(stale + good) is Equality.ALL
-
-
-def test_tombstones_which_no_transform_changes_do_not_hide_that_values_are_changed():
-    tombstones = [(Content(n, b"k", None, ()),) * 2 for n in range(30)]
-    changed = [(record(n), shaped(record(n), value=False)) for n in range(10)]
-    assert calibrated(tombstones + changed) is Equality.TIME_AND_KEY
-
-
-def test_a_few_changed_records_do_not_make_contents_worthless():
-    changed = [(record(n), shaped(record(n), value=False)) for n in range(3)]
-    kept = [(record(n), record(n)) for n in range(4)]
-    assert calibrated(changed + kept) is Equality.ALL
-
-
-def test_where_nothing_agrees_there_is_no_equality():
-    assert calibrated([]) is None
-    assert calibrated([(record(n), record(n + 100)) for n in range(5)]) is None
-    assert calibrated([(record(1), shaped(record(1), time=False, value=False))]) is None
+    plain, changed = anchors(*MANY), anchors(*FEW, headers=False)
+    assert is_clear(bare) and is_clear(bare + plain) and is_clear(plain + changed) and is_clear([])
+    assert not is_clear(bare + plain[:15]) and not is_clear(plain + changed[:1])
 
 
 @given(st.lists(st.tuples(contents, contents), min_size=1, max_size=8))
-def test_an_equality_is_found_only_if_an_anchor_meets_it_in_the_parts_that_it_needs(anchors):
-    found = calibrated(anchors)
+def test_an_equality_is_found_only_if_an_anchor_meets_it_in_the_parts_that_it_needs(drawn):
+    found = calibrated(drawn)
     weakest = [Equality.KEY_AND_VALUE, Equality.TIME_AND_KEY]
     if found is None:
-        assert not any(parts(a, Equality.KEY_AND_VALUE) == parts(b, Equality.KEY_AND_VALUE) for a, b in anchors)
+        assert not any(parts(a, Equality.KEY_AND_VALUE) == parts(b, Equality.KEY_AND_VALUE) for a, b in drawn)
     else:
-        assert any(parts(a, e) == parts(b, e) for a, b in anchors for e in weakest)
+        assert any(parts(a, e) == parts(b, e) for a, b in drawn for e in weakest)

@@ -25,52 +25,36 @@ from migrate.match.protocol import Limits, PartitionQuestion
 from migrate.match.task import Fetched
 from migrate.model import LogRange, TopicPartition
 
-NO_LIMITS = Limits(1_000_000, None)
+
+def question(sync_pairs, committed, length=100_000, limit=1_000_000, by_timestamp=False):
+    return PartitionQuestion(
+        place(0), place(0, "A.t"), LogRange(0, length), LogRange(0, length), committed, sync_pairs=sync_pairs,
+        equality=Equality.ALL, match_limit=limit, by_timestamp=by_timestamp,
+    )  # fmt: skip
 
 
 def place(number: int, topic: str = "t") -> TopicPartition:
     return TopicPartition(topic, number)
 
 
-def question(sync_pairs, committed, length=100_000, limit=1_000_000, by_timestamp=False):
-    log = LogRange(0, length)
-    places = place(0), place(0, "A.t")
-    return PartitionQuestion(
-        *places,
-        log,
-        log,
-        committed,
-        sync_pairs=sync_pairs,
-        equality=Equality.ALL,
-        match_limit=limit,
-        by_timestamp=by_timestamp,
-    )
+def costs(widths: dict[int, tuple[int, int]], topic: str = "t") -> list[Cost]:
+    """Of logs that are read as a whole: nothing lies beyond."""
+    return [Cost(place(n, topic), *(LogReading(width, 1, width) for width in both), ()) for n, both in widths.items()]
 
 
-def test_a_partition_costs_what_its_matching_asks_for_first():
-    sync_pairs = tuple((u, u) for u in range(0, 100_000, 100))
-    asked = question(sync_pairs, (50_050, 50_060))
-    needs = next(matching(asked))
-    cost = cost_of(asked)
+EVERY_HUNDRED = tuple((u, u) for u in range(0, 100_000, 100))
+
+
+def test_a_partition_costs_what_its_matching_asks_for_first_and_no_more_than_its_log_or_the_limit():
+    asked = question(EVERY_HUNDRED, (50_050, 50_060))
+    needs, cost = next(matching(asked)), cost_of(asked)
     assert cost.source_reading.width == sum(piece.end - piece.start for piece in needs.source)
     assert cost.target_reading.width == sum(piece.end - piece.start for piece in needs.target)
     assert 200 <= cost.source_reading.width <= 400
-    assert cost.newest == sync_pairs[-ANCHORS:]
-
-
-def test_no_partition_costs_more_than_its_log_or_the_limit():
-    committed = tuple(range(0, 900, 3))
-    assert cost_of(question((), committed, length=900)).source_reading.width <= 900
-    assert cost_of(question((), committed, length=100_000, limit=50)).source_reading.width <= 50
-
-
-def whole(width: int) -> LogReading:
-    """A log that is read as a whole: nothing lies beyond."""
-    return LogReading(width, 1, width)
-
-
-def costs(widths: dict[int, tuple[int, int]], topic: str = "t") -> list[Cost]:
-    return [Cost(place(n, topic), whole(source), whole(target), ()) for n, (source, target) in widths.items()]
+    assert cost.newest == EVERY_HUNDRED[-ANCHORS:]
+    many = tuple(range(0, 900, 3))
+    assert cost_of(question((), many, length=900)).source_reading.width <= 900
+    assert cost_of(question((), many, limit=50)).source_reading.width <= 50
 
 
 def test_what_a_fetch_brings_beyond_a_run_is_said_too_but_never_more_than_the_log_has():
@@ -80,8 +64,7 @@ def test_what_a_fetch_brings_beyond_a_run_is_said_too_but_never_more_than_the_lo
 
 
 def test_what_is_left_of_a_log_behind_its_first_window_bounds_what_is_fetched():
-    sync_pairs = tuple((u, u) for u in range(0, 100_000, 100))
-    ends, apart = (cost_of(question(sync_pairs, at)).source_reading for at in ((99_950,), (10_050, 50_050)))
+    ends, apart = (cost_of(question(EVERY_HUNDRED, at)).source_reading for at in ((99_950,), (10_050, 50_050)))
     assert ends.width <= ends.reach <= 1_000
     assert (apart.runs, ends.runs) == (3, 1), "two windows and the tail; the tail alone"
     assert 89_000 <= apart.reach <= 91_000
@@ -91,12 +74,15 @@ def test_what_is_left_of_a_log_behind_its_first_window_bounds_what_is_fetched():
 def test_the_estimate_is_records_times_the_topics_average_size():
     sizes = {"t": (10.0, 20.0), "u": (None, 5.0), "v": (None, None)}
     asked = [*costs({0: (100, 200)}), *costs({0: (3, 4)}, "u"), *costs({0: (1, 1)}, "v"), *costs({0: (1, 0)}, "w")]
-    estimate, _ = fetch_estimate(asked, sizes, NO_LIMITS, "tuvw", Fetched())
+    estimate, _ = fetch_estimate(asked, sizes, Limits(1_000_000, None), "tuvw", Fetched())
     assert (estimate.partitions, estimate.source_records, estimate.target_records) == (4, 105, 205)
     usual = (10 + 20 + 5) / 3
     assert estimate.source_bytes == round(1000 + 15 + 2 * usual)
     assert estimate.target_bytes == round(4000 + 20 + usual)
-    assert fetch_estimate(costs({0: (2, 0)}), {}, NO_LIMITS, "t", Fetched())[0].source_bytes == 2 * UNKNOWN_SIZE
+    assert (
+        fetch_estimate(costs({0: (2, 0)}), {}, Limits(1_000_000, None), "t", Fetched())[0].source_bytes
+        == 2 * UNKNOWN_SIZE
+    )
 
 
 def test_a_budget_holds_for_either_cluster_and_leaves_out_the_widest_first():

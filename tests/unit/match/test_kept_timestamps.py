@@ -54,20 +54,12 @@ def changed(records: Log) -> dict[int, Content]:
     return {n: replace(content, value=b"?") for n, content in records.items()}
 
 
-def in_a_row(*contents: Content) -> dict[int, Content]:
-    return dict(enumerate(contents))
-
-
-def test_a_target_that_stamps_records_itself_is_never_trusted_however_many_share_a_millisecond():
+def test_a_target_that_stamps_records_itself_is_never_trusted_however_many_share_a_millisecond_and_its_twin_is():
     worlds = [restamped(seed) for seed in range(WORLDS)]
     by_one_pair = [world for world in worlds if has_chance_pair(world.source, world.target)]
     lost = sum(world.lost_by_timestamps() for world in by_one_pair)
     assert (len(by_one_pair), lost) == (CHANCE_PAIRS, LOST)
     assert not [seed for seed, world in enumerate(worlds) if is_kept(world.source, world.target)]
-
-
-def test_their_twins_whose_timestamps_are_kept_are_all_trusted():
-    worlds = [restamped(seed) for seed in range(WORLDS)]
     assert not [seed for seed, world in enumerate(worlds) if not is_kept(world.source, world.kept)]
 
 
@@ -109,16 +101,15 @@ def test_what_a_replicator_does_beside_copying_is_no_vote_against_it(keys, jitte
     copies = list(changed(source).values())
     stamp = 10**12 + 30_000
     aborted = [Content(stamp + 7 * n, b"k%d" % (n % 50), b"aborted", ()) for n in range(60)]
-    dropped = [copy for copy in copies if copy.key != b"k7"]
     for told, target in (
         ("behind", copies[:2_700]),
         ("killed, resumed further back", copies[:2_500] + copies[2_300:]),
-        ("leaves out a key", dropped),
+        ("leaves out a key", [copy for copy in copies if copy.key != b"k7"]),
         ("copied what was aborted", copies[:2_600] + aborted + copies[2_600:]),
-        ("retention has passed", copies),
     ):
-        assert is_kept(source if told != "retention has passed" else
-                       {n: source[n] for n in range(1_500, 3_000)}, in_a_row(*target)), told  # fmt: skip
+        assert is_kept(source, dict(enumerate(target))), told
+    left = {n: source[n] for n in range(1_500, 3_000)}
+    assert is_kept(left, dict(enumerate(copies))), "retention has passed"
 
 
 def test_a_log_that_can_not_be_read_shows_nothing():

@@ -63,15 +63,13 @@ def test_it_is_asked_for_one_millisecond_less():
     assert not any(question_for(least) is not None for least in (0, -1, -2, NEVER))
 
 
-def test_without_a_time_the_row_is_at_the_log_start_and_with_nothing_owed_at_the_end():
-    log = LogRange(7, 90)
-    assert placed(-1, None, log) == Matched(7, Why.LEAST_TIMESTAMP, 83)
-    assert placed(NEVER, None, log) == Matched(90, Why.LEAST_TIMESTAMP, 0)
-
-
-def test_an_answer_outside_the_pinned_log_is_brought_inside():
-    assert placed(5, 3, LogRange(7, 90)).target_offset == 7
-    assert placed(5, 95, LogRange(7, 90)).target_offset == 90
+@pytest.mark.parametrize(
+    ("least", "found", "target_offset"), [(-1, None, 7), (NEVER, None, 90), (5, 3, 7), (5, 95, 90)]
+)
+def test_without_a_time_a_row_is_at_the_start_owed_nothing_at_the_end_and_never_outside_the_pinned_log(
+    least, found, target_offset
+):
+    assert placed(least, found, LogRange(7, 90)) == Matched(target_offset, Why.LEAST_TIMESTAMP, 90 - target_offset)
 
 
 def test_retention_that_passes_a_commit_while_it_is_read_sends_it_to_the_log_start():

@@ -18,14 +18,6 @@ def read(start: int, end: int, *offsets: int, readable_from: int | None = None) 
     return LogSlice(start, end, start if readable_from is None else readable_from, offsets, times, offsets)
 
 
-def pair(limit: int = 1_000) -> LogPair:
-    return LogPair(
-        PartitionQuestion(
-            PLACE, PLACE, *[LogRange(0, 100)] * 2, (), sync_pairs=(), equality=Equality.ALL, match_limit=limit
-        )
-    )
-
-
 def test_a_section_is_there_once_all_of_it_was_read_and_tells_of_its_gaps():
     log = PartialLog(Side.SOURCE, LogRange(0, 100), 1_000)
     log.add(read(20, 30, *range(20, 30)))
@@ -46,7 +38,8 @@ def test_what_retention_deleted_while_it_was_read_is_not_asked_for_again():
 
 
 def test_all_that_is_missing_becomes_one_request_without_what_is_known():
-    logs, missing = pair(), []
+    log, missing = LogRange(0, 100), []
+    logs = LogPair(PartitionQuestion(PLACE, PLACE, log, log, (), sync_pairs=(), equality=Equality.ALL))
     logs.take_in(Supply(source=(read(10, 20),), target_first={1_007: 7}))
     for step in (
         lambda: logs.source.section(0, 15),
@@ -61,15 +54,12 @@ def test_all_that_is_missing_becomes_one_request_without_what_is_known():
     )
 
 
-def test_ranges_close_to_each_other_are_one_run():
+def test_ranges_close_to_each_other_are_one_run_and_an_empty_one_is_never_read():
+    assert runs_of([OffsetRange(5, 5)], 100) == []
+    assert runs_of([OffsetRange(0, 3), OffsetRange(5, 5), OffsetRange(9, 12)], 100) == [Run(0, 12, 0, 2)]
     ranges = [OffsetRange(0, 10), OffsetRange(15, 20), OffsetRange(100, 110)]
     assert runs_of(ranges, 5) == [Run(0, 20, 0, 1), Run(100, 110, 2, 2)]
     assert runs_of(ranges, 4) == [Run(0, 10, 0, 0), Run(15, 20, 1, 1), Run(100, 110, 2, 2)]
-
-
-def test_an_empty_range_is_never_read():
-    assert runs_of([OffsetRange(5, 5)], 100) == []
-    assert runs_of([OffsetRange(0, 3), OffsetRange(5, 5), OffsetRange(9, 12)], 100) == [Run(0, 12, 0, 2)]
 
 
 def test_every_offset_of_every_range_is_in_the_run_that_names_it():

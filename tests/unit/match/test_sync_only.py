@@ -6,15 +6,7 @@ from migrate.match.anchors import WIDE
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
 from migrate.match.matcher import matching
-from migrate.match.protocol import (
-    Matched,
-    PartitionAnswer,
-    PartitionQuestion,
-    Supply,
-    Unmatched,
-    Why,
-    WhyUnmatched,
-)
+from migrate.match.protocol import Matched, PartitionAnswer, PartitionQuestion, Supply, Unmatched, Why, WhyUnmatched
 from migrate.match.sync_only import STEP, guarding
 from migrate.model import TopicPartition
 from tests.memorylogs import Log, MemoryReader, log_range, record
@@ -34,12 +26,13 @@ def answer(
     )  # fmt: skip
     reader = MemoryReader({SOURCE: source, TARGET: target})
     conversation = match(question) if match else guarding(question, reason, bounded)
+    given = None
     try:
-        needs = next(conversation)
         while True:
+            needs = conversation.send(given)
             if asked is not None:
                 asked += needs.source
-            needs = conversation.send(supply(reader, needs, question))
+            given = supply(reader, needs, question)
     except StopIteration as done:
         found: PartitionAnswer = done.value
         return found
@@ -79,24 +72,23 @@ def test_a_copy_before_the_sync_pulls_the_row_down():
     assert answer(late, [(10, 11)], 50).places[50].target_offset == 0
 
 
-def test_a_sync_whose_record_is_gone_is_not_refuted_but_not_proven():
-    gone = {n: LOG[n] for n in range(20, 100)}
-    assert answer(gone, [(10, 10)], 50).places[50] == Unmatched(WhyUnmatched.MATCH_LIMIT, 50, None, refuted=False)
+GONE = {n: LOG[n] for n in range(20, 100)}
 
 
-def test_a_sync_that_its_records_refute_bounds_nothing():
-    assert answer(LOG, [(10, 40)], 50).places[50] == Unmatched(WhyUnmatched.MATCH_LIMIT, 50, None, refuted=True)
-
-
-def test_without_a_bound_the_reason_is_said():
-    found = answer(LOG, [(10, 10)], 50, reason="no-match", bounded=False)
-    assert found.places == {50: Unmatched(WhyUnmatched.NO_MATCH, guard_offset=50, lower=(10, 10))}
-    assert found.tail.uncopied is None
-
-
-def test_timestamps_that_the_target_makes_itself_guard_nothing():
-    found = answer(LOG, [(10, 10)], 50, equality=Equality.WITHOUT_TIMESTAMP)
-    assert found.places == {50: Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=None, lower=(10, 10))}
+@pytest.mark.parametrize(
+    ("target", "sync", "known", "place"),
+    [
+        (GONE, (10, 10), {}, Unmatched(WhyUnmatched.MATCH_LIMIT, 50, None, refuted=False)),
+        (LOG, (10, 40), {}, Unmatched(WhyUnmatched.MATCH_LIMIT, 50, None, refuted=True)),
+        (LOG, (10, 10), {"reason": "no-match", "bounded": False}, Unmatched(WhyUnmatched.NO_MATCH, 50, (10, 10))),
+        # Timestamps that the target makes itself guard nothing.
+        (LOG, (10, 10), {"equality": Equality.WITHOUT_TIMESTAMP}, Unmatched(WhyUnmatched.MATCH_LIMIT, None, (10, 10))),
+    ],
+    ids=["the sync's record is gone", "its records refute it", "without a bound", "no timestamps"],
+)
+def test_where_no_sync_bounds_the_commit_the_reason_is_said(target, sync, known, place):
+    found = answer(target, [sync], 50, **known)
+    assert found.places == {50: place} and found.tail.uncopied is None
 
 
 def test_a_log_is_not_read_through_for_the_timestamp_of_one_record():

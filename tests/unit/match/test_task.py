@@ -23,6 +23,10 @@ def question(number: int, width: int = LENGTH) -> PartitionQuestion:
     return PartitionQuestion(*places, log, log, (number,), sync_pairs=(), equality=Equality.ALL)
 
 
+def unread(read: int) -> PartitionAnswer:
+    return PartitionAnswer({}, Tail(None), read, read)
+
+
 class Rounds(MemoryReader):
     """Counts what each reading asked for, as (partitions, offsets)."""
 
@@ -36,23 +40,12 @@ class Rounds(MemoryReader):
         return super().read(wanted)
 
 
-def run(questions, match, **source):
-    logs = {q.source: {n: record(n) for n in range(LENGTH)} for q in questions}
-    copies = {q.target: logs[q.source] for q in questions}
-    readers = Rounds(logs, **source), Rounds(copies)
-
-    task = partial(match_partitions, law=match)
-    *answers, fetched = answers_or_error(lambda: nullcontext(readers), task, questions)
-    assert fetched == Fetched(*(reader.fetched_bytes for reader in readers))
-    return dict(answers), readers
-
-
 def whole_log(asked: PartitionQuestion) -> Generator[Needs, Supply | Unreadable, PartitionAnswer]:
     """Reads both logs whole, then asks the target once more; tells what it was given."""
     whole = (OffsetRange(0, asked.source_log.end),)
     first = yield Needs(source=whole, target=whole)
     if isinstance(first, Unreadable):
-        return PartitionAnswer({}, Tail(None), 0, 0)
+        return unread(0)
     second = yield Needs(target=(OffsetRange(5, 7), OffsetRange(9, 10)), source_times=(1010, 9999), target_times=(0,))
     assert isinstance(second, Supply)
     assert [list(stretch.offsets) for stretch in second.target] == [[5, 6], [9]]
@@ -60,29 +53,39 @@ def whole_log(asked: PartitionQuestion) -> Generator[Needs, Supply | Unreadable,
     # Beyond the last record there is the pinned end.
     assert second.source_first == {1010: 10, 9999: asked.source_log.end}
     assert second.target_first == {0: 0}
-    return PartitionAnswer({}, Tail(None), len(first.source[0].offsets), len(first.target[0].offsets))
+    assert len(first.source[0].offsets) == len(first.target[0].offsets)
+    return unread(len(first.source[0].offsets))
+
+
+def run(questions, **source):
+    logs = {q.source: {n: record(n) for n in range(LENGTH)} for q in questions}
+    copies = {q.target: logs[q.source] for q in questions}
+    readers, task = (Rounds(logs, **source), Rounds(copies)), partial(match_partitions, law=whole_log)
+    *answers, fetched = answers_or_error(lambda: nullcontext(readers), task, questions)
+    assert fetched == Fetched(*(reader.fetched_bytes for reader in readers))
+    return dict(answers), readers
 
 
 def test_all_partitions_share_each_round():
     questions = [question(n) for n in range(30)]
-    answers, readers = run(questions, whole_log)
-    assert answers == {q.source: PartitionAnswer({}, Tail(None), LENGTH, LENGTH) for q in questions}
+    answers, readers = run(questions)
+    assert answers == {q.source: unread(LENGTH) for q in questions}
     assert readers[0].rounds == [(30, 30 * LENGTH), (0, 0)]
     assert readers[1].rounds == [(30, 30 * LENGTH), (30, 90)]
 
 
 def test_at_most_so_many_partitions_and_offsets_are_held_at_once():
-    answers, readers = run([question(n) for n in range(3 * PARTITIONS_AT_ONCE)], whole_log)
+    answers, readers = run([question(n) for n in range(3 * PARTITIONS_AT_ONCE)])
     assert len(answers) == 3 * PARTITIONS_AT_ONCE
     assert max(count for count, _ in readers[1].rounds) <= PARTITIONS_AT_ONCE
     width = OFFSETS_AT_ONCE // 5
-    _, readers = run([question(n, width) for n in range(20)], whole_log)
+    _, readers = run([question(n, width) for n in range(20)])
     assert all(offsets <= OFFSETS_AT_ONCE / 2 for _, offsets in readers[0].rounds)
 
 
 def test_what_can_not_be_read_on_either_side_is_told_to_the_matching():
     unreadable = {TopicPartition("t", 1): "TOPIC_AUTHORIZATION_FAILED"}
-    answers, _ = run([question(n) for n in range(3)], whole_log, unreadable=unreadable)
+    answers, _ = run([question(n) for n in range(3)], unreadable=unreadable)
     assert [answers[TopicPartition("t", n)].source_read for n in range(3)] == [LENGTH, 0, LENGTH]
 
 
