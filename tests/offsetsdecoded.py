@@ -1,7 +1,6 @@
 """The records of `__consumer_offsets` decoded whole, in plain Python: what Spark's SQL is held against."""
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.survey.offsets_wire import (
@@ -14,7 +13,6 @@ from migrate.survey.offsets_wire import (
     GROUP,
     GROUP_KINDS,
     GROUP_TOMBSTONE,
-    MEMBER_FIELDS,
     NEWEST_VERSION,
     OTHER_TYPE,
     Fault,
@@ -23,7 +21,6 @@ from migrate.survey.offsets_wire import (
     label_of,
 )
 
-_INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _KIND_VALUE_SIZE = 7
 
 
@@ -85,83 +82,54 @@ def label(key: bytes | None, value: bytes | None) -> str:
 
 def decode_group(record_type: int, value: bytes) -> GroupValue | Fault:
     """Decode the value of a group's own record; `record_type` is one of `GROUP_KINDS`."""
+    is_classic = record_type == CLASSIC_TYPE
+    version = int.from_bytes(value[:2], "big")
+    if len(value) < 2:
+        return Fault.BAD_LENGTH
+    if version > (NEWEST_VERSION if is_classic else 0):
+        return Fault.UNKNOWN_VERSION
+    if not is_classic:
+        return Fault.BAD_LENGTH if len(value) < _KIND_VALUE_SIZE else GroupValue(GROUP_KINDS[record_type], version)
     try:
-        if record_type == CLASSIC_TYPE:
-            return _classic(value)
-        version, _ = _versioned(value, 0)
-        if len(value) < _KIND_VALUE_SIZE:
-            raise _Broken(Fault.BAD_LENGTH)
-        return GroupValue(GROUP_KINDS[record_type], version)
+        return _classic(version, _Reader(value, version >= 4))
     except _Broken as broken:
         return broken.fault
 
 
-def _versioned(value: bytes, newest: int) -> tuple[int, "_Reader"]:
-    if len(value) < _INT16.size:
-        raise _Broken(Fault.BAD_LENGTH)
-    version = int.from_bytes(value[:2], "big")
-    if version > newest:
-        raise _Broken(Fault.UNKNOWN_VERSION)
-    return version, _Reader(value, 2, flexible=version >= 4)
-
-
-def _classic(value: bytes) -> GroupValue:
-    version, reader = _versioned(value, NEWEST_VERSION)
-    protocol_type = reader.take("S")
-    generation = reader.int32()
-    protocol, leader = reader.take("N"), reader.take("N")
-    state_ms = reader.int64() if version >= 2 else -1
+def _classic(version: int, reader: "_Reader") -> GroupValue:
+    protocol_type, generation = reader.text(), reader.number("i")
+    protocol, leader = reader.text_or_none(), reader.text_or_none()
+    state_ms = reader.number("q") if version >= 2 else -1
     count = reader.count()
-    if not 0 <= count <= len(value):
+    if not 0 <= count <= len(reader.data):
         raise _Broken(Fault.BAD_LENGTH)
-    members = [list(reader.fields(MEMBER_FIELDS[version])) for _ in range(count)]
-    if version >= 4:
-        reader.take("T")
+    members = tuple(_member(version, reader) for _ in range(count))
     reader.end()
-    return GroupValue(
-        GROUP_KINDS[CLASSIC_TYPE],
-        version,
-        _text(protocol_type),
-        generation,
-        None if protocol is None else _text(protocol),
-        None if leader is None else _text(leader),
-        state_ms if state_ms >= 0 else None,
-        tuple(_member(version, fields) for fields in members),
-    )
+    kind, since = GROUP_KINDS[CLASSIC_TYPE], state_ms if state_ms >= 0 else None
+    return GroupValue(kind, version, protocol_type, generation, protocol, leader, since, members)
 
 
-def _member(version: int, fields: list[bytes | None]) -> GroupValueMember:
-    """Make a member of its fields, in the order of `MEMBER_FIELDS`."""
-    left = iter(fields)
-    member_id = _text(next(left))
-    instance = next(left) if version >= 3 else None
-    instance_id = None if instance is None else _text(instance)
-    client_id, client_host = _text(next(left)), _text(next(left))
-    rebalance_timeout = _number(next(left)) if version >= 1 else None
-    return GroupValueMember(
-        member_id, instance_id, client_id, client_host, rebalance_timeout, _number(next(left))
+def _member(version: int, reader: "_Reader") -> GroupValueMember:
+    member_id, instance_id = reader.text(), reader.text_or_none() if version >= 3 else None
+    client_id, client_host = reader.text(), reader.text()
+    rebalance_timeout = reader.number("i") if version >= 1 else None
+    member = GroupValueMember(
+        member_id, instance_id, client_id, client_host, rebalance_timeout, reader.number("i")
     )  # fmt: skip
-
-
-def _number(raw: bytes | None) -> int:
-    number: int = _INT32.unpack(raw or b"")[0]
-    return number
-
-
-def _text(raw: bytes | None) -> str:
-    try:
-        return (raw or b"").decode()
-    except UnicodeDecodeError:
-        raise _Broken(Fault.INVALID_UTF8) from None
+    for _ in ("subscription", "assignment"):
+        reader.skip(reader.count())
+    reader.tags()
+    return member
 
 
 @dataclass
 class _Reader:
-    """Reads `data` from `at` on; raises `_Broken` where it ends too early, or goes on too long."""
+    """Reads `data` behind its version; raises `_Broken` where it ends too early, or goes on too long."""
 
     data: bytes
-    at: int
-    flexible: bool = False
+    flexible: bool
+    at: int = 2
+    is_text: bool = True
 
     def skip(self, size: int) -> bytes:
         found = self.data[self.at : self.at + size]
@@ -170,47 +138,45 @@ class _Reader:
         self.at += size
         return found
 
-    def end(self) -> None:
-        if self.at != len(self.data):
-            raise _Broken(Fault.BAD_LENGTH)
-
-    def byte(self) -> int:
-        return self.skip(1)[0]
-
-    def int32(self) -> int:
-        number: int = _INT32.unpack(self.skip(_INT32.size))[0]
+    def number(self, kind: str) -> int:
+        number: int = struct.unpack(f">{kind}", self.skip(struct.calcsize(kind)))[0]
         return number
 
-    def int64(self) -> int:
-        number: int = _INT64.unpack(self.skip(_INT64.size))[0]
-        return number
-
-    def varint(self) -> int:
-        """An unsigned varint of four bytes at most: nothing here is as long as 256 MiB."""
+    def count(self, kind: str = "i") -> int:
+        """A length: an unsigned varint of four bytes at most, as nothing here is as long as 256 MiB; else a number."""
+        if not self.flexible:
+            return self.number(kind)
         found = 0
         for shift in (0, 7, 14, 21):
-            byte = self.byte()
+            byte = self.number("B")
             found |= (byte & 0x7F) << shift
             if byte < 0x80:
-                return found
+                return found - 1
         raise _Broken(Fault.BAD_LENGTH)
 
-    def count(self) -> int:
-        return self.varint() - 1 if self.flexible else self.int32()
+    def text(self) -> str:
+        return self._decoded(self.count("h"))
 
-    def take(self, kind: str) -> bytes | None:
-        """Take a field of a kind of `MEMBER_FIELDS`; None for a string that is null."""
-        if kind == "I":
-            return self.skip(_INT32.size)
-        if kind == "T":
-            if self.byte() != 0:
-                raise _Broken(Fault.UNKNOWN_TAGS)
-            return b""
-        if self.flexible or kind == "B":
-            size = self.count()
-        else:
-            size = _INT16.unpack(self.skip(_INT16.size))[0]
-        return None if size == -1 and kind == "N" else self.skip(size)
+    def text_or_none(self) -> str | None:
+        size = self.count("h")
+        return None if size == -1 else self._decoded(size)
 
-    def fields(self, kinds: str) -> Iterator[bytes | None]:
-        return map(self.take, kinds)
+    def _decoded(self, size: int) -> str:
+        raw = self.skip(size)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            self.is_text = False
+            return ""
+
+    def tags(self) -> None:
+        if self.flexible and self.number("B") != 0:
+            raise _Broken(Fault.UNKNOWN_TAGS)
+
+    def end(self) -> None:
+        """The end of all: bytes that are no text are told only of what is whole else."""
+        self.tags()
+        if self.at != len(self.data):
+            raise _Broken(Fault.BAD_LENGTH)
+        if not self.is_text:
+            raise _Broken(Fault.INVALID_UTF8)

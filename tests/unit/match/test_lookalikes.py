@@ -47,16 +47,3 @@ def test_where_every_record_has_a_look_of_its_own_both_oracles_agree(copies: lis
     for offset in range(len(copies) + 1):
         assert lookalikes.lost(truth, commit, offset) == oracle.lost(truth, commit, offset)
         assert lookalikes.rereads(truth, commit, offset) == oracle.rereads(truth, commit, offset)
-
-
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 7)), max_size=3), st.integers(0, 7))
-def test_where_all_is_copied_what_loses_nothing_by_name_loses_nothing_by_looks(
-    runs: list[tuple[int, int]], commit: int
-) -> None:
-    names = ["a1", "a2", "x", "a3", "b1", "y", "b2"]
-    copies = [name for start, length in [(0, len(names)), *runs] for name in names[start : start + length]]
-    truth = Truth(written(" ".join(names)), log(" ".join(names)), log(" ".join(copies)))
-    seen = by_looks(truth, LOOKS)
-    best = oracle.best(truth, commit)
-    assert not lookalikes.lost(seen, commit, best)
-    assert lookalikes.best(seen, commit) >= best

@@ -21,17 +21,13 @@ def syncs(*pairs: tuple[int, int]) -> list[OffsetSync]:
 def test_a_sync_is_kept_exactly_if_it_is_inside_both_logs_and_no_later_one_contradicts_it(
     history, source_end, target_end
 ):
+    def contradicts(later, sync):
+        goes_back = later.source_offset <= sync.source_offset or later.target_offset <= sync.target_offset
+        return later.position > sync.position and goes_back
+
     inside = [s for s in history if s.source_offset < source_end and s.target_offset < target_end]
-    expected = [
-        s
-        for s in inside
-        if not any(
-            later.position > s.position
-            and (later.source_offset <= s.source_offset or later.target_offset <= s.target_offset)
-            for later in inside
-        )
-    ]
-    assert list(chain(history, source_end, target_end)) == expected
+    kept = [s for s in inside if not any(contradicts(later, s) for later in inside)]
+    assert list(chain(history, source_end, target_end)) == kept
 
 
 @given(st.permutations(list(range(12))), histories)
@@ -50,18 +46,21 @@ def test_a_window_holds_the_nearest_syncs_on_either_side(history, committed):
 
 
 @pytest.mark.parametrize(
-    ("pair", "committed", "start", "target"),
-    [((10, 7), 10, 0, 7), ((50, 50), 20, 3, 3), ((10, 7), 10, 9, 9)],
-    ids=["on the sync", "below all syncs", "the sync is below the target's log start"],
+    ("pairs", "committed", "start", "target"),
+    [
+        ([(10, 7)], 10, 0, 7),
+        ([(50, 50)], 20, 3, 3),
+        ([(10, 7)], 10, 9, 9),
+        # Between syncs the offset after the lower one is taken, and never the distance added.
+        ([(0, 0), (10, 7)], 60, 0, 8),
+    ],
+    ids=["on the sync", "below all syncs", "the sync is below the target's log start", "between syncs"],
 )
-def test_the_lower_end_is_the_sync_on_the_commit_and_never_before_the_targets_log_start(pair, committed, start, target):
-    around = window(chain(syncs(pair), 100, 100), committed)
+def test_the_lower_end_is_the_sync_on_the_commit_or_the_offset_behind_one_and_never_before_the_targets_log_start(
+    pairs, committed, start, target
+):
+    around = window(chain(syncs(*pairs), 100, 100), committed)
     assert lower_end(around, committed, LogRange(start, 100)) == target
-
-
-def test_between_syncs_the_offset_after_the_lower_one_is_taken_and_never_the_distance_added():
-    around = window(chain(syncs((0, 0), (10, 7)), 100, 100), 60)
-    assert lower_end(around, 60, LogRange(0, 100)) == 8
 
 
 @given(histories, offsets, offsets, offsets)

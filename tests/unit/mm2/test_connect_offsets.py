@@ -17,19 +17,17 @@ OTHER = b'["my-mirror", {"topic": "t1", "partition": 3, "cluster": "A"}]'
 
 
 @pytest.mark.parametrize(
-    ("records", "position"),
+    ("records", "positions"),
     [
-        ([(KEY, b'{"offset":4660}'), (KEY, b'{"offset":17}')], 17),
-        ([(KEY, b'{"offset":4660}'), (KEY, None)], None),
-        ([(KEY, None), (KEY, b'{"offset":0}')], 0),
-        ([(KEY, b'{"offset":9}'), (OTHER, b'{"offset":5}')], 5),
-        ([(OTHER, b'{"offset":5}'), (KEY, b'{"offset":9}')], 5),
+        ([(KEY, b'{"offset":4660}'), (KEY, b'{"offset":17}')], {T3: 17}),
+        ([(KEY, b'{"offset":4660}'), (KEY, None)], {}),
+        ([(KEY, None), (KEY, b'{"offset":0}')], {T3: 0}),
+        ([(KEY, b'{"offset":9}'), (OTHER, b'{"offset":5}')], {T3: 5}),
+        ([(OTHER, b'{"offset":5}'), (KEY, b'{"offset":9}')], {T3: 5}),
     ],
 )
-def test_the_last_record_of_a_key_wins_a_null_clears_it_and_of_two_connectors_the_smaller_is_believed(
-    records, position
-):
-    assert positions_of(records, "A") == ({} if position is None else {T3: position})
+def test_the_last_of_a_key_wins_a_null_clears_it_and_of_two_connectors_the_smaller_is_believed(records, positions):
+    assert positions_of(records, "A") == positions
 
 
 def test_what_is_no_position_of_this_source_is_left_aside():
@@ -55,10 +53,6 @@ def test_any_name_is_read_as_jsonconverter_writes_it(topic, partition, offset):
 
 
 def test_where_mm2s_connectors_are_known_those_of_others_and_of_its_past_do_not_count():
-    def key(connector):
-        return b'["%s",{"cluster":"A","partition":3,"topic":"t1"}]' % connector
-
-    records = [(key(b"mine"), b'{"offset":9}'), (key(b"renamed-since"), b'{"offset":2}')]
-    assert positions_of(records, "A") == {T3: 2}
-    assert positions_of(records, "A", ("mine",)) == {T3: 9}
-    assert positions_of(records, "A", ("other",)) == {}
+    records = [(KEY, b'{"offset":9}'), (OTHER, b'{"offset":2}')]
+    assert positions_of(records, "A", ("MirrorSourceConnector",)) == {T3: 9}
+    assert positions_of(records, "A", ("another",)) == {}

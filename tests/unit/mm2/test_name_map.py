@@ -4,8 +4,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.errors import UsageError
 from migrate.mm2.config_file import client_flow
@@ -106,16 +104,6 @@ def test_names_that_would_share_one_are_all_refused_with_or_without_a_line_of_th
         names.all_mapped(asked)
     assert set(refused.value.names) == all_of_them
     assert map_of(HEADING, "a,x", "c,d").all_mapped(["a", "c"]) == {"a": "x", "c": "d"}
-
-
-@given(st.dictionaries(st.text(min_size=1), st.text(min_size=1), min_size=1))
-def test_what_csv_writes_is_read_back(pairs):
-    printable = {s: t for s, t in pairs.items() if not re.search(r"[\s\x1c-\x1f\x85\x00]", s + t) and s[0] != "#"}
-    plain = {s: t for s, t in printable.items() if not s.startswith("regex:")}
-    if plain:
-        quoted = [",".join('"{}"'.format(cell.replace('"', '""')) for cell in pair) for pair in plain.items()]
-        names = map_of(HEADING, *quoted)
-        assert {source: names.mapped(source) for source in plain} == plain
 
 
 def test_a_file_is_read_as_utf_8_and_named_where_it_cannot_be(tmp_path):

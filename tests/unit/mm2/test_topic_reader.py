@@ -59,13 +59,19 @@ def windows(reader, end, *questions):
     return reader.windows(Side.SOURCE, SYNCS, LogRange(0, end), questions)
 
 
-def test_windows_are_those_of_the_chain():
-    reader, _, _ = mirror([sync(0, 0), sync(90, 90), sync(10, 12), sync(20, 25), sync(10, 13, "u")])
-    asked = WindowQuestion("t", 0, 15, 100, 100)
+CHAIN = [sync(0, 0), sync(90, 90), sync(10, 12), sync(20, 25)]
+
+
+@pytest.mark.parametrize(
+    ("flow", "lower", "upper"), [(FLOW, (10, 12), (20, 25)), (FLOW.reversed(), (12, 10), (25, 20))], ids=["", "back"]
+)
+def test_windows_are_those_of_the_chain_whose_offsets_swap_their_roles_on_the_way_back(flow, lower, upper):
+    _, source, target = mirror([*CHAIN, sync(10, 13, "u")])
+    reader, asked = ConsumedMm2Topics(flow, source, target), WindowQuestion("t", 0, 15, 100, 100)
     reading = windows(reader, 5, asked)
-    assert reading.windows == {asked: Window(OffsetSync(2, 10, 12), OffsetSync(3, 20, 25))}
+    assert reading.windows == {asked: Window(OffsetSync(2, *lower), OffsetSync(3, *upper))}
     assert reading.counts == {"offset-sync": 5}
-    assert reader.sync_pairs(T0, 100, 100) == ((0, 0), (10, 12), (20, 25))
+    assert reader.sync_pairs(T0, 100, 100) == ((0, 0), lower, upper)
 
 
 def test_with_the_source_down_syncs_are_not_checked_against_its_end():
@@ -74,33 +80,18 @@ def test_with_the_source_down_syncs_are_not_checked_against_its_end():
     assert windows(reader, 2, asked).windows[asked].upper == OffsetSync(1, 900, 25)
 
 
-def test_the_newest_checkpoint_of_a_key_wins_and_strangers_are_counted():
-    reader, _, _ = mirror(checkpoints=[checkpoint("g", 5, 4), checkpoint("h", 1, 1), checkpoint("g", 3, 2), sync(1, 1)])
-    reading = reader.checkpoints(CHECKPOINTS, LogRange(0, 4))
+def test_the_newest_checkpoint_of_a_key_wins_a_tombstone_takes_it_away_and_strangers_are_counted():
+    gone, nobodys = (Content(2000, key, None, ()) for key in (checkpoint("i", 5, 4).key, b"?"))
+    records = [checkpoint("i", 9, 9), checkpoint("g", 5, 4), checkpoint("h", 1, 1), checkpoint("g", 3, 2), sync(1, 1)]
+    reading = mirror(checkpoints=[*records, gone, nobodys])[0].checkpoints(CHECKPOINTS, LogRange(0, 7))
     assert {k: (r.source_offset, r.position) for k, r in reading.latest.items()} == {
-        CheckpointKey("g", "A.t", 0): (3, 2),
-        CheckpointKey("h", "A.t", 0): (1, 1),
+        CheckpointKey("g", "A.t", 0): (3, 3),
+        CheckpointKey("h", "A.t", 0): (1, 2),
     }
-    assert reading.counts == {"checkpoint": 3, "offset-sync": 1}
-
-
-def test_a_tombstone_takes_the_checkpoints_before_it_away():
-    gone = Content(2000, checkpoint("g", 5, 4).key, None, ())
-    nobodys = Content(2000, b"?", None, ())
-    records = [checkpoint("g", 5, 4), checkpoint("h", 1, 1), gone, nobodys]
-    reading = mirror(checkpoints=records)[0].checkpoints(CHECKPOINTS, LogRange(0, 4))
-    assert {key.group for key in reading.latest} == {"h"} and reading.counts == {"checkpoint": 2, "tombstone": 2}
-    reading = mirror(checkpoints=[*records, checkpoint("g", 3, 2)])[0].checkpoints(CHECKPOINTS, LogRange(0, 5))
-    assert {key.group: record.source_offset for key, record in reading.latest.items()} == {"h": 1, "g": 3}
-
-
-def test_on_the_way_back_the_offsets_of_a_sync_swap_their_roles():
-    _, source, target = mirror([sync(0, 0), sync(90, 90), sync(10, 12), sync(20, 25)])
-    reader = ConsumedMm2Topics(FLOW.reversed(), source, target)
-    asked = WindowQuestion("t", 0, 15, 100, 100)
-    found = reader.windows(Side.SOURCE, SYNCS, LogRange(0, 4), [asked]).windows[asked]
-    assert found == Window(OffsetSync(2, 12, 10), OffsetSync(3, 25, 20))
-    assert reader.sync_pairs(T0, 100, 100) == ((0, 0), (12, 10), (25, 20))
+    assert reading.counts == {"checkpoint": 4, "offset-sync": 1, "tombstone": 2}
+    anew = mirror(checkpoints=[checkpoint("i", 9, 9), gone, checkpoint("i", 3, 2)])[0]
+    (record,) = anew.checkpoints(CHECKPOINTS, LogRange(0, 3)).latest.values()
+    assert record.source_offset == 3
 
 
 def test_partitions_of_positions_are_read_together_and_others_connectors_are_no_matter():
@@ -130,7 +121,7 @@ def test_a_look_beside_one_that_was_left_behind_counts_each_record_once(monkeypa
     assert [read.result().counts for read in both] == [{"checkpoint": 2}] * 2
 
 
-def test_the_next_look_reads_only_what_is_new():
+def test_the_next_look_reads_only_what_is_new_and_a_topic_that_became_shorter_anew():
     reader, source, _ = mirror([sync(0, 0), sync(10, 10), sync(20, 20, time=7000)])
     windows(reader, 2)
     assert reader.news(Side.SOURCE, SYNCS) == News(1000)
@@ -138,30 +129,21 @@ def test_the_next_look_reads_only_what_is_new():
     windows(reader, 3)
     assert source.asked == [(SYNCS, 0, 2), (SYNCS, 2, 3)]
     assert reader.sync_pairs(T0, 100, 100)[-1] == (20, 20) and reader.news(Side.SOURCE, SYNCS).newest_ms == 7000
-
-
-def test_a_topic_that_became_shorter_is_read_anew_and_the_old_is_forgotten():
-    reader, source, _ = mirror([sync(0, 0), sync(10, 10), sync(20, 20)])
-    windows(reader, 3)
     source.logs[TopicPartition(SYNCS, 0)] = {0: sync(5, 4)}
     windows(reader, 1)
     assert reader.sync_pairs(T0, 100, 100) == ((5, 4),)
 
 
-def test_positions_of_a_topic_that_began_anew_are_all_read_again():
-    key = b'["MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"t"}]'
-    reader, _, target = mirror(positions=[Content(0, key, b'{"offset":41}', ()), Content(0, b"x", b"{}", ())])
-    assert reader.positions(OFFSETS, {0: LogRange(0, 2)}) == {T0: 41}
+def test_positions_of_two_topics_are_kept_apart_and_all_read_again_where_one_began_anew():
+    def position(offset):
+        return Content(0, b'["MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"t"}]', offset, ())
+
+    reader, _, target = mirror(positions=[position(b'{"offset":41}'), Content(0, b"x", b"{}", ())])
+    target.logs[TopicPartition("other", 0)] = {0: position(b'{"offset":70}')}
+    for topic, end, offset in ((OFFSETS, 2, 41), ("other", 1, 70), (OFFSETS, 2, 41)):
+        assert reader.positions(topic, {0: LogRange(0, end)}) == {T0: offset}
     target.logs[TopicPartition(OFFSETS, 0)] = {0: Content(0, b"x", b"{}", ())}
     assert reader.positions(OFFSETS, {0: LogRange(0, 1)}) == {}
-
-
-def test_positions_of_two_topics_are_kept_apart_although_their_keys_are_the_same():
-    key = b'["A->B.MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"t"}]'
-    reader, _, target = mirror(positions=[Content(0, key, b'{"offset":41}', ())])
-    target.logs[TopicPartition("other", 0)] = {0: Content(0, key, b'{"offset":70}', ())}
-    for topic, offset in ((OFFSETS, 41), ("other", 70), (OFFSETS, 41)):
-        assert reader.positions(topic, {0: LogRange(0, 1)}) == {T0: offset}
 
 
 def test_of_a_long_topic_the_end_is_read_and_what_was_left_out_is_counted(monkeypatch):
