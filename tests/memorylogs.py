@@ -36,43 +36,39 @@ class MemoryReader:
     fetched_bytes: int = 0
 
     def read(self, wanted: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, tuple[LogSlice, ...] | Unreadable]:
-        found: dict[TopicPartition, tuple[LogSlice, ...] | Unreadable] = {}
-        for place, asked in wanted.items():
-            if place.topic in self.forbidden:
-                raise ClusterError(f"{place.topic} was read.", "Do not.")
-            if place in self.unreadable:
-                found[place] = Unreadable(self.unreadable[place])
-                continue
-            stretches = []
-            for piece in asked.ranges:
-                inside = sorted((o, c) for o, c in self.logs[place].items() if piece.start <= o < piece.end)
-                columns = (
-                    [offset for offset, _ in inside],
-                    [content.timestamp for _, content in inside],
-                    [fingerprint(content, asked.equality) for _, content in inside],
-                    [key_mark(content.key, content.value) for _, content in inside] if asked.keys else [],
-                )
-                stretches.append(LogSlice(piece.start, piece.end, piece.start, *columns))
-            found[place] = tuple(stretches)
-            self._count(sum(len(stretch.offsets) for stretch in stretches))
-        return found
-
-    def _count(self, records: int) -> None:
-        object.__setattr__(self, "fetched_bytes", self.fetched_bytes + 10 * records)
+        return {place: self._unreadable(place) or self._slices(place, asked) for place, asked in wanted.items()}
 
     def contents(
         self, wanted: Mapping[TopicPartition, Collection[int]]
     ) -> dict[TopicPartition, Mapping[int, Content] | Unreadable]:
-        found: dict[TopicPartition, Mapping[int, Content] | Unreadable] = {}
-        for place, offsets in wanted.items():
-            if place in self.unreadable:
-                found[place] = Unreadable(self.unreadable[place])
-                continue
-            found[place] = there = {
-                offset: self.logs[place][offset] for offset in offsets if offset in self.logs[place]
-            }
-            self._count(len(there))
-        return found
+        return {place: self._unreadable(place) or self._contents(place, asked) for place, asked in wanted.items()}
+
+    def _unreadable(self, place: TopicPartition) -> Unreadable | None:
+        return Unreadable(self.unreadable[place]) if place in self.unreadable else None
+
+    def _slices(self, place: TopicPartition, asked: Wanted) -> tuple[LogSlice, ...]:
+        if place.topic in self.forbidden:
+            raise ClusterError(f"{place.topic} was read.", "Do not.")
+        slices = []
+        for piece in asked.ranges:
+            inside = sorted((o, c) for o, c in self.logs[place].items() if piece.start <= o < piece.end)
+            columns = (
+                [offset for offset, _ in inside],
+                [content.timestamp for _, content in inside],
+                [fingerprint(content, asked.equality) for _, content in inside],
+                [key_mark(content.key, content.value) for _, content in inside] if asked.keys else [],
+            )
+            slices.append(LogSlice(piece.start, piece.end, piece.start, *columns))
+            self._count(len(inside))
+        return tuple(slices)
+
+    def _contents(self, place: TopicPartition, offsets: Collection[int]) -> Mapping[int, Content]:
+        there = {offset: self.logs[place][offset] for offset in offsets if offset in self.logs[place]}
+        self._count(len(there))
+        return there
+
+    def _count(self, records: int) -> None:
+        object.__setattr__(self, "fetched_bytes", self.fetched_bytes + 10 * records)
 
     def first_offsets(
         self, wanted: Mapping[TopicPartition, Collection[int]]

@@ -1,7 +1,6 @@
 """Random surveys: all that decides rows, usual and not, without a cluster that it was read from."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 from migrate.commit_table import CommitTable, GroupCommits
@@ -85,9 +84,8 @@ class _Maker:
 
     def made(self, groups: int) -> tuple[PlanRequest, Survey]:
         rnd, flow, down = self.rnd, self.flow, self.kind == "source-down"
-        request = PlanRequest(
-            flow, Filters(), self._policies(), 0.0, {}, commits=FROM_CHECKPOINTS if down else FROM_COORDINATORS
-        )
+        reads = FROM_CHECKPOINTS if down else FROM_COORDINATORS
+        request = PlanRequest(flow, Filters(), self._policies(), 0.0, {}, commits=reads)
         logs = Logs(
             {} if down else {place: self._log() for place in self.places if not self.rarely()},
             {copy_of(flow, place): self._log() for place in self.places if not self.rarely()},
@@ -107,36 +105,33 @@ class _Maker:
         keys = with_missing(keys, selected.missing)
         answers = {} if self.kind in ("no-match", "source-down") else self._answers(keys, logs)
         renamed = {group: f"{group}-eu" for group in commits if self.naming.random() < 0.3}
+        # As MM2 calls the groups in checkpoints: some of those renamed as on the source, some as here.
+        checkpointed = {
+            renamed.get(group, group) if self.naming.random() < 0.5 else group: table
+            for group, table in commits.items()
+        }
+        states = {group: GroupState("Empty") for group in sorted(selected.groups)}
         survey = Survey(
             request=request,
             taken_at_ms=TAKEN_AT_MS,
-            source=ClusterSurvey(ClusterFacts("id-a", 1, True), source_topics, frozenset(commits)),
-            target=ClusterSurvey(ClusterFacts("id-b", 1, True), target_topics, frozenset(commits)),
+            source=ClusterSurvey(ClusterFacts("id-a", 1, True), source_topics, frozenset(commits), states=states),
+            target=ClusterSurvey(ClusterFacts("id-b", 1, True), target_topics, frozenset(commits), states=states),
             selected=selected,
-            groups=tuple(sorted(selected.groups)),
+            groups=tuple(states),
             unstable=frozenset(),
             priors={group: self._priors(table) for group, table in commits.items() if rnd.random() < 0.5},
             keys=keys,
             logs=logs,
             watermarks=Watermarks({}, {}),
             growth={},
-            mm2=self._mm2(self._checkpointed(commits, renamed), keys, logs, answers),
-            comparison=Comparison(answers, self._equalities(), FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
-            if answers
-            else None,
+            mm2=self._mm2(checkpointed, keys, logs, answers),
+            comparison=self._comparison(answers) if answers else None,
             group_facts=GroupFacts(),
             connect_topics=(),
             timings={},
             target_names=TargetNames(renamed),
         )
-        return request, _with_states(survey)
-
-    def _checkpointed(self, commits: dict[str, CommitTable], renamed: dict[str, str]) -> dict[str, CommitTable]:
-        """Return the groups as MM2 calls them in checkpoints: some of those renamed as on the source, some as here."""
-        return {
-            renamed.get(group, group) if self.naming.random() < 0.5 else group: table
-            for group, table in commits.items()
-        }
+        return request, survey
 
     def _policies(self) -> Policies:
         rnd = self.rnd
@@ -204,8 +199,9 @@ class _Maker:
         why = Why.PROVEN if rnd.random() < 0.7 else rnd.choice(list(Why))
         return Matched(target, why, rnd.choice([0, 0, 3]), rnd.choice([0, 0, 1]), lower, rnd.choice([None, (990, 995)]))
 
-    def _equalities(self) -> dict[str, Equality | None]:
-        return {topic: self.rnd.choice([*Equality, None]) for topic in self.topics}
+    def _comparison(self, answers: dict[TopicPartition, PartitionAnswer]) -> Comparison:
+        equalities = {topic: self.rnd.choice([*Equality, None]) for topic in self.topics}
+        return Comparison(answers, equalities, FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
 
     def _mm2(self, commits: dict[str, CommitTable], keys: object, logs: Logs, answers: object) -> Mm2Records:
         rnd, asks, windows = self.rnd, window_questions(self.flow, logs), {}
@@ -230,8 +226,3 @@ class _Maker:
             for side, name in ((Side.TARGET, "A.checkpoints.internal"), (Side.SOURCE, "mm2-offset-syncs.B.internal"))
         ]
         return Mm2Records(CheckpointReading(latest, {"checkpoint": 7}), topics[0], syncs, topics[1], Positions())
-
-
-def _with_states(survey: Survey) -> Survey:
-    states = {group: GroupState("Empty") for group in survey.groups}
-    return replace(survey, source=replace(survey.source, states=states), target=replace(survey.target, states=states))

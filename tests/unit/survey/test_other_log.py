@@ -17,7 +17,8 @@ GREATER = "has leader epoch 4, and the log there has not come further than 3"
 
 
 @pytest.mark.parametrize(
-    ("commit", "log", "told"), [(4, 3, GREATER), (3, 3, None), (None, 3, None), (4, None, None), (None, None, None)]
+    ("commit", "log", "told"),
+    [(4, 3, GREATER), (3, 3, None), (0, 3, None), (None, 3, None), (4, None, None), (None, None, None)],
 )
 def test_a_commit_with_a_greater_epoch_than_its_logs_end_is_of_another_log(commit, log, told):
     assert other_log(Commit(55, "", commit), LogRange(0, 100, log)) == told
