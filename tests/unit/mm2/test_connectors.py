@@ -48,16 +48,10 @@ def test_a_separator_that_connectors_do_not_agree_on_or_only_refer_to_is_what_th
     assert from_worker(apart, separator="-").policy.target_topic("t") == "A-t"
 
 
-@pytest.mark.parametrize(
-    "silent",
-    [
-        {"emit.checkpoints.enabled": "false"},
-        {"emit.checkpoints.enabled": False},
-        {"emit.checkpoints.interval.seconds": "-1"},
-        {"emit.checkpoints.interval.seconds": -1},
-        {"enabled": "false"},
-    ],
-)
+@pytest.mark.parametrize("silent", [
+    {"emit.checkpoints.enabled": "false"}, {"emit.checkpoints.enabled": False}, {"enabled": "false"},
+    {"emit.checkpoints.interval.seconds": "-1"}, {"emit.checkpoints.interval.seconds": -1},
+])  # fmt: skip
 def test_a_checkpoint_connector_without_tasks_syncs_no_group(tmp_path, silent):
     flow = from_worker(connectors({**SYNC, **silent}))
     assert flow.synced(["g"]) == frozenset() and flow.why_not_emitted("A.checkpoints.internal")

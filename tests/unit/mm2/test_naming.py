@@ -14,19 +14,15 @@ IDENTITY = ReplicationPolicy(PolicyKind.IDENTITY, "source1", "target2")
 @pytest.mark.parametrize(
     ("topic", "copy", "identity"),
     [
-        ("topic3", "source1.topic3", "topic3"),
-        ("target2.topic3", "topic3", "target2.topic3"),
+        ("topic3", "source1.topic3", "topic3"), ("target2.topic3", "topic3", "target2.topic3"),
         ("source6.topic7", "source1.source6.topic7", "source6.topic7"),
-        ("target2.orders.v1", "v1", "target2.orders.v1"),
-        ("target2..t", "t", "target2..t"),
-        ("target2.", "source1.target2.", "target2."),
-        ("x.target2.t", "source1.x.target2.t", "x.target2.t"),
+        ("target2.orders.v1", "v1", "target2.orders.v1"), ("target2..t", "t", "target2..t"),
+        ("target2.", "source1.target2.", "target2."), ("x.target2.t", "source1.x.target2.t", "x.target2.t"),
         ("heartbeats", "source1.heartbeats", "source1.heartbeats"),
         ("xheartbeats", "source1.xheartbeats", "source1.xheartbeats"),
-        ("target2.heartbeats", "heartbeats", "heartbeats"),
-        ("..a", "source1...a", "..a"),
+        ("target2.heartbeats", "heartbeats", "heartbeats"), ("..a", "source1...a", "..a"),
     ],
-)
+)  # fmt: skip
 def test_policies_rename_as_mm2_does_in_its_checkpoints_the_identity_policy_heartbeats_alone(topic, copy, identity):
     assert (DEFAULT.target_topic(topic), IDENTITY.target_topic(topic)) == (copy, identity)
 

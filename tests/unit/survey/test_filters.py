@@ -17,23 +17,17 @@ TEAMS = {"groups": ["team-.*", "x"], "exclude_groups": ["team-b.*"], "topics": [
 @pytest.mark.parametrize(
     ("options", "group", "topic", "taken_by"),
     [
-        ({}, "orders", "t", None),
-        ({}, "connect-sink", "t", None),
-        ({}, "__internal", "t", "default-exclude"),
-        ({}, "console-consumer-123", "t", "default-exclude"),
-        (TEAMS, "team-a", "orders", None),
-        (TEAMS, "x", "orders", None),
-        (TEAMS, "xx", "orders", "group"),
-        (TEAMS, "my-team-a", "orders", "group"),
-        (TEAMS, "team-b1", "orders", "exclude-group"),
-        (TEAMS, "team-a", "other", "exclude-topic"),
+        ({}, "orders", "t", None), ({}, "connect-sink", "t", None),
+        ({}, "__internal", "t", "default-exclude"), ({}, "console-consumer-123", "t", "default-exclude"),
+        (TEAMS, "team-a", "orders", None), (TEAMS, "x", "orders", None),
+        (TEAMS, "xx", "orders", "group"), (TEAMS, "my-team-a", "orders", "group"),
+        (TEAMS, "team-b1", "orders", "exclude-group"), (TEAMS, "team-a", "other", "exclude-topic"),
         (TEAMS, "team-a", "a.orders", "topic"),
         # The default exclude holds unless the group is named literally.
-        ({"groups": [".*"]}, "__x", "t", "default-exclude"),
-        ({"groups": ["__x"]}, "__x", "t", None),
+        ({"groups": [".*"]}, "__x", "t", "default-exclude"), ({"groups": ["__x"]}, "__x", "t", None),
         ({"groups": ["__x"], "exclude_groups": ["__.*"]}, "__x", "t", "exclude-group"),
     ],
-)
+)  # fmt: skip
 def test_patterns_match_in_full_and_each_taker_is_named(options, group, topic, taken_by):
     assert Filters.from_options(**options).verdict(group, topic) == taken_by
 

@@ -73,7 +73,7 @@ def test_records_are_read_only_of_groups_whose_clock_they_tell():
 def test_right_before_a_write_expiry_is_told_of_stopped_groups_by_the_brokers_clock_where_ours_is_behind():
     records = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", 9_000)}
     watch = ExpiryWatch(FakeCluster(told=FakeGroupFacts(records=records)), timer(), now_ms=5_000)
-    rows = {"g": [make_row("g", "t")], "h": [make_row("h", "t")]}
+    rows = {group: [make_row(group, "t")] for group in "gh"}
     expiries, now_ms = watch.look(rows, {"g", "h"}, {"g": EMPTY, "h": ALIVE, "other": EMPTY}, {})
     assert expiries.keys() == {"g"} and now_ms == 9_000
 

@@ -104,9 +104,7 @@ def test_what_retention_removed_before_it_was_copied_is_not_left_to_copy(start, 
 def test_without_the_source_what_the_target_knows_is_shown():
     _, target, mirror = world()
     stores = read(None, target, mirror)
-    assert [(str(s.source), s.source_log, s.last_copied_offset, s.left) for s in stores.partitions] == [
-        ("t-0", None, 99, None), ("t-1", None, 99, None), ("u-0", None, 99, None),
-    ]  # fmt: skip
+    assert [(s.source_log, s.last_copied_offset, s.left) for s in stores.partitions] == [(None, 99, None)] * 3
     assert stores.syncs_unknown == f"{SYNCS} is on A, which is down"
 
 
@@ -115,9 +113,7 @@ def test_a_store_that_is_not_there_or_not_told_is_said_and_the_others_are_shown(
     target.ranges[TopicPartition(CHECKPOINTS, 0)] = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
     del source.ranges[TopicPartition(SYNCS, 0)]
     stores = read(source, target, mirror)
-    assert "TOPIC_AUTHORIZATION_FAILED" in stores.checkpoints_unknown
-    assert stores.syncs_unknown == f"there is no topic {SYNCS} on A"
-    assert not stores.positions_unknown
+    assert "TOPIC_AUTHORIZATION_FAILED" in stores.checkpoints_unknown and not stores.positions_unknown
     assert f"SYNC: not known, there is no topic {SYNCS} on A." in text(stores)
 
 

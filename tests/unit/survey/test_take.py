@@ -83,15 +83,11 @@ def test_of_two_looks_at_a_group_the_livelier_counts(at_first, later):
     assert taken(source, target, mirror, clock).source.states["g"] == ALIVE
 
 
-def test_a_log_that_may_not_be_read_is_a_failure_of_that_log_alone():
+def test_a_log_that_may_not_be_read_is_a_failure_of_that_log_alone_and_a_silent_cluster_never_a_smaller_plan():
     source, target, mirror = world()
     source.ranges[TopicPartition("u", 0)] = REFUSED
     logs = taken(source, target, mirror).logs.source
     assert logs[TopicPartition("u", 0)] == REFUSED and logs[TopicPartition("t", 0)] == LogRange(0, 100)
-
-
-def test_a_cluster_that_does_not_answer_is_never_a_smaller_plan():
-    source, target, mirror = world()
     source.down = True
     with pytest.raises(ClusterError, match="--source-down plans from the target alone"):
         taken(source, target, mirror)

@@ -105,25 +105,13 @@ PLAIN, WITH_ID, OTHER_ID = value(), value(4, 9, 2, topic_id=ID), value(4, 4, 2, 
 NO_OFFSET = PLAIN[:2] + b"\xff" * 8 + PLAIN[10:]
 UNKNOWN_VERSION = b"\0\5" + PLAIN[2:]
 ODD = [
-    PLAIN,
-    WITH_ID,
-    OTHER_ID,
-    NO_OFFSET,
-    UNKNOWN_VERSION,
-    value(metadata="m"),
-    value(2),
-    value(4),
-    value(4, other_tags=True),
-    value(4, 3, 2, "m", topic_id=ANOTHER_ID),
-    None,
-    b"",
+    PLAIN, WITH_ID, OTHER_ID, NO_OFFSET, UNKNOWN_VERSION, None, b"", PLAIN + b"x", PLAIN[:-1],
+    value(metadata="m"), value(2), value(4), value(4, other_tags=True), value(4, 3, 2, "m", topic_id=ANOTHER_ID),
     PLAIN[:2] + b"\xff" * 7 + b"\xfe" + PLAIN[10:],  # a negative offset
     PLAIN[:14] + b"\xff\xff" + PLAIN[16:],  # a negative length
-    PLAIN + b"x",
-    PLAIN[:-1],
     WITH_ID[:24] + b"\1" + WITH_ID[25:],  # an id that is a tag of another number
     WITH_ID[:23] + b"\2" + WITH_ID[24:],  # two tags
-]
+]  # fmt: skip
 
 
 @given(st.dictionaries(st.integers(0, 4), st.sampled_from(ODD), min_size=1))
