@@ -23,6 +23,12 @@ OAUTH = BROKERS | {
     f"clientId='id' clientSecret='{PASSWORD}' scope='s' extension_logicalCluster='lkc' extension_pool='p';",
 }
 TLS = BROKERS | {"security.protocol": "SSL"}
+MSK = {
+    "bootstrap.servers": "b-1.lab.abc123.c2.kafka.eu-west-1.amazonaws.com:9098", "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
+    "sasl.login.callback.handler.class": "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler",
+}  # fmt: skip
 
 
 def mapped(properties):

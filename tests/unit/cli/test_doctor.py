@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -16,6 +17,7 @@ from migrate.session.clusters import Endpoint
 from migrate.session.options import SparkOptions
 from tests.facts import options as cluster_options
 from tests.fakes import FakeCluster, FakeGroupFacts, NoProgress
+from tests.unit.clientscene import MSK
 from tests.unit.planscene import CHECKPOINTS, SYNCS, world
 
 ALL = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS", "READ", "ALTER", "DELETE"})
@@ -38,15 +40,6 @@ def by_java(topics):
     return SimpleNamespace(hosted_topics=lambda: topics)
 
 
-class FakeSpark:
-    """Both its session and its JVM are None: whoever would ask them is replaced."""
-
-    def __call__(self):
-        return None
-
-    machine = __call__
-
-
 @pytest.fixture
 def clusters(monkeypatch):
     """Two clusters with all that MM2 leaves behind; Java and Spark are there."""
@@ -58,7 +51,7 @@ def clusters(monkeypatch):
     monkeypatch.setattr(doctor, "ConfluentAdmin", lambda settings, _: sides[settings.side])
     source.told = FakeGroupFacts()
     monkeypatch.setattr(Endpoint, "admin", lambda of: sides[of.cluster.side])
-    monkeypatch.setattr(doctor, "starting_spark", lambda *_: nullcontext(FakeSpark()))
+    monkeypatch.setattr(doctor, "starting_spark", lambda *_: nullcontext(MagicMock()))
     monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
     monkeypatch.setattr(doctor, "KafkaJava", lambda _, java, __: by_java(frozenset(side_of(sides, java).topics())))
     for name in ("_java", "_jars"):
@@ -73,19 +66,19 @@ def properties(tmp_path):
     return path
 
 
-def examined(properties, replicator=None, group_map=None, **changes):
-    given = cluster_options(
-        source="A", target="B", source_config=properties, target_config=properties, replicator=replicator
-    )
-    options = doctor.DoctorOptions(clusters=given, groups=MovedGroupOptions(group_map=group_map), **changes)
-    lines, code = doctor.examine(options, NoProgress(), SCREEN)
+def run(**options):
+    lines, code = doctor.examine(doctor.DoctorOptions(**options), NoProgress(), SCREEN)
     return "\n".join(lines), code
+
+
+def examined(properties, replicator=None, **options):
+    both = {"source_config": properties, "target_config": properties}
+    return run(clusters=cluster_options(source="A", target="B", replicator=replicator, **both), **options)
 
 
 def test_where_all_is_well_every_examination_says_so(clusters, properties):
     said, code = examined(properties)
-    assert code == 0, said
-    assert "FAIL" not in said and said.endswith("All is well.")
+    assert code == 0 and "FAIL" not in said and said.endswith("All is well."), said
     for part in ("source A: cluster id-a", "target B, by Kafka's Java client: reached", "rights for apply on target B",
                  "rights for failback on source A: all there", "rights for failback on target B: all there",
                  "MM2's checkpoints topic: " + CHECKPOINTS, "MM2's offset-syncs topic: " + SYNCS):  # fmt: skip
@@ -101,15 +94,8 @@ def test_rights_on_the_target_are_those_on_the_groups_names_there(clusters, prop
         return Seen(ALL, dict.fromkeys(groups, ALL), dict.fromkeys(topics, ALL))
 
     monkeypatch.setattr(FakeRights, "rights", rights)
-    said, code = examined(properties, group_map=tmp_path / "names.csv")
+    said, code = examined(properties, groups=MovedGroupOptions(group_map=tmp_path / "names.csv"))
     assert code == 0 and asked == {"A": ["g", "h"], "B": ["g-eu", "h"]}, said
-
-
-def test_behind_another_replicator_mm2s_topics_are_not_missed(clusters, properties):
-    del clusters[Side.SOURCE].ranges[TopicPartition(SYNCS, 0)]
-    said, code = examined(properties, replicator="any")
-    assert code == 0 and "ok    MM2's topics: not asked: another replicator" in said
-    assert CHECKPOINTS not in said and "own positions" not in said
 
 
 def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monkeypatch):
@@ -117,10 +103,8 @@ def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monk
     said, code = examined(properties)
     assert code == 0 and "ok    Spark's executors: a Python with confluent-kafka on h1, h2" in said
 
-    def refuse(session):
-        raise MigrateError("Spark's executors lack what reads records: /usr/python on h2.", "Name another.")
-
-    monkeypatch.setattr(doctor, "refuse_lacking", refuse)
+    lacking = MigrateError("Spark's executors lack what reads records: /usr/python on h2.", "Name another.")
+    monkeypatch.setattr(doctor, "refuse_lacking", raising(lacking))
     said, code = examined(properties)
     assert code == 1 and "FAIL  Spark's executors" in said and "/usr/python on h2" in said and "> Name another." in said
 
@@ -130,19 +114,27 @@ def test_sparks_executors_elsewhere_are_named_or_fail(clusters, properties, monk
 )
 def test_wrong_use_is_no_finding(clusters, wrong):
     with pytest.raises(UsageError):
-        doctor.examine(doctor.DoctorOptions(**wrong), NoProgress(), SCREEN)
+        run(**wrong)
 
 
-def test_without_clusters_java_is_examined_all_the_same(clusters):
-    lines, code = doctor.examine(doctor.DoctorOptions(), NoProgress(), SCREEN)
-    assert code == 0 and lines[0] == "ok    _java: there" and any("clusters: not asked" in line for line in lines)
+def test_without_clusters_java_is_examined_and_a_source_that_is_down_is_not_asked(clusters, properties):
+    said, code = run()
+    assert code == 0 and said.startswith("ok    _java: there\n") and "clusters: not asked" in said
+    said, code = examined(properties, source_down=True)
+    assert code == 0 and "source A" not in said
+
+
+def raising(error):
+    """A function that raises, whatever it is asked."""
+
+    def fails(*_, **__):
+        raise error
+
+    return fails
 
 
 def test_a_fault_is_a_line_of_its_own_and_the_next_examination_is_made(clusters, properties, monkeypatch):
-    def missing():
-        raise MigrateError("There is no Java.", "Install one.")
-
-    monkeypatch.setattr(doctor, "_java", missing)
+    monkeypatch.setattr(doctor, "_java", raising(MigrateError("There is no Java.", "Install one.")))
     said, code = examined(properties)
     assert code == 1 and "FAIL  Java: There is no Java." in said and "> Install one." in said
     assert "target B: cluster id-b" in said and "by Kafka's Java client" not in said
@@ -162,17 +154,17 @@ def test_a_cluster_that_does_not_answer_hides_nothing_of_the_other(clusters, pro
     assert "Connect's own topics" not in said
 
 
-def test_a_source_that_is_said_to_be_down_is_not_asked(clusters, properties):
-    said, code = examined(properties, source_down=True)
-    assert code == 0 and "source A" not in said
-
-
-def test_mm2s_topics_are_failures_where_they_are_missing_and_warnings_where_they_are_empty(clusters, properties):
+def test_mm2s_topics_fail_where_they_are_missing_unless_it_is_another_replicator_and_are_empty_with_a_warning(
+    clusters, properties
+):
     clusters[Side.TARGET].ranges[TopicPartition(CHECKPOINTS, 0)] = LogRange(0, 0)
     del clusters[Side.SOURCE].ranges[TopicPartition(SYNCS, 0)]
     said, code = examined(properties)
     assert code == 1 and f"FAIL  MM2's offset-syncs topic: A shows us no topic {SYNCS}" in said
     assert "warn  MM2's checkpoints topic" in said and "It is empty." in said
+    said, code = examined(properties, replicator="any")
+    assert code == 0 and "ok    MM2's topics: not asked: another replicator" in said
+    assert CHECKPOINTS not in said and "own positions" not in said
 
 
 def test_a_topic_that_a_setting_lets_mm2_not_write_is_no_failure(clusters, properties, tmp_path):
@@ -182,34 +174,23 @@ def test_a_topic_that_a_setting_lets_mm2_not_write_is_no_failure(clusters, prope
         "clusters=A,B\nA.bootstrap.servers=127.0.0.1:1\nB.bootstrap.servers=127.0.0.1:1\nA->B.enabled=true\n"
         "emit.checkpoints.enabled=false\n"
     )
-    given = cluster_options(source="A", target="B", mm2_config=mm2)
-    lines, code = doctor.examine(doctor.DoctorOptions(clusters=given), NoProgress(), SCREEN)
-    said = "\n".join(lines)
+    said, code = run(clusters=cluster_options(source="A", target="B", mm2_config=mm2))
     assert code == 0 and f"warn  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}: emit.checkpoints" in said
     # A plan blocks where a topic was named and is missing.
     named = cluster_options(source="A", target="B", mm2_config=mm2, checkpoints_topic=CHECKPOINTS)
-    lines, code = doctor.examine(doctor.DoctorOptions(clusters=named), NoProgress(), SCREEN)
-    assert code == 1 and f"FAIL  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}" in "\n".join(lines)
+    said, code = run(clusters=named)
+    assert code == 1 and f"FAIL  MM2's checkpoints topic: B shows us no topic {CHECKPOINTS}" in said
 
 
-@pytest.mark.parametrize(
-    ("code", "health", "said"),
-    [
+def test_javas_client_tells_refusals_from_silence_and_names_hidden_topics(clusters, properties, monkeypatch):
+    for code, health, why in (
         ("CLUSTER_AUTHORIZATION_FAILED", "ok  ", "without DESCRIBE on the cluster"),
         ("REQUEST_TIMED_OUT", "FAIL", "REQUEST_TIMED_OUT: no answer"),
-    ],
-)
-def test_what_javas_client_is_refused_is_told_from_what_it_cannot_reach(
-    clusters, properties, monkeypatch, code, health, said
-):
-    monkeypatch.setattr(doctor, "refuse_lacking", lambda _: ())
-    monkeypatch.setattr(doctor, "KafkaJava", lambda *_: by_java(Failure(code, "no answer")))
-    shown, _ = examined(properties)
-    (line,) = [line for line in shown.splitlines() if "source A, by Kafka's Java client" in line]
-    assert line.startswith(health) and said in line
-
-
-def test_topics_that_the_cluster_has_and_does_not_show_are_named(clusters, properties, monkeypatch):
+    ):
+        monkeypatch.setattr(doctor, "KafkaJava", lambda *_, of=code: by_java(Failure(of, "no answer")))
+        shown, _ = examined(properties)
+        (line,) = [line for line in shown.splitlines() if "source A, by Kafka's Java client" in line]
+        assert line.startswith(health) and why in line
     monkeypatch.setattr(
         doctor, "KafkaJava", lambda _, java, __: by_java(frozenset({*side_of(clusters, java).topics(), "secret"}))
     )
@@ -225,12 +206,7 @@ def msk(tmp_path, monkeypatch):
     monkeypatch.setattr(MskIam, "signer", lambda of: "arn:aws:iam::1:user/u")
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     path = tmp_path / "msk.properties"
-    path.write_text(
-        "bootstrap.servers=b-1.x.kafka.eu-west-1.amazonaws.com:9098\nsecurity.protocol=SASL_SSL\n"
-        "sasl.mechanism=OAUTHBEARER\nsasl.login.callback.handler.class="
-        "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler\nsasl.jaas.config="
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;\n"
-    )
+    path.write_text("\n".join(f"{name}={value}" for name, value in MSK.items()))
     return path
 
 
@@ -243,17 +219,12 @@ def test_whose_keys_sign_and_for_which_region_is_said_beside_amazons_jar(cluster
     assert code == 0 and "warn  target B, by AWS: whose keys sign" in said and "no way out" in said
 
 
-def test_a_region_that_amazons_jar_takes_from_elsewhere_is_a_fault(clusters, msk, monkeypatch):
+def test_another_region_is_a_fault_and_without_amazons_jar_no_java_client_starts(clusters, msk, monkeypatch):
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     said, code = examined(msk)
     assert code == 1 and "names say eu-west-1, and AWS_REGION, by which Amazon's jar signs, says us-east-1" in said
-
-
-def test_without_amazons_jar_no_java_client_is_started(clusters, msk, monkeypatch):
-    def missing(conf, fetch):
-        raise MigrateError("Amazon's library could not be fetched.", "Name the jars.")
-
-    monkeypatch.setattr(doctor, "msk_jars", missing)
+    missing = MigrateError("Amazon's library could not be fetched.", "Name the jars.")
+    monkeypatch.setattr(doctor, "msk_jars", raising(missing))
     said, code = examined(msk)
     assert code == 1 and "FAIL  Amazon's jar: Amazon's library could not be fetched." in said
     assert "by Kafka's Java client" not in said

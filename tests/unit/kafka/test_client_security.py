@@ -14,38 +14,29 @@ from tests.unit.clientscene import OAUTH, PASSWORD, PLAIN, TLS, accepted, mapped
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
-    """A certificate with its key: PEM apart, PEM together, and PKCS12 with a password."""
+    """A certificate with its key: PEM apart and together."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is needed to make a certificate")
     folder = tmp_path_factory.mktemp("stores")
-    cert, key, both, p12 = (folder / name for name in ("cert.pem", "key.pem", "both.pem", "client.p12"))
+    cert, key, both = (folder / name for name in ("cert.pem", "key.pem", "both.pem"))
     make = f"openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=a -keyout {key} -out {cert}"
-    pack = f"openssl pkcs12 -export -inkey {key} -in {cert} -out {p12} -passout pass:{PASSWORD}"
-    for command in (make, pack):
-        subprocess.run(command.split(), check=True, capture_output=True, timeout=60)
+    subprocess.run(make.split(), check=True, capture_output=True, timeout=60)
     both.write_text(key.read_text() + cert.read_text())
-    return {"cert": cert, "key": key, "both": both, "p12": p12}
+    return {"cert": cert, "key": key, "both": both}
 
 
 def test_user_and_password_come_from_the_login_module():
     config = mapped(PLAIN)
-    assert config["sasl.username"] == "u"
-    assert config["sasl.password"] == PASSWORD
-    assert accepted(PLAIN)
-    scram = PLAIN | {
-        "sasl.mechanism": "scram-sha-512",
-        "sasl.jaas.config": PLAIN["sasl.jaas.config"].replace("plain.Plain", "scram.Scram"),
-    }
-    assert mapped(scram)["sasl.mechanism"] == "SCRAM-SHA-512"
-    assert accepted(scram)
+    assert (config["sasl.username"], config["sasl.password"]) == ("u", PASSWORD) and accepted(PLAIN)
+    jaas = PLAIN["sasl.jaas.config"].replace("plain.Plain", "scram.Scram")
+    scram = PLAIN | {"sasl.mechanism": "scram-sha-512", "sasl.jaas.config": jaas}
+    assert mapped(scram)["sasl.mechanism"] == "SCRAM-SHA-512" and accepted(scram)
 
 
 def test_oauth_client_credentials_become_oidc():
-    config = mapped(OAUTH)
-    assert config["sasl.oauthbearer.method"] == "oidc"
-    assert config["sasl.oauthbearer.client.id"] == "id"
-    assert config["sasl.oauthbearer.client.secret"] == PASSWORD
-    assert config["sasl.oauthbearer.extensions"] == "logicalCluster=lkc,pool=p"
+    expected = {"method": "oidc", "client.id": "id", "client.secret": PASSWORD,
+                "extensions": "logicalCluster=lkc,pool=p"}  # fmt: skip
+    assert mapped(OAUTH).items() >= {f"sasl.oauthbearer.{name}": value for name, value in expected.items()}.items()
     assert accepted(OAUTH)
 
 
@@ -60,18 +51,13 @@ def test_oauth_credentials_are_encoded_where_the_server_wants_them_so_and_never_
     assert mapped(bare)["sasl.oauthbearer.client.id"] == "me%40corp"
     settings = client_settings(Cluster(Side.SOURCE, "A", bare))
     assert settings.config["sasl.oauthbearer.client.secret"] == "s%2Bcret%252" in settings.secrets
-    plain = PLAIN | {"sasl.oauthbearer.header.urlencode": "true"}
-    assert accepted(plain)
+    assert accepted(PLAIN | {"sasl.oauthbearer.header.urlencode": "true"})
 
 
 def test_pem_files_serve_as_trust_and_key_store(stores):
-    properties = TLS | {
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(stores["cert"]),
-        "ssl.keystore.type": "pem",
-        "ssl.keystore.location": str(stores["both"]),
-        "ssl.endpoint.identification.algorithm": "",
-    }
+    trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(stores["cert"])}
+    own = {"ssl.keystore.type": "pem", "ssl.keystore.location": str(stores["both"])}
+    properties = TLS | trust | own | {"ssl.endpoint.identification.algorithm": ""}
     config = mapped(properties)
     assert config["ssl.ca.location"] == str(stores["cert"])
     assert config["ssl.key.location"] == config["ssl.certificate.location"] == str(stores["both"])
@@ -82,14 +68,8 @@ def test_pem_files_serve_as_trust_and_key_store(stores):
 @pytest.mark.parametrize("separator", ["\n", " ", "\r\n", ""])
 def test_inline_pem_is_taken_in_one_line_or_many(stores, separator):
     cert, key = (separator.join(stores[name].read_text().splitlines()) for name in ("cert", "key"))
-    properties = TLS | {
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.certificates": cert,
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.certificate.chain": cert,
-        "ssl.keystore.key": key,
-    }
-    assert accepted(properties)
+    both = {"ssl.truststore.type": "PEM", "ssl.keystore.type": "PEM", "ssl.truststore.certificates": cert}
+    assert accepted(TLS | both | {"ssl.keystore.certificate.chain": cert, "ssl.keystore.key": key})
 
 
 @pytest.mark.parametrize(
@@ -111,8 +91,7 @@ def test_inline_pem_is_taken_in_one_line_or_many(stores, separator):
 )  # fmt: skip
 def test_a_login_that_cannot_be_used_is_refused_by_name_with_what_to_do(change, names, advice):
     text = refusal(PLAIN | change)
-    assert names in text
-    assert advice in text
+    assert names in text and advice in text
 
 
 def kerberos(options):
@@ -120,13 +99,10 @@ def kerberos(options):
     return PLAIN | jaas | {"sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": "kafka"}
 
 
-def test_kerberos_is_refused_by_a_wheel_with_the_ways_to_have_it():
+def test_kerberos_is_refused_by_a_wheel_with_the_ways_to_have_it_and_mapped_where_librdkafka_has_it(monkeypatch):
     text = refusal(kerberos("useTicketCache=true"))
     for word in ("sasl.mechanism", "GSSAPI (Kerberos)", "wheels of PyPI", "conda-forge", "--no-binary", "libsasl2"):
         assert word in text
-
-
-def test_kerberos_is_mapped_where_librdkafka_was_built_with_it(monkeypatch):
     monkeypatch.setattr(client_config, "has_kerberos", lambda: True)
     keytab = mapped(kerberos(f'useKeyTab=true keyTab="{__file__}" principal="u@REALM"'))
     assert keytab["sasl.mechanism"] == "GSSAPI" and keytab["sasl.kerberos.service.name"] == "kafka"
@@ -159,18 +135,12 @@ def test_other_ways_of_oauth_are_refused_by_name(change, names):
 
 
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
-@pytest.mark.parametrize("kind", ["BCFKS", "JCEKS", "Windows-ROOT"])
+@pytest.mark.parametrize("kind", ["BCFKS", "Windows-ROOT"])
 def test_stores_of_other_types_are_refused_with_the_command_that_converts_them(store, kind):
-    properties = TLS | {
-        f"ssl.{store}.location": "/x/kafka.store",
-        f"ssl.{store}.password": PASSWORD,
-        f"ssl.{store}.type": kind,
-    }
-    text = refusal(properties)
-    assert f"ssl.{store}.type" in text
-    assert "keytool" in text
-    assert "/x/kafka.store" in text
-    assert f"set ssl.{store}.type=PEM" in text
+    of = f"ssl.{store}"
+    text = refusal(TLS | {f"{of}.location": "/x/kafka.store", f"{of}.password": PASSWORD, f"{of}.type": kind})
+    for words in (f"{of}.type", "keytool", "/x/kafka.store", f"set {of}.type=PEM"):
+        assert words in text
 
 
 def test_half_a_key_pair_and_a_java_factory_are_refused():

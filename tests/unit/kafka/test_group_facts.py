@@ -1,6 +1,4 @@
-"""By which connections questions about groups go, and what of the offsets topic is read for them; the rest is tested
-against real brokers.
-"""
+"""By which connections questions about groups go, and what of the offsets topic is read for them."""
 
 from types import SimpleNamespace
 
@@ -58,29 +56,20 @@ def test_a_group_that_nobody_has_joined_is_of_the_kind_that_any_of_its_records_t
     assert not isinstance(others, Failure) and others["new"].kind == kind
 
 
-@pytest.mark.parametrize(
-    "records", [[], [group_key(25, "new")], Failure("TOPIC_AUTHORIZATION_FAILED", "no READ")],
-    ids=["none", "of a newer Kafka", "unread"],
-)  # fmt: skip
+@pytest.mark.parametrize("records", [[], [group_key(25, "new")], Failure("TOPIC_AUTHORIZATION_FAILED", "no READ")])
 def test_a_kind_that_nothing_tells_is_unknown_and_other_groups_keep_theirs(monkeypatch, records):
     facts = facts_of(monkeypatch, records, new="", worker="connect", sharers="share")
     assert facts.group_kinds() == {"classic": "consumer", "new": "unknown", "worker": "other", "sharers": "share"}
 
 
-def test_a_group_of_a_connect_worker_is_described_by_the_old_listing(monkeypatch):
-    others = facts_of(monkeypatch, [], worker="connect").other_groups()
-    assert others == {
-        "worker": ListedGroup("classic", "connect", GroupDescription("Empty", (), "", Coordinator(1, "b", 9092)))
-    }
-
-
 @pytest.mark.parametrize("changes", [{"state": "Dead"}, {"error": SimpleNamespace()}, {"protocol_type": "consumer"}])
-def test_what_the_old_listing_does_not_describe_in_full_is_not_said_to_be_without_members(monkeypatch, changes):
+def test_a_connect_worker_that_the_old_listing_describes_by_half_is_not_without_members(monkeypatch, changes):
     facts = facts_of(monkeypatch, [], worker="connect")
+    empty = GroupDescription("Empty", (), "", Coordinator(1, "b", 9092))
+    assert facts.other_groups() == {"worker": ListedGroup("classic", "connect", empty)}
     (worker,) = [group for group in facts._facts()._listed() if group.id == "worker"]
     worker.__dict__.update(changes)
-    others = facts.other_groups()
-    assert isinstance(others["worker"].description, Failure)
+    assert isinstance(facts.other_groups()["worker"].description, Failure)
 
 
 PARTITIONS = 5
@@ -145,25 +134,18 @@ def test_with_a_memory_only_what_is_new_is_read_and_only_that_counts(reader):
     assert reader.starts == [0, 9] and memory.records_read == 12
 
 
-def test_what_a_reading_that_failed_has_read_is_read_anew(reader):
-    memory = LogMemory()
-    reader.failure = Failure("_TIMED_OUT", "no answer")
-    assert group_records(cluster(), {}, ["a"], memory=memory) is reader.failure
-    reader.failure = None
-    group_records(cluster(), {}, ["a"], memory=memory)
-    assert reader.starts == [0, 0]
-
-
-def test_a_log_that_has_lost_records_and_one_without_a_new_group_is_read_anew(reader):
+def test_what_was_read_by_a_reading_that_failed_of_a_log_that_lost_records_or_for_other_groups_is_read_anew(reader):
     memory, topic = LogMemory(), cluster()
+    reader.failure = Failure("_TIMED_OUT", "no answer")
+    assert group_records(topic, {}, ["a"], memory=memory) is reader.failure
+    reader.failure = None
     other = next(name for name in map(str, range(100)) if partition_of(name, PARTITIONS) == OWN["a"].partition)
-    group_records(topic, {}, ["a"], memory=memory)
-    group_records(topic, {}, ["a", other], memory=memory)
-    group_records(topic, {}, ["a"], memory=memory)
-    assert reader.starts == [0, 0, 9], "the records of the other one may lie before"
+    for groups in (["a"], ["a", other], ["a"]):
+        group_records(topic, {}, groups, memory=memory)
+    assert reader.starts == [0, 0, 0, 9], "the records of the other one may lie before"
     topic.ranges[OWN["a"]] = LogRange(0, 8)
     group_records(topic, {}, ["a"], memory=memory)
-    assert reader.starts == [0, 0, 9, 0]
+    assert reader.starts == [0, 0, 0, 9, 0]
 
 
 class Log(GroupLog):
@@ -178,20 +160,14 @@ class Log(GroupLog):
 
 
 def test_the_offsets_topic_is_read_to_its_end_each_partition_in_log_order_into_its_own_log(cluster):
-    logs = {0: Log(), 2: Log()}
-    assert read_offsets_topic(config(cluster), "B", logs, DEADLINE_SECONDS) is None
-    for partition, log in logs.items():
-        assert log.records == [(b"k%d" % partition, b"v%d" % number) for number in range(LENGTH)]
-
-
-def test_a_log_that_goes_on_is_read_from_where_it_was(cluster):
-    log = Log()
-    log.next_offset = LENGTH - 2
-    assert read_offsets_topic(config(cluster), "B", {1: log}, DEADLINE_SECONDS) is None
-    assert log.records == [(b"k1", b"v%d" % number) for number in (LENGTH - 2, LENGTH - 1)]
-    assert (log.taken, log.next_offset) == (2, LENGTH)
-    assert read_offsets_topic(config(cluster), "B", {1: log}, DEADLINE_SECONDS) is None
-    assert (log.taken, log.next_offset) == (2, LENGTH)
+    logs = {0: Log(), 1: Log(), 2: Log()}
+    logs[1].next_offset = LENGTH - 2  # where an earlier reading came to
+    for _ in range(2):
+        assert read_offsets_topic(config(cluster), "B", logs, DEADLINE_SECONDS) is None
+        for partition, log in logs.items():
+            numbers = range(LENGTH - 2 if partition == 1 else 0, LENGTH)
+            assert log.records == [(b"k%d" % partition, b"v%d" % number) for number in numbers]
+            assert (log.taken, log.next_offset) == (len(numbers), LENGTH)
 
 
 def test_an_offsets_topic_that_can_not_be_read_in_full_is_a_failure(cluster):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import ConfigError
-from migrate.kafka.client_config import librdkafka_config
 from migrate.kafka.key_stores import Store, UnreadableStore, read_store
+from tests.unit.clientscene import TLS, mapped
 
 STORES = Path(__file__).parents[2] / "golden" / "stores"
 # One certificate and its key: client.jks and client.p12 hold both, trust.jks and trust.p12 the certificate.
@@ -24,19 +24,14 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-@pytest.mark.parametrize(("name", "key_password"), [("client.jks", KEY_PASSWORD), ("client.p12", "")])
-def test_a_key_and_its_chain_come_out_as_they_went_in(name, key_password):
-    store = read_store(content(name), PASSWORD, key_password)
+@pytest.mark.parametrize("kind", ["jks", "p12"])
+def test_a_key_with_its_chain_and_trusted_certificates_come_out_as_they_went_in(kind):
+    store = read_store(content(f"client.{kind}"), PASSWORD, KEY_PASSWORD if kind == "jks" else "")
     assert [words(pair.key) for pair in store.keys] == [words(KEY)]
     assert [words(one) for one in store.keys[0].chain] == [words(CERTIFICATE)]
     assert "PRIVATE" not in repr(store)
-
-
-@pytest.mark.parametrize("name", ["trust.jks", "trust.p12"])
-def test_trusted_certificates_come_out_as_they_went_in(name):
-    store = read_store(content(name), PASSWORD)
-    assert [words(one) for one in store.trusted] == [words(CERTIFICATE)]
-    assert store.keys == ()
+    trust = read_store(content(f"trust.{kind}"), PASSWORD)
+    assert [words(one) for one in trust.trusted] == [words(CERTIFICATE)] and trust.keys == ()
 
 
 @pytest.mark.parametrize(
@@ -72,14 +67,8 @@ def test_a_damaged_store_is_an_error_of_its_own_and_nothing_else(name, data):
 
 def config(location="trust.jks", **given_settings):
     """What librdkafka gets of a trust store; settings by name, `_` for a dot."""
-    properties = {
-        "bootstrap.servers": "127.0.0.1:1",
-        "security.protocol": "SSL",
-        "ssl.truststore.location": str(STORES / location),
-        "ssl.truststore.password": PASSWORD,
-    }
-    properties |= {key.replace("_", "."): value for key, value in given_settings.items()}
-    return librdkafka_config(properties, "a.properties")
+    store = {"ssl.truststore.location": str(STORES / location), "ssl.truststore.password": PASSWORD}
+    return mapped(TLS | store | {key.replace("_", "."): value for key, value in given_settings.items()})
 
 
 @pytest.mark.parametrize("kind", ["", "JKS", "PKCS12", "jks"])
@@ -88,33 +77,18 @@ def test_the_file_tells_which_store_it_is_whatever_the_type_says(location, kind)
     assert words(config(location, ssl_truststore_type=kind)["ssl.ca.pem"]) == words(CERTIFICATE)
 
 
-def test_a_jks_key_store_becomes_pem_in_memory():
-    found = config(
-        ssl_keystore_location=str(STORES / "client.jks"),
-        ssl_keystore_password=PASSWORD,
-        ssl_key_password=KEY_PASSWORD,
-    )
-    assert (words(found["ssl.key.pem"]), words(found["ssl.certificate.pem"])) == (words(KEY), words(CERTIFICATE))
-    assert "ssl.key.password" not in found
-
-
-@pytest.mark.parametrize("name", ["client.p12", "legacy.p12"])
-def test_a_pkcs12_key_store_becomes_pem_too_whatever_ciphers_it_has_and_the_type_says(name):
-    """`legacy.p12` has the ciphers of Java before 11.0.12 (`-Dkeystore.pkcs12.legacy`), which OpenSSL 3 leaves out."""
-    found = config(ssl_keystore_location=str(STORES / name), ssl_keystore_password=PASSWORD)
+# The last has the ciphers of Java before 11.0.12 (`-Dkeystore.pkcs12.legacy`), which OpenSSL 3 leaves out.
+@pytest.mark.parametrize("name", ["client.jks", "client.p12", "legacy.p12"])
+def test_a_key_store_becomes_pem_in_memory_whatever_its_type_and_ciphers(name):
+    key_password = {"ssl_key_password": KEY_PASSWORD} if name == "client.jks" else {}
+    found = config(ssl_keystore_location=str(STORES / name), ssl_keystore_password=PASSWORD, **key_password)
     assert (words(found["ssl.key.pem"]), words(found["ssl.certificate.pem"])) == (words(KEY), words(CERTIFICATE))
     assert not {"ssl.keystore.location", "ssl.keystore.password", "ssl.key.password"} & found.keys()
 
 
-def test_a_key_store_without_a_key_is_named():
+def test_a_key_store_without_a_key_and_a_wrong_password_are_named_with_the_setting_and_not_shown():
     with pytest.raises(ConfigError, match=r"ssl\.keystore\.location in a\.properties holds no private keys"):
         config(ssl_keystore_location=str(STORES / "trust.jks"), ssl_keystore_password=PASSWORD)
-
-
-def test_a_wrong_password_is_named_with_its_setting_and_not_shown():
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"ssl\.truststore\.location.*ssl\.truststore\.password") as caught:
         config(ssl_truststore_password="battery-staple")
-    text = str(caught.value)
-    assert "ssl.truststore.location" in text
-    assert "ssl.truststore.password" in text
-    assert "battery" not in text
+    assert "battery" not in str(caught.value)

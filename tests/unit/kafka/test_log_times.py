@@ -15,12 +15,11 @@ T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u",
 class FakeConnection:
     """Answers from `told` by partition and timestamp, -1 where there is nothing, as librdkafka does."""
 
-    def __init__(self, told, later=None):
-        self.told, self.later, self.calls, self.drops = told, later or {}, [], 0
+    def __init__(self, told):
+        self.told, self.calls, self.drops = told, [], 0
 
     def drop(self):
         self.drops += 1
-        self.told |= self.later
 
     def collect(self, submit):
         return submit(self)
@@ -35,22 +34,22 @@ class FakeConnection:
         return found
 
 
-def reader(told, later=None, deadline_seconds=5.0):
+def reader(connection, deadline_seconds=5.0):
     made = LogTimes(ClientSettings(Side.SOURCE, "A", "127.0.0.1:1", {}), deadline_seconds, NoProgress())
-    made._connection = FakeConnection(told, later)
+    made._connection = connection
     return made
 
 
 def test_partitions_are_asked_together_one_time_of_each():
-    of = reader({("t", 0, 5): (50, 5), ("t", 1, 5): (51, 6), ("u", 0, 9): (7, 9), ("u", 0, 0): (1, 1)})
+    told = {("t", 0, 5): (50, 5), ("t", 1, 5): (51, 6), ("u", 0, 9): (7, 9), ("u", 0, 0): (1, 1)}
+    of = reader(FakeConnection(told))
     found, newest = of.first_offsets([(U0, 9), (T1, 5), (T0, 5), (U0, -7)])
     assert found == {(T0, 5): 50, (T1, 5): 51, (U0, 9): 7, (U0, -7): 1} and newest == {}
     assert of._connection.calls == [3, 1]
 
 
 def test_the_newest_timestamp_is_told_and_none_is_no_timestamp():
-    of = reader({("t", 0, -3): (50, 123)}, deadline_seconds=0.0)
-    told = of.newest_times([T0, T1])
+    told = reader(FakeConnection({("t", 0, -3): (50, 123)}), deadline_seconds=0.0).newest_times([T0, T1])
     assert told[T0] == 123 and isinstance(told[T1], Failure) and told[T1].code == "NO_TIMESTAMP"
 
 
@@ -65,15 +64,14 @@ class Silent(FakeConnection):
 
 def test_a_time_that_a_log_should_have_is_asked_for_again_because_its_leader_may_have_been_silent():
     """Else the row would be at the log's start, and all of the log would be read twice."""
-    of = reader({})
-    of._connection = Silent({("t", 0, 5): (50, 5), ("t", 0, -3): (60, 9)})
+    of = reader(Silent({("t", 0, 5): (50, 5), ("t", 0, -3): (60, 9)}))
     found, newest = of.first_offsets([(T0, 5), (T0, 7)])
     assert found == {(T0, 5): 50, (T0, 7): None} and newest == {T0: 9}
 
 
 @pytest.mark.parametrize(("told", "retriable"), [((50, -1), False), ((-1, -1), True)])
 def test_a_log_without_a_timestamp_and_one_that_may_just_be_empty_are_not_waited_for(told, retriable):
-    of = reader({("t", 0, -3): told})
+    of = reader(FakeConnection({("t", 0, -3): told}))
     (answer,) = of.newest_times([T0]).values()
     assert (answer.code, answer.retriable, of._connection.drops) == ("NO_TIMESTAMP", retriable, 0)
 
@@ -81,27 +79,25 @@ def test_a_log_without_a_timestamp_and_one_that_may_just_be_empty_are_not_waited
 class Broken(FakeConnection):
     """Answers with a failure until it has been dropped once."""
 
-    code, topics = "_TRANSPORT", {"t": SimpleNamespace(partitions={0: None})}
+    def __init__(self, told, code):
+        super().__init__(told)
+        self.code = code
 
     def collect(self, submit):
         found = submit(self)
         return found if self.drops else {pair: Failure(self.code, "broken", True) for pair in found}
 
     def metadata(self):
-        return SimpleNamespace(topics=self.topics)
+        return SimpleNamespace(topics={"t": SimpleNamespace(partitions={0: None})})
 
 
 @pytest.mark.parametrize("code", ["_TRANSPORT", "_DESTROY_BROKER", "_UNKNOWN_PARTITION", "LEADER_NOT_AVAILABLE"])
 def test_a_line_that_breaks_under_a_look_by_time_is_no_partition_that_can_not_be_read(code):
-    of = reader({})
-    of._connection = Broken({("t", 0, -3): (50, 123)})
-    of._connection.code = code
+    of = reader(Broken({("t", 0, -3): (50, 123)}, code))
     assert of.newest_times([T0]) == {T0: 123} and of._connection.drops == 1
 
 
 def test_a_partition_that_the_cluster_does_not_have_is_not_asked_for_until_the_deadline():
-    of = reader({})
-    of._connection = Broken({})
-    of._connection.code = "_UNKNOWN_PARTITION"
+    of = reader(Broken({}, "_UNKNOWN_PARTITION"))
     (answer,) = of.newest_times([T1]).values()
     assert answer.code == "UNKNOWN_TOPIC_OR_PARTITION" and len(of._connection.calls) == 1

@@ -17,26 +17,17 @@ from migrate.mm2.flow import Cluster
 from migrate.model import Failure, Side
 from migrate.spark.java_settings import java_settings
 from tests.lab.sts import ACCOUNT, Sts
-from tests.unit.clientscene import accepted, mapped, refusal
+from tests.unit.clientscene import MSK, accepted, mapped, refusal
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("botocore") is None, reason="the extra msk-iam is not installed"
 )
 KEY, SECRET = "AKIDLAB", "wJalrXUtnFEMI/K7MDENG"
-BROKERS = {
-    "bootstrap.servers": "b-1.lab.abc123.c2.kafka.eu-west-1.amazonaws.com:9098",
-    "security.protocol": "SASL_SSL",
-}
-IAM = BROKERS | {
-    "sasl.mechanism": "AWS_MSK_IAM",
+IAM = {
+    "bootstrap.servers": MSK["bootstrap.servers"], "security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM",
     "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
     "sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
-}
-OAUTH = BROKERS | {
-    "sasl.mechanism": "OAUTHBEARER",
-    "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
-    "sasl.login.callback.handler.class": "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -44,16 +35,13 @@ def _no_account_of_this_machine(monkeypatch, tmp_path):
     monkeypatch.setattr(token_command, "_held", {})
     for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-
-
-def without_keys(monkeypatch):
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    here = {
+        "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": str(tmp_path / "config"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"), "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+    }  # fmt: skip
+    for name, value in here.items():
+        monkeypatch.setenv(name, value)
 
 
 def asked_by(token, secret):
@@ -77,7 +65,7 @@ def asked_by(token, secret):
     return key, region
 
 
-@pytest.mark.parametrize("properties", [IAM, OAUTH])
+@pytest.mark.parametrize("properties", [IAM, MSK])
 def test_both_forms_sign_with_the_keys_of_the_environment_for_the_region_of_the_brokers(properties):
     assert accepted(properties)
     config = ready(mapped(properties))
@@ -88,16 +76,18 @@ def test_both_forms_sign_with_the_keys_of_the_environment_for_the_region_of_the_
     assert not any(secret in str(config) for secret in (KEY, SECRET, token))
 
 
+def with_options(**options):
+    words = " ".join(f'{name}="{value}"' for name, value in options.items())
+    return IAM | {"sasl.jaas.config": f"software.amazon.msk.auth.iam.IAMLoginModule required {words};"}
+
+
 def test_a_profile_signs_with_its_keys(tmp_path):
     (tmp_path / "credentials").write_text("[night]\naws_access_key_id=AKIDNIGHT\naws_secret_access_key=other\n")
-    jaas = {"sasl.jaas.config": 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="night";'}
-    with_role = {"sasl.jaas.config": jaas["sasl.jaas.config"].replace(";", ' awsRoleArn="arn:aws:iam::1:role/r";')}
-    for login in (jaas, with_role):
-        token, _ = mapped(IAM | login)["oauth_cb"]("")
+    for more in ({}, {"awsRoleArn": "arn:aws:iam::1:role/r"}):
+        token, _ = mapped(with_options(awsProfileName="night", **more))["oauth_cb"]("")
         assert asked_by(token, "other") == ("AKIDNIGHT", "eu-west-1")
-    jaas = {"sasl.jaas.config": 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="day";'}
     with pytest.raises(ClusterError, match="day"):
-        ready(mapped(IAM | jaas))
+        ready(mapped(with_options(awsProfileName="day")))
 
 
 def test_names_that_tell_no_region_take_the_environments(monkeypatch):
@@ -109,7 +99,8 @@ def test_names_that_tell_no_region_take_the_environments(monkeypatch):
 
 
 def test_no_credentials_are_told_with_what_to_do(monkeypatch):
-    without_keys(monkeypatch)
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(ClusterError, match="no AWS credentials.*aws sso login"):
         ready(mapped(IAM))
 
@@ -120,21 +111,17 @@ def test_no_credentials_are_told_with_what_to_do(monkeypatch):
         ({"sasl.client.callback.handler.class": "a.B"}, "Set it to software.amazon.msk.auth.iam.IAMClientCallback"),
         ({"sasl.jaas.config": "a.PlainLoginModule required;"}, "IAMLoginModule"),
         ({"sasl.jaas.config": "a.IAMLoginModule required awsRoleExternalId=x;"}, "awsRoleExternalId"),
-        (OAUTH | {"sasl.mechanism": "PLAIN", "sasl.client.callback.handler.class": ""}, "OAUTHBEARER"),
+        (MSK | {"sasl.mechanism": "PLAIN", "sasl.client.callback.handler.class": ""}, "OAUTHBEARER"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(change, names):
     assert names in refusal(IAM | change)
 
 
-def test_without_the_signer_the_extra_is_named(monkeypatch):
+def test_without_the_signer_the_extra_is_named_and_java_has_the_properties_as_they_are(monkeypatch):
     monkeypatch.setattr(client_config, "find_spec", lambda name: None)
     assert "mm2-migrate[msk-iam]" in refusal(IAM)
-
-
-def test_java_has_the_properties_as_they_are():
-    settings = java_settings(Cluster(Side.SOURCE, "A", IAM))
-    assert settings.admin.items() >= IAM.items()
+    assert java_settings(Cluster(Side.SOURCE, "A", IAM)).admin.items() >= IAM.items()
 
 
 SIGNERS = {KEY: SECRET, "AKIDOLD": "expired"}
@@ -143,9 +130,7 @@ SIGNERS = {KEY: SECRET, "AKIDOLD": "expired"}
 def asking(sts, monkeypatch, **options):
     """The login of a cluster, whose keys and roles AWS is asked about at `sts`."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
-    words = " ".join(f'{name}="{value}"' for name, value in options.items())
-    jaas = f"software.amazon.msk.auth.iam.IAMLoginModule required {words};"
-    return mapped(IAM | {"sasl.jaas.config": jaas})["oauth_cb"]
+    return mapped(with_options(**options))["oauth_cb"]
 
 
 def test_aws_names_whose_keys_sign_and_a_role_signs_with_keys_of_its_own(monkeypatch):
@@ -154,6 +139,8 @@ def test_aws_names_whose_keys_sign_and_a_role_signs_with_keys_of_its_own(monkeyp
         by_role = asking(sts, monkeypatch, awsRoleArn=f"arn:aws:iam::{ACCOUNT}:role/night", awsStsRegion="us-east-1")
         assert by_role.signer().endswith("user/AKIDROLE")
         assert asked_by(by_role("")[0], "lent") == ("AKIDROLE", "eu-west-1")
+        login = asking(sts, monkeypatch)
+    assert isinstance(login.signer(), Failure), "an STS out of reach says nothing of the keys"
 
 
 @pytest.mark.parametrize(
@@ -167,17 +154,9 @@ def test_aws_names_whose_keys_sign_and_a_role_signs_with_keys_of_its_own(monkeyp
     ],
 )
 @pytest.mark.parametrize("role", [{}, {"awsRoleArn": "arn:aws:iam::1:role/night"}])
-def test_keys_that_aws_refuses_are_told_in_its_words_and_the_clock_where_it_is_off(
-    monkeypatch, variable, value, clock, says, role
-):
+def test_refused_keys_are_told_in_the_words_of_aws_and_a_wrong_clock(monkeypatch, variable, value, clock, says, role):
     monkeypatch.setenv(variable, value)
     with Sts(SIGNERS, role=("AKIDROLE", "lent"), clock=clock) as sts:
         with pytest.raises(ClusterError, match=says) as caught:
             asking(sts, monkeypatch, **role).signer()
         assert SECRET not in str(caught.value)
-
-
-def test_an_sts_out_of_reach_says_nothing_of_the_keys(monkeypatch):
-    with Sts(SIGNERS) as sts:
-        login = asking(sts, monkeypatch)
-    assert isinstance(login.signer(), Failure)

@@ -47,16 +47,10 @@ class Complaining:
         return [Message(topic="t", partition=0, error=KafkaError(KafkaError._TRANSPORT, "refused"))]
 
 
-class Unread:
-    start = 0
-
-    def take(self, messages):
-        return False
-
-
 def test_a_client_that_only_complains_is_as_good_as_silent():
     consumer = Complaining()
-    reading = ReadPass(consumer, {PLACES[0]: Unread()}, "B", silence_seconds=0.05)
+    unread = SimpleNamespace(start=0, take=lambda messages: False)
+    reading = ReadPass(consumer, {PLACES[0]: unread}, "B", silence_seconds=0.05)
     reading.run()
     assert consumer.waits_for == "B" and longest_silence() is None
     assert list(reading.waiting) == [PLACES[0]] and not reading.problems
@@ -82,41 +76,39 @@ def reading(consumer=None, causes=None):
     ranges = (OffsetRange(0, 10),)
     (run,) = runs_of(ranges, 100)
     waiting = {place: RunIntake(run, ranges, [Contents()]) for place in PLACES[:2]}
-    return RunPass(
-        consumer or Consumer(t=4), waiting, "B", 60.0, DEADLINE_SECONDS, causes if causes is not None else {}
-    )
+    return RunPass(consumer or Consumer(t=4), waiting, "B", 60.0, DEADLINE_SECONDS, {} if causes is None else causes)
 
 
-def event(code, offset=5):
-    return Message(topic="t", partition=0, offset=offset, error=KafkaError(code, "x"))
+def event(code):
+    return Message(topic="t", partition=0, offset=5, error=KafkaError(code, "x"))
 
 
-def noted(made, code, offset=5):
-    message = event(code, offset)
+def noted(code):
+    made, message = reading(), event(code)
     made.note(PLACES[0], message, message.error())
     return made
 
 
+def problems(made):
+    return {place: error.name() for place, error in made.problems.items()}
+
+
 def test_a_run_whose_log_begins_later_now_is_moved_and_is_no_failure():
-    made = noted(reading(), KafkaError._AUTO_OFFSET_RESET)
+    made = noted(KafkaError._AUTO_OFFSET_RESET)
     assert made.moved == [PLACES[0]] and list(made.waiting) == [PLACES[1]] and not made.problems
 
 
-def test_a_log_that_ends_before_its_run_is_waited_for_a_little_and_has_lost_records_then():
-    made = noted(reading(), KafkaError._PARTITION_EOF, 5)
+def test_a_log_that_ends_before_its_run_has_lost_records_unless_it_goes_on_in_a_little_while():
+    made = noted(KafkaError._PARTITION_EOF)
     assert made.waits(LAGGING_SECONDS - 1) and len(made.waiting) == 2
-    assert made.waits(LAGGING_SECONDS + 1)
-    assert {p: e.name() for p, e in made.problems.items()} == {PLACES[0]: "OFFSET_OUT_OF_RANGE"}
-
-
-def test_a_log_that_went_on_after_it_seemed_to_end_has_lost_nothing():
-    made = noted(reading(), KafkaError._PARTITION_EOF, 5)
+    assert made.waits(LAGGING_SECONDS + 1) and problems(made) == {PLACES[0]: "OFFSET_OUT_OF_RANGE"}
+    made = noted(KafkaError._PARTITION_EOF)
     made.waiting[PLACES[0]].take([Message(topic="t", partition=0, offset=6)])
     assert made.waits(LAGGING_SECONDS + 1) and len(made.waiting) == 2 and not made.problems
 
 
 def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_silent_one_after_the_deadline():
-    refused = noted(reading(), KafkaError._AUTHENTICATION)
+    refused = noted(KafkaError._AUTHENTICATION)
     assert refused.waits(10.0)
     with pytest.raises(Silence):
         refused.waits(HOPELESS_SECONDS + 0.1)
@@ -129,23 +121,13 @@ def test_a_cluster_that_refuses_us_ends_the_pass_soon_where_nothing_comes_and_a_
         reading().waits(DEADLINE_SECONDS + 1)
 
 
-@pytest.mark.parametrize("other", [KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT])
-def test_trouble_of_two_kinds_in_turn_is_no_sign_of_life_and_the_reason_is_kept(other):
+def test_trouble_of_two_kinds_is_no_sign_of_life_and_what_was_said_before_records_came_ends_no_later_silence():
     causes = {}
     made = reading(causes=causes)
-    assert not made._take([event(KafkaError._AUTHENTICATION), event(other)])
-    assert not made._take([event(other)]) and causes.keys() == {"_AUTHENTICATION"}
-
-
-def record(offset):
-    return Message(topic="t", partition=0, offset=offset, key=b"k", value=b"v", timestamp=(1, 1))
-
-
-def test_what_was_said_of_trouble_before_records_came_again_ends_no_later_silence_before_the_deadline():
-    causes = {"_AUTHENTICATION": "the token endpoint is busy"}
-    made = reading(causes=causes)
-    assert made._take([record(6)])
-    assert made.waits(HOPELESS_SECONDS + 1)
+    for other in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT):
+        assert not made._take([event(KafkaError._AUTHENTICATION), event(other)])
+        assert not made._take([event(other)]) and causes.keys() == {"_AUTHENTICATION"}
+    assert made._take(records(6)) and made.waits(HOPELESS_SECONDS + 1)
     causes["_SSL"] = "said after the records"
     with pytest.raises(Silence):
         made.waits(HOPELESS_SECONDS + 1)
@@ -153,8 +135,7 @@ def test_what_was_said_of_trouble_before_records_came_again_ends_no_later_silenc
 
 def test_after_some_silence_partitions_that_the_cluster_does_not_have_are_given_up():
     made = reading(Consumer(t=1))
-    assert made.waits(UNEASY_SECONDS + 0.5)
-    assert {p: e.name() for p, e in made.problems.items()} == {PLACES[1]: "UNKNOWN_TOPIC_OR_PART"}
+    assert made.waits(UNEASY_SECONDS + 0.5) and problems(made) == {PLACES[1]: "UNKNOWN_TOPIC_OR_PART"}
     gone = reading(Consumer(u=1))
     assert gone.waits(UNEASY_SECONDS + 0.5) and not gone.waiting
 
@@ -175,15 +156,11 @@ def intake():
     return RunIntake(run, RANGES, shelves), shelves
 
 
-def test_records_between_two_ranges_belong_to_neither():
+def test_records_between_two_ranges_belong_to_neither_and_one_beyond_the_end_ends_the_run():
     taking, shelves = intake()
     assert not taking.take(records(2, 3, 4, 5)) and not taking.take(records(6))
-    assert taking.start == 7
-    assert taking.take(records(7, 8))
+    assert taking.start == 7 and taking.take(records(7, 8))
     assert [list(shelf.records) for shelf in shelves] == [[2, 3], [6, 7, 8]]
-
-
-def test_a_record_beyond_the_runs_end_ends_it_and_is_not_kept():
     taking, shelves = intake()
     assert taking.take(records(3, 20))
     assert [list(shelf.records) for shelf in shelves] == [[3], []]
@@ -210,28 +187,12 @@ def test_equal_records_have_equal_prints_and_keys_are_marked_only_where_they_are
     assert keyed.stretch(OffsetRange(0, 3)).prints == plain.stretch(OffsetRange(0, 3)).prints
 
 
-WAIT_SECONDS = 30.0
-
-
-class Closing:
-    """A consumer whose close takes until `may_end`."""
-
-    def __init__(self, may_end: threading.Event) -> None:
-        self.may_end = may_end
-        self.is_closed = threading.Event()
-
-    def close(self) -> None:
-        self.may_end.wait(WAIT_SECONDS)
-        self.is_closed.set()
-
-
-def test_one_that_never_ends_is_left_behind_and_the_others_are_closed():
-    never, at_once = threading.Event(), threading.Event()
-    at_once.set()
-    hanging, well = Closing(never), Closing(at_once)
+def test_a_consumer_that_never_closes_is_left_behind_and_the_others_are_closed():
+    may_end, closed = threading.Event(), threading.Event()
+    hanging, well = (SimpleNamespace(close=close) for close in (lambda: may_end.wait(DEADLINE_SECONDS), closed.set))
     close_consumers([hanging, well], seconds=0.1)
-    assert well.is_closed.wait(WAIT_SECONDS) and not hanging.is_closed.is_set()
-    never.set()
+    assert closed.wait(DEADLINE_SECONDS)
+    may_end.set()
 
 
 @given(st.dictionaries(st.text("abc"), st.lists(st.integers())), st.integers(1, 5))

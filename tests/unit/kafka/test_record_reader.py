@@ -1,17 +1,24 @@
-"""Records of many partitions: ranges, single ones, what cannot be read, and the consumers that read them."""
+"""Records of many partitions: ranges, single ones, the next ones, what cannot be read, and who reads them."""
 
+import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Semaphore
+from types import SimpleNamespace
 
 import pytest
 
-from migrate.errors import ClusterError
+from migrate.errors import ClusterError, EnvironmentLacks
+from migrate.kafka import next_record, record_reader
 from migrate.kafka.log_times import may_have
+from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.record_reader import Reach, ReaderClients, RecordReader
+from migrate.kafka.settings import ClientSettings
 from migrate.match.equality import Equality
 from migrate.match.log_reader import Wanted
+from migrate.match.next_record import Position
 from migrate.match.protocol import OffsetRange, Unreadable
-from migrate.model import Failure, TopicPartition
+from migrate.model import Failure, Side, TopicPartition
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.mockcluster import FETCH, LIST_OFFSETS, MockCluster
 from tests.unit.logscene import DEADLINE_SECONDS, LENGTH, NOWHERE, PLACES, REFUSED, config, settings
@@ -32,17 +39,14 @@ def test_ranges_are_read_whole_short_and_long_ones_of_many_partitions(reader):
     assert len({tuple(found[place][0].prints) for place in PLACES}) == len(PLACES)
 
 
-def test_a_partition_that_is_refused_is_a_value(cluster, reader):
+def test_a_partition_that_is_refused_is_a_value_and_a_cluster_that_is_silent_an_error_with_its_cause(cluster, reader):
     cluster.will_answer(FETCH, REFUSED)
-    found = reader.read({PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)})
-    assert found == {PLACES[0]: Unreadable("TOPIC_AUTHORIZATION_FAILED")}
-
-
-def test_a_cluster_that_is_silent_is_an_error_with_its_cause():
-    reader = RecordReader(settings(NOWHERE), 3.0)
+    wanted = {PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)}
+    assert reader.read(wanted) == {PLACES[0]: Unreadable("TOPIC_AUTHORIZATION_FAILED")}
+    nobody = RecordReader(settings(NOWHERE), 3.0)
     with pytest.raises(ClusterError, match=r"source A did not answer within 3 s .*Connection refused"):
-        reader.read({PLACES[0]: Wanted((OffsetRange(0, 5),), Equality.ALL)})
-    reader.close()
+        nobody.read(wanted)
+    nobody.close()
 
 
 @pytest.mark.parametrize("code", [5, 6, 56, 78])
@@ -71,22 +75,13 @@ NOT_TOLD = Failure("UNSUPPORTED_VERSION", "the broker is older than that questio
 PASSING = Failure("_TRANSPORT", "the line broke", retriable=True)
 
 
-@pytest.mark.parametrize(
-    ("newest", "doubted"),
-    [(15, [10]), (20, [10, 20]), (5, []), (PASSING, [10, 20]), (NOT_TOLD, [])],
-)
-def test_a_time_that_was_not_found_is_believed_only_where_the_logs_newest_is_told_to_be_older(newest, doubted):
-    assert [time for time in (10, 20) if may_have(newest, time)] == doubted
-
-
-def test_where_the_newest_timestamp_is_not_told_in_passing_a_time_that_was_not_found_is_at_the_logs_start(
-    reader, monkeypatch
-):
+def test_a_time_that_was_not_found_is_believed_only_where_the_logs_newest_is_told_to_be_older(reader, monkeypatch):
+    for newest, doubted in ((15, [10]), (20, [10, 20]), (5, []), (PASSING, [10, 20]), (NOT_TOLD, [])):
+        assert [time for time in (10, 20) if may_have(newest, time)] == doubted, newest
     late = 1 << 50
-    monkeypatch.setattr(reader._log_times, "newest_times", lambda absent: dict.fromkeys(absent, 1))
-    assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: None}}
-    monkeypatch.setattr(reader._log_times, "newest_times", lambda absent: dict.fromkeys(absent, PASSING))
-    assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: 0}}
+    for newest, offset in ((1, None), (PASSING, 0)):
+        monkeypatch.setattr(reader._log_times, "newest_times", lambda absent, told=newest: dict.fromkeys(absent, told))
+        assert reader.first_offsets({PLACES[0]: [late]}) == {PLACES[0]: {late: offset}}
 
 
 def test_a_broker_that_falls_silent_before_it_tells_a_logs_start_is_an_error_of_the_cluster(monkeypatch):
@@ -171,13 +166,6 @@ def test_bytes_received_are_the_last_count_of_each_consumer_in_sum(clients):
     assert clients.received_bytes == 107
 
 
-def test_each_reach_has_one_consumer_and_settings_that_librdkafka_refuses_are_an_error(clients):
-    assert clients.of(Reach.SHORT) is clients.of(Reach.SHORT)
-    refused = ReaderClients(settings(NOWHERE | {"no.such.setting": "x"}), 0.5, "read_committed")
-    with pytest.raises(ClusterError, match="source A cannot be read with these settings: .*no.such.setting"):
-        refused.of(Reach.SHORT)
-
-
 def test_a_silent_cluster_is_reported_with_the_best_cause_that_its_clients_had(clients):
     assert "source A did not answer within 0.5 s while its records were read." in clients.silent().problem
     clients.causes |= {"_TRANSPORT": "Connection refused", "_TIMED_OUT": "timed out"}
@@ -190,6 +178,7 @@ def test_a_silent_cluster_is_reported_with_the_best_cause_that_its_clients_had(c
 
 def test_a_token_that_ended_on_the_way_is_asked_for_anew_by_the_next_reading(clients):
     before = clients.of(Reach.SHORT)
+    assert clients.of(Reach.SHORT) is before
     clients._count(Reach.SHORT, '{"rx_bytes":7}')
     clients.causes["_AUTHENTICATION"] = "token expired"
     assert "refused while its records were read: token expired" in clients.silent().problem
@@ -197,3 +186,65 @@ def test_a_token_that_ended_on_the_way_is_asked_for_anew_by_the_next_reading(cli
     assert after is not before and not clients.causes and clients.of(Reach.SHORT) is after
     clients._count(Reach.SHORT, '{"rx_bytes":5}')
     assert clients.received_bytes == 12
+
+
+def next_records(config, positions, deadline_seconds=DEADLINE_SECONDS):
+    return next_record.next_records(settings(config), deadline_seconds, "read_committed", positions)
+
+
+def test_next_records_end_with_the_position_the_number_or_the_log(cluster):
+    asked = {
+        Position(PLACES[0], 3, 10): [3],
+        Position(PLACES[0], 8, 10, 5): [8, 9],
+        Position(PLACES[1], LENGTH - 2, 9999, 5): [LENGTH - 2, LENGTH - 1],
+        Position(PLACES[2], 0, LENGTH, 3): [0, 1, 2],
+        Position(PLACES[3], LENGTH, 9999): [],
+    }
+    found = next_records(config(cluster), asked)
+    assert {position: [record.offset for record in records] for position, records in found.items()} == asked
+
+
+def test_next_records_that_are_refused_or_do_not_come_are_failures(cluster):
+    position = Position(PLACES[0], 3, 10)
+    cluster.will_answer(FETCH, REFUSED)
+    refused = next_records(config(cluster), [position])[position]
+    assert isinstance(refused, Failure) and refused.code == "TOPIC_AUTHORIZATION_FAILED"
+    assert "grant the principal READ on the topic, which includes DESCRIBE" in refused.message
+    assert next_records(NOWHERE, [position], 0.5)[position] == Failure("_TIMED_OUT", "no answer within 0.5 s", True)
+
+
+def test_settings_that_librdkafka_refuses_are_an_error_that_says_why_and_shows_no_secret():
+    refused = ClientSettings(Side.SOURCE, "A", "source A", NOWHERE | {"acks": "hunter2"}, frozenset({"hunter2"}))
+    position = Position(PLACES[0], 3, 10)
+    for asked in (
+        lambda: next_record.next_records(refused, 0.5, "read_committed", [position]),
+        lambda: ReaderClients(refused, 0.5, "read_committed").of(Reach.SHORT),
+    ):
+        with pytest.raises(ClusterError, match="source A cannot be read with these settings: .*acks") as raised:
+            asked()
+        assert "hunter2" not in str(raised.value)
+
+
+SOURCE, TARGET = ClientSettings(Side.SOURCE, "A", "A", {}), ClientSettings(Side.TARGET, "B", "B", {})
+READERS = KafkaReaders(SOURCE, TARGET, 5.0, "read_uncommitted")
+
+
+def test_the_source_is_read_committed_the_target_as_asked_and_both_are_closed(monkeypatch):
+    closed = []
+
+    def reader(settings, deadline_seconds, isolation_level="read_committed"):
+        made = (settings.alias, deadline_seconds, isolation_level)
+        return SimpleNamespace(made=made, close=lambda: closed.append(made))
+
+    monkeypatch.setattr(record_reader, "RecordReader", reader)
+    with pickle.loads(pickle.dumps(READERS))() as pair:
+        made = [each.made for each in pair]
+        assert made == [("A", 5.0, "read_committed"), ("B", 5.0, "read_uncommitted")] and not closed
+    assert sorted(closed) == made
+
+
+def test_an_executor_without_the_kafka_client_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "migrate.kafka.record_reader", None)
+    with pytest.raises(EnvironmentLacks, match="Spark's executors cannot read Kafka") as error, READERS():
+        pass
+    assert "pip install 'confluent-kafka" in error.value.todo
