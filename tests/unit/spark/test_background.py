@@ -61,34 +61,24 @@ def test_the_jvm_can_be_used_while_its_session_is_still_starting(monkeypatch, st
         spark()
         assert spark.machine() == "the JVM"
 
-
-def test_who_waits_for_a_jvm_is_told_why_spark_does_not_start(monkeypatch, started):
-    def start(*words):
+    def lacks(*words):
         raise EnvironmentLacks("no Java", "install it")
 
-    monkeypatch.setattr(background, "spark_session", start)
+    monkeypatch.setattr(background, "spark_session", lacks)
     with pytest.raises(EnvironmentLacks, match="no Java"), background_spark(None, {}) as spark:
         spark.machine()
 
 
-@pytest.fixture
-def ended(monkeypatch):
-    """What was ended, and whether the JVM keeps its classes."""
-    endings = []
-    monkeypatch.setattr(background, "stop_spark", lambda session: endings.append("Spark"))
-    monkeypatch.setattr(background, "stop_session", lambda session, keep_classes=False: endings.append(keep_classes))
-    return endings
-
-
-def test_spark_ends_as_soon_as_nobody_needs_it_and_its_classes_are_kept_with_the_first_end(started, ended):
+def test_spark_ends_as_soon_as_nobody_needs_it_and_keeps_classes_where_all_went_well(started, monkeypatch):
+    ended = []
+    monkeypatch.setattr(background, "stop_spark", lambda session: ended.append("Spark"))
+    monkeypatch.setattr(background, "stop_session", lambda session, keep_classes=False: ended.append(keep_classes))
     with background_spark(None, {}, compares=True) as spark:
         spark()
         spark.end_session()
         spark.end()
     assert ended[:2] == ["Spark", True]
-
-
-def test_classes_are_kept_after_what_went_well_only(started, ended):
+    ended.clear()
     with pytest.raises(ZeroDivisionError), background_spark(None, {}, compares=True) as session:
         session()
         raise ZeroDivisionError

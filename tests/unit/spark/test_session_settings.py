@@ -1,4 +1,4 @@
-"""What Spark is started with: flags by what is to be read, the connector where an archive can take its classes."""
+"""What Spark and its Java are started with: flags, the connector, a Java that fits, and clients' properties."""
 
 import os
 import sys
@@ -6,19 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import UsageError
+from migrate.errors import EnvironmentLacks, UsageError
+from migrate.mm2.flow import CLIENT_ID, Cluster
+from migrate.mm2.jaas import LoginModule, parse_jaas
+from migrate.model import Side
 from migrate.spark import session_settings
-from migrate.spark.session_settings import (
-    CLASS_PATH,
-    JAVA_OPTIONS,
-    LARGE_JAVA,
-    PYTHON,
-    SMALL_JAVA,
-    is_plain,
-    master_of,
-    pyspark_python,
-    settings_of,
-)
+from migrate.spark.java import java_version, refuse_java_too_new
+from migrate.spark.java_settings import java_settings
+from migrate.spark.session_settings import CLASS_PATH, JAVA_OPTIONS, PYTHON, is_plain, master_of, settings_of
+from tests.unit.clientscene import BROKERS, PLAIN
 
 JARS = [Path("/cache/a.jar"), Path("/cache/b.jar")]
 
@@ -33,20 +29,18 @@ def no_java(monkeypatch):
 
 
 def test_a_jvm_that_has_little_to_read_starts_quickly_and_another_runs_fast():
-    assert settings_of("local[*]", {}, small=True)[JAVA_OPTIONS] == SMALL_JAVA
-    assert settings_of("local[*]", {})[JAVA_OPTIONS] == LARGE_JAVA
+    assert settings_of("local[*]", {}, small=True)[JAVA_OPTIONS] == session_settings.SMALL_JAVA
+    assert settings_of("local[*]", {})[JAVA_OPTIONS] == session_settings.LARGE_JAVA
     assert settings_of("local[*]", {JAVA_OPTIONS: "-Xss2m"}, small=True)[JAVA_OPTIONS] == "-Xss2m"
 
 
-def test_the_connector_is_on_the_class_path_of_this_machine_and_goes_to_a_clusters_executors():
+def test_the_connector_is_on_the_class_path_of_this_machine_and_goes_to_a_clusters_executors(monkeypatch):
     here = settings_of("local[2]", {})
     assert here[CLASS_PATH] == "/cache/a.jar:/cache/b.jar" and "spark.jars" not in here
     there = settings_of("spark://host:7077", {"spark.jars": "/mine.jar"})
-    assert there["spark.jars"] == "/mine.jar,/cache/a.jar,/cache/b.jar" and CLASS_PATH not in there
-    assert JAVA_OPTIONS not in there
-
-
-def test_amazons_jar_wins_over_no_class_of_sparks_own(monkeypatch):
+    assert there["spark.jars"] == "/mine.jar,/cache/a.jar,/cache/b.jar"
+    assert CLASS_PATH not in there and JAVA_OPTIONS not in there
+    # Amazon's jar wins over no class of Spark's own.
     monkeypatch.setattr(session_settings, "msk_jars", lambda conf: [Path("/cache/msk.jar")])
     here = settings_of("local[2]", {})
     assert (here[CLASS_PATH], here["spark.jars"]) == ("/cache/a.jar:/cache/b.jar", "/cache/msk.jar")
@@ -71,12 +65,10 @@ def test_a_spark_that_somebody_has_set_up_keeps_its_classes_as_they_say(monkeypa
     ("option", "variable", "python"),
     [("/opt/p", "/usr/p", "/opt/p"), ("", "/usr/p", "/usr/p"), ("", "", sys.executable)],
 )
-def test_tasks_run_in_the_python_that_spark_is_told_of_which_pyspark_takes_from_the_environment(
-    monkeypatch, option, variable, python
-):
+def test_tasks_run_in_the_python_that_spark_is_told_of(monkeypatch, option, variable, python):
     monkeypatch.setenv("PYSPARK_PYTHON", variable)
     settings = settings_of("spark://host:7077", {PYTHON: option} if option else {})
-    with pyspark_python(settings):
+    with session_settings.pyspark_python(settings):
         assert os.environ["PYSPARK_PYTHON"] == python
     assert os.environ["PYSPARK_PYTHON"] == variable
 
@@ -112,3 +104,82 @@ def test_a_master_that_is_configured_is_not_contradicted(monkeypatch):
     with pytest.raises(UsageError, match="--master local contradicts spark.master=spark://there:7077"):
         master_of("local", {})
     assert master_of(None, {"spark.master": "local[3]"}) == "local[3]"
+
+
+def test_java_missing_is_one_line_that_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentLacks, match=r"Java was not found.*Install Java 17") as raised:
+        java_version()
+    assert "\n" not in str(raised.value)
+
+
+def _home(of, version):
+    executable = of / "bin" / "java"
+    executable.parent.mkdir()
+    executable.write_text("#!/bin/sh\n")
+    executable.chmod(0o755)
+    (of / "release").write_text(f'JAVA_VERSION="{version}"\n')
+    return str(of)
+
+
+def test_an_old_java_is_refused_with_its_version(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", _home(tmp_path, "1.8.0_402"))
+    with pytest.raises(EnvironmentLacks, match=r"is Java 8\.0_402; Spark 4 needs 17"):
+        java_version()
+
+
+def test_a_java_that_spark_4_0_cannot_start_on_is_refused_before_it_is_started(monkeypatch, tmp_path):
+    """Spark 4.0.0 on Java 25: `UnsupportedOperationException: getSubject is not supported`."""
+    monkeypatch.setenv("JAVA_HOME", _home(tmp_path, "25.0.1"))
+    monkeypatch.setattr("pyspark.__version__", "4.0.0")
+    with pytest.raises(
+        EnvironmentLacks, match=r"is Java 25\.0\.1; Spark 4\.0\.0 does not start on Java 23.*Install Java 17"
+    ):
+        refuse_java_too_new()
+
+
+@pytest.mark.parametrize(("spark", "version"), [("4.0.0", "21.0.5"), ("4.0.0", "22.0.2"), ("4.2.0", "25.0.1")])
+def test_a_java_that_may_do_is_tried(monkeypatch, tmp_path, spark, version):
+    monkeypatch.setenv("JAVA_HOME", _home(tmp_path, version))
+    monkeypatch.setattr("pyspark.__version__", spark)
+    refuse_java_too_new()
+    assert java_version() == version
+
+
+def test_spark_and_java_get_the_properties_as_they_are_but_for_what_they_reject():
+    properties = PLAIN | {
+        "auto.offset.reset": "latest", "key.deserializer": "a.B", "value.deserializer": "a.B",
+        "enable.auto.commit": "true", "interceptor.classes": "a.B", "metric.reporters": "a.B", "group.id": "g",
+        "ssl.truststore.location": "/x.jks", "config.providers": "file", "config.providers.file.class": "a.B",
+        "allow.auto.create.topics": "true",
+    }  # fmt: skip
+    own = {"client.id": CLIENT_ID, "allow.auto.create.topics": "false"}
+    kept = PLAIN | {"ssl.truststore.location": "/x.jks"} | own
+    settings = java_settings(Cluster(Side.SOURCE, "A", properties))
+    assert settings.admin == kept
+    assert settings.source == {f"kafka.{key}": value for key, value in kept.items()}
+    assert java_settings(Cluster(Side.SOURCE, "A", BROKERS | {"client.id": "mine"})).admin["client.id"] == "mine"
+
+
+def test_a_spark_that_is_older_than_the_settings_of_oauth_gets_them_in_the_login_module():
+    given = BROKERS | {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": "a.OAuthBearerLoginModule required extension_pool='p';",
+        "sasl.oauthbearer.client.credentials.client.id": "id2",
+        "sasl.oauthbearer.client.credentials.client.secret": 'a"b\\c',
+        "sasl.oauthbearer.scope": "all",
+    }
+    settings = java_settings(Cluster(Side.SOURCE, "A", given))
+    for told in (settings.admin["sasl.jaas.config"], settings.source["kafka.sasl.jaas.config"]):
+        assert parse_jaas(told, "x") == LoginModule(
+            "a.OAuthBearerLoginModule", "required",
+            {"extension_pool": "p", "clientId": "id2", "clientSecret": 'a"b\\c', "scope": "all"},
+        )  # fmt: skip
+    assert 'a"b\\c' in settings.secrets
+    plain = PLAIN | {"sasl.oauthbearer.client.credentials.client.id": "id2"}
+    assert java_settings(Cluster(Side.SOURCE, "A", plain)).admin["sasl.jaas.config"] == PLAIN["sasl.jaas.config"]
+    # What is left over of a login that is not used is no error.
+    left = BROKERS | {"security.protocol": "SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.scope": "all"}
+    assert "sasl.jaas.config" not in java_settings(Cluster(Side.SOURCE, "A", left)).admin
