@@ -26,13 +26,10 @@ def said(result, command="apply", options=(), to_sign=""):
     return "\n".join(apply_lines(result, Typed(command, "my plan", options, to_sign), "f" * 64, 120, False))
 
 
-def test_a_dry_run_ends_with_the_command_that_writes(scene):
+def test_a_dry_run_ends_with_the_command_that_writes_or_where_the_plan_is_unsigned_with_how_to_sign(scene):
     told = said(scene.apply(execute=False), options=("--target", "a b"))
     assert told.startswith("DRY RUN: ")
     assert told.endswith(f"  mm2-migrate apply 'my plan' --target 'a b' --approve {'f' * 64} --execute")
-
-
-def test_a_dry_run_of_an_unsigned_plan_ends_with_how_to_sign_and_nothing_that_writes(scene):
     told = said(scene.apply(execute=False), to_sign="Sign with: mm2-migrate sign 'my plan' --by NAME")
     assert told.endswith("Nothing was written. Sign with: mm2-migrate sign 'my plan' --by NAME")
     assert "--execute" not in told
@@ -53,44 +50,33 @@ def test_a_large_dry_run_says_that_the_plan_has_the_rows_and_a_large_apply_that_
     assert "the journal beside the plan has all" in done
 
 
-def test_one_cause_of_many_rows_is_said_once_with_their_count(scene):
+def test_what_was_written_is_a_row_each_and_verified_next_and_one_cause_of_many_rows_is_said_once(scene):
     result = scene.apply()
+    told = said(result)
+    assert told.startswith("APPLIED: ") and told.endswith("Next: mm2-migrate verify 'my plan'")
+    assert all(row.key[0] in told for row in result.rows) and "PRIOR-OFFSET" in told
     lost = tuple(row._replace(status=RowStatus.UNKNOWN, detail="no certain answer (B)") for row in result.rows)
     told = said(replace(result, rows=lost, exit_code=4))
     assert told.count("no certain answer") == 1
     assert f" and {len(lost) - 1} more rows: no certain answer (B)" in told
 
 
-def test_what_was_written_is_a_row_each_and_is_verified_next(scene):
-    result = scene.apply()
-    told = said(result)
-    assert told.startswith("APPLIED: ") and told.endswith("Next: mm2-migrate verify 'my plan'")
-    assert all(row.key[0] in told for row in result.rows) and "PRIOR-OFFSET" in told
-
-
-def commit_later(scene):
-    scene.target.commit("b", "A.orders", 0, 75)
-
-
-def name_another_cluster(scene):
-    scene.target.cluster_id = "other"
-
-
-def start_consumers(scene):
-    scene.target.states["b"] = ALIVE
-
-
-def load_the_coordinator(scene):
-    scene.target.script("commits", "b", *[Script(Failure("COORDINATOR_LOAD_IN_PROGRESS", "later"))] * 9)
+LOADING = [Script(Failure("COORDINATOR_LOAD_IN_PROGRESS", "later"))] * 9
+TROUBLE = {
+    "a commit has moved": lambda target: target.commit("b", "A.orders", 0, 75),
+    "another cluster": lambda target: setattr(target, "cluster_id", "other"),
+    "consumers are alive": lambda target: target.states.update(b=ALIVE),
+    "the coordinator loads": lambda target: target.script("commits", "b", *LOADING),
+}
 
 
 @pytest.mark.parametrize("options", [{"execute": False}, {"execute": True, "allow_partial": True}])
-@pytest.mark.parametrize("happen", [commit_later, name_another_cluster, start_consumers, load_the_coordinator])
-def test_a_refused_rollback_says_why_and_never_to_plan_anew(scene, happen, options):
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_a_refused_rollback_says_why_and_never_to_plan_anew(scene, trouble, options):
     scene.apply()
-    happen(scene)
+    TROUBLE[trouble](scene.target)
     told = " ".join(said(scene.rollback(**options), "rollback").split())
-    moved = happen is commit_later
+    moved = trouble == "a commit has moved"
     assert ("--moved restore" in told) == ("plan --failback" in told) == moved and ("moved since" in told) <= moved
     assert moved or "then run the same command again" in told
     assert "new plan" not in told and "plan anew" not in told and "plan again" not in told
@@ -104,9 +90,6 @@ def test_only_a_new_plan_is_named_where_a_commit_has_moved_and_the_same_command_
     scene.source.states["b"] = ALIVE
     told = " ".join(said(scene.apply(execute=False)).split())
     assert "then run the same command again" in told and "new plan" not in told
-
-
-def test_a_cluster_that_does_not_answer_has_changed_nothing(scene):
     scene.source.down = True
     told = said(scene.apply(execute=False))
     assert "not compared" in told and "changed since the plan" not in told
@@ -124,19 +107,12 @@ def test_a_plan_without_rows_is_nothing_to_do_and_never_as_planned(tmp_path):
         assert told.startswith("NOTHING TO DO: the plan has no row") and "as planned" not in told
 
 
-def cannot_take_back(elsewhere):
-    return "\n".join(elsewhere_lines(elsewhere, 100, False))
-
-
-def test_rows_beyond_the_limit_are_counted():
-    told = cannot_take_back(Elsewhere(rows=tuple(make_row(f"g{i}") for i in range(NAMED + 3))))
+def test_what_a_rollback_cannot_take_back_is_counted_and_groups_that_could_not_be_read_are_named():
+    many = Elsewhere(rows=tuple(make_row(f"g{i}") for i in range(NAMED + 3)))
+    unread = Elsewhere(unread=("a", "b"), why="it timed out")
+    told, named, nothing = ("\n".join(elsewhere_lines(each, 100, False)) for each in (many, unread, Elsewhere()))
     assert f"{NAMED + 3} offsets of {NAMED + 3} groups are as planned" in told and "and 3 more" in told
-
-
-def test_groups_that_could_not_be_read_are_named_with_the_reason():
-    told = cannot_take_back(Elsewhere(unread=("a", "b"), why="it timed out"))
-    assert "NOT LOOKED AT: 2 groups" in told and "a, b: it timed out" in told
-    assert cannot_take_back(Elsewhere()) == ""
+    assert "NOT LOOKED AT: 2 groups" in named and "a, b: it timed out" in named and nothing == ""
 
 
 @pytest.mark.parametrize(("level", "said"), [

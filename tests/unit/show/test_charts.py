@@ -1,8 +1,14 @@
-"""The charts' values: one order for the page and the notebook, no group silently absent."""
+"""Charts of the page and of the notebooks: one order, no group silently absent, and no name a formula."""
+
+import pytest
+from matplotlib import pyplot
 
 from migrate.model import Grade
 from migrate.show.charts import chart_of, lag_bars, rereads_bars
+from migrate.show.review import ReviewStopped
+from migrate.show.review_charts import grades_chart, lag_chart, places_chart, rereads_chart
 from tests.builders import make_plan, make_row
+from tests.unit.goldenplan import golden_plan
 
 
 def test_bars_are_the_longest_first_and_equal_ones_by_name():
@@ -29,3 +35,36 @@ def test_a_chart_leaves_no_group_out():
     for chart in (chart_of(rereads_bars(groups), 3, " by this plan", True), chart_of(lag_bars(groups), 3)):
         assert len(chart.bars) == 3 and chart.most == chart.bars[0].total
         assert "7 more groups" in chart.rest and "unknown for 1 group" in chart.rest
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    pyplot.switch_backend("Agg")
+    yield
+    pyplot.close("all")
+
+
+def test_the_bars_are_those_of_the_report_from_the_bottom_up():
+    bars = rereads_bars(golden_plan().groups())
+    (axes,) = rereads_chart(golden_plan()).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [bar.group for bar in bars][::-1]
+    widths = [patch.get_width() for patch in axes.patches]
+    assert widths == [bar.own or 0 for bar in bars][::-1] + [bar.mm2_adds for bar in bars][::-1]
+
+
+def test_bars_beyond_the_limit_are_counted_in_the_title_and_every_row_is_in_a_bar_of_grades():
+    (axes,) = lag_chart(golden_plan(), 3).axes
+    assert len(axes.patches) == 3
+    assert axes.get_title().endswith(f"(the 3 highest of {len(golden_plan().groups())})")
+    (axes,) = grades_chart(golden_plan()).axes
+    assert sum(patch.get_width() for patch in axes.patches) == len(golden_plan().rows)
+
+
+def test_a_dollar_sign_in_a_name_begins_no_formula():
+    (axes,) = lag_chart(make_plan([make_row("$x$")])).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [r"\$x\$"]
+
+
+def test_a_partition_without_rows_is_told_with_some_that_have_them():
+    with pytest.raises(ReviewStopped, match="orders:0"):
+        places_chart(make_plan([make_row()]), "orders", 9)

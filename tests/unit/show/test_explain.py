@@ -4,7 +4,6 @@ import pytest
 
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Method, Scope
-from migrate.plan.file import read_plan, write_plan
 from migrate.show.explain import explanation, kept_elsewhere
 from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan
@@ -28,9 +27,8 @@ START, END = (
 
 def told(plan, group="billing", place=None, **how):
     """The explanation on one line, as words."""
-    return " ".join(
-        " ".join(explanation(plan, group, place, **({"width": 10_000, "mm2_commands": True} | how))).split()
-    )
+    how = {"width": 10_000, "mm2_commands": True} | how
+    return " ".join(" ".join(explanation(plan, group, place, **how)).split())
 
 
 @pytest.mark.parametrize(("label", "row", "header", "said"), [
@@ -130,11 +128,13 @@ def test_a_row_is_titled_with_where_it_goes_and_what_was_decided():
     assert "billing, orders:0 (A -> B): SKIP " in told(make_plan([same]))
 
 
-def test_behind_another_replicator_nothing_is_said_of_mm2():
+def test_behind_another_replicator_nothing_is_said_of_mm2_nor_of_an_undo_anything_of_its_syncs_and_checkpoints():
     row = make_row(why="least-timestamp", equality="all", checkpoint_target_offset=None, sentence="By time.")
     by_mm2, by_another = told(make_plan([row])), told(make_plan([row], flow={"replicator": "any"}))
     assert "MM2 ITSELF" in by_mm2 and "Syncs" in by_mm2
     assert "MM2" not in by_another and "Syncs" not in by_another
+    undo = told(make_plan([make_row(decision=Decision.REMOVE, target_offset=None)], kind="undo"))
+    assert not [word for word in ("Syncs", "Compared", "checkpoint", "Considered") if word in undo]
 
 
 def test_a_block_is_told_with_the_check_that_lifts_it():
@@ -158,22 +158,15 @@ def test_one_row_is_picked_by_either_sides_name_and_a_wrong_name_is_told_with_th
 
 def test_checks_on_a_topic_and_a_row_are_told_once_each():
     checks = (
-        make_check("not-drained", "orders", scope=Scope.TOPIC),
-        make_check("inside-target-log", "billing/orders/1", scope=Scope.ROW),
-        make_check("not-drained", "other", scope=Scope.TOPIC),
-        make_check(subject="other-group"),
-    )
+        *(make_check("not-drained", topic, scope=Scope.TOPIC) for topic in ("orders", "other")),
+        make_check("inside-target-log", "billing/orders/1", scope=Scope.ROW), make_check(subject="other-group"),
+    )  # fmt: skip
     text = told(make_plan([make_row(partition=0), make_row(partition=1)], checks=checks))
-    assert text.count("not-drained") == 1
-    assert text.count("inside-target-log") == 1
-    assert "source-group-stopped" not in text
+    assert text.count("not-drained") == text.count("inside-target-log") == 1 and "source-group-stopped" not in text
 
 
-def test_every_row_of_a_plan_with_every_reason_is_explained_within_the_width_and_after_a_trip_through_its_file(
-    tmp_path,
-):
-    write_plan(golden_plan(), tmp_path / "p.plan")
-    plan = read_plan(tmp_path / "p.plan")
+def test_every_row_of_a_plan_with_every_reason_is_explained_within_the_width():
+    plan = golden_plan()
     for group, rows in plan.groups().items():
         lines = list(explanation(plan, group, width=80))
         assert sum(line.startswith(f"{group}, ") for line in lines) == len(rows) + 1
@@ -184,50 +177,31 @@ def test_every_row_of_a_plan_with_every_reason_is_explained_within_the_width_and
 
 def test_names_cannot_touch_the_terminal_or_the_shell():
     row = make_row("b\x1b[2J", "or\nders", target_topic="A.or\nders")
-    text = "\n".join(
-        explanation(make_plan([row], flow={"mm2_runs": "dedicated"}), row.group, "or\nders:0", mm2_commands=True)
-    )
-    assert "\x1b" not in text
-    assert "or\nders" not in text
+    plan = make_plan([row], flow={"mm2_runs": "dedicated"})
+    text = "\n".join(explanation(plan, row.group, "or\nders:0", mm2_commands=True))
+    assert "\x1b" not in text and "or\nders" not in text
 
 
-# MM2's own commands
-
-
-def test_who_owns_a_group_is_not_handed_commands_that_end_mm2():
+def test_mm2s_own_commands_are_for_those_who_ask_and_what_nobody_told_stands_in_capitals():
     plan = make_plan([make_row()], flow={"mm2_runs": "dedicated"})
-    assert "kill" not in told(plan, "billing", mm2_commands=False)
-    asked = told(plan, "billing")
+    assert "kill" not in told(plan, mm2_commands=False)
+    asked = told(plan)
     assert "kill PID" in asked and "$(pgrep" not in asked
-
-
-def test_where_nobody_told_how_mm2_runs_the_unknown_stands_in_capitals():
     text = told(make_plan([make_row()]), place="orders:0")
-    assert "CONNECT-URL/connectors/CONNECTOR/stop" in text
-    assert "OFFSETS-TOPIC" in text and "copy orders:0 again" in text
+    for words in ("CONNECT-URL/connectors/CONNECTOR/stop", "OFFSETS-TOPIC", "copy orders:0 again"):
+        assert words in text
     back = told(make_plan([make_row()], failback=True), place="orders:0")
     assert "copy A.orders:0 again" in back, "MM2 reads the plan's target"
 
 
-def test_an_undo_says_nothing_of_syncs_checkpoints_and_records():
-    said = told(make_plan([make_row(decision=Decision.REMOVE, target_offset=None)], kind="undo"))
-    assert not [word for word in ("Syncs", "Compared", "checkpoint", "Considered") if word in said]
-
-
-@pytest.mark.parametrize(
-    ("group", "topic", "word"),
-    [
+def test_a_connector_that_keeps_positions_of_its_own_is_told_by_its_usual_name_and_no_other_group():
+    for group, topic, word in (
         ("cg-control-orders", "orders", "apache/iceberg#16360"),
         ("anything", "control-iceberg", "new control topic"),
         ("connect-my-Snowflake-sink", "orders", "offset token for each channel"),
-    ],
-)
-def test_a_connector_that_keeps_positions_of_its_own_is_told_by_its_usual_name(group, topic, word):
-    rows = [make_row(group, topic)]
-    (said,) = kept_elsewhere(group, rows)
-    assert word in said and said.startswith(group) and word in told(make_plan(rows), group)
-
-
-@pytest.mark.parametrize("group", ["billing", "connect-jdbc", "snowflake", "control", "my-cg-control"])
-def test_other_groups_are_left_alone(group):
-    assert not list(kept_elsewhere(group, [make_row(group, "orders")]))
+    ):
+        rows = [make_row(group, topic)]
+        (said,) = kept_elsewhere(group, rows)
+        assert word in said and said.startswith(group) and word in told(make_plan(rows), group)
+    for group in ("billing", "connect-jdbc", "snowflake", "control", "my-cg-control"):
+        assert not list(kept_elsewhere(group, [make_row(group, "orders")]))

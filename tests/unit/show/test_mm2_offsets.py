@@ -16,22 +16,23 @@ FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "
 def stores(last_copied_offset, **unknown):
     reasons = {"positions_unknown": "", "syncs_unknown": "", "checkpoints_unknown": ""} | unknown
     log = LogRange(0, 100)
-    return Stores(
-        (PartitionStores(TopicPartition("t", 0), "A.t", log, log, last_copied_offset, None, 0, None),), "x", **reasons
-    )
+    partition = PartitionStores(TopicPartition("t", 0), "A.t", log, log, last_copied_offset, None, 0, None)
+    return Stores((partition,), "x", **reasons)
 
 
-def test_a_position_beyond_the_logs_end_is_counted_as_that():
-    told = "\n".join(stores_lines(stores(150), FLOW, 120, False))
-    assert "1 with a position beyond the log's end" in told
+def told(found, *partitions):
+    """The text, of these partitions where some are given."""
+    found = replace(found, partitions=partitions) if partitions else found
+    return "\n".join(stores_lines(found, FLOW, 120, False))
 
 
-def test_what_is_left_of_a_log_that_was_not_read_is_not_known_and_never_nothing():
+def test_a_position_beyond_the_logs_end_is_counted_and_what_is_left_of_a_log_that_was_not_read_is_never_nothing():
+    assert "1 with a position beyond the log's end" in told(stores(150))
     (known,) = stores(59).partitions
     unread = replace(known, source_log=None)
-    assert "0 offsets" not in "\n".join(stores_lines(replace(stores(59), partitions=(unread,)), FLOW, 120, False))
-    told = "\n".join(stores_lines(replace(stores(59), partitions=(known, unread)), FLOW, 120, False))
-    assert "2 partitions, at least 40 offsets left; what is left of 1 partition is not known" in told
+    assert "0 offsets" not in told(stores(59), unread)
+    both = told(stores(59), known, unread)
+    assert "2 partitions, at least 40 offsets left; what is left of 1 partition is not known" in both
 
 
 # An empty log needs no position.
@@ -47,36 +48,31 @@ def test_what_is_left_of_a_log_that_was_not_read_is_not_known_and_never_nothing(
 def test_a_sum_that_lacks_a_partition_is_a_lower_bound(position, log, known):
     other = replace(stores(position).partitions[0], source_log=log)
     (copied,) = stores(99).partitions
-    told = "\n".join(stores_lines(replace(stores(99), partitions=(copied, other)), FLOW, 120, False))
-    assert ("2 partitions, 0 offsets left." in told) == known
-    assert ("2 partitions, at least 0 offsets left; 1 with" in told) != known
+    both = told(stores(99), copied, other)
+    assert ("2 partitions, 0 offsets left." in both) == known
+    assert ("2 partitions, at least 0 offsets left; 1 with" in both) != known
 
 
 def test_topics_of_which_mm2_has_copied_nothing_yet_are_not_called_copied():
-    told = " ".join(" ".join(stores_lines(replace(stores(99), partitions=()), FLOW, 120, False)).split())
-    assert "offsets left" not in told and "No topic inside the filters has a copy" in told
+    text = " ".join(told(replace(stores(99), partitions=())).split())
+    assert "offsets left" not in text and "No topic inside the filters has a copy" in text
 
 
-def test_what_a_store_does_not_say_is_a_dash_and_null():
-    lines = list(stores_lines(stores(None), FLOW, 120, False))
-    assert any(line.split()[-8:] == ["0", "0", "100", "-", "-", "-", "0", "-"] for line in lines)
-    (partition,) = json.loads("".join(stores_document(stores(None), FLOW)))["partitions"]
-    assert (partition["position"], partition["newest_sync"]) == (None, None)
-
-
-def test_a_store_that_was_not_read_is_named_with_the_reason():
+def test_what_a_store_does_not_say_is_a_dash_and_null_and_one_that_was_not_read_is_named_with_the_reason():
     found = stores(None, positions_unknown="no such topic")
-    assert "POSITION: not known, no such topic." in "\n".join(stores_lines(found, FLOW, 120, False))
-    assert json.loads("".join(stores_document(found, FLOW)))["not_known"] == {"position": "no such topic"}
+    text, document = told(found), json.loads("".join(stores_document(found, FLOW)))
+    assert any(line.split()[-8:] == ["0", "0", "100", "-", "-", "-", "0", "-"] for line in text.splitlines())
+    (partition,) = document["partitions"]
+    assert (partition["position"], partition["newest_sync"]) == (None, None)
+    assert "POSITION: not known, no such topic." in text and document["not_known"] == {"position": "no such topic"}
 
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_the_table_keeps_to_its_width_and_names_each_topic(width):
     (known,) = stores(59).partitions
-    long = replace(
-        known, source=TopicPartition("a-topic-with-a-long-name", 3), target_topic="A.a-topic-with-a-long-name"
-    )
+    name = "a-topic-with-a-long-name"
+    long = replace(known, source=TopicPartition(name, 3), target_topic=f"A.{name}")
     lines = list(stores_lines(replace(stores(59), partitions=(known, long)), FLOW, width, False))
     assert all(len(line) <= width for line in lines)
-    for topics in ("t -> A.t", "a-topic-with-a-long-name -> A.a-topic-with-a-long-name"):
+    for topics in ("t -> A.t", f"{name} -> A.{name}"):
         assert sum(line.strip().startswith(topics) for line in lines) == 1

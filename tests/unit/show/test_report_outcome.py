@@ -41,6 +41,10 @@ def statuses(told: Aftermath) -> dict[Any, str]:
     return {key: row_after.status for key, row_after in told.rows.items()}
 
 
+def verdicts(told: Aftermath) -> list[tuple[str, str]]:
+    return [(verdict.text, verdict.kind) for verdict in told.verdicts]
+
+
 def assert_same(result: ApplyResult, told: Aftermath) -> None:
     for ended in result.rows:
         if ended.status in SAME_WORD:
@@ -58,9 +62,7 @@ def test_an_apply_that_went_well_is_told_as_such(tmp_path: Path) -> None:
     result = scene.apply()
     told = after(scene)
     assert result.exit_code == 0 and told.complete and not told.spent
-    assert [(v.text, v.kind) for v in told.verdicts] == [
-        ("APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned, read back", "good")
-    ]
+    assert verdicts(told) == [("APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned, read back", "good")]
     assert_same(result, told)
     assert told.rows["a", "orders", 0].seen == "60"
     run = told.runs[0]
@@ -79,7 +81,7 @@ def test_the_report_says_of_each_row_what_apply_said(tmp_path: Path, answer: Fai
     assert told.complete is good and (told.verdicts[0].kind == "good") is good
 
 
-def test_a_crash_is_never_told_as_done(tmp_path: Path) -> None:
+def test_a_crash_is_never_told_as_done_nor_a_blocked_group_that_was_left_out_as_planned(tmp_path: Path) -> None:
     scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
     scene.target.crash_after = 1
     with pytest.raises(Crash):
@@ -87,14 +89,9 @@ def test_a_crash_is_never_told_as_done(tmp_path: Path) -> None:
     told = after(scene)
     assert not told.complete and [v.kind for v in told.verdicts] == ["bad"]
     assert "NOT FINISHED" in told.verdicts[0].text and set(statuses(told).values()) == {"unknown"}
-
-
-def test_a_blocked_group_left_out_is_not_as_planned(tmp_path: Path) -> None:
     scene = Scene(plan(row("a"), row("b", partition=1, decision=Decision.BLOCK, reason="x")), tmp_path)
-    result = scene.apply(allow_partial=True)
-    told = after(scene)
-    assert result.exit_code == 4 and not told.complete
-    assert told.verdicts[0].text == "PARTLY APPLIED: 1 as planned, 1 left-out"
+    assert scene.apply(allow_partial=True).exit_code == 4 and not after(scene).complete
+    assert after(scene).verdicts[0].text == "PARTLY APPLIED: 1 as planned, 1 left-out"
 
 
 def test_a_rollback_makes_the_plan_spent(tmp_path: Path) -> None:
@@ -103,9 +100,8 @@ def test_a_rollback_makes_the_plan_spent(tmp_path: Path) -> None:
     assert scene.rollback().exit_code == 0
     told = after(scene)
     assert told.spent and statuses(told) == {("a", "orders", 0): "restored", ("b", "orders", 1): "restored"}
-    assert told.verdicts[0].text == (
-        "ROLLED BACK AT 2023-11-14T22:13:20.000Z: 2 offsets restored, read back; this plan is SPENT"
-    )
+    said = "ROLLED BACK AT 2023-11-14T22:13:20.000Z: 2 offsets restored, read back; this plan is SPENT"
+    assert told.verdicts[0].text == said
     assert told.rows["a", "orders", 0].seen == "10"
 
 
@@ -120,7 +116,7 @@ def test_an_undo_that_was_begun_makes_it_spent_and_is_never_told_as_applied(tmp_
     assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).exit_code == fails
     told = after(scene)
     said = f"SPENT: its undo {undo.short_fingerprint} was begun, and the journal of that is not beside this plan"
-    assert told.spent and [(v.text, v.kind) for v in told.verdicts] == [(said, "warn")]
+    assert told.spent and verdicts(told) == [(said, "warn")]
     assert [(run.command, bool(run.ended)) for run in told.runs] == [("apply", True), (UNDONE, False)]
     assert told.runs[-1].exit_code is None
 
@@ -135,6 +131,12 @@ def verified(scene: Scene, consumers_ran: bool = True) -> str:
 def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
     scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
     scene.apply()
+    only_a = compare(scene.plan, scene.target.commits({"a"}), tuple(r for r in scene.plan.rows if r.group == "a"))
+    content = "\n".join(verify_document(only_a, scene.plan, None, scene.clock.now_ms()))
+    document = json.loads(content)
+    assert (document["rows_looked_at"], document["rows_in_plan"], document["exit_code"]) == (1, 2, 0)
+    told = after(scene, read_text(tmp_path, content, scene.plan))
+    assert verdicts(told)[-1] == ("VERIFIED IN PART: 1 equal; 1 row not looked at", "warn")
     scene.target.commit("a", "A.orders", 0, 75)
     told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
     assert told.verdicts[-1].text == "VERIFIED: 1 ahead, 1 equal"
@@ -148,28 +150,13 @@ def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
 
 def test_a_verification_that_leaves_rows_or_blocks_out_is_no_good_news(tmp_path: Path) -> None:
     block = make_check("named-groups-exist", "biling")
-    made = plan(
-        row("a"), row("b", partition=1, decision=Decision.BLOCK, reason="x", sentence="Alive."), checks=(block,)
-    )
-    scene = Scene(made, tmp_path)
+    blocked = row("b", partition=1, decision=Decision.BLOCK, reason="x", sentence="Alive.")
+    scene = Scene(plan(row("a"), blocked, checks=(block,)), tmp_path)
     scene.target.commit("a", "A.orders", 0, 60)
     told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
-    assert told.verdicts[-1].text == "VERIFIED IN PART: 1 equal; 1 row not written, 1 block of the plan open"
-    assert told.verdicts[-1].kind == "warn"
+    said = "VERIFIED IN PART: 1 equal; 1 row not written, 1 block of the plan open"
+    assert verdicts(told)[-1] == (said, "warn")
     assert told.rows["b", "orders", 1].verified == "not verified: Alive."
-
-
-def test_a_verification_of_some_groups_says_how_many_rows_it_did_not_look_at(tmp_path: Path) -> None:
-    scene = Scene(plan(row("a"), row("b", partition=1), row("c", decision=Decision.KEEP, target_prior=60)), tmp_path)
-    scene.apply()
-    only_a = compare(scene.plan, scene.target.commits({"a"}), tuple(r for r in scene.plan.rows if r.group == "a"))
-    content = "\n".join(verify_document(only_a, scene.plan, None, scene.clock.now_ms()))
-    document = json.loads(content)
-    assert (document["rows_looked_at"], document["rows_in_plan"], document["exit_code"]) == (1, 3, 0)
-    told = after(scene, read_text(tmp_path, content, scene.plan))
-    assert (told.verdicts[-1].text, told.verdicts[-1].kind) == (
-        "VERIFIED IN PART: 1 equal; 2 rows not looked at", "warn"
-    )  # fmt: skip
 
 
 def test_a_verification_from_before_the_last_run_is_no_good_news(tmp_path: Path) -> None:
@@ -179,8 +166,7 @@ def test_a_verification_from_before_the_last_run_is_no_good_news(tmp_path: Path)
     assert after(scene, read_text(tmp_path, content, scene.plan)).verdicts[-1].kind == "good"
     scene.clock.wait(60.0)
     scene.rollback()
-    told = after(scene, read_text(tmp_path, content, scene.plan))
-    assert [(v.text, v.kind) for v in told.verdicts] == [
+    assert verdicts(after(scene, read_text(tmp_path, content, scene.plan))) == [
         ("ROLLED BACK AT 2023-11-14T22:14:20.000Z: 1 offset restored, read back; this plan is SPENT", "warn"),
         ("VERIFIED BEFORE THE LAST ROLLBACK: 1 equal", "warn"),
     ]  # fmt: skip
@@ -197,26 +183,21 @@ def test_a_file_that_is_no_verification_or_one_of_another_plan_is_refused(tmp_pa
 
 def test_report_finds_the_journal_beside_the_plan_under_any_name(tmp_path: Path) -> None:
     scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
-    write_plan(scene.plan, tmp_path / "cutover.plan")
-    out = tmp_path / "report.html"
-    assert "APPLIED" not in page_of(tmp_path / "cutover.plan", out)
+    path, proof, out = (tmp_path / name for name in ("renamed.plan", "verify.json", "report.html"))
+    write_plan(scene.plan, path)
+
+    def page(verification: Path | None = None) -> str:
+        run_report(path, out, verification, ())
+        return out.read_text()
+
+    assert "APPLIED" not in page()
     scene.apply()
-    made = page_of(tmp_path / "cutover.plan", out)
-    assert "APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned" in made and "mm2-migrate verify" in made
-    (tmp_path / "cutover.plan").rename(tmp_path / "renamed.plan")
-    assert "APPLIED AT" in page_of(tmp_path / "renamed.plan", out)
-    proof = tmp_path / "verify.json"
+    assert "APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned" in page() and "mm2-migrate verify" in page()
     proof.write_text(json.dumps(json.loads(verified(scene))))
-    run_report(tmp_path / "renamed.plan", out, proof, ())
-    assert "VERIFIED: 2 equal" in out.read_text()
+    assert "VERIFIED: 2 equal" in page(proof)
     scene.journal.path.write_text("torn\n")
     with pytest.raises(UnreadablePlan, match="damaged"):
-        run_report(tmp_path / "renamed.plan", out, None, ())
-
-
-def page_of(path: Path, out: Path) -> str:
-    run_report(path, out, None, ())
-    return out.read_text()
+        page()
 
 
 def test_an_undone_write_without_a_certain_answer_is_restored_only_once_it_is_acknowledged(tmp_path: Path) -> None:
@@ -234,7 +215,7 @@ def test_a_source_that_was_not_seen_stands_in_the_verdict(tmp_path: Path) -> Non
     scene.source.down = True
     assert scene.apply(source_unreachable=True).exit_code == 0
     said = "APPLIED AT 2023-11-14T22:13:20.000Z, SOURCE NOT SEEN: 1 offset is as planned, read back"
-    assert [(v.text, v.kind) for v in after(scene).verdicts] == [(said, "warn")]
+    assert verdicts(after(scene)) == [(said, "warn")]
 
 
 def test_a_kept_row_that_was_read_back_elsewhere_has_failed(tmp_path: Path) -> None:
@@ -252,9 +233,7 @@ def test_a_kept_row_that_was_read_back_elsewhere_has_failed(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("answer", "code", "verdict"), [(DENIED, 1, "1 failed"), (TIMED_OUT, 4, "1 unknown")])
-def test_an_offset_that_stood_there_with_other_metadata_is_never_told_as_planned(
-    tmp_path: Path, answer: Failure, code: int, verdict: str
-) -> None:
+def test_an_offset_that_stood_there_with_other_metadata_is_never_told_as_planned(tmp_path, answer, code, verdict):
     scene = Scene(plan(row("a", target_prior=60, target_metadata="m")), tmp_path)
     scene.target.script("alter", "a", *[Script(answer, False)] * 500)
     result = scene.apply()
@@ -262,5 +241,5 @@ def test_an_offset_that_stood_there_with_other_metadata_is_never_told_as_planned
     assert result.exit_code == code and not told.complete
     # What may have been written is not said to be not applied.
     word = "PARTLY" if answer is TIMED_OUT else "NOT"
-    assert (told.verdicts[0].text, told.verdicts[0].kind) == (f"{word} APPLIED: 0 as planned, {verdict}", "bad")
+    assert verdicts(told) == [(f"{word} APPLIED: 0 as planned, {verdict}", "bad")]
     assert_same(result, told)

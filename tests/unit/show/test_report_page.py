@@ -8,22 +8,21 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.cli.report import run_report
 from migrate.cli.sign import run_sign
 from migrate.errors import Refused
 from migrate.model import Decision, lag
 from migrate.plan.file import write_plan
-from migrate.plan.plan import Plan
+from migrate.plan.plan import Plan, PlannedActivity
 from migrate.plan.totals import group_totals, totals
 from migrate.row_table import row_document
 from migrate.show.aftermath import Aftermath
 from migrate.show.next_steps import next_steps
 from migrate.show.plan_table import identity, totals_lines, verdict
-from migrate.show.report_data import (
-    GAP,
-    report_data,
-)
+from migrate.show.report_data import GAP, as_json, report_data, split_sentence
 from migrate.show.report_page import ROWS_EMBEDDED, report
 from migrate.text import safe
 from tests.builders import make_check, make_plan, make_row
@@ -62,9 +61,8 @@ def texts_in(made: str) -> dict[str | None, str]:
     return {found.tags[i][1].get("id"): text for i, text in found.inside.items()}
 
 
-def data_of(made: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(texts_in(made)["data"])
-    return data
+def data_of(made: str) -> Any:
+    return json.loads(texts_in(made)["data"])
 
 
 def rows_in(made: str) -> list[dict[str, Any]]:
@@ -93,6 +91,11 @@ def test_the_page_says_what_show_says():
     sentences, commands = next_steps(plan, counted, "cutover.plan", None)
     for line in (*sentences, *(text for command in commands for text in command), plan.fingerprint):
         assert line in told
+    made, _ = report(make_plan([make_row()]), "my plan", NOTHING, ("--mm2-config", "a b.properties"))
+    assert "mm2-migrate apply 'my plan' --mm2-config 'a b.properties' --approve" in squeezed(made)
+    missing = make_plan([make_row()], counts={"commits_read": 5, "rows": 1, "uncommitted_added": 0})
+    assert 'class="missing"' in page(missing) and "Do not apply it" in page(missing)
+    assert 'class="missing"' not in page(plan) and "NOTHING TO DO" in page(make_plan())
 
 
 def test_every_field_of_every_row_is_in_the_page_as_it_is_in_the_plan():
@@ -126,8 +129,8 @@ def test_every_number_of_a_group_agrees_with_show():
 
 
 def hostile_plan(name: str) -> Plan:
-    rows = [make_row(name, name, 0, sentence=name, reason=name, source_metadata=name),
-            make_row("plain", name, 1, decision=Decision.BLOCK, reason=name)]  # fmt: skip
+    rows = [make_row(name, name, 0, sentence=name, reason=name, source_metadata=name)]
+    rows.append(make_row("plain", name, 1, decision=Decision.BLOCK, reason=name))
     return make_plan(rows, settings={name: name}, waivers=(name,), source_alias=name, flow={name: name})
 
 
@@ -149,14 +152,10 @@ def test_findings_and_names_beyond_what_the_page_lists_are_counted_with_where_th
 
 
 def test_names_with_html_in_them_stay_text():
-    harmless, hostile = Elements(page(hostile_plan("harmless"))), Elements(page(hostile_plan(HOSTILE)))
-
-    def skeleton(found: Elements) -> list[str]:
-        return [tag for tag, _ in found.tags]
-
-    assert skeleton(hostile) == skeleton(harmless)
     plan = hostile_plan(HOSTILE)
     made = page(plan)
+    hostile, harmless = ([tag for tag, _ in Elements(text).tags] for text in (made, page(hostile_plan("harmless"))))
+    assert hostile == harmless
     footer = made.split("<footer>")[1][:200].replace(plan.short_fingerprint, "")
     assert "\x1b" not in made and "\u202e" not in made and "49" not in footer
 
@@ -175,11 +174,6 @@ def test_the_page_loads_nothing_and_runs_its_own_script_only():
         assert (attributes.get("href") or "#").startswith("#")
 
 
-def test_commands_carry_the_cluster_options_and_survive_the_shell():
-    made, _ = report(make_plan([make_row()]), "my plan", NOTHING, ("--mm2-config", "a b.properties"))
-    assert "mm2-migrate apply 'my plan' --mm2-config 'a b.properties' --approve" in squeezed(made)
-
-
 def test_rows_beyond_the_cap_are_counted_and_blocked_groups_are_listed_first():
     rows = [make_row(f"g{i}", partition=p) for i in range(5) for p in range(4)]
     rows += [make_row("zz", decision=Decision.BLOCK, reason="x")]
@@ -189,9 +183,8 @@ def test_rows_beyond_the_cap_are_counted_and_blocked_groups_are_listed_first():
     assert "12 rows of 3 groups are not in this page" in squeezed(made)
     assert {row["group"] for row in rows_in(made)} == {"zz", "g0", "g1"}
     assert data == report_data(plan, NOTHING, "cutover.plan", 9)
-    assert [g["show"] for g in data.page["groups"] if g["show"]] == [
-        f"mm2-migrate show cutover.plan --group g{i}" for i in (2, 3, 4)
-    ]
+    shown = [g["show"] for g in data.page["groups"] if g["show"]]
+    assert shown == [f"mm2-migrate show cutover.plan --group g{i}" for i in (2, 3, 4)]
     assert report(plan, "p", NOTHING, cap=len(rows))[1].rows_left_out == 0
     assert ROWS_EMBEDDED >= 1000 * 100
 
@@ -205,12 +198,6 @@ def test_a_report_is_replaced_and_nothing_else_is_overwritten(tmp_path):
     with pytest.raises(Refused, match="is not a report"):
         run_report(plan_file, plan_file, None, ())
     assert plan_file.read_bytes() == before
-
-
-def test_a_plan_that_does_not_add_up_says_so():
-    plan = make_plan([make_row()], counts={"commits_read": 5, "rows": 1, "uncommitted_added": 0})
-    assert 'class="missing"' in page(plan) and "Do not apply it" in page(plan)
-    assert 'class="missing"' not in page(golden_plan()) and "NOTHING TO DO" in page(make_plan())
 
 
 def test_who_has_signed_stands_in_the_page_and_how_many_are_still_asked_for(tmp_path):
@@ -234,3 +221,31 @@ def test_behind_another_replicator_the_page_says_nothing_of_mm2():
     told = re.sub("<style>.*?</style>", "", told, flags=re.DOTALL).replace("MM2_MIGRATE_", "")
     assert "replicator" in told and "MM2" not in told and "MirrorMaker" not in told
     assert [data_of(made)["checkpoints"], data_of(page(golden_plan()))["checkpoints"]] == [False, True]
+
+
+@given(st.text(alphabet=st.characters(exclude_characters=GAP)))
+def test_a_sentence_is_its_wording_and_its_numbers(text):
+    wording, numbers = split_sentence(text)
+    gaps = [*map(str, numbers), ""]
+    assert "".join(a + b for a, b in zip(wording.split(GAP), gaps, strict=True)) == text
+
+
+@given(st.text())
+def test_json_in_a_script_can_not_end_it_and_is_the_same_value(text):
+    made = as_json({"x": text})
+    assert not set(made) & set("<>&") and made.isascii() and json.loads(made) == {"x": text}
+
+
+def test_offsets_that_javascript_would_round_are_text():
+    plan = make_plan([make_row(source_committed=2**53 + 1, source_log_end=2**60)])
+    assert f'"{2**53 + 1}"' in report_data(plan, Aftermath(), "p", 10).groups[0]
+
+
+def test_how_long_a_group_was_idle_is_in_the_page_where_its_records_told_it():
+    activity = (PlannedActivity("g", 1_700_000_000_000, None, None),)
+    plan = make_plan([make_row("g"), make_row("h")], activity=activity, created_at_ms=1_700_000_061_500)
+    page = report_data(plan, Aftermath(), "c.plan", 10).page
+    g, h = page["groups"]
+    assert page["activity"] and (g["idle"], h["idle"], h["activity"]) == (62, None, "")
+    assert g["activity"].startswith("last commit 2023-11-14T22:13:20.000Z, 62 s before")
+    assert not report_data(make_plan([make_row("g")]), Aftermath(), "c.plan", 10).page["activity"]

@@ -1,4 +1,4 @@
-"""A table in its three forms: the same values, nothing in a name runs or moves a cursor, and no number is invented."""
+"""Lines and tables as text, CSV and JSON: nothing in a name runs or moves a cursor, no word or number is lost."""
 
 import csv
 import json
@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import Failure
+from migrate.show.lines import aligned, wrapped
+from migrate.show.screen import fitting, screen_if
 from migrate.show.table import INDENT, Column, Table, csv_cell, csv_line, document_lines, field, harmless
 from migrate.text import Colour, cells
 
@@ -35,21 +37,14 @@ topics = st.text("abc注é", min_size=1, max_size=12)
 rows = st.lists(st.builds(Lag, topics, st.integers(-9, 10**9), st.none() | st.integers(0, 9)), min_size=1, max_size=20)
 
 
-def test_text_has_a_question_mark_for_what_is_not_visible_and_a_hyphen_for_nothing():
+def test_what_is_not_visible_and_what_is_nothing_has_a_form_of_its_own_in_text_csv_and_json():
     heading, first, second = Table(COLUMNS, ROWS, 80).lines(colour=False)
     assert heading.split() == ["TOPIC", "LOG-END-OFFSET", "LAG", "TOPIC-AND-LAG"]
     assert first.split() == ["orders", "1234", "12", "orders:12"] and second.split()[1:3] == ["?", "-"]
-
-
-def test_csv_has_a_word_for_what_is_not_visible_an_empty_cell_for_nothing_and_lists_in_one_cell():
-    found = list(csv.DictReader(StringIO("\r\n".join(Table(COLUMNS, ROWS).csv()))))
-    assert found == [
+    assert list(csv.DictReader(StringIO("\r\n".join(Table(COLUMNS, ROWS).csv())))) == [
         {"topic": "orders", "end": "1234", "lag": "12", "tags": "a b", "is_done": "true"},
         {"topic": "注文", "end": "not-visible", "lag": "", "tags": "", "is_done": "false"},
     ]
-
-
-def test_json_has_the_values_by_the_names_of_csv_and_null_for_what_is_not_visible():
     assert list(Table(COLUMNS, ROWS).documents()) == [
         {"topic": "orders", "end": 1234, "lag": 12, "tags": ("a", "b"), "is_done": True},
         {"topic": "注文", "end": None, "lag": None, "tags": (), "is_done": False},
@@ -73,37 +68,28 @@ def test_values_stand_under_their_heading_whatever_columns_their_letters_take(fo
     assert len(ends) == 1
 
 
-def test_what_rows_have_in_common_is_printed_once_above_them_and_what_is_said_of_one_below_it():
+def test_what_rows_have_in_common_stands_above_them_what_is_said_of_one_below_it_and_a_row_has_its_colour():
     found = [Lag("a", 1), Lag("a", 2), Lag("b", 3)]
     lines = Table((END,), found, 80, INDENT).lines(
         False, above=lambda row: row.topic, below=lambda row: [f"    two of {row.topic}"] * (row.end == 2)
     )
     assert [line.strip() for line in lines] == ["LOG-END-OFFSET", "a", "1", "2", "two of a", "b", "3"]
-
-
-def test_a_row_has_the_colour_that_it_deserves_and_none_where_there_is_no_colour():
     table = Table((END,), ROWS, 80)
     shaded = table.lines(True, lambda row: Colour.RED if row.end is UNSEEN else None)
     assert [line.startswith("\x1b[1;31m") for line in shaded] == [False, False, True]
     assert not any("\x1b" in line for line in table.lines(False, lambda _: Colour.RED))
 
 
-# Cells of CSV, and JSON in lines.
-
-
-def test_a_line_has_no_end_and_reads_as_the_values_that_it_was_made_of():
+def test_a_line_of_csv_has_no_end_and_reads_as_the_values_that_it_was_made_of():
     values = ["a,b", 'say "hi"', "two\nlines", "", 7]
     line = csv_line(values)
     assert not line.endswith(("\r", "\n"))
     assert next(csv.reader(StringIO(line, newline=""))) == [str(value) for value in values]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1", "\uff1d1"])
-def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text):
-    assert harmless(text).startswith("'")
-
-
-def test_numbers_and_nothing_stay_as_they_are_and_what_is_not_visible_is_a_word():
+def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe_and_numbers_and_nothing_stay_as_they_are():
+    for text in ("=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1", "\uff1d1"):
+        assert harmless(text).startswith("'"), text
     assert [csv_cell(value) for value in (-5, 5.2, None, "orders")] == [-5, 5.2, None, "orders"]
     assert csv_cell(Failure("DENIED", "no")) == "not-visible"
     assert csv_cell(("a", "b")) == "a b" and csv_cell(("=1",)) == "'=1" and csv_cell(True) == "true"
@@ -119,3 +105,43 @@ def test_the_lines_are_the_document_with_an_entry_to_a_line(first):
 def test_entries_are_taken_when_their_lines_are():
     endless = ({"n": n} for n in iter(int, 1))
     assert list(islice(document_lines({}, {"rows": endless}), 3)) == ["{", '"rows": [', '{"n": 0},']
+
+
+words = st.lists(st.text("abc注é", min_size=1, max_size=9), min_size=1, max_size=30)
+
+
+@given(words, st.integers(10, 60), st.sampled_from(["", "* "]))
+def test_a_line_is_as_full_as_it_can_be_wider_only_for_one_word_and_no_word_is_lost(text, width, start):
+    lines = [line[len(start) :] for line in wrapped(" ".join(text), width, start)]
+    room = width - len(start)
+    assert [word for line in lines for word in line.split()] == text
+    assert all(cells(line) <= room or len(line.split()) == 1 for line in lines)
+    for line, following in zip(lines, lines[1:], strict=False):
+        assert cells(line) + 1 + cells(following.split()[0]) > room
+
+
+def test_texts_stand_beside_their_labels():
+    lines = list(aligned([("Plan", "one two three"), ("Settings", "x")], 18))
+    assert lines == ["Plan      one two", "          three", "Settings  x"]
+
+
+def test_ctrl_c_leaves_the_last_look_on_the_screen_and_an_end_clears_it_for_what_is_printed_then(capsys):
+    with pytest.raises(KeyboardInterrupt), screen_if(True) as draw:
+        assert draw is not None
+        draw(["first"])
+        draw(["NOT READY", "last"])
+        raise KeyboardInterrupt
+    assert capsys.readouterr().out.rpartition("\x1b[?1049l")[2] == "NOT READY\nlast\n"
+    with screen_if(True) as draw:
+        assert draw is not None
+        draw(["READY"])
+    assert capsys.readouterr().out.rpartition("\x1b[?1049l")[2] == ""
+
+
+def test_a_screen_counts_what_wide_lines_take_of_its_height():
+    red = "\x1b[1;31m" + "x" * 40 + "\x1b[0m"
+    assert fitting([red] * 4, 40, 4) == [red] * 4
+    wide = ["a", "y" * 81, "b", "c"]
+    assert fitting(wide, 40, 6) == wide
+    assert fitting(wide, 40, 5) == ["a", "y" * 81, "... 2 lines more: without --watch all ar"]
+    assert fitting(["z" * 500], 40, 4) == ["... 1 line more: without --watch all are"]
