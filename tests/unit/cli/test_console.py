@@ -19,12 +19,14 @@ from tests.builders import make_plan, make_row
 from tests.unit.commands import run
 
 
+def process(*words, **how):
+    """What a process said and ended with."""
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 60} | how
+    return subprocess.run([*map(str, words)], check=False, **how)
+
+
 def ran(*words, **how):
-    """What a command said and ended with in a process of its own."""
-    how = how if {"stdout", "stderr"} & how.keys() else how | {"capture_output": True}
-    return subprocess.run(
-        [sys.executable, "-m", "migrate", *map(str, words)], text=True, timeout=60, check=False, **how
-    )  # fmt: skip
+    return process(sys.executable, "-m", "migrate", *words, **how)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +36,13 @@ def ran(*words, **how):
         (ValueError("first\nsecond"), 1, "Unexpected ValueError: first This is a fault of mm2-migrate."),
         (ValueError(), 1, "Unexpected ValueError: (no message)"),
         (KeyboardInterrupt(), 1, "Interrupted. Run the same command again"),
+        (SystemError("a signal came inside a client"), 1, "Interrupted. Run the same command again"),
     ],
 )
 def test_an_error_is_one_paragraph_with_its_exit_code_also_one_that_nobody_expected(error, code, said, capsys):
     @one_paragraph
     def failing() -> int:
-        raise error
+        raise error from KeyboardInterrupt() if isinstance(error, SystemError) else None
 
     with pytest.raises(SystemExit) as ended:
         failing()
@@ -66,9 +69,7 @@ def test_colour_goes_by_the_readers_word_and_is_none_in_a_pipe_by_itself(plan_fi
     assert run("show", str(plan_file), "--color", "often").exit_code == 2
 
 
-def test_reading_a_large_plan_is_announced_unless_it_is_to_be_quiet_and_an_error_is_said_all_the_same(
-    tmp_path, plan_file
-):
+def test_reading_a_large_plan_is_announced_unless_it_is_to_be_quiet_and_errors_are_always(tmp_path, plan_file):
     large = tmp_path / "large.plan"
     write_plan(make_plan([make_row(f"g{os.urandom(8).hex()}", partition=i) for i in range(4000)]), large)
     shown = run("show", str(large), "--format", "kcg")
@@ -79,34 +80,30 @@ def test_reading_a_large_plan_is_announced_unless_it_is_to_be_quiet_and_an_error
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_nobody_who_reads_and_no_fault(plan_file, closed):
-    told = subprocess.run(
-        ["sh", "-c", f'"$0" -m migrate show "$1" {closed}', sys.executable, str(plan_file)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    told = process("sh", "-c", f'"$0" -m migrate show "$1" {closed}', sys.executable, plan_file)
     assert told.returncode == 0 and "Traceback" not in told.stderr, told.stderr
 
 
-def test_what_is_said_beside_results_ends_nothing_where_nobody_hears_it(plan_file):
+def test_what_is_said_where_nobody_hears_it_ends_nothing_and_hides_no_exit_code(plan_file):
     with Path("/dev/full").open("wb") as full:
-        done = ran("show", plan_file, "--format", "kcg", stderr=full, stdout=subprocess.PIPE)
+        done = ran("show", plan_file, "--format", "kcg", stderr=full)
     assert done.returncode == 0 and "billing" in done.stdout
-
-
-def test_a_closed_pipe_hides_no_failure():
-    command = f"set -o pipefail; {sys.executable} -m migrate doctor 2>&1 | true"
-    environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, env=environment)
-    assert done.returncode == 1 and done.stderr == ""
-
-
-def test_a_terminal_that_has_closed_hides_no_exit_code(plan_file):
     master, slave = os.openpty()
     os.close(master)  # writing gets EIO from now on
     try:
-        done = ran("show", plan_file, stdout=slave, stderr=subprocess.PIPE)
+        done = ran("show", plan_file, stdout=slave)
     finally:
         os.close(slave)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_closed_pipe_is_no_error_and_hides_no_failure(plan_file):
+    piped = ("bash", "-o", "pipefail", "-c")
+    done = process(*piped, f"{sys.executable} -m migrate show {plan_file} | head -1")
+    assert done.stderr == "" and done.stdout.count("\n") == 1
+    environment = {**os.environ, "JAVA_HOME": "/nonexistent"}
+    done = process(*piped, f"{sys.executable} -m migrate doctor 2>&1 | true", env=environment)
+    assert done.returncode == 1 and done.stderr == ""
 
 
 def test_an_error_is_wrapped_at_a_terminals_width_with_its_commands_whole_and_elsewhere_one_line(tmp_path):
@@ -126,32 +123,23 @@ def test_an_error_is_wrapped_at_a_terminals_width_with_its_commands_whole_and_el
     assert sum("`mm2-migrate plan`" in each for each in shown) == 1
 
 
-def test_a_closed_pipe_is_no_error(plan_file):
-    command = f"{sys.executable} -m migrate show {plan_file} | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
-    assert done.stderr == "" and done.stdout.count("\n") == 1
-
-
 @pytest.mark.parametrize("code", [0, 3])
-def test_the_code_that_a_command_leaves_with_is_the_exit_code(code):
+def test_the_code_that_a_command_leaves_with_is_the_exit_code(code, monkeypatch):
     @click.command()
     @click.pass_context
     def leaving(context):
         context.exit(code)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["leaving"])
-        assert exit_code_of(leaving) == code
+    monkeypatch.setattr(sys, "argv", ["leaving"])
+    assert exit_code_of(leaving) == code
 
 
 HALF_MADE = """
-import os, signal, sys, time
+import os, signal, sys
 from pathlib import Path
 from migrate.cli.console import one_paragraph, take_signals
 from migrate.whole_file import replacing
-
 take_signals()
-
 @one_paragraph
 def command():
     with replacing(Path("cutover.plan")) as file:
@@ -159,43 +147,27 @@ def command():
         for _ in range(int(sys.argv[2])):
             os.kill(os.getpid(), getattr(signal, sys.argv[1]))
         file.write(b"more")
-
 command()
 """
 
 
 # A terminal that closes says so twice.
-@pytest.mark.parametrize(("name", "code", "times"), [("SIGTERM", 143, "1"), ("SIGHUP", 129, "1"), ("SIGHUP", 129, "2")])
-def test_a_kill_and_a_terminal_that_closes_leave_no_half_made_file_behind(
-    tmp_path: Path, name: str, code: int, times: str
-) -> None:
-    words = [sys.executable, "-c", HALF_MADE, name, times]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(("name", "code", "times"), [("SIGTERM", 143, 1), ("SIGHUP", 129, 1), ("SIGHUP", 129, 2)])
+def test_a_kill_and_a_terminal_that_closes_leave_no_half_made_file_behind(tmp_path, name, code, times):
+    ended = process(sys.executable, "-c", HALF_MADE, name, times, cwd=tmp_path)
     assert (ended.returncode, list(tmp_path.iterdir())) == (code, []), ended.stderr
     assert ended.stderr.startswith(f"mm2-migrate: Interrupted by {name}. Run the same command again")
 
 
-def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
+def test_what_nohup_ignores_stays_ignored(tmp_path):
     ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN){HALF_MADE}"
-    words = [sys.executable, "-c", ignoring, "SIGHUP", "2"]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = process(sys.executable, "-c", ignoring, "SIGHUP", 2, cwd=tmp_path)
     assert (ended.returncode, (tmp_path / "cutover.plan").read_bytes()) == (0, b"halfmore"), ended.stderr
 
 
-def test_a_signal_that_came_inside_a_client_is_no_fault_of_ours(capsys):
-    @one_paragraph
-    def interrupted() -> int:
-        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
-
-    with pytest.raises(SystemExit) as ended:
-        interrupted()
-    assert ended.value.code == 1 and capsys.readouterr().err.startswith("mm2-migrate: Interrupted.")
-
-
 UNDER_A_CALL = """
-import signal, sys, time
+import signal, time
 from migrate.cli.console import take_signals
-
 take_signals()
 # As in a call of librdkafka's, no handler runs meanwhile.
 signal.signal(signal.SIGTERM, lambda *_: None)

@@ -5,15 +5,14 @@ import shlex
 import subprocess
 
 import pytest
-from click.testing import CliRunner
 
 from migrate.cli import plan as cli_plan
-from migrate.cli.main import cli
 from migrate.model import Decision
 from migrate.plan.file import read_plan, write_plan
 from migrate.show.next_steps import plan_anew
-from tests.fakes import Crash, Script
+from tests.fakes import Script
 from tests.unit.answers import DENIED
+from tests.unit.commands import run
 from tests.unit.nights import PRIOR, UNDO, Night, ends, first_line, night_on, told, verify
 from tests.unit.plans import plan
 
@@ -35,22 +34,13 @@ def with_a_blocked_group(night: Night) -> str:
 
 
 def said(*words: str) -> str:
-    return told(CliRunner().invoke(cli, list(words)))
+    return told(run(*words))
 
 
 def plan_commands(text: str) -> list[list[str]]:
     """The plan commands in what was said, as the words of each."""
     rest = text.split("mm2-migrate plan ")[1:]
     return [shlex.split("plan " + one.partition(NEW)[0] + NEW) for one in rest]
-
-
-def test_show_and_explain_name_the_group_that_was_undone_alone(night):
-    night.applied()
-    ends(night.execute("rollback", "cutover.plan", "--group", "g03"), 0)
-    path = str(night.folder / "cutover.plan")
-    assert "Rolled back alone, and never set again by this plan: g03" in said("show", path)
-    assert "Since 1 restored; rolled back alone: this plan never sets it again." in said("explain", path, "g03")
-    assert "Since 1 set." in said("explain", path, "g04")
 
 
 def test_where_only_blocked_and_undone_groups_are_left_all_say_that_only_a_new_plan_helps_and_which(night):
@@ -79,7 +69,7 @@ def test_the_command_for_a_new_plan_has_what_the_first_was_made_of_and_is_taken_
     (command,) = plan_commands(told(night.run("apply", "cutover.plan")))
     asked = []
     monkeypatch.setattr(cli_plan, "make_plan", lambda options, *_: asked.append(options) or read_plan(options.plan))
-    CliRunner().invoke(cli, command)
+    run(*command)
     (options,) = asked
     assert options.failback and options.require_signatures == 2 and options.groups.groups == ("a b", "c.*")
     assert options.groups.topics == ("orders",) and options.out.name == "cutover" + shlex.split(NEW)[0]
@@ -87,14 +77,12 @@ def test_the_command_for_a_new_plan_has_what_the_first_was_made_of_and_is_taken_
     # The plan's own file is refused: its journal lies beside it.
     first = [word.replace(shlex.split(NEW)[0], ".plan") for word in command]
     monkeypatch.undo()
-    ends(CliRunner().invoke(cli, first), 3)
+    ends(run(*first), 3)
 
 
 def test_a_new_plan_has_a_name_that_no_earlier_one_has_in_a_folder_of_any_name():
-    command = plan_anew(plan(), "to night's/cutover.plan", ())
-    spoken = subprocess.run(
-        ["bash", "-c", command.replace("mm2-migrate", "printf '%s\\n'")], capture_output=True, text=True
-    )
+    command = plan_anew(plan(), "to night's/cutover.plan", ()).replace("mm2-migrate", "printf '%s\\n'")
+    spoken = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     out = spoken.stdout.splitlines()[-1]
     assert re.fullmatch(r"to night's/cutover-\d{4}-\d\d-\d\d-\d{6}\.plan", out), spoken
 
@@ -126,20 +114,25 @@ def test_verify_before_any_apply_says_that_nothing_was_applied_and_how_to(night)
     ends(verify(night), 1, "NOT AS PLANNED: 12 of 12 offsets")
 
 
-def test_the_report_counts_what_was_rolled_back_alone_as_that(night):
+def test_show_explain_and_the_report_name_and_count_what_was_undone_alone(night):
     night.applied()
     ends(night.execute("rollback", "cutover.plan", "--group", "g0[34]"), 0)
+    path = str(night.folder / "cutover.plan")
+    assert "Rolled back alone, and never set again by this plan: g03" in said("show", path)
+    assert "Since 1 restored; rolled back alone: this plan never sets it again." in said("explain", path, "g03")
+    assert "Since 1 set." in said("explain", path, "g05")
     verified = verify(night, "--format", "json")
     (night.folder / "v.json").write_text(verified.stdout)
     words = ["--verification", str(night.folder / "v.json"), "--out", str(night.folder / "r.html")]
-    ends(CliRunner().invoke(cli, ["report", str(night.folder / "cutover.plan"), *words]), 0)
+    ends(run("report", str(night.folder / "cutover.plan"), *words), 0)
     page = (night.folder / "r.html").read_text()
     assert "VERIFIED IN PART: 10 equal; 2 rows rolled back" in page and "not written" not in page.partition("<h2")[0]
 
 
-def test_verify_of_a_plan_that_was_rolled_back_says_so_beside_what_the_journal_says_was_set(night):
+def test_a_rollback_ends_with_what_comes_next_and_verify_says_it_beside_what_the_journal_says_was_set(night):
     night.applied()
-    ends(night.execute("rollback", "cutover.plan"), 0)
+    done = night.execute("rollback", "cutover.plan")
+    ends(done, 0, "Nothing was changed on A: these groups can go on there", "Next: mm2-migrate show")
     text = told(verify(night))
     assert text.startswith("ROLLED BACK: this plan is spent")
     assert "the journal says that it was set and read back, and a rollback has begun since" in text
@@ -154,17 +147,9 @@ def test_an_applied_undo_is_shown_as_restored(night):
     assert undo.startswith("RESTORED AT") and "APPLIED" not in undo
 
 
-def test_a_rollback_ends_with_what_comes_next(night):
-    night.applied()
-    done = night.execute("rollback", "cutover.plan")
-    ends(done, 0, "Nothing was changed on A: these groups can go on there", "Next: mm2-migrate show")
-
-
 def test_a_rollback_that_only_began_is_never_called_done_and_its_end_is_offered(night):
     night.applied()
-    night.target.crash_after = 3
-    with pytest.raises(Crash):
-        raise night.execute("rollback", "cutover.plan").exception or AssertionError("it was not killed")
+    night.killed("rollback", "cutover.plan", after=3)
     path = str(night.folder / "cutover.plan")
     texts = [
         told(night.run("apply", "cutover.plan")), said("sign", path, "--by", "Ada"), said("show", path),

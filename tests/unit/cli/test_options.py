@@ -3,13 +3,20 @@
 import re
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from migrate.cli.choices import PolicyOptions
+from migrate.cli.choices import MovedGroupOptions, PolicyOptions
 from migrate.cli.main import cli
-from migrate.cli.options import NEVER_FROM_ENVIRONMENT
+from migrate.cli.options import MOST_SECONDS, NEVER_FROM_ENVIRONMENT, Seconds, resolve_flow
+from migrate.errors import UsageError
+from migrate.mm2.flow import ANY
+from migrate.mm2.naming import PolicyKind
+from migrate.plan.file import write_plan
 from migrate.survey.policies import Rewind, Uncommitted
-from tests.facts import options as cluster_options
+from tests.builders import make_plan, make_row
+from tests.facts import options
 from tests.unit.commands import clusters, run
 
 REFERENCE = (Path(__file__).parents[3] / "docs/commands.md").read_text()
@@ -21,58 +28,52 @@ def test_the_reference_names_what_the_environment_does_not_set():
     assert {"--source-unreachable", "--consumers-ran"} <= NEVER_FROM_ENVIRONMENT
 
 
-@pytest.mark.parametrize("command", ["show", "verify"])
-def test_no_environment_chooses_the_rows_that_are_looked_at(command):
+def test_an_option_is_taken_from_the_environment_unless_it_chooses_the_rows_that_are_looked_at(tmp_path):
     """`verify` exits 0 over the rows that were chosen, and that opens the gate."""
-    chosen = {p.name: p.envvar for p in cli.commands[command].params if p.name in ("groups", "only", "limit")}
-    assert chosen and not any(chosen.values())
-
-
-def test_an_option_that_does_not_affect_data_is_taken_from_the_environment(tmp_path):
+    for command in ("show", "verify"):
+        chosen = {p.name: p.envvar for p in cli.commands[command].params if p.name in ("groups", "only", "limit")}
+        assert chosen and not any(chosen.values())
     wanted = tmp_path / "absent.properties"
     shown = run("status", MM2_MIGRATE_MM2_CONFIG=str(wanted), MM2_MIGRATE_SOURCE="A", MM2_MIGRATE_TARGET="B")
     assert shown.exit_code == 2 and str(wanted) in shown.stderr
 
 
+SIZE = "'--max-fetch': invalid size '{}': use for example 500M, 2G or 1048576."
+
+
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("typed", "said"),
     [
-        (["plan"], "Where are the clusters?"),
-        (["plan", "--mm2-config", "x.properties"], "Which flow?"),
-        (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "A"], "are both 'A'"),
-        (["plan", "--mm2-config", "x.properties", "--source", "A", "--target", "B"], "x.properties"),
+        ("plan", "Where are the clusters?"),
+        ("plan --mm2-config x.properties", "Which flow?"),
+        ("plan --mm2-config x.properties --source A --target A", "are both 'A'"),
+        ("plan --mm2-config x.properties --source A --target B", "x.properties"),
+        ("plan {clusters} --accept source-group-stoped", "source-group-stopped"),
+        *((f"plan --max-fetch {given}", SIZE.format(given)) for given in ("lots", "-5M", "1e9")),
+        ("plan {clusters} --replicator any --mm2-config x.properties", "--mm2-config is about MirrorMaker 2"),
+        ("plan {clusters} --replicator any --checkpoints-topic c", "--checkpoints-topic is about"),
+        ("plan {clusters} --replicator any --offset-syncs-location target", "--offset-syncs-location is about"),
+        ("plan {clusters} --replicator any --topic-map m --replication-policy identity", "exclude each other"),
+        ("plan {clusters} --replicator any --separator -", "begin with an alias"),
+        ("plan {clusters} --replicator any --topic-map absent.csv", "absent.csv"),
+        ("plan {clusters} --topic-map m", "--replicator any as well"),
+        ("plan {clusters} --replicator any --source-down", "--source-down and --replicator any"),
+        ("plan {clusters} --replicator any --by timestamp --no-match", "--by timestamp and --no-match"),
+        ("mm2 offsets {clusters} --replicator any", "there is no MM2"),
     ],
 )
-def test_wrong_use_exits_2_with_one_paragraph(words, said):
-    shown = run(*words)
-    assert shown.exit_code == 2
-    assert said in shown.stderr and "Traceback" not in shown.stderr
-    assert len(shown.stderr.strip().splitlines()) == 1
-
-
-def test_a_misspelt_waiver_is_refused_before_anything_is_read(tmp_path):
-    shown = run("plan", *clusters(tmp_path), "--accept", "source-group-stoped")
-    assert shown.exit_code == 2 and "source-group-stopped" in shown.stderr
-
-
-@pytest.mark.parametrize("given", ["lots", "-5M", "1e9"])
-def test_a_budget_that_is_no_number_of_bytes_is_refused_with_examples(given):
-    shown = run("plan", "--max-fetch", given)
-    assert shown.exit_code == 2
-    assert f"'--max-fetch': invalid size '{given}': use for example 500M, 2G or 1048576." in shown.stderr
-
-
-def test_the_cluster_options_are_printed_as_they_would_be_typed_without_those_that_were_not_given():
-    given = cluster_options(mm2_config=Path("mm2.properties"), source="A", target="B", offset_syncs_location="target")
-    assert given.words() == (
-        "--mm2-config", "mm2.properties", "--source", "A", "--target", "B", "--offset-syncs-location", "target",
-    )  # fmt: skip
+def test_wrong_use_exits_2_and_says_what_is_wrong(tmp_path, typed, said):
+    shown = run(*typed.format(clusters=" ".join(clusters(tmp_path))).split())
+    assert shown.exit_code == 2 and said in shown.stderr and "Traceback" not in shown.stderr
+    assert shown.stderr.startswith("Usage: ") or len(shown.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("where", ["mm2_config", "connect_url", "strimzi", "source_config", "target_config"])
-def test_any_description_of_a_cluster_says_where_it_is_and_an_alias_alone_does_not(where):
-    assert cluster_options(**{where: Path("x")}).says_where
-    assert not cluster_options(source="A", target="B").says_where
+def test_any_description_of_a_cluster_says_where_it_is_and_is_printed_as_it_would_be_typed(where):
+    given = options(source="A", target="B", **{where: Path("x")}, offset_syncs_location="target")
+    assert given.says_where and not options(source="A", target="B").says_where
+    words = {"--source": "A", "--target": "B", f"--{where.replace('_', '-')}": "x", "--offset-syncs-location": "target"}
+    assert dict(zip(given.words()[::2], given.words()[1::2], strict=True)) == words
 
 
 def test_policies_are_what_a_reviewer_decided():
@@ -83,3 +84,102 @@ def test_policies_are_what_a_reviewer_decided():
     assert (policies.rewind, policies.uncommitted, policies.max_rereads) == (Rewind.KEEP, Uncommitted.IGNORE, 7)
     assert str(policies.untranslatable) == "earliest" and len(policies.untranslatable_by_reason) == 1
     assert len(policies.waivers) == 1
+
+
+def spans(of=cli):
+    for each in of.commands.values():
+        if isinstance(each, click.Group):
+            yield from spans(each)
+        for option in each.params:
+            if isinstance(option.type, click.types.FloatParamType) or option.metavar == "SECONDS":
+                yield pytest.param(each, option, id=f"{each.name} {option.opts[0]}")
+
+
+@pytest.mark.parametrize(("command", "option"), [*spans()])
+def test_no_command_waits_for_ever_or_for_what_is_no_time(command, option):
+    for given in ("nan", "-inf", "1e400", "2000001", "-1", "soon"):
+        told = CliRunner().invoke(command, [option.opts[0], given])
+        assert told.exit_code == 2 and f"Invalid value for '{option.opts[0]}'" in told.output, told.output
+
+
+def test_spans_that_end_are_taken_up_to_the_longest_and_what_is_refused_says_what_is_possible():
+    for given in ("0.1", "15", str(MOST_SECONDS)):
+        assert Seconds(min=0.1).convert(given, None, None) == float(given)
+    told, help_text = (
+        " ".join(run("plan", *words).output.split()) for words in (["--request-timeout", "nan"], ["--help"])
+    )
+    assert "is not a number of seconds up to 2,000,000" in told and "x>=0.1" in help_text
+
+
+def test_behind_another_replicator_topics_have_their_own_names_or_those_of_a_map_and_nothing_of_mm2s(tmp_path):
+    client = tmp_path / "c.properties"
+    client.write_text("bootstrap.servers=x:1\n")
+    both = {"source": "A", "target": "B", "source_config": client, "target_config": client}
+    by_mm2 = resolve_flow(options(**both))
+    assert by_mm2.by_mm2 and "replicator" not in by_mm2.runtime_words()
+    both |= {"replicator": "any"}
+    flow = resolve_flow(options(**both))
+    assert flow.replicator is ANY and not flow.by_mm2
+    assert flow.policy.target_topic("t") == "t" and flow.policy.kind is PolicyKind.IDENTITY
+    assert (flow.checkpoints_topic, flow.offset_syncs_topic, flow.connect_offsets_topics) == ("", "", ())
+    assert flow.runtime_words() == {"replicator": "any"}
+    names = tmp_path / "names.csv"
+    names.write_text("source_topic,target_topic\nt,eu.t\n")
+    assert resolve_flow(options(**both, topic_map=names)).policy.target_topic("t") == "eu.t"
+    aliased = resolve_flow(options(**both, replication_policy="default", separator="-"))
+    assert aliased.policy.target_topic("t") == "A-t"
+
+
+@pytest.fixture
+def given(tmp_path):
+    """The option with a file of these lines, or with a plan of these rows."""
+
+    def written(*content, **header):
+        path = tmp_path / "names"
+        if isinstance(content[0], str):
+            path.write_text("\n".join(content))
+        else:
+            write_plan(make_plan(content, **header), path)
+        return MovedGroupOptions(group_map=path)
+
+    return written
+
+
+def test_a_file_is_read_as_the_groups_go_and_backwards_on_the_way_back(given):
+    options = given("source_group,target_group", "orders,orders-eu")
+    assert options.names().mapped("orders") == "orders-eu" and not options.names().clusters
+    back = options.names(failback=True)
+    assert (back.mapped("orders-eu"), back.mapped("orders")) == ("orders", "orders")
+
+
+def test_an_expression_and_two_lines_to_one_name_cannot_be_read_backwards_and_the_plan_is_named_instead(given):
+    options = given(r"regex:(.*),\1-eu")
+    assert options.names().mapped("a") == "a-eu"
+    with pytest.raises(UsageError, match="cannot be read backwards.*name the plan that was applied"):
+        options.names(failback=True)
+    with pytest.raises(UsageError, match=r"line 3 \(b\): a becomes x too"):
+        given("source_group,target_group", "a,x", "b,x").names(failback=True)
+
+
+def test_a_plan_names_its_groups_and_is_read_backwards_the_other_way(given):
+    there = given(make_row("orders", target_group="orders-eu"), make_row("plain"))
+    assert there.names().mapped("orders") == "orders-eu"
+    assert [there.names(failback=True).mapped(group) for group in ("orders-eu", "plain")] == ["orders", "plain"]
+    back = given(make_row("orders-eu", target_group="orders"), failback=True)
+    assert back.names().mapped("orders") == "orders-eu"
+    assert back.names(failback=True).mapped("orders-eu") == "orders"
+
+
+def test_a_plans_map_holds_between_its_clusters_alone(given):
+    row = make_row("orders", target_group="x")
+    options = given(row, source_cluster_id="a", target_cluster_id="b")
+    assert options.names().clusters == options.names(failback=True).clusters == {"a", "b"}
+    assert given(row, source_cluster_id="", target_cluster_id="b").names().clusters == {"b"}
+
+
+def test_a_plan_that_renames_nothing_and_a_file_that_is_not_there_are_refused(given, tmp_path):
+    assert not MovedGroupOptions().names()
+    with pytest.raises(UsageError, match="every group of this plan keeps its name"):
+        given(make_row("orders")).names()
+    with pytest.raises(UsageError, match="--group-map .*none.csv cannot be read"):
+        MovedGroupOptions(group_map=tmp_path / "none.csv").names()

@@ -40,11 +40,6 @@ def made(out, policies=UNDECIDED, groups=(), no_match=True, by="records", max_fe
     return command.make_plan(asked, client_flow(PROPERTIES, PROPERTIES, "A", "B"), NoProgress())
 
 
-def test_the_plan_that_is_made_is_the_one_in_the_file(flows, tmp_path):
-    plan = made(tmp_path / "c.plan")
-    assert plan.rows and read_plan(tmp_path / "c.plan").fingerprint == plan.fingerprint
-
-
 def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
     """Ending it may take seconds: the first plan keeps the classes that it has loaded."""
 
@@ -60,16 +55,19 @@ def test_ctrl_c_while_spark_ends_leaves_the_plan(flows, tmp_path, monkeypatch):
     assert read_plan(tmp_path / "c.plan").rows
 
 
-def test_where_commits_come_from_is_in_the_header_unless_coordinators_are_asked(flows, tmp_path):
-    assert "commits-from" not in made(tmp_path / "c.plan").header.settings
-    header = made(tmp_path / "d.plan", commits_from=FROM_TOPIC).header
-    assert header.settings["commits-from"] == "consumer-offsets"
+def settings_of(out, **options):
+    """The settings of the plan that was made, which is the one in the file."""
+    plan = made(out, **options)
+    assert plan.rows and read_plan(out).fingerprint == plan.fingerprint
+    return dict(plan.header.settings)
 
 
-def test_commits_of_an_earlier_time_are_read_in_the_offsets_topic_and_the_time_is_in_the_header(flows, tmp_path):
-    header = made(tmp_path / "c.plan", commits_as_of="2023-11-14T22:00:00+01:00").header
-    assert header.settings["commits-from"] == "consumer-offsets"
-    assert header.settings["commits-as-of"] == "2023-11-14T21:00:00.000Z"
+def test_where_commits_come_from_and_as_of_when_is_in_the_header_unless_coordinators_are_asked(flows, tmp_path):
+    assert "commits-from" not in settings_of(tmp_path / "c.plan")
+    assert settings_of(tmp_path / "d.plan", commits_from=FROM_TOPIC)["commits-from"] == "consumer-offsets"
+    earlier = settings_of(tmp_path / "e.plan", commits_as_of="2023-11-14T22:00:00+01:00")
+    assert earlier["commits-from"] == "consumer-offsets"
+    assert earlier["commits-as-of"] == "2023-11-14T21:00:00.000Z"
 
 
 @pytest.mark.parametrize(
@@ -86,10 +84,6 @@ def test_commits_of_an_earlier_time_are_read_in_the_offsets_topic_and_the_time_i
 def test_what_cannot_be_planned_is_refused_before_any_cluster_is_asked(flows, tmp_path, options, words):
     with pytest.raises(UsageError, match=words):
         made(tmp_path / "c.plan", **options)
-    assert not flows
-
-
-def test_a_file_that_is_no_plan_is_refused_before_any_cluster_is_asked(flows, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(Refused):
         made(tmp_path / "notes.txt")
@@ -98,25 +92,20 @@ def test_a_file_that_is_no_plan_is_refused_before_any_cluster_is_asked(flows, tm
 
 def test_choices_are_in_the_header_by_the_names_of_their_options_and_those_not_made_are_not(flows, tmp_path):
     policies = PolicyOptions(untranslatable=("topic-not-replicated=skip",), max_rereads=7)
-    settings = made(tmp_path / "c.plan", policies, groups=("g", "h{1, 2}"), require_signatures=2).header.settings
-    assert settings == {
+    chosen = {"policies": policies, "groups": ("g", "h{1, 2}"), "require_signatures": 2}
+    assert settings_of(tmp_path / "c.plan", **chosen) == {
         "group": "g 'h{1, 2}'", "rewind": "block", "uncommitted": "ignore",
         "untranslatable": "block, topic-not-replicated=skip", "max-rereads": "7", "settle": "15",
         "require-signatures": "2", "no-match": "yes",
     }  # fmt: skip
 
 
-def test_what_rows_are_placed_by_is_a_setting_where_it_is_not_the_records(flows, tmp_path):
-    settings = made(tmp_path / "c.plan", no_match=False, by="timestamp").header.settings
-    assert settings["by"] == "timestamp"
-    assert "by" not in made(tmp_path / "d.plan", no_match=False).header.settings
-
-
-def test_the_limits_of_comparing_are_settings_only_where_records_are_compared(flows, tmp_path):
+def test_the_limits_of_comparing_and_what_else_rows_are_placed_by_are_settings_only_where_they_count(flows, tmp_path):
     def limits(**options):
-        settings = made(tmp_path / "c.plan", **options).header.settings
-        return {name: settings[name] for name in ("no-match", "match-limit", "max-fetch") if name in settings}
+        settings = settings_of(tmp_path / "c.plan", no_match=False, **options)
+        return {name: settings[name] for name in ("no-match", "match-limit", "max-fetch", "by") if name in settings}
 
-    assert limits(no_match=False) == {"match-limit": "100"}
-    assert limits(no_match=False, max_fetch=5) == {"match-limit": "100", "max-fetch": "5"}
-    assert limits(no_match=False, max_fetch=5, source_down=True) == {}
+    assert limits() == {"match-limit": "100"}
+    assert limits(max_fetch=5) == {"match-limit": "100", "max-fetch": "5"}
+    assert limits(max_fetch=5, source_down=True) == {}
+    assert limits(by="timestamp")["by"] == "timestamp"

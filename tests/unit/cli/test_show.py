@@ -1,11 +1,12 @@
-"""`show`: one plan in five formats, its difference from another, and several waves added up."""
+"""`show` and `sign`: one plan in five formats, its difference from another, several added up, and who signed."""
 
 import json
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from migrate.plan.file import write_plan
+from migrate.cli.sign import run_sign
+from migrate.plan.file import read_plan, write_plan
 from tests.builders import make_plan, make_row
 from tests.documentschema import plan_document_schema
 from tests.fakes import Script
@@ -36,23 +37,20 @@ def test_a_difference_is_of_the_groups_that_were_asked_for_also_of_one_that_is_g
     assert [row["group"] for row in one["gone"]] == ["gone"] and not one["new"] and not one["changed"]
 
 
-def test_several_plans_are_added_up_and_each_may_be_named_once(plan_file, rehearsal):
+def test_several_plans_are_added_up_each_once_and_as_a_whole_only(plan_file, rehearsal):
     both = run("show", str(plan_file), str(rehearsal))
     assert both.exit_code == 0 and "cutover.plan" in both.stdout and "rehearsal.plan" in both.stdout
-    twice = run("show", str(plan_file), str(plan_file))
-    assert twice.exit_code == 2 and "are one plan" in twice.stderr
-
-
-@pytest.mark.parametrize("option", [("--group", "billing"), ("--only", "set"), ("--diff", "other.plan")])
-def test_several_plans_are_added_up_as_a_whole_only(plan_file, rehearsal, option):
-    shown = run("show", str(plan_file), str(rehearsal), *option)
-    assert shown.exit_code == 2 and "for one plan" in shown.stderr
-
-
-def test_differences_and_waves_are_a_table_or_json(plan_file, rehearsal):
-    for words in (("--diff", str(rehearsal)), (str(rehearsal),)):
-        shown = run("show", str(plan_file), *words, "--format", "csv")
-        assert shown.exit_code == 2 and "no format csv" in shown.stderr
+    for words, said in (
+        ([str(plan_file)], "are one plan"),
+        *(
+            ([str(rehearsal), *words], "for one plan")
+            for words in (("--group", "g"), ("--only", "set"), ("--diff", "p"))
+        ),
+        ([str(rehearsal), "--format", "csv"], "no format csv"),
+        (["--diff", str(rehearsal), "--format", "csv"], "no format csv"),
+    ):
+        refused = run("show", str(plan_file), *words)
+        assert refused.exit_code == 2 and said in refused.stderr
 
 
 def first_line_and_next(*words: str) -> tuple[str, str]:
@@ -84,11 +82,14 @@ def test_show_says_first_what_has_happened_to_a_plan_and_offers_what_comes_next(
     assert "mm2-migrate plan" in after and "date +%F-%H%M%S" in after and "mm2-migrate apply" not in after
 
 
-def test_show_says_how_far_an_apply_came_that_was_not_finished(night):
+def test_show_says_how_far_an_apply_came_and_where_the_journal_is_damaged_that_nobody_knows(night):
     night.target.script("alter", "b", Script(DENIED))
     night.apply(concurrency=1)
     first, after = first_line_and_next(str(night.folder / "cutover.plan"))
     assert first.startswith("PARTLY APPLIED: 1 as planned, 1 failed") and "the same command again" in after
+    night.journal.path.write_bytes(b"damaged\n")
+    first, _ = first_line_and_next(str(night.folder / "cutover.plan"))
+    assert first.startswith("NOT KNOWN WHETHER IT WAS APPLIED: Line 1 of the journal")
 
 
 def test_who_has_signed_stands_in_the_first_line_until_enough_have(tmp_path):
@@ -97,7 +98,11 @@ def test_who_has_signed_stands_in_the_first_line_until_enough_have(tmp_path):
     for number, name in enumerate(("Ada", "Grace")):
         first, after = first_line_and_next(str(path))
         assert f"SIGNED {number} OF 2" in first and after.index("sign ") < after.index("apply ")
-        assert run("sign", str(path), "--by", name).exit_code == 0
+        signed = run("sign", str(path), "--by", name)
+        title, fingerprint, _, count, *_ = signed.stdout.splitlines()
+        assert signed.exit_code == 0 and title == f"SIGNED by {name}" and f"{number + 1} of 2" in count
+        assert fingerprint.endswith(read_plan(path).fingerprint)
+    assert run_sign(path, "ADA", "")[0] == "SIGNED by ADA (again: a name counts once)"
     first, after = first_line_and_next(str(path))
     assert "SIGNED 2 OF 2" in first and "2 of 2 (Ada, Grace)" in run("show", str(path)).stdout
     assert "mm2-migrate sign" not in after
@@ -112,10 +117,3 @@ def test_json_says_the_same_as_the_table(night):
     assert document["verdict"] in " ".join(run("show", path).stdout.split())
     assert document["beside"]["complete"] and not document["beside"]["spent"]
     assert document["beside"]["rows"] == {"set": 2} and document["beside"]["runs"][0]["exit_code"] == 0
-
-
-def test_a_plan_is_shown_although_its_journal_is_damaged_and_nothing_says_that_it_was_not_applied(night):
-    night.apply()
-    night.journal.path.write_bytes(b"damaged\n")
-    first, _ = first_line_and_next(str(night.folder / "cutover.plan"))
-    assert first.startswith("NOT KNOWN WHETHER IT WAS APPLIED: Line 1 of the journal")

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from migrate.plan.plan import Plan
 from migrate.text import cells, output_takes, shell_word
 from tests.builders import make_plan, make_row
 from tests.integration.cli import REPOSITORY
+from tests.unit.folders import held
 
 GROUP, PLAN_NAME = "café-日本", "pläne-日.plan"
 UTF8 = {"LC_ALL": "C.UTF-8"}
@@ -58,20 +59,14 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: ascii(" ".join(words)))
-def test_what_a_command_says_and_writes_is_the_same_where_ascii_is_all_there_is(
-    folder: Path, words: tuple[str, ...]
-) -> None:
+def test_what_a_command_says_and_writes_is_the_same_where_ascii_is_all_there_is(folder, words):
     expected = ran(folder, UTF8, *words)
     said = expected.stdout + expected.stderr
     assert not said.isascii() or b"\\u65e5" in said
-    files = written(folder)
+    files = held(folder)
     done = ran(folder, LOCALES[WORST], *words)
     assert (done.returncode, done.stdout, done.stderr) == (expected.returncode, expected.stdout, expected.stderr)
-    assert written(folder) == files
-
-
-def written(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert held(folder) == files
 
 
 @pytest.mark.parametrize("locale", LOCALES)
@@ -97,34 +92,21 @@ def test_where_the_output_lacks_characters_the_table_is_aligned_all_the_same(fol
         assert rows and {line.index(" set ") for line in rows} == {heading.index(" DECISION")}, shown
 
 
-@pytest.mark.parametrize("form", ["csv", "kcg", "json", "jsonl"])
-def test_what_programs_read_is_utf_8_whatever_the_output_has(folder: Path, form: str) -> None:
-    words = ("show", PLAN_NAME, "--format", form)
-    assert ran(folder, {**UTF8, "PYTHONIOENCODING": "latin-1"}, *words).stdout == ran(folder, UTF8, *words).stdout
-
-
-def test_a_printed_command_names_the_same_group_whatever_the_output_has(folder: Path) -> None:
-    words = ("explain", PLAN_NAME, GROUP, "--fence")
-    told = ran(folder, {**UTF8, "PYTHONIOENCODING": "latin-1"}, *words).stdout.decode("latin-1")
+def test_whatever_the_output_has_programs_read_utf_8_and_commands_name_the_same_group(folder):
+    latin = {**UTF8, "PYTHONIOENCODING": "latin-1"}
+    for form in ("csv", "kcg", "json", "jsonl"):
+        words = ("show", PLAN_NAME, "--format", form)
+        assert ran(folder, latin, *words).stdout == ran(folder, UTF8, *words).stdout, form
+    told = ran(folder, latin, "explain", PLAN_NAME, GROUP, "--fence").stdout.decode("latin-1")
     line = next(line for line in told.splitlines() if "--deny-principal" in line)
-    word = line[line.index("--group ") + len("--group ") :].split(" ")[0]
-    assert bash_reads(word) == GROUP
+    word = line.partition("--group ")[2].split(" ")[0]
+    read = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout.decode()
+    assert read == GROUP
 
 
-def bash_reads(word: str) -> str:
-    return subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout.decode()
-
-
-@pytest.fixture
-def ascii_output() -> Iterator[None]:
-    before = terminal._encoding[0]
+def test_what_is_printed_escaped_takes_the_columns_of_its_escape(monkeypatch) -> None:
+    monkeypatch.setattr(terminal, "_encoding", ["ascii"])
     output_takes("ANSI_X3.4-1968")
-    yield
-    output_takes(before)
-
-
-@pytest.mark.usefixtures("ascii_output")
-def test_what_is_printed_escaped_takes_the_columns_of_its_escape() -> None:
     for text in ("é", "日本", "a\u0301", "\U0001f600", "plain"):
         assert cells(text) == len(text.encode("ascii", "backslashreplace")), text
     assert shell_word("é") == r"$'\xc3\xa9'" and shell_word("a b") == "'a b'"
