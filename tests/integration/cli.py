@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from migrate.plan.file import stored_fingerprint
 from tests.integration.warm import WARM
 
 # Of a command that hangs: a busy machine takes minutes for what a quiet one does in one.
@@ -163,12 +164,16 @@ class CommandLine:
         ran.expect(3 if blocks or not document["rows"] else 0)
         return document
 
+    def approved(self, name: str) -> tuple[str, ...]:
+        """The words that approve a plan as it is now, and have it executed."""
+        return ("--approve", stored_fingerprint(self.folder / name), "--execute")
+
     def apply(self, name: str, *options: str) -> Ran:
         return self.run("apply", name, *self.clusters, *options)
 
     def execute(self, name: str, *options: str) -> Ran:
         """Apply with the plan's own fingerprint as approval."""
-        return self.apply(name, "--approve", self.document(name)["fingerprint"], "--execute", *options)
+        return self.apply(name, *self.approved(name), *options)
 
     def verify(self, name: str, *options: str) -> Ran:
         return self.run("verify", name, *self.clusters, *options)
@@ -178,7 +183,7 @@ class CommandLine:
 
     def undo(self, name: str, *options: str) -> Ran:
         """Roll back with the plan's own fingerprint as approval."""
-        return self.rollback(name, "--approve", self.document(name)["fingerprint"], "--execute", *options)
+        return self.rollback(name, *self.approved(name), *options)
 
 
 Place = tuple[str, str, int]
@@ -199,16 +204,3 @@ def kcg_lines(text: str) -> dict[Place, int]:
 def planned_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[Place, int]:
     """The planned offset of every group, target topic and partition."""
     return {(row["group"], row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
-
-
-def tool_rows(output: str, groups: Iterable[str]) -> dict[Place, int]:
-    """Read the tables of Kafka's ConsumerGroupCommand: group, topic, partition and offset come first in all."""
-    wanted = set(groups)
-    found: dict[Place, int] = {}
-    for line in output.splitlines():
-        words = line.split()
-        if len(words) >= 4 and words[0] in wanted and words[2].isdigit() and words[3].isdigit():
-            place = (words[0], words[1], int(words[2]))
-            assert place not in found, f"{place} stands twice"
-            found[place] = int(words[3])
-    return found

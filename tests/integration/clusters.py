@@ -212,26 +212,31 @@ def group_records(bootstrap: str) -> int:
         )
 
 
-@contextmanager
-def subscribed(bootstrap: str, group: str, topics: Collection[str]) -> Iterator[Consumer]:
-    """A real consumer of a group, on its way in. It commits nothing.
-
-    A partition without a committed offset, or with one outside the log, is read from its end: of all settings
-    the one that skips most.
-    """
-    consumer = Consumer(
+def committed_reader(bootstrap: str, group: str, **more: str) -> Consumer:
+    """A consumer that commits nothing, and is told where partitions end."""
+    return Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": group,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
-            "auto.offset.reset": "latest",
             "allow.auto.create.topics": False,
             "fetch.wait.max.ms": 5,
+            **more,
             **QUIET,
         }
     )
+
+
+@contextmanager
+def subscribed(bootstrap: str, group: str, topics: Collection[str]) -> Iterator[Consumer]:
+    """A real consumer of a group, on its way in.
+
+    A partition without a committed offset, or with one outside the log, is read from its end: of all settings
+    the one that skips most.
+    """
+    consumer = committed_reader(bootstrap, group, **{"auto.offset.reset": "latest"})
     try:
         consumer.subscribe(list(topics))
         yield consumer
@@ -289,18 +294,7 @@ def read_logs(
 ) -> dict[Partition, Log]:
     """Read whole partitions, read_committed, all in one assignment; `look` is shown every record."""
     found: dict[Partition, list[Found]] = {place: [] for place in partitions}
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "scene-reader-never-commits",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "allow.auto.create.topics": False,
-            "fetch.wait.max.ms": 5,
-            **QUIET,
-        }
-    )
+    consumer = committed_reader(bootstrap, "scene-reader-never-commits")
     try:
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for topic, p in partitions])
 

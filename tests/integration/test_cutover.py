@@ -1,22 +1,107 @@
 """A whole cutover by the wheel, over a real MM2 that was killed twice while copying, judged by what the scene wrote."""
 
 import json
+import shutil
+import subprocess
+import sys
+import sysconfig
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration import oracle
-from tests.integration.cli import CommandLine, planned_offsets, tool_rows
-from tests.integration.clusters import all_syncs
-from tests.integration.conftest import Cutover
+from tests.integration.cli import REPOSITORY, CommandLine, Place, kcg_lines, planned_offsets
+from tests.integration.clusters import (
+    AnyLab,
+    Commits,
+    Partition,
+    all_syncs,
+    by_place,
+    commit,
+    commits_on,
+    groups_on,
+    portrait,
+    read_as_groups,
+)
 from tests.integration.judge import SUPERSEDED, UNNAMED_SECOND_COPY, Judge, told
 from tests.integration.killedscene import KILLED_COMMITS
+from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
 
+PLAN = "cutover.plan"
+# Groups that stood on the target before: a rollback has to bring that back.
+PRIOR_GROUPS = ("g020", "g021", "g022", "g023")
 # Shares of the rows. Measured were 550 of 600 with a provable optimum, all at it, and no excuse; but several groups may
 # stand right where the killed MM2 resumed, and share one place there.
 POOLED, SHORT, EXCUSED = 2 / 3, 0.01, 0.01
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The product as its wheel installs it, in an environment of its own that has our libraries, but not our tree."""
+    folder = tmp_path_factory.mktemp("installed")
+    sources = folder / "sources"
+    shutil.copytree(REPOSITORY / "migrate", sources / "migrate", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, sources)
+
+    def python(*words: str | Path) -> None:
+        subprocess.run([sys.executable, "-P", "-m", *words], check=True, timeout=600, cwd=folder)
+
+    python("pip", "--quiet", "wheel", "--no-deps", "--wheel-dir", "wheels", "./sources")
+    (wheel,) = (folder / "wheels").iterdir()
+    python("venv", "--without-pip", "venv")
+    (packages,) = (folder / "venv/lib").glob("python*/site-packages")
+    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    python("pip", "--quiet", "--python", folder / "venv/bin/python", "install", "--no-deps", wheel)
+    return folder / "venv/bin/mm2-migrate"
+
+
+@dataclass(frozen=True, repr=False)
+class Cutover:
+    """A plan of the killed scene, and another that was made without comparing; what was true before and after them."""
+
+    scene: Scene
+    commands: CommandLine
+    source_before: Mapping[str, Any]
+    target_before: Commits
+    groups_before: frozenset[str]
+    document: Mapping[str, Any]
+    rows: Mapping[Place, Mapping[str, Any]]
+    estimated: Mapping[Place, Mapping[str, Any]]
+    truth: Mapping[Partition, Truth]
+
+    def on_target(self) -> Commits:
+        return commits_on(self.scene.lab.target_bootstrap, self.scene.commits)
+
+
+@pytest.fixture(scope="module")
+def cutover(lab: AnyLab, killed_scene: Scene, installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Cutover:
+    scene, folder = killed_scene, tmp_path_factory.mktemp("cutover")
+    warm = CommandLine.of(lab, folder, warm=True)
+    commands = replace(warm, warm=False, program=(str(installed),))
+    stood = {
+        group: {(scene.copy(topic), p): 0 for topic, p in scene.commits[group]}
+        for group in map(scene.group, PRIOR_GROUPS)
+    }
+    commit(lab.target_bootstrap, stood)
+    source_before = portrait(lab.source_bootstrap, lab.options)
+    target_before, groups_before = commits_on(lab.target_bootstrap, scene.commits), groups_on(lab.target_bootstrap)
+    chosen = ("--group", f"g[0-9]+-{scene.suffix}")
+    # What the target's cleaner took while the source's did not counts as missing.
+    commands.plan(PLAN, *chosen, "--accept", "missing-on-target").expect(0)
+    document = commands.document(PLAN)
+    estimated = warm.planned(warm.plan("estimated.plan", *chosen, "--no-match"), "estimated.plan")
+    rows, without = (
+        {(row["group"], row["source_topic"], row["partition"]): row for row in made["rows"]}
+        for made in (document, estimated)
+    )
+    assert len(rows) == len(document["rows"])
+    return Cutover(scene, commands, source_before, target_before, groups_before, document, rows, without, scene.truth())
 
 
 def test_the_scene_is_what_it_says(killed_scene: Scene) -> None:
@@ -39,44 +124,17 @@ def test_the_scene_is_what_it_says(killed_scene: Scene) -> None:
             assert not oracle.missing(truth[topic, p], offset), f"{killed_scene}: {topic}-{p} is not drained"
 
 
-def test_mm2s_own_checkpoints_are_mostly_loss_free_and_the_offset_after_the_best_never_is(
-    killed_scene: Scene,
+def test_a_plan_has_one_row_for_every_commit_which_is_set_or_kept_and_graded_by_what_was_compared(
+    cutover: Cutover,
 ) -> None:
-    truth = killed_scene.truth()
-    checkpoints = killed_scene.lab.mirror.progress.checkpoints()
-    judged = lossy = 0
-    for (group, topic, p), offset in killed_scene.places.items():
-        best = oracle.best(truth[topic, p], offset)
-        if best < truth[topic, p].target.end:
-            assert oracle.lost(truth[topic, p], offset, best + 1)
-        checkpoint = checkpoints.get((group, killed_scene.copy(topic), p))
-        if checkpoint is not None and checkpoint.upstream <= offset:
-            judged += 1
-            lossy += bool(oracle.lost(truth[topic, p], offset, checkpoint.downstream))
-    assert judged > 100, f"{killed_scene}: MM2 has checkpointed {judged} of {KILLED_COMMITS} commits"
-    assert lossy <= judged // 10, f"{killed_scene}: {lossy} of {judged} checkpoints lose records"
-
-
-def test_a_plan_has_exactly_one_row_for_every_commit(cutover: Cutover) -> None:
-    cutover.planned.expect(0)
-    assert len(cutover.document["rows"]) == KILLED_COMMITS
+    rows, estimated = cutover.rows.values(), cutover.estimated
     assert {place: row["source_committed"] for place, row in cutover.rows.items()} == cutover.scene.places
-
-
-def test_every_row_is_set_or_kept_and_graded_exact_or_bounded(cutover: Cutover) -> None:
-    assert {row["decision"] for row in cutover.rows.values()} <= {"set", "keep"}
-    assert {row["grade"] for row in cutover.rows.values()} <= {"exact", "bounded"}
-
-
-def test_without_matching_every_row_is_graded_estimated(cutover: Cutover) -> None:
-    assert cutover.estimated_rows.keys() == cutover.rows.keys()
-    assert {row["grade"] for row in cutover.estimated_rows.values()} == {"estimated"}
-
-
-def test_only_compacted_topics_lack_records_that_the_source_still_has(cutover: Cutover) -> None:
-    """There the target's cleaner may have taken what the source's did not: superseded records, or tombstones."""
-    lacking = [row for row in cutover.rows.values() if row["missing_on_target"]]
-    assert {row["source_topic"] for row in lacking} <= cutover.scene.compacted, lacking
+    assert {row["decision"] for row in rows} <= {"set", "keep"}
+    assert {row["grade"] for row in rows} <= {"exact", "bounded"}
+    assert estimated.keys() == cutover.rows.keys() and {r["grade"] for r in estimated.values()} == {"estimated"}
+    # There the target's cleaner may have taken what the source's did not: superseded records, or tombstones.
+    assert {row["source_topic"] for row in rows if row["missing_on_target"]} <= cutover.scene.compacted
+    assert kcg_lines(cutover.commands.show(PLAN, "kcg")) == planned_offsets(r for r in rows if r["decision"] == "set")
 
 
 def test_rows_stand_at_the_best_offset_or_know_how_many_records_are_read_twice(
@@ -93,17 +151,9 @@ def test_rows_stand_at_the_best_offset_or_know_how_many_records_are_read_twice(
     assert set(+score.excused) <= {UNNAMED_SECOND_COPY, SUPERSEDED}, f"{score}"
 
 
-def test_the_kcg_form_holds_the_set_rows_and_nothing_else(cutover: Cutover) -> None:
-    assert cutover.kcg == {
-        (row["group"], row["target_topic"], row["partition"]): row["target_offset"]
-        for row in cutover.rows.values()
-        if row["decision"] == "set"
-    }
-
-
 def test_every_offset_planned_without_comparing_records_is_loss_free(cutover: Cutover) -> None:
     losing = {}
-    for (group, topic, p), row in cutover.estimated_rows.items():
+    for (group, topic, p), row in cutover.estimated.items():
         truth, committed = cutover.truth[topic, p], row["source_committed"]
         lost = oracle.lost(truth, committed, row["target_offset"])
         if lost:
@@ -111,7 +161,7 @@ def test_every_offset_planned_without_comparing_records_is_loss_free(cutover: Cu
     assert not losing, f"{cutover.scene}: (planned, best, records lost) {losing}"
 
 
-def test_no_row_lies_behind_mm2s_newest_checkpoint_without_a_reason(cutover: Cutover) -> None:
+def test_rows_show_mm2s_newest_checkpoint_and_none_lies_behind_it_without_a_reason(cutover: Cutover) -> None:
     """Not even of those that rest on syncs alone, without comparing a record.
 
     Reasons: a timestamp out of order guards the row; the checkpoint would lose records; its sync is gone, or
@@ -122,8 +172,13 @@ def test_no_row_lies_behind_mm2s_newest_checkpoint_without_a_reason(cutover: Cut
     """
     scene = cutover.scene
     checkpoints, syncs = scene.lab.mirror.progress.checkpoints(), all_syncs(scene.lab)
+    for (group, _, p), row in cutover.rows.items():
+        newest = checkpoints.get((group, row["target_topic"], p))
+        expected = (None, None) if newest is None else (newest.upstream, newest.downstream)
+        assert (row["checkpoint_source_offset"], row["checkpoint_target_offset"]) == expected, row
+    assert sum(row["checkpoint_source_offset"] is not None for row in cutover.rows.values()) > 100, f"{scene}"
     behind = {}
-    for (group, topic, p), row in cutover.estimated_rows.items():
+    for (group, topic, p), row in cutover.estimated.items():
         checkpoint = checkpoints.get((group, row["target_topic"], p))
         if checkpoint is None or row["target_offset"] >= checkpoint.downstream or row["method"] == "timestamp":
             continue
@@ -143,15 +198,6 @@ def test_no_row_lies_behind_mm2s_newest_checkpoint_without_a_reason(cutover: Cut
     assert not behind, f"{scene}: (planned, checkpoint, its syncs) {behind}"
 
 
-def test_rows_beside_checkpoints_show_what_mm2_says(cutover: Cutover) -> None:
-    checkpoints = cutover.scene.lab.mirror.progress.checkpoints()
-    for (group, _, p), row in cutover.rows.items():
-        checkpoint = checkpoints.get((group, row["target_topic"], p))
-        expected = None if checkpoint is None else (checkpoint.upstream, checkpoint.downstream)
-        shown = (row["checkpoint_source_offset"], row["checkpoint_target_offset"])
-        assert shown == (expected or (None, None)), f"{group} {row['target_topic']}-{p}"
-
-
 def test_groups_read_less_twice_than_from_mm2s_checkpoints(
     cutover: Cutover, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,7 +210,7 @@ def test_groups_read_less_twice_than_from_mm2s_checkpoints(
         without += checkpoint is None
         start = truth.target.start if checkpoint is None else checkpoint.downstream
         ours += oracle.rereads(truth, committed, row["target_offset"])
-        estimated += oracle.rereads(truth, committed, cutover.estimated_rows[group, topic, p]["target_offset"])
+        estimated += oracle.rereads(truth, committed, cutover.estimated[group, topic, p]["target_offset"])
         theirs += oracle.rereads(truth, committed, start)
         least += oracle.rereads(truth, committed, oracle.best(truth, committed))
     with capsys.disabled():
@@ -177,122 +223,67 @@ def test_groups_read_less_twice_than_from_mm2s_checkpoints(
     assert least <= ours <= min(estimated, theirs)
 
 
-def test_the_report_shows_the_plan(cutover: Cutover) -> None:
-    assert cutover.document["fingerprint"][:12] in cutover.page
+def test_a_cutover_writes_what_is_planned_once_and_goes_back_alone_and_as_a_whole(cutover: Cutover) -> None:
+    scene, commands, before = cutover.scene, cutover.commands, cutover.target_before
+    dry = commands.apply(PLAN).expect(0).stdout
+    assert cutover.document["fingerprint"][:12] in dry and "--execute" in dry
+    assert cutover.on_target() == before
+    commands.execute(PLAN).expect(0)
+    applied = cutover.on_target()
+    assert by_place(applied) == planned_offsets(cutover.rows.values())
+    commands.execute(PLAN).expect(0)
+    assert cutover.on_target() == applied
+    commands.verify(PLAN).expect(0)
+    judge_consumers(cutover)
+
+    commands.rollback(PLAN).expect(0)
+    assert cutover.on_target() == applied
+    alone = min(scene.commits)
+    commands.undo(PLAN, "--group", alone).expect(0)
+    without = {group: at for group, at in applied.items() if group != alone}
+    assert cutover.on_target() == without | {group: at for group, at in before.items() if group == alone}
+    commands.execute(PLAN, "--allow-partial").expect(4)
+    shown = commands.run("show", PLAN).expect(0).stdout
+    assert "1 group ROLLED BACK alone" in " ".join(shown.split())
+
+    for _ in range(2):
+        commands.undo(PLAN).expect(0)
+        assert cutover.on_target() == before
+        assert groups_on(scene.lab.target_bootstrap) == cutover.groups_before
+    assert "has been rolled back" in commands.execute(PLAN).expect(3).complaint()
+    assert cutover.on_target() == before
+    # Nothing on the cluster that the groups leave is any different.
+    assert all(cutover.source_before.values())
+    assert portrait(scene.lab.source_bootstrap, scene.lab.options) == cutover.source_before
 
 
-def test_a_dry_run_writes_nothing_and_names_the_fingerprint_and_the_command(cutover: Cutover) -> None:
-    cutover.dry_run.expect(0)
-    assert cutover.target_after_dry_run == cutover.target_before
-    assert cutover.document["fingerprint"][:12] in cutover.dry_run.stdout
-    assert "--execute" in cutover.dry_run.stdout
+def judge_consumers(cutover: Cutover) -> None:
+    """Let real consumers of all groups read on the target: they lose no owed record, and none reads more than is said.
 
-
-def test_kafkas_own_tool_takes_the_kcg_file_in_a_dry_run(cutover: Cutover) -> None:
-    tool = cutover.kafka_dry_run
-    assert tool.returncode == 0, tool.stdout + tool.stderr
-    assert tool_rows(tool.stdout, cutover.scene.commits) == cutover.kcg, tool.stdout + tool.stderr
-
-
-def test_apply_sets_exactly_the_planned_offsets(cutover: Cutover) -> None:
-    cutover.applied.expect(0)
-    assert flat(cutover.target_applied) == planned(cutover)
-
-
-def test_kafkas_own_tool_describes_exactly_the_planned_offsets(cutover: Cutover) -> None:
-    tool = cutover.kafka_describes
-    assert tool.returncode == 0, tool.stdout + tool.stderr
-    assert tool_rows(tool.stdout, cutover.scene.commits) == planned(cutover), tool.stdout + tool.stderr
-
-
-def test_the_same_apply_again_does_nothing(cutover: Cutover) -> None:
-    cutover.applied_again.expect(0)
-    assert cutover.target_applied_again == cutover.target_applied
-
-
-def test_verify_finds_every_offset_there(cutover: Cutover) -> None:
-    cutover.verified.expect(0)
-
-
-def test_real_consumers_on_the_target_lose_no_owed_record(cutover: Cutover) -> None:
-    lost = {}
-    for (group, topic, p), committed in cutover.scene.places.items():
-        truth = cutover.truth_after[topic, p]
-        read = {record.identity for record in cutover.read[group][cutover.scene.copy(topic), p]}
-        there = {record.identity for record in truth.target.records}
-        if (oracle.owed(truth, committed) & there) - read:
-            lost[group, topic, p] = len((oracle.owed(truth, committed) & there) - read)
-    assert not lost, f"{cutover.scene}: records lost {lost}"
-    assert any(records for at in cutover.read.values() for records in at.values())
-
-
-def test_where_nothing_is_read_twice_real_consumers_read_exactly_what_they_had_not(cutover: Cutover) -> None:
-    """By the records' own names, none twice. What the cleaner took from the source only may be among them."""
-    wrong, looked = {}, 0
+    Where nothing is read twice they read exactly what they had not, by the records' own names, none twice. What the
+    cleaner took from the source only may be among them.
+    """
+    scene, exact = cutover.scene, 0
+    places = {g: {(scene.copy(t), p): o for (t, p), o in at.items()} for g, at in scene.commits.items()}
+    found, now = read_as_groups(scene.lab.target_bootstrap, places), scene.truth()
     for (group, topic, p), row in cutover.rows.items():
-        if row["rereads_at_most"] != 0:
-            continue
-        looked += 1
-        truth, committed = cutover.truth_after[topic, p], row["source_committed"]
-        read = [record.identity for record in cutover.read[group][row["target_topic"], p]]
-        there = {record.identity for record in truth.target.records}
-        unread = {record.identity for record in truth.written if record.offset >= committed}
-        owed = oracle.owed(truth, committed) & there
-        exactly = set(read) == owed if topic.startswith(("plain", "trimmed")) else owed <= set(read) <= unread
-        if len(read) != len(set(read)) or not exactly:
-            wrong[group, topic, p] = (row, len(read), len(owed))
-    assert not wrong, f"{cutover.scene}: (row, read, owed) {wrong}"
+        truth, committed = now[topic, p], row["source_committed"]
+        read = [record.identity for record in found[group][row["target_topic"], p]]
+        owed = oracle.owed(truth, committed) & {record.identity for record in truth.target.records}
+        assert owed <= set(read), f"{scene}: {row} loses {len(owed - set(read))}"
+        if row["rereads_at_most"] == 0:
+            exact += 1
+            unread = {record.identity for record in truth.written if record.offset >= committed}
+            at_most = owed if topic.startswith(("plain", "trimmed")) else unread
+            assert len(read) == len(set(read)) and set(read) <= at_most, f"{scene}: {row} reads {len(read)}"
+    assert any(records for at in found.values() for records in at.values())
     # How many depends on how much MM2 copied again after the kills.
-    assert looked > KILLED_COMMITS // 10, f"{cutover.scene}: only {looked} rows"
-
-
-def test_one_group_goes_back_alone_and_no_apply_of_the_plan_sets_it_again(cutover: Cutover) -> None:
-    alone = cutover.alone
-    cutover.undone_alone.expect(0)
-    without = {group: at for group, at in cutover.target_applied.items() if group != alone}
-    before = {group: at for group, at in cutover.target_before.items() if group == alone}
-    assert cutover.target_undone_alone == without | before
-    cutover.applied_after_alone.expect(4)
-    assert "1 group ROLLED BACK alone" in " ".join(cutover.shown_after_alone.expect(0).stdout.split())
-
-
-def test_a_rollback_restores_what_was_there_and_deletes_the_groups_that_were_not(cutover: Cutover) -> None:
-    cutover.undo_dry_run.expect(0)
-    assert cutover.target_after_undo_dry_run == cutover.target_applied
-    cutover.undone.expect(0)
-    assert cutover.target_undone == cutover.target_before
-    assert cutover.groups_undone == cutover.groups_before
-
-
-def test_a_second_rollback_has_nothing_to_do(cutover: Cutover) -> None:
-    cutover.undone_again.expect(0)
-    assert cutover.target_in_the_end == cutover.target_before
-
-
-def test_after_a_rollback_the_plan_is_spent(cutover: Cutover) -> None:
-    assert "has been rolled back" in cutover.applied_after_undo.expect(3).complaint()
-    assert cutover.target_in_the_end == cutover.target_before
-
-
-def planned(cutover: Cutover) -> dict[tuple[str, str, int], int]:
-    return planned_offsets(cutover.rows.values())
-
-
-def flat(commits: dict[str, dict[tuple[str, int], int]]) -> dict[tuple[str, str, int], int]:
-    return {(group, topic, p): offset for group, at in commits.items() for (topic, p), offset in at.items()}
-
-
-@pytest.mark.parametrize("what", ["topics", "configs", "groups", "commits", "ends", "group records"])
-def test_the_source_is_the_same_before_and_after_a_whole_cutover(cutover: Cutover, what: str) -> None:
-    """Promise 8: nothing on the cluster that the groups leave is any different."""
-    cutover.applied.expect(0)
-    assert cutover.source_before[what]
-    assert cutover.source_after[what] == cutover.source_before[what]
+    assert exact > KILLED_COMMITS // 10, f"{scene}: only {exact} rows"
 
 
 def test_a_plan_within_narrow_limits_loses_nothing_and_says_what_they_cost(cutover: Cutover, tmp_path: Path) -> None:
     """Rows are worse where less may be read, and no row is unsafe; each option is judged by what it leaves out."""
-    commands = CommandLine.of(cutover.scene.lab, tmp_path)
+    commands = CommandLine.of(cutover.scene.lab, tmp_path, warm=True)
     ran = commands.plan(
         "narrow.plan", "--group", f"g[0-9]+-{cutover.scene.suffix}", "--exclude-topic", "trimmed.*",
         "--match-limit", "40", "--max-fetch", "100k", "--max-rereads", "0", "--uncommitted", "earliest",

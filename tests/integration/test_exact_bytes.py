@@ -2,17 +2,16 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.integration.cli import CommandLine, Place, Ran
-from tests.integration.clusters import create_topic
+from tests.integration.clusters import CALL_SECONDS, QUIET, create_topic
 from tests.integration.conftest import GROUP_TOOL
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.lab.lab import Lab
@@ -33,13 +32,11 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Scene:
-    """Groups of the source with metadata on their commits, and what of them stands on the target before."""
+    """A plan for groups with metadata on their commits, and what of them stands on the target before."""
 
     commands: CommandLine
     lab: Lab
-    source: JavaJudge
     target: JavaJudge
-    topic: str
     suffix: str
     wanted: HeldByGroup
     before: HeldByGroup
@@ -47,6 +44,11 @@ class Scene:
     def held(self) -> HeldByGroup:
         """What our groups hold on the target; a group that is not there is left out."""
         return {group: held for group, held in self.target.held().items() if group.endswith(self.suffix)}
+
+    @property
+    def rows(self) -> dict[Place, tuple[int, str]]:
+        """What is planned, and planned to be: by group, copied topic and partition."""
+        return {(g, t, p): commit for g, held in self.wanted.items() for (t, p), commit in held.items()}
 
 
 @pytest.fixture(scope="module")
@@ -57,35 +59,35 @@ def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]
     # The longest name whose copy's is one of 249 characters, with a start that spreadsheets take for a formula.
     topic = f"-2{suffix}." + "t" * (249 - len(lab.options.source_alias) - 1 - len(f"-2{suffix}."))
     create_topic(lab.source_bootstrap, topic, PARTITIONS)
-    produce(lab, topic)
+    sender = Producer({"bootstrap.servers": lab.source_bootstrap, **QUIET})
+    for number in range(RECORDS * PARTITIONS):
+        sender.produce(topic, f"{number}", partition=number % PARTITIONS)
+    assert sender.flush(CALL_SECONDS) == 0
     copy = f"{lab.options.source_alias}.{topic}"
-    names = [*(name + suffix for name in NAMES), "x" * (249 - len(suffix)) + suffix]
-    with ExitStack() as stack:
-        source, target = (stack.enter_context(JavaJudge(cluster)) for cluster in (lab.source, lab.target))
-        committed: HeldByGroup = {}
-        before: HeldByGroup = {}
-        for number, name in enumerate(names):
-            committed[name] = {(topic, p): (5 + p, METADATA[(number + p) % len(METADATA)]) for p in range(PARTITIONS)}
-            if number % 3 == 1:
-                # Some offsets of the group stand: those of the others have to be removed again, one by one.
-                before[name] = {(copy, 0): (2, METADATA[(number + 3) % len(METADATA)])}
-            elif number % 3 == 2:
-                before[name] = {(copy, 1): (6, "somebody else's"), (copy, 2): (1, "")}
+    committed: HeldByGroup = {}
+    before: HeldByGroup = {}
+    for number, start in enumerate((*NAMES, "x" * (249 - len(suffix)))):
+        name = start + suffix
+        committed[name] = {(topic, p): (5 + p, METADATA[(number + p) % len(METADATA)]) for p in range(PARTITIONS)}
+        if number % 3 == 1:
+            # Some offsets of the group stand: those of the others have to be removed again, one by one.
+            before[name] = {(copy, 0): (2, METADATA[(number + 3) % len(METADATA)])}
+        elif number % 3 == 2:
+            before[name] = {(copy, 1): (6, "somebody else's"), (copy, 2): (1, "")}
+    wanted = {group: {(copy, p): commit for (_, p), commit in held.items()} for group, held in committed.items()}
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("bytes"), warm=True)
+    with JavaJudge(lab.source) as source, JavaJudge(lab.target) as target:
         lab.mirror.wait_until_replicated([topic])
         source.commit(committed)
         target.commit(before)
-        wanted = {group: {(copy, p): commit for (_, p), commit in held.items()} for group, held in committed.items()}
-        commands = CommandLine.of(lab, tmp_path_factory.mktemp("bytes"))
-        yield Scene(commands, lab, source, target, topic, suffix, wanted, before)
-
-
-def produce(lab: Lab, topic: str) -> None:
-    from confluent_kafka import Producer
-
-    sender = Producer({"bootstrap.servers": lab.source_bootstrap, "log_level": 0})
-    for number in range(RECORDS * PARTITIONS):
-        sender.produce(topic, f"{number}", partition=number % PARTITIONS)
-    assert sender.flush(30) == 0
+        made = Scene(commands, lab, target, suffix, wanted, before)
+        assert made.held() == before
+        harmless_run(commands.plan(PLAN, "--group", rf"[\s\S]*{suffix}"), 0)
+        rows = commands.document(PLAN)["rows"]
+        assert made.rows == {
+            (r["group"], r["target_topic"], r["partition"]): (r["target_offset"], r["target_metadata"]) for r in rows
+        }
+        yield made
 
 
 def harmless(text: str) -> None:
@@ -99,38 +101,20 @@ def harmless_run(ran: Ran, exit_code: int) -> None:
     harmless(ran.stderr)
 
 
-@pytest.fixture(scope="module")
-def rows(scene: Scene) -> dict[Place, tuple[int, str]]:
-    """What is planned, and planned to be: by group, copied topic and partition."""
-    assert scene.held() == scene.before
-    harmless_run(scene.commands.plan(PLAN, "--group", rf"[\s\S]*{scene.suffix}"), 0)
-    wanted = {(g, t, p): commit for g, held in scene.wanted.items() for (t, p), commit in held.items()}
-    planned = json.loads(scene.commands.show(PLAN, "json"))["rows"]
-    assert {
-        (r["group"], r["target_topic"], r["partition"]): (r["target_offset"], r["target_metadata"]) for r in planned
-    } == wanted
-    return wanted
+def test_no_form_for_people_shows_a_control_character_or_a_formula(scene: Scene) -> None:
+    shown = {form: scene.commands.show(PLAN, form) for form in ("table", "csv", "json", "jsonl")}
+    for text in shown.values():
+        harmless(text)
+    cells = [cell for line in csv.reader(io.StringIO(shown["csv"])) for cell in line]
+    assert not [cell for cell in cells if cell.startswith(FORMULAS) and not cell.lstrip("-").isdigit()]
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json", "jsonl"])
-def test_no_form_for_people_shows_a_control_character(
-    scene: Scene, rows: dict[Place, tuple[int, str]], form: str
-) -> None:
-    shown = scene.commands.show(PLAN, form)
-    harmless(shown)
-    if form == "csv":
-        cells = [cell for line in csv.reader(io.StringIO(shown)) for cell in line]
-        assert not [cell for cell in cells if cell.startswith(FORMULAS) and not cell.lstrip("-").isdigit()]
-
-
-def test_kafkas_own_tool_takes_every_name_from_the_kcg_form(
-    scene: Scene, rows: dict[Place, tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kafkas_own_tool_takes_every_name_from_the_kcg_form(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     # Java reads its arguments and writes its output in the locale's encoding.
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     shown = scene.commands.show(PLAN, "kcg")
     # That tool takes a file apart at every line feed, also at one in a name.
-    rows = {place: commit for place, commit in rows.items() if "\n" not in place[0]}
+    rows = {place: commit for place, commit in scene.rows.items() if "\n" not in place[0]}
     assert {(g, t, int(p)): int(o) for g, t, p, o in csv.reader(io.StringIO(shown, newline=""))} == {
         place: offset for place, (offset, _) in rows.items()
     }
@@ -148,19 +132,15 @@ def test_kafkas_own_tool_takes_every_name_from_the_kcg_form(
         )
 
 
-def test_without_java_nothing_is_written_and_the_reason_is_told(
-    scene: Scene, rows: dict[Place, tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_java_nothing_is_written_and_the_reason_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    refused = scene.commands.execute(PLAN)
+    refused = replace(scene.commands, warm=False).execute(PLAN)
     harmless_run(refused, 3)
     assert "JAVA_HOME is /nowhere" in refused.stdout
     assert scene.held() == scene.before and not list(scene.commands.folder.glob("*.jsonl"))
 
 
-def test_commits_arrive_byte_for_byte_and_what_stood_before_comes_back(
-    scene: Scene, rows: dict[Place, tuple[int, str]]
-) -> None:
+def test_commits_arrive_byte_for_byte_and_what_stood_before_comes_back(scene: Scene) -> None:
     commands = scene.commands
     harmless_run(commands.apply(PLAN), 0)
     assert scene.held() == scene.before
