@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
@@ -23,22 +22,16 @@ DEMO = REPOSITORY / "scripts" / "demo"
 DEADLINE_SECONDS = 600.0
 
 
-def start_demo(environment: dict[str, str], *options: str, folder: Path = REPOSITORY) -> subprocess.Popen[str]:
+def start_demo(*options: str, folder: Path = REPOSITORY, **environment: str) -> subprocess.Popen[str]:
+    """Start the demo in a session of its own."""
     return subprocess.Popen(
-        [str(DEMO), *options],
-        env=environment,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+        [str(DEMO), *options], env=os.environ | environment, cwd=folder, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
 
 
-def run_demo(environment: dict[str, str], *options: str, folder: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
-    """Run the demo in a session of its own; when the deadline passes, it is stopped with all that it started."""
-    process = start_demo(environment, *options, folder=folder)
+def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    """What has become of a demo; when the deadline passes, it is stopped with all that it started."""
     try:
         stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
     except BaseException:
@@ -48,23 +41,21 @@ def run_demo(environment: dict[str, str], *options: str, folder: Path = REPOSITO
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
-@dataclass(frozen=True)
-class Shown:
-    """The demo, run once, and the files that it left."""
-
-    ran: subprocess.CompletedProcess[str]
-    kept: Path
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the user of the demo is."""
+    return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """FOLDER is relative to where the user is, not to the project."""
-    folder = tmp_path_factory.mktemp("demo")
-    return Shown(run_demo(dict(os.environ), "--keep", "kept", folder=folder), folder / "kept")
+def ran(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The demo, run once; the files that it leaves are in a folder `kept` of the user's."""
+    return ended(start_demo("--keep", "kept", folder=folder))
 
 
-def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Config, shown: Shown) -> None:
-    ran = shown.ran
+def test_the_demo_moves_every_group_and_loses_no_record(
+    pytestconfig: pytest.Config, ran: subprocess.CompletedProcess[str]
+) -> None:
     said = f"{ran.stdout}\n{ran.stderr}"
     assert ran.returncode == 0, said
     assert "Traceback" not in said, said
@@ -84,61 +75,65 @@ def test_the_demo_moves_every_group_and_loses_no_record(pytestconfig: pytest.Con
 
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason=NONE)
-def test_the_report_of_the_demo_opens_offline_and_has_every_group(shown: Shown, reader: Reader) -> None:
-    folder = os.environ.get("MM2_MIGRATE_SCREENSHOTS")
+@pytest.mark.usefixtures("ran")
+def test_the_report_of_the_demo_opens_offline_and_has_every_group(folder: Path, reader: Reader) -> None:
+    pictures = os.environ.get("MM2_MIGRATE_SCREENSHOTS")
     for width in (390, 1440):
-        opened = reader.open(shown.kept / "report.html", width)
-        if folder:
-            opened.page.screenshot(path=Path(folder) / f"demo-{width}.png", full_page=True)
+        opened = reader.open(folder / "kept/report.html", width)
+        if pictures:
+            opened.page.screenshot(path=Path(pictures) / f"demo-{width}.png", full_page=True)
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
         assert sorted(opened.names()) == sorted(group.name for group in GROUPS)
         assert opened.page.locator(".verdict.good").count()
         assert opened.complaints == []
 
 
-def test_both_notebooks_run_on_the_files_of_the_demo(shown: Shown) -> None:
-    reviewed = run_notebook("review_plan.ipynb", shown.kept, PLAN="cutover2.plan", OTHER="cutover.plan")
+@pytest.mark.usefixtures("ran")
+def test_both_notebooks_run_on_the_files_of_the_demo(folder: Path) -> None:
+    reviewed = run_notebook("review_plan.ipynb", folder / "kept", PLAN="cutover2.plan", OTHER="cutover.plan")
     counts = re.fullmatch(r"(\d+) to write, (\d+) blocked, (\d+) left as they are", facts(reviewed)["Groups"])
     assert counts and sum(map(int, counts.groups())) == len(GROUPS)
     assert len(outputs(reviewed, "image/png")) == 4
-    after = run_notebook("after_cutover.ipynb", shown.kept, PLAN="cutover2.plan")
+    after = run_notebook("after_cutover.ipynb", folder / "kept", PLAN="cutover2.plan")
     assert outputs(after, "text/html")
 
 
-def test_the_demo_without_java_says_so_in_one_line(tmp_path: Path) -> None:
+def test_the_demo_without_java_says_so_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in os.environ["PATH"].split(os.pathsep):
         for program in Path(folder).iterdir() if Path(folder).is_dir() else ():
             link = tmp_path / program.name
             if program.name != "java" and not link.is_symlink():
                 link.symlink_to(program)
-    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-    ran = run_demo(environment | {"PATH": str(tmp_path)})
-    assert ran.returncode == 1, ran
-    assert ran.stdout == ""
-    assert len(ran.stderr.splitlines()) == 1, ran.stderr
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    ran = ended(start_demo(PATH=str(tmp_path)))
+    assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (1, "", 1), ran
     assert ran.stderr.startswith("Java is missing: install a JDK"), ran.stderr
 
 
-def test_a_terminated_demo_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
-    process = start_demo(dict(os.environ) | {"TMPDIR": str(tmp_path)})
+def end_with(number: int, process: subprocess.Popen[str], folder: Path) -> str:
+    """Send a signal, and assert that no process and no file is left of what has a folder for its temporary files."""
+    os.kill(process.pid, number)
+    _, stderr = process.communicate(timeout=60)
+    wait_until(lambda: not started_in(folder), 30, f"the end of what was started in {folder}")
+    assert list(folder.iterdir()) == []
+    return stderr
+
+
+def test_a_demo_that_is_terminated_while_it_starts_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    process = start_demo(TMPDIR=str(tmp_path))
     try:
-        assert process.stdout is not None
-        assert any(line.startswith("== 2.") for line in process.stdout), process.communicate()
-        assert started_in(tmp_path)
+        wait_until(lambda: started_in(tmp_path), 300, "the first broker")
     finally:
-        os.kill(process.pid, signal.SIGTERM)
-        _, stderr = process.communicate(timeout=60)
+        stderr = end_with(signal.SIGTERM, process, tmp_path)
     assert process.returncode == 128 + signal.SIGTERM, stderr
     assert "Traceback" not in stderr
-    wait_until(lambda: not started_in(tmp_path), 30, f"the end of what was started in {tmp_path}")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.long
 def test_the_scene_alone_can_be_planned_by_hand_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     work, folders = tmp_path / "work", tmp_path / "folders"
     folders.mkdir()
-    process = start_demo(dict(os.environ) | {"TMPDIR": str(folders)}, "--hands-on", str(work))
+    process = start_demo("--hands-on", str(work), TMPDIR=str(folders))
     try:
         assert process.stdout is not None
         told = list(takewhile(lambda line: not line.startswith("Ctrl-C"), process.stdout))
@@ -152,11 +147,8 @@ def test_the_scene_alone_can_be_planned_by_hand_and_ends_with_ctrl_c(tmp_path: P
         commands.execute("wave1.plan").expect(0)
         commands.verify("wave1.plan").expect(0)
     finally:
-        os.kill(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
+        stderr = end_with(signal.SIGINT, process, folders)
     assert (process.returncode, stderr) == (0, "")
-    wait_until(lambda: not started_in(folders), 30, f"the end of what was started in {folders}")
-    assert list(folders.iterdir()) == []
 
 
 def started_in(folder: Path) -> list[str]:
@@ -217,20 +209,12 @@ def test_a_transcript_is_true_only_if_all_its_parts_stand_in_the_output_in_their
 WRITTEN = tuple(Written(offset, f"id{offset}", f"k{offset % 2}", committed=offset != 3) for offset in range(6))
 
 
-def test_an_owed_record_that_is_not_read_counts_as_lost() -> None:
+def test_the_demos_tally_counts_owed_lost_and_read_twice_and_knows_the_best_start() -> None:
+    # Nothing is owed of what was aborted; of a compacted topic only the newest of each key.
     assert tally(WRITTEN, 2, False, ["id2", "id5"]) == Tally(owed=3, read=2, lost=1, rereads=0)
-
-
-def test_what_was_consumed_before_and_further_copies_count_as_read_twice() -> None:
     assert tally(WRITTEN, 2, False, ["id1", "id2", "id4", "id2", "id5"]).rereads == 2
-
-
-def test_aborted_records_are_owed_to_nobody_and_compaction_leaves_the_newest_of_each_key() -> None:
     assert tally(WRITTEN, 0, False, []).owed == 5
     assert tally(WRITTEN, 0, True, ["id4", "id5"]) == Tally(owed=2, read=2, lost=0, rereads=0)
-
-
-def test_the_best_start_is_before_the_last_copy_of_the_first_owed_record() -> None:
     copies = [Copy(offset, f"id{name}") for offset, name in enumerate((0, 1, 2, 1, 2, 4, 5))]
     assert best(WRITTEN, 2, False, copies) == 4
     assert best(WRITTEN, 6, False, copies) == 7
