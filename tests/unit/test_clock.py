@@ -12,31 +12,24 @@ class Waits:
 
     def __init__(self):
         self.pauses = []
-
-    def now_ms(self):
-        return 0
+        self.wait = self.pauses.append
 
     def monotonic(self):
         return sum(self.pauses)
 
-    def wait(self, seconds):
-        self.pauses.append(seconds)
 
-
-def test_each_pause_is_twice_as_long_as_the_one_before_up_to_a_limit():
+@pytest.mark.parametrize(
+    ("deadline", "pauses", "is_over"),
+    [({}, [1.0, 2.0, 4.0, 5.0, 5.0], False), ({"deadline_seconds": 4.0}, [1.0, 2.0, 1.0, 0.0, 0.0], True)],
+)
+def test_each_pause_is_twice_as_long_as_the_one_before_up_to_a_limit_and_none_goes_beyond_the_deadline(
+    deadline, pauses, is_over
+):
     clock = Waits()
-    backoff = Backoff(clock, 1.0, 5.0)
+    backoff = Backoff(clock, 1.0, 5.0, **deadline)
     for _ in range(5):
         backoff.pause()
-    assert clock.pauses == [1.0, 2.0, 4.0, 5.0, 5.0] and not backoff.is_over
-
-
-def test_the_last_pause_ends_with_the_deadline_and_then_there_is_no_other_try():
-    clock = Waits()
-    backoff = Backoff(clock, 1.0, 5.0, deadline_seconds=4.0)
-    for _ in range(4):
-        backoff.pause()
-    assert clock.pauses == [1.0, 2.0, 1.0, 0.0] and backoff.is_over
+    assert clock.pauses == pauses and backoff.is_over is is_over
 
 
 def test_times_of_day_are_written_in_utc_and_a_minute_never_comes_late():

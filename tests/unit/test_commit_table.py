@@ -78,13 +78,11 @@ def test_the_commits_of_groups_are_walked_in_order_and_looked_up_as_in_a_diction
 ) -> None:
     plain = {GroupPartition(g, *place): commit for g, commits in by_group.items() for place, commit in commits.items()}
     held, asked = GroupCommits(by_group), GroupPartition(group, *partition)
-    plain: dict[GroupPartition, Commit | None] = dict(held)
-    expected = [(key.group, key.source_partition, commit.offset) for key, commit in held.items()]
-    uncommitted = {key: None for key in [asked] if key not in plain}
-    assert list(committed_offsets(plain | uncommitted)) == expected
-    assert list(committed_offsets(held)) == expected
+    expected = [(key.group, key.source_partition, plain[key].offset) for key in sorted(plain)]
+    uncommitted = {} if asked in plain else {asked: None}
+    assert list(committed_offsets(dict(held) | uncommitted)) == list(committed_offsets(held)) == expected
     by = {name: list(partitions) for name, partitions in partitions_by_group(held).items()}
-    assert by == partitions_by_group(plain)
+    assert by == partitions_by_group(dict(held))
     assert held == plain and len(held) == len(plain) and list(held) == sorted(plain)
     assert list(held.items()) == [(key, plain[key]) for key in sorted(plain)]
     assert held.get(asked) == plain.get(asked) and (asked in held) == (asked in plain)

@@ -29,7 +29,7 @@ ROW = row("g")
 
 @pytest.mark.parametrize(
     ("state", "stopped"),
-    [("Empty", True), ("Dead", True), ("Stable", False), ("PreparingRebalance", False), ("Unknown", False)],
+    [("Empty", True), ("Dead", True), ("Stable", False), ("Unknown", False)],
 )
 def test_a_group_is_stopped_only_where_its_coordinator_says_so_and_nobody_is_in_it(state, stopped):
     assert GroupState(state).is_stopped is GroupDescription(state, (), "", COORDINATOR).is_stopped is stopped
@@ -60,15 +60,25 @@ def test_what_a_row_commits_is_its_offset_with_its_metadata_or_nothing():
     assert ROW._replace(target_offset=None).target_commit is None
 
 
-def test_lag_is_what_lies_before_the_logs_end_and_is_not_known_where_either_is_not():
-    assert lag(ROW._replace(source_committed=60, source_log_end=100)) == 40
-    assert lag(ROW._replace(source_committed=None)) is None and lag(ROW._replace(source_log_end=None)) is None
-
-
-def test_a_proven_bound_of_rereads_goes_before_an_estimate():
-    assert rereads(ROW._replace(rereads_at_most=0, rereads_estimate=9)) == 0
-    assert rereads(ROW._replace(rereads_at_most=None, rereads_estimate=9)) == 9
-    assert rereads(ROW._replace(rereads_at_most=None, rereads_estimate=None)) is None
+@pytest.mark.parametrize(
+    ("number", "facts", "expected"),
+    [
+        (lag, {"source_committed": 60, "source_log_end": 100}, 40),
+        (lag, {"source_committed": None}, None),
+        (lag, {"source_log_end": None}, None),
+        # A proven bound goes before an estimate.
+        (rereads, {"rereads_at_most": 0, "rereads_estimate": 9}, 0),
+        (rereads, {"rereads_at_most": None, "rereads_estimate": 9}, 9),
+        (rereads, {"rereads_at_most": None, "rereads_estimate": None}, None),
+        (may_skip, {"decision": Decision.SKIP}, True),
+        (may_skip, {"decision": Decision.KEEP, "reason": "ahead-kept"}, True),
+        (may_skip, {"decision": Decision.SET, "lower_kind": "log-latest"}, True),
+        (may_skip, {"decision": Decision.KEEP, "reason": "already-there"}, False),
+        (may_skip, {"decision": Decision.SET, "lower_kind": "proven-sync"}, False),
+    ],
+)
+def test_what_a_row_lags_reads_again_and_may_skip(number, facts, expected):
+    assert number(ROW._replace(**facts)) == expected
 
 
 def test_only_a_row_that_is_set_below_what_was_committed_rewinds():
@@ -78,23 +88,12 @@ def test_only_a_row_that_is_set_below_what_was_committed_rewinds():
         assert not rewinds(below._replace(**other))
 
 
-def test_records_may_be_passed_over_only_by_a_reviewers_choice():
-    assert may_skip(ROW._replace(decision=Decision.SKIP))
-    assert may_skip(ROW._replace(decision=Decision.KEEP, reason="ahead-kept"))
-    assert may_skip(ROW._replace(decision=Decision.SET, lower_kind="log-latest"))
-    assert not may_skip(ROW._replace(decision=Decision.KEEP, reason="already-there"))
-    assert not may_skip(ROW._replace(decision=Decision.SET, lower_kind="proven-sync"))
-
-
-def test_log_ranges_are_the_same_log_whoever_leads_it_now():
+def test_log_ranges_are_the_same_log_whoever_leads_it_now_and_a_failure_reads_as_its_code_and_its_message():
     assert LogRange(0, 5, 1) == LogRange(0, 5, 2) != LogRange(0, 6, 1)
+    assert str(Failure("X", "not so")) == "X: not so"
 
 
 def test_a_check_that_can_only_refute_says_nothing_where_it_found_nothing():
     unseen = CheckResult("c", Level.NOT_VISIBLE, Scope.ROW, "s", "e", "seen")
     assert unseen.says_nothing and not replace(unseen, counts_as=Level.WARN).says_nothing
     assert not replace(unseen, level=Level.PASS).says_nothing
-
-
-def test_a_failure_reads_as_its_code_and_its_message():
-    assert str(Failure("X", "not so")) == "X: not so"

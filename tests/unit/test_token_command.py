@@ -57,25 +57,30 @@ def counting(folder, life=600):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("ends", ["2100-01-01T00:00:00Z", "2100-01-01T01:00:00+01:00"])
-def test_what_plugins_of_kubectl_print_is_taken(ends):
-    status = {"kind": "ExecCredential", "status": {"token": JWT, "expirationTimestamp": ends}}
-    assert printing(json.dumps(status))("") == (JWT, 4102444800.0)
+@pytest.mark.parametrize(
+    "printed",
+    [
+        {"kind": "ExecCredential", "status": {"token": JWT, "expirationTimestamp": "2100-01-01T00:00:00Z"}},
+        {"kind": "ExecCredential", "status": {"token": JWT, "expirationTimestamp": "2100-01-01T01:00:00+01:00"}},
+        {"token": JWT, "expires": 4102444800},
+        {"token": JWT, "expires": "4102444800"},
+    ],
+)
+def test_what_plugins_of_kubectl_print_is_taken_and_a_token_and_when_it_ends_are_enough(printed):
+    assert printing(json.dumps(printed))("") == (JWT, 4102444800.0)
 
 
-@pytest.mark.parametrize("ends", [4102444800, "4102444800"])
-def test_a_token_and_when_it_ends_are_enough(ends):
-    assert printing(json.dumps({"token": JWT, "expires": ends}))("") == (JWT, 4102444800.0)
+NO_TOKEN = "does not print a token and when it ends"
 
 
 @pytest.mark.parametrize(
     ("printed", "why"),
     [
-        (PASSWORD, "does not print a token and when it ends"),
-        (f'["{PASSWORD}"]', "does not print a token and when it ends"),
-        (json.dumps({"token": PASSWORD}), "does not print a token and when it ends"),
-        (json.dumps({"token": PASSWORD, "expires": "2100-01-01T00:00:00"}), "does not print a token and when it ends"),
-        (json.dumps({"token": PASSWORD, "expires": 4102444800000}), "does not print a token and when it ends"),
+        (PASSWORD, NO_TOKEN),
+        (f'["{PASSWORD}"]', NO_TOKEN),
+        (json.dumps({"token": PASSWORD}), NO_TOKEN),
+        (json.dumps({"token": PASSWORD, "expires": "2100-01-01T00:00:00"}), NO_TOKEN),
+        (json.dumps({"token": PASSWORD, "expires": 4102444800000}), NO_TOKEN),
         (json.dumps({"token": PASSWORD, "expires": float("nan")}), "has ended"),
         (json.dumps({"token": PASSWORD, "expires": 1}), "has ended"),
         (json.dumps({"token": f"{PASSWORD} {PASSWORD}", "expires": 4102444800}), "a token that is none"),
@@ -110,19 +115,16 @@ def test_a_command_that_does_not_end_is_ended(monkeypatch):
         python("import time; time.sleep(600)").token()
 
 
-def test_a_command_is_run_again_when_half_of_a_tokens_life_is_over(tmp_path, clock):
+def test_a_command_is_run_again_when_half_of_a_tokens_life_is_over_and_a_token_that_lives_serves_on_while_it_fails(
+    tmp_path, clock
+):
     command = counting(tmp_path)
     assert [command("")[0] for _ in range(3)] == ["a.b.0"] * 3
     clock[0] = 310
     assert command("")[0] == "a.b.1" == pickle.loads(pickle.dumps(command))("")[0]
-
-
-def test_a_token_that_lives_serves_on_while_the_command_fails(tmp_path, clock):
-    command = counting(tmp_path)
-    command.token()
     (tmp_path / "broken").touch()
     clock[0] = 590
-    assert command("")[0] == "a.b.0"
+    assert command("")[0] == "a.b.1"
     clock[0] = 610
     with pytest.raises(ClusterError, match="status 3"):
         command.token()
@@ -156,12 +158,14 @@ def test_the_endpoint_answers_whoever_has_its_secret_and_nobody_else(tmp_path):
     assert asked(endpoint, endpoint.secret)["access_token"] == "a.b.0"
 
 
-def test_the_endpoint_says_why_there_is_no_token(tmp_path):
+def test_without_a_token_the_endpoint_says_why_and_no_client_is_made(tmp_path):
     (tmp_path / "broken").touch()
     endpoint = token_endpoint(counting(tmp_path))
     with pytest.raises(urllib.error.HTTPError, match="400") as caught:
         asked(endpoint, endpoint.secret)
     assert "status 3" in json.load(caught.value)["error_description"]
+    with pytest.raises(ClusterError, match="status 3"):
+        ready(client_settings(cluster(PLAIN, counting(tmp_path))).config)
 
 
 def cluster(properties, command):
@@ -179,13 +183,6 @@ def test_both_clients_log_in_by_the_command_whatever_the_file_says_of_a_login(tm
     assert token_endpoint(command).secret in java.secrets
     told = {*config.values(), *java.admin.values()}
     assert not any("a.b.0" in str(value) or PASSWORD in str(value) for value in told)
-
-
-def test_a_client_is_not_made_without_a_token_and_the_error_says_why(tmp_path):
-    (tmp_path / "broken").touch()
-    settings = client_settings(cluster(PLAIN, counting(tmp_path)))
-    with pytest.raises(ClusterError, match="status 3"):
-        ready(settings.config)
 
 
 def test_a_handler_of_the_users_own_logs_java_in_by_itself(tmp_path):

@@ -29,8 +29,8 @@ class Look:
         return Waiting("reading commits on A", TICK_SECONDS if self.answers else self.waited)
 
     def result(self):
-        if isinstance(self.answer, Exception):
-            raise self.answer
+        if self.answer is GONE:
+            raise GONE
         return self.answer
 
 
@@ -53,15 +53,12 @@ class Watched:
         return [glance for glance in self.told if not glance.is_tick]
 
 
-def test_it_looks_every_two_seconds_and_begins_no_look_once_the_time_is_up():
+def test_it_looks_every_two_seconds_and_begins_no_other_look_once_the_time_is_up():
     watched = Watched(1, 2, 3)
     assert watched.until(2 * EVERY_SECONDS) == 2 and [glance.seen for glance in watched.told] == [1, 2]
     assert watched.begun == [0.0, EVERY_SECONDS] and watched.clock.waited == 2 * EVERY_SECONDS
-
-
-def test_it_looks_once_where_there_is_no_time_at_all():
-    watched = Watched(1)
-    assert watched.until(0.0) == 1 and watched.clock.waited == 0
+    once = Watched(1)
+    assert once.until(0.0) == 1 and once.clock.waited == 0
 
 
 def test_the_cluster_is_left_alone_after_a_look_however_long_it_took():

@@ -14,7 +14,7 @@ from tests.integration import oracle
 from tests.world.judge import judge
 from tests.world.kinds import EXCUSED, KINDS
 from tests.world.model import World
-from tests.world.notation import drawn, explained, hand
+from tests.world.notation import drawn, hand
 from tests.world.reference import MATCHERS
 from tests.world.runner import answer
 from tests.world.shrinking import shrunk
@@ -47,9 +47,8 @@ def equal_records(world: World) -> bool:
     return len(set(world.alike.values())) < len(world.alike)
 
 
-def foreign(world: World) -> list[str]:
-    ours = {w.identity for w in world.written}
-    return [identity for identity in identities(world) if identity not in ours]
+def foreign(world: World) -> bool:
+    return bool(identities(world).keys() - {w.identity for w in world.written})
 
 
 def times_fall(world: World) -> bool:
@@ -60,10 +59,6 @@ def times_fall(world: World) -> bool:
 def never_copied(world: World) -> bool:
     there = {e.identity for e in world.target}
     return any(e.identity not in there for e in world.source_seen if e.offset < world.reached)
-
-
-def pairs(world: World) -> list[tuple[int, int]]:
-    return [(s.source_offset, s.target_offset) for s in world.syncs]
 
 
 def contents(world: World) -> list[tuple[Content, Content]]:
@@ -83,14 +78,14 @@ SIGNS: dict[str, Callable[[World], bool]] = {
     "target-compaction": lambda w: len(w.target_seen) < len(w.source_seen) and not w.target_log.start,
     "source-retention": lambda w: w.source_log.start > 0,
     "target-retention": lambda w: w.target_log.start > 0,
-    "source-recreated": lambda w: bool(foreign(w)),
+    "source-recreated": foreign,
     "target-recreated": never_copied,
-    "source-truncated": lambda w: bool(foreign(w)),
+    "source-truncated": foreign,
     "target-truncated": never_copied,
     "drops": never_copied,
     "changes": lambda w: any(e.altered for e in w.target_seen),
     "headers": lambda w: any(a.headers != b.headers and a.value == b.value for a, b in contents(w)),
-    "local-writers": lambda w: bool(foreign(w)),
+    "local-writers": foreign,
     "append-time": lambda w: any(a.timestamp != b.timestamp for a, b in contents(w)),
     "jitter": times_fall,
     "far-future": times_fall,
@@ -113,12 +108,9 @@ def test_a_trouble_shows_and_worlds_without_it_have_no_such_sign(troubles):
     assert not any(SIGNS[troubles](world) for world in worlds(60, *others))
 
 
-def test_every_trouble_of_the_issue_is_drawn_alone_and_beside_others():
+def test_every_trouble_is_drawn():
     draws = [crossed(Random(seed)) for seed in range(2_000)]
     assert {name for troubles in draws for name in troubles} == set(TROUBLES)
-    assert any(not troubles for troubles in draws)
-    together = {(a, b) for troubles in draws for a in troubles for b in troubles if a < b}
-    assert len(together) > 0.95 * len(TROUBLES) * (len(TROUBLES) - 1) / 2 - 20
 
 
 def test_fewer_syncs_are_written_where_the_trouble_says_so():
@@ -131,27 +123,20 @@ def test_fewer_syncs_are_written_where_the_trouble_says_so():
         assert share(trouble) < 0.9 * usual
 
 
-def test_syncs_name_original_and_copy_while_nothing_is_lost():
-    for world in worlds(40, "restarts", "transactions", "syncs-delayed"):
-        names = {e.offset: e.identity for e in world.target}
-        assert all(names[d] == str(u) for u, d in pairs(world))
-
-
-def test_with_exactly_once_nothing_is_copied_twice_and_no_sync_names_an_aborted_copy():
-    for world in worlds(60, "exactly-once", "restarts"):
-        assert not replays(world)
+def test_with_exactly_once_nothing_is_copied_twice_and_syncs_name_only_copies_that_readers_see():
+    made = worlds(60, "exactly-once", "restarts")
+    for world in made:
         seen = {e.offset for e in world.target_seen}
-        assert all(d in seen for _, d in pairs(world))
-    assert any(hidden(world, on_source=False) for world in worlds(60, "exactly-once", "restarts"))
+        assert not replays(world) and all(s.target_offset in seen for s in world.syncs)
+    assert any(hidden(world, on_source=False) for world in made)
 
 
 def test_read_committed_copies_no_aborted_record_and_read_uncommitted_does():
-    def aborted_copies(world: World) -> int:
-        aborted = {w.identity for w in world.written if not w.committed}
-        return sum(1 for e in world.target_seen if e.identity in aborted)
+    def copies_aborted(world: World) -> bool:
+        return not identities(world).keys().isdisjoint(w.identity for w in world.written if not w.committed)
 
-    assert not any(aborted_copies(w) for w in worlds(40, "transactions", "read-committed"))
-    assert any(aborted_copies(w) for w in worlds(40, "transactions"))
+    assert not any(copies_aborted(w) for w in worlds(40, "transactions", "read-committed"))
+    assert any(copies_aborted(w) for w in worlds(40, "transactions"))
 
 
 def test_without_trouble_the_target_is_the_source_and_the_best_offset_is_the_commit():
@@ -162,25 +147,11 @@ def test_without_trouble_the_target_is_the_source_and_the_best_offset_is_the_com
             assert not oracle.missing(world.truth, g)
 
 
-def test_a_world_is_made_again_from_its_seed():
-    for seed in range(20):
-        assert Draw().world(seed) == Draw().world(seed)
-    assert Draw().world(1) != Draw().world(2)
-
-
-def test_the_truth_of_a_world_does_not_contradict_itself():
+def test_a_world_is_made_again_from_its_seed_and_its_truth_does_not_contradict_itself():
     for seed in range(400):
         world = Draw().world(seed)
         assert oracle.contradictions(world.truth, "source-compaction" in world.troubles) == []
-
-
-def test_commits_are_asked_at_the_ends_beside_syncs_and_below_the_start():
-    seen = [Draw().world(seed) for seed in range(100)]
-    assert all(0 <= g <= w.source_log.end for w in seen for g in w.commits)
-    assert all(list(w.commits) == sorted(set(w.commits)) for w in seen)
-    assert any(w.source_log.end in w.commits for w in seen)
-    assert any(g < w.source_log.start for w in seen for g in w.commits)
-    assert any(u in w.commits and u + 1 in w.commits for w in seen for u, _ in pairs(w))
+        assert seed > 20 or world == Draw().world(seed) != Draw().world(seed + 1)
 
 
 # When MM2 writes syncs (MirrorSourceTaskTest.testOffsetSync, offset.lag.max 50; T: a sync is due)
@@ -194,27 +165,6 @@ def test_syncs_are_due_as_mm2s_own_test_has_it():
         before = len(writer.topic.pairs)
         writer.acknowledged(u, d)
         assert (len(writer.topic.pairs) > before) == vector.endswith("T"), vector
-
-
-def test_a_pending_sync_is_replaced_by_a_newer_one_and_a_delayed_one_waits_for_the_commit():
-    writer = SyncWriter(SyncTopic(), Random(0), "3.7", 0, fires=0.0, loses=0.0)
-    writer.acknowledged(0, 100)
-    writer.acknowledged(2, 102)
-    writer.fire()
-    assert writer.topic.pairs == [(2, 102)]
-    delayed = SyncWriter(SyncTopic(), Random(0), "3.7", 50, fires=1.0, loses=0.0)
-    for n in range(3):
-        delayed.acknowledged(n, 100 + n)
-    assert delayed.topic.pairs == [(0, 100)]
-    delayed.committed()
-    assert delayed.topic.pairs == [(0, 100), (2, 102)]
-
-
-def test_an_old_mm2_writes_one_sync_per_lifetime_while_the_source_has_no_gap():
-    writer = SyncWriter(SyncTopic(), Random(0), "3.4.0", 3, fires=1.0, loses=0.0)
-    for n in range(50):
-        writer.acknowledged(n, 100 + n)
-    assert writer.topic.pairs == [(0, 100)]
 
 
 # The judge
@@ -265,20 +215,14 @@ def test_a_matcher_that_is_wrong_is_caught(matcher, kind, more_than):
     assert verdicts(matcher)[kind] > more_than
 
 
-def test_a_matcher_that_trusts_the_syncs_alone_is_right_where_mm2_was_only_restarted():
-    assert not tally(Asked(MATCHERS["chain-alone"]), Draw(("restarts",), only=True), 7, 500).broken
-
-
 def test_a_tail_that_is_said_to_have_come_over_is_caught_where_it_has_not():
     ask = Asked(MATCHERS["always-drained"])
     for trouble in ("stopped-mid-replay", "not-drained"):
         undrained = [w for w in worlds(40, trouble) if SIGNS[trouble](w) and w.source_seen and w.target_seen]
         assert len(undrained) > 10
         for world in undrained:
-            judged, _ = ask(world)
-            assert "not-drained" in {v.kind for v in judged.violations}, explained(judged, ask(world)[1])
-    for world in worlds(40):
-        assert not ask(world)[0].violations
+            assert "not-drained" in {v.kind for v in ask(world)[0].violations}
+    assert not any(ask(world)[0].violations for world in worlds(40))
 
 
 def scripted(*needs: Needs, places: dict[int, Matched | Unmatched] | None = None, error: Exception | None = None):
@@ -324,13 +268,11 @@ def test_a_loss_among_equal_records_is_told_apart_from_a_real_one():
     "matcher",
     [
         scripted(Needs(source=(OffsetRange(0, 5),))),
-        scripted(Needs(source=(OffsetRange(2, 2),))),
-        scripted(Needs(target=(OffsetRange(2, 4), OffsetRange(0, 1)))),
         scripted(Needs(target=(OffsetRange(0, 3), OffsetRange(2, 4)))),
         scripted(error=ValueError("no")),
         scripted(*[Needs(source_times=(0,))] * 1_000),
     ],
-    ids=["beyond-the-end", "empty", "unsorted", "overlapping", "an error", "a talk without end"],
+    ids=["beyond-the-end", "overlapping", "an error", "a talk without end"],
 )
 def test_what_no_reader_can_serve_an_error_and_no_answer_are_violations(matcher):
     judged, run = Asked(lambda world: matcher)(SMALL)
@@ -392,18 +334,6 @@ def test_a_world_is_printed_as_it_was_written():
     assert "syncs  (0,0) (5,7)  chain (0,0) (5,7)" in text
 
 
-def test_marks_of_the_notation_say_what_a_reader_sees():
-    world = hand(source="~0 1! 2 |3 4?", target="2@5 x@6 4?@7", source_start=1, target_start=3)
-    assert (world.source_log.start, world.source_log.end) == (1, 4)
-    assert (world.target_log.start, world.target_log.end) == (3, 7)
-    assert [w.committed for w in world.written] == [True, False, True, True]
-    assert [e.identity for e in world.source_seen] == ["2"]
-    assert [e.identity for e in world.target_seen] == ["2", "x"]
-    assert oracle.owed(world.truth, 0) == {"0", "2", "4"}
-    with pytest.raises(ValueError, match="runs of different length"):
-        hand(source="0..3", target="0..3@0..2")
-
-
 def test_a_failing_world_is_made_smaller_and_still_fails():
     ask = Asked(MATCHERS["one-too-far"])
 
@@ -415,14 +345,6 @@ def test_a_failing_world_is_made_smaller_and_still_fails():
     assert loses(smaller)
     assert smaller.size <= 4
     assert not oracle.contradictions(smaller.truth, compacted=True)
-
-
-def test_an_example_names_the_row_and_what_is_wrong():
-    ask = Asked(MATCHERS["one-too-far"])
-    sums = tally(ask, Draw(only=True), 1, 100)
-    text = sums.example("lost", ask)
-    assert "!! lost g=0: loses 0" in text
-    assert "target [0,1): 0@0" in text
 
 
 def test_calibration_has_the_anchors_of_other_partitions():

@@ -1,6 +1,5 @@
 """A partition's log that grows: records, transactions with their markers, retention, compaction, truncation."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -66,8 +65,8 @@ class GrowingLog:
         self.start = max(self.start, min(start, self.last_stable))
         self.slots = [slot for slot in self.slots if slot.offset >= self.start]
 
-    def compact(self, below: int, keep: Callable[[Slot], bool]) -> None:
-        """Remove superseded and aborted records below `below`; `keep` saves some, as a cleaner that lags does."""
+    def compact(self, below: int, dice: Random) -> None:
+        """Remove superseded and aborted records below `below`, but for some that a cleaner has not come to."""
         below = min(below, self.last_stable)
         newest = {s.content.key: s.offset for s in self.slots if s.state == "committed" and s.offset < below}
         self.slots = [
@@ -76,7 +75,7 @@ class GrowingLog:
             if s.offset >= below
             or s.state == "marker"
             or (s.state == "committed" and newest[s.content.key] == s.offset)
-            or keep(s)
+            or dice.random() < 0.1
         ]
 
     def truncate(self, end: int) -> None:

@@ -32,7 +32,7 @@ class Mirror:
     def __post_init__(self) -> None:
         self.writer = self.new_writer()
 
-    def poll(self, source: GrowingLog, target: GrowingLog, most: int, clock: int) -> int:
+    def poll(self, source: GrowingLog, target: GrowingLog, most: int) -> int:
         """Copy up to `most` records; out of range means back to the earliest record, in silence."""
         if not source.start <= self.position <= source.end:
             self.position = source.start

@@ -150,8 +150,8 @@ def drawn(world: World, commits: Sequence[int] | None = None) -> str:
     gone = [w for w in world.written if w.offset not in there]
     lines = [
         f"seed {world.seed}, troubles: {' '.join(sorted(world.troubles)) or 'none'}",
-        f"source [{world.source_log.start},{world.source_log.end}): {_runs(_source_marks(world))}",
-        f"target [{world.target_log.start},{world.target_log.end}): {_runs(_target_marks(world))}",
+        f"source [{world.source_log.start},{world.source_log.end}): {_runs(_marks(world.source, on_target=False))}",
+        f"target [{world.target_log.start},{world.target_log.end}): {_runs(_marks(world.target, on_target=True))}",
         f"syncs  {_pairs(world.syncs)}  chain {_pairs(kept)}",
         f"MM2    next {world.reached}, committed {world.last_copied_offset}; commits {list(commits or world.commits)}",
     ]
@@ -184,19 +184,13 @@ def explained(judgement: Judgement, run: Run, kind: str | None = None) -> str:
     return "\n".join(lines)
 
 
-def _source_marks(world: World) -> list[tuple[str, str, int | None]]:
+def _marks(entries: Iterable[Entry], on_target: bool) -> list[tuple[str, str, int | None]]:
+    """Name, mark and, on the target, offset of each entry."""
     found: list[tuple[str, str, int | None]] = []
-    for e in world.source:
-        mark = "" if e.visible else "?" if e.pending else "!"
-        found.append((e.identity or f"|{e.offset}", "" if not e.identity else mark, None))
-    return found
-
-
-def _target_marks(world: World) -> list[tuple[str, str, int | None]]:
-    found: list[tuple[str, str, int | None]] = []
-    for e in world.target:
-        mark = ("A" if e.altered else "") if e.visible else "?" if e.pending else "!"
-        found.append((e.identity or "|", mark if e.identity else "", e.offset))
+    for e in entries:
+        mark = ("A" if e.altered and on_target else "") if e.visible else "?" if e.pending else "!"
+        name = e.identity or ("|" if on_target else f"|{e.offset}")
+        found.append((name, mark if e.identity else "", e.offset if on_target else None))
     return found
 
 

@@ -99,7 +99,7 @@ class Simulation:
         if roll < 0.5:
             self._produce()
         elif roll < 0.5 + 0.4 and self.blocked <= 0:
-            self.mirror.poll(self.source, self.target, self.dice.randint(1, self.tuning.copies), self.clock)
+            self.mirror.poll(self.source, self.target, self.dice.randint(1, self.tuning.copies))
         elif "local-writers" in self.troubles and self.dice.random() < 0.6:
             self._write_locally()
         self.blocked -= 1
@@ -191,7 +191,7 @@ class Simulation:
     def restart(self) -> None:
         self.mirror.restart(self.source, self.target, self.clock)
         if self.dice.random() < 0.5:
-            self.mirror.poll(self.source, self.target, self.dice.randint(1, self.tuning.copies), self.clock)
+            self.mirror.poll(self.source, self.target, self.dice.randint(1, self.tuning.copies))
 
     def wake_paused_writer(self) -> None:
         """A second instance with an old position; with exactly-once it would be fenced."""
@@ -201,7 +201,7 @@ class Simulation:
             self.paused = self._mirror()
             self.paused.position = max(0, self.mirror.position - self.dice.randint(0, 20))
         else:
-            self.paused.poll(self.source, self.target, self.dice.randint(1, self.tuning.copies), self.clock)
+            self.paused.poll(self.source, self.target, self.dice.randint(1, self.tuning.copies))
             self.paused.writer.committed()
             self.paused = None
 
@@ -214,10 +214,10 @@ class Simulation:
         self.topic.pairs[: max(0, cut - 1)] = []
 
     def compact_source(self) -> None:
-        self.source.compact(self.source.somewhere(self.dice), self._cleaner_lags)
+        self.source.compact(self.source.somewhere(self.dice), self.dice)
 
     def compact_target(self) -> None:
-        self.target.compact(self.target.somewhere(self.dice), self._cleaner_lags)
+        self.target.compact(self.target.somewhere(self.dice), self.dice)
 
     def retain_source(self) -> None:
         self.source.retain_from(self.source.somewhere(self.dice))
@@ -274,9 +274,6 @@ class Simulation:
                 break
             self._produce()
 
-    def _cleaner_lags(self, slot: Slot) -> bool:
-        return self.dice.random() < 0.1
-
     # How it ends
 
     def _end_well(self) -> None:
@@ -289,7 +286,7 @@ class Simulation:
             self._drain()
         if "stopped-mid-replay" in self.troubles:
             self.mirror.restart(self.source, self.target, self.clock)
-            self.mirror.poll(self.source, self.target, self.dice.randint(1, 8), self.clock)
+            self.mirror.poll(self.source, self.target, self.dice.randint(1, 8))
         flushes = self.dice.random() < 0.5 and "stopped-mid-replay" not in self.troubles
         if flushes or (self.mirror.exactly_once and "open-target" not in self.troubles):
             self.mirror.flush(self.target, self.clock)
@@ -300,7 +297,7 @@ class Simulation:
 
     def _drain(self) -> None:
         for _ in range(10_000):
-            copied = self.mirror.poll(self.source, self.target, self.tuning.copies, self.clock)
+            copied = self.mirror.poll(self.source, self.target, self.tuning.copies)
             if not copied:
                 return
             self.clock += 1
@@ -315,7 +312,7 @@ class Simulation:
         self.target.append(f"L{self.serial}", Content(self.clock, b"k0", b"open", ()), "local")
         if self.dice.random() < 0.5:
             self._produce()
-            self.mirror.poll(self.source, self.target, 8, self.clock)
+            self.mirror.poll(self.source, self.target, 8)
 
     def _age(self) -> None:
         """What happens to the logs after MM2 has done its work."""

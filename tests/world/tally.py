@@ -74,27 +74,15 @@ class Tally:
     worlds: int = 0
     exact: int = 0
     at_best: int = 0
-    unmatched: Counter[str] = field(default_factory=Counter)
-    whys: Counter[str] = field(default_factory=Counter)
-    best_by_why: Counter[str] = field(default_factory=Counter)
     kept_rows: int = 0
     kept_at_best: int = 0
-    kept_open: int = 0
-    source_read: int = 0
-    target_read: int = 0
-    logs: int = 0
-    read_twice: int = 0
-    rounds: Counter[int] = field(default_factory=Counter)
     broken: Counter[str] = field(default_factory=Counter)
-    broken_by_trouble: Counter[tuple[str, str]] = field(default_factory=Counter)
     rows_by_trouble: Counter[str] = field(default_factory=Counter)
     matched_by_trouble: Counter[str] = field(default_factory=Counter)
     drained: int = 0
     drained_told: int = 0
     undrained: int = 0
     undrained_told: int = 0
-    kept_by_trouble: Counter[str] = field(default_factory=Counter)
-    short_by_trouble: Counter[str] = field(default_factory=Counter)
     smallest: dict[str, World] = field(default_factory=dict)
 
     def add(self, judged: Judgement, run: Run | None) -> None:
@@ -104,21 +92,14 @@ class Tally:
             names.append(MISCALIBRATED)
         self.worlds += 1
         self.rows += len(judged.rows)
-        for name in names:
-            self.rows_by_trouble[name] += len(judged.rows)
         self._add_rows(judged, names)
         for violation in judged.violations:
             self.broken[violation.kind] += 1
-            for name in names:
-                self.broken_by_trouble[violation.kind, name] += 1
-            self._keep(violation.kind, world)
+        for kind in kinds_in(judged):
+            if kind not in self.smallest or world.size < self.smallest[kind].size:
+                self.smallest[kind] = world
         if run:
             self._add_tail(world, run)
-            self.rounds[run.rounds] += 1
-            self.source_read += run.source_read
-            self.target_read += run.target_read
-            self.read_twice += run.read_twice
-            self.logs += world.source_log.end - world.source_log.start + world.target_log.end - world.target_log.start
 
     def _add_tail(self, world: World, run: Run) -> None:
         """A tail may say that it does not know; how often it does know is what a test asks."""
@@ -131,32 +112,16 @@ class Tally:
         self.undrained_told += not is_drained and bool(uncopied)
 
     def _add_rows(self, judged: Judgement, names: list[str]) -> None:
-        kept = not judged.world.troubles & LOSSY
-        for row in judged.rows:
-            self.at_best += row.at_best
-            if isinstance(row.place, Matched):
-                why = str(row.place.why)
-                self.exact += row.place.exact
-                for name in names:
-                    self.matched_by_trouble[name] += 1
-            else:
-                why = f"unmatched: {row.place.reason}"
-                self.unmatched[row.place.reason] += 1
-            self.whys[why] += 1
-            self.best_by_why[why] += row.at_best
-            if not kept:
-                continue
-            self.kept_rows += 1
-            self.kept_at_best += row.at_best
-            for name in names:
-                self.kept_by_trouble[name] += 1
-                self.short_by_trouble[name] += not row.at_best
-            if not row.at_best:
-                self._keep(f"{SHORT}: {why}", judged.world)
-
-    def _keep(self, kind: str, world: World) -> None:
-        if kind not in self.smallest or world.size < self.smallest[kind].size:
-            self.smallest[kind] = world
+        matched = [row for row in judged.rows if isinstance(row.place, Matched)]
+        at_best = sum(row.at_best for row in judged.rows)
+        self.at_best += at_best
+        self.exact += sum(row.place.exact for row in matched if isinstance(row.place, Matched))
+        for name in names:
+            self.rows_by_trouble[name] += len(judged.rows)
+            self.matched_by_trouble[name] += len(matched)
+        if not judged.world.troubles & LOSSY:
+            self.kept_rows += len(judged.rows)
+            self.kept_at_best += at_best
 
     @property
     def failures(self) -> dict[str, int]:

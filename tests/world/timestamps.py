@@ -1,6 +1,5 @@
 """Rows that timestamps alone place, held against the truth: Law 2b, and the rule that others use."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,8 +21,7 @@ KEPT = Draw(unwanted=frozenset({"append-time"}))
 class TimedRows:
     """What was seen in many worlds.
 
-    `lost` counts rows that lose a record, `lost_by_trouble` the same by what the world had (a row counts under each);
-    `examples` say in which world.
+    `lost` counts rows that lose a record; `examples` say in which world.
     """
 
     rows: int = 0
@@ -31,28 +29,21 @@ class TimedRows:
     short_bounds: int = 0
     at_best: int = 0
     falling: int = 0
-    lost_by_trouble: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
     def add(self, world: World, truth: Truth, committed: int, target_offset: int, rereads_at_most: int) -> None:
         """Judge one row by brute force."""
         self.rows += 1
-        self.falling += _falls(world)
+        times = [entry.content.timestamp for entry in world.source_seen]
+        self.falling += times != sorted(times)
         self.at_best += target_offset == oracle.best(truth, committed)
         # An open transaction is a block of its own: open-transaction.
         lost = oracle.lost(truth, committed, target_offset) - {e.identity for e in world.source if e.pending}
         short = oracle.rereads(truth, committed, target_offset) > rereads_at_most
         self.lost += bool(lost)
         self.short_bounds += short
-        if lost:
-            self.lost_by_trouble.update(world.troubles)
         if lost or short:
             self.examples.append(f"world {world.seed}, g={committed} at {target_offset}: loses {sorted(lost)}")
-
-
-def _falls(world: World) -> bool:
-    times = [entry.content.timestamp for entry in world.source_seen]
-    return times != sorted(times)
 
 
 def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion:
