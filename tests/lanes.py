@@ -21,7 +21,6 @@ LANES = {
     "plan": (
         "integration/test_variants.py",
         "integration/test_converters.py",
-        "integration/test_compact_delete.py",
         "integration/test_many_partitions.py",
         "integration/test_checks_live.py",
         "integration/test_any_replicator.py",
@@ -73,9 +72,7 @@ LANES = {
         "integration/test_security.py",
         "integration/test_broken_network.py",
         "integration/test_lab.py",
-        "integration/test_lossy_network.py",
         "integration/test_addresses.py",
-        "integration/test_quotas.py",
         "browser",
         "unit/cli",
         "unit/kafka",

@@ -35,7 +35,7 @@ def test_a_quick_run_leaves_out_the_folders_that_need_a_jvm_or_a_browser() -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["test_quotas.py", "test_exact.py::test_a_plan_says_not_drained_of_what_is_not_and_of_nothing_else"]
+    "name", ["test_signals.py", "test_exact.py::test_a_plan_says_not_drained_of_what_is_not_and_of_nothing_else"]
 )
 def test_a_long_test_is_left_out_of_other_runs_and_not_skipped(name: str) -> None:
     ran = run_pytest("--collect-only", f"tests/integration/{name}")
