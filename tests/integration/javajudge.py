@@ -4,7 +4,6 @@ import subprocess
 import threading
 from base64 import b64decode, b64encode
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from tests.lab.cluster import Cluster
@@ -33,9 +32,7 @@ class JavaJudge:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
         self._log.close()

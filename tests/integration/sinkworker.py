@@ -3,7 +3,6 @@
 import json
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tests.lab.jars import fetched, kafka_jars
@@ -44,9 +43,7 @@ class SinkWorker:
         self.process.wait_ready(lambda: self.ask("GET", "/connectors")[0] == 200, START_SECONDS, "REST answered")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.process.kill()
 
     def ask(self, method: str, path: str, body: str | None = None) -> tuple[int, Any]:

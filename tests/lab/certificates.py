@@ -11,12 +11,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
     Encoding,
     KeySerializationEncryption,
     NoEncryption,
     PrivateFormat,
-    pkcs12,
 )
 from cryptography.x509.oid import NameOID
 
@@ -51,27 +49,17 @@ class Authority:
 
     def pem(self, name: str, ends_in: datetime.timedelta = VALID) -> Path:
         """Sign a certificate for `name`; key and chain in one file, as Java's PEM key stores are."""
-        return self._write(f"{name}.pem", "".join(self._texts(self.sign(name, ends_in))))
+        signed = self.sign(name, ends_in)
+        return self._write(f"{name}.pem", signed.key_pem() + signed.chain_pem())
 
     def sign(self, name: str, ends_in: datetime.timedelta = VALID) -> Signed:
         """Sign a certificate for `name` (its CN), good for both ends of a connection to 127.0.0.1 until it ends."""
         signed = sign(name, self._middle, ends_in=ends_in)
         return Signed(signed.certificate, signed.key, (self._middle.certificate,))
 
-    def key_store(self, name: str, password: str) -> Path:
-        """Sign a certificate for `name`; key and chain in a PKCS12 file."""
-        signed = self.sign(name)
-        content = pkcs12.serialize_key_and_certificates(
-            name.encode(), signed.key, signed.certificate, signed.above, BestAvailableEncryption(password.encode())
-        )
-        return self._write(f"{name}.p12", content)
-
-    def _texts(self, signed: Signed) -> tuple[str, str]:
-        return signed.key_pem(), signed.chain_pem()
-
-    def _write(self, name: str, content: str | bytes) -> Path:
+    def _write(self, name: str, content: str) -> Path:
         path = self.folder / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.write_text(content)
         path.chmod(0o600)
         return path
 

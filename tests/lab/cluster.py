@@ -173,10 +173,6 @@ class Cluster:
         """host:port of every node, comma separated."""
         return ",".join(broker.bootstrap for broker in self.brokers)
 
-    @property
-    def running(self) -> bool:
-        return all(broker.process.running for broker in self.brokers)
-
     def start(self) -> None:
         """Start every node (formatting its storage the first time) and wait until clients are served."""
         start_clusters(self)

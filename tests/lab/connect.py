@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.lab.jars import DEFAULT_VERSION
 from tests.lab.mirror import READY_DEADLINE_SECONDS, MirrorMaker
-from tests.lab.options import IDENTITY_POLICY, MirrorOptions
+from tests.lab.options import IDENTITY_POLICY, ONE_EACH, MirrorOptions
 from tests.lab.ports import HOST, free_ports
 from tests.lab.waiting import LabError, wait_until
 
@@ -35,11 +35,7 @@ def worker_lines(options: MirrorOptions, target_bootstrap: str, port: int) -> di
         "config.storage.topic": f"connect-{options.source_alias}-configs",
         "offset.storage.topic": options.connect_offsets_topic,
         "status.storage.topic": f"connect-{options.source_alias}-status",
-        "config.storage.replication.factor": "1",
-        "offset.storage.replication.factor": "1",
-        "status.storage.replication.factor": "1",
-        "offset.storage.partitions": "1",
-        "status.storage.partitions": "1",
+        **dict.fromkeys((key for key in ONE_EACH if ".storage." in key), "1"),
         "offset.flush.interval.ms": "1000",
         "plugin.discovery": "service_load",
         # A killed worker is forgotten soon, and its work handed to the next one without delay.
@@ -144,11 +140,6 @@ class ConnectMirror(MirrorMaker):
         for name, lines in connectors.items():
             self._put(name, lines, deadline_seconds)
         super().wait_ready(deadline_seconds)
-
-    def status(self) -> dict[str, Any]:
-        """What the worker says of each connector and its tasks, by connector name."""
-        answer = self._ask("GET", "/connectors?expand=status")[1]
-        return {name: found["status"] for name, found in answer.items()}
 
     def _put(self, name: str, lines: dict[str, str], deadline_seconds: float) -> None:
         if self._ask("GET", f"/connectors/{name}/config")[1] == lines | {"name": name}:

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from tests.lab.certificates import Authority
 from tests.lab.cluster import Cluster, start_clusters
@@ -148,12 +147,7 @@ class Lab:
     def __enter__(self) -> Lab:
         return self.up()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.down()
 
     def pids(self) -> list[int]:

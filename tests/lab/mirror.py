@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -38,6 +38,8 @@ class MirrorMaker:
     ) -> None:
         self.options = options or MirrorOptions()
         self.progress = MirrorProgress(self.options, source_bootstrap, target_bootstrap)
+        self.wait_until_replicated = self.progress.wait_until_replicated
+        self.wait_checkpoints = self.progress.wait_checkpoints
         self.properties_path = properties_path or folder / "mm2.properties"
         self._heartbeats_from = 0
         jars = kafka_jars(version)
@@ -144,19 +146,3 @@ class MirrorMaker:
         The broker lets that connection wait even where the quota is gone meanwhile.
         """
         return quota(self.progress.target_bootstrap, {"client-id": client}, {"producer_byte_rate": 1})
-
-    def wait_until_replicated(
-        self, topics: Iterable[str], deadline_seconds: float = DEADLINE_SECONDS, compare_last: bool = True
-    ) -> None:
-        """See MirrorProgress.wait_until_replicated."""
-        self.progress.wait_until_replicated(topics, deadline_seconds, compare_last)
-
-    def wait_checkpoints(
-        self,
-        groups: Iterable[str],
-        deadline_seconds: float = DEADLINE_SECONDS,
-        caught_up: bool = False,
-        quiet_seconds: float = 3.0,
-    ) -> None:
-        """See MirrorProgress.wait_checkpoints."""
-        self.progress.wait_checkpoints(groups, deadline_seconds, caught_up, quiet_seconds)

@@ -7,6 +7,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 IDENTITY_POLICY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+# One copy and one partition of each topic of MM2's, and a second between two looks.
+ONE_EACH = (
+    "replication.factor",
+    *(f"{name}.topic.replication.factor" for name in ("checkpoints", "heartbeats", "offset-syncs")),
+    *(f"{name}.storage.replication.factor" for name in ("offset", "status", "config")),
+    *(f"{name}.storage.partitions" for name in ("offset", "status")),
+    *(f"refresh.{name}.interval.seconds" for name in ("topics", "groups")),
+    *(f"emit.{name}.interval.seconds" for name in ("checkpoints", "heartbeats")),
+    "sync.group.offsets.interval.seconds",
+)
 
 
 @dataclass(frozen=True)
@@ -88,20 +98,7 @@ class MirrorOptions:
             f"{flow}.sync.group.offsets.enabled": str(self.sync_group_offsets).lower(),
             f"{back}.enabled": "false",
             f"{back}.emit.heartbeats.enabled": "false",
-            "replication.factor": "1",
-            "checkpoints.topic.replication.factor": "1",
-            "heartbeats.topic.replication.factor": "1",
-            "offset-syncs.topic.replication.factor": "1",
-            "offset.storage.replication.factor": "1",
-            "status.storage.replication.factor": "1",
-            "config.storage.replication.factor": "1",
-            "offset.storage.partitions": "1",
-            "status.storage.partitions": "1",
-            "refresh.topics.interval.seconds": "1",
-            "refresh.groups.interval.seconds": "1",
-            "emit.checkpoints.interval.seconds": "1",
-            "emit.heartbeats.interval.seconds": "1",
-            "sync.group.offsets.interval.seconds": "1",
+            **dict.fromkeys(ONE_EACH, "1"),
             "consumer.poll.timeout.ms": "200",
             "sync.topic.acls.enabled": "false",
             # Settings of the Connect worker count only under the alias of the cluster it writes to.

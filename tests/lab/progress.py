@@ -103,12 +103,6 @@ class MirrorProgress:
         with topic_reader(self.target_bootstrap) as target:
             return latest_checkpoints(target, self.options.checkpoints_topic)
 
-    def syncs(self) -> dict[tuple[str, int], Pair]:
-        """(source topic, partition) -> the newest offset sync."""
-        bootstrap = self.target_bootstrap if self._syncs_on_target else self.source_bootstrap
-        with topic_reader(bootstrap) as reader:
-            return latest_syncs(reader, self.options.offset_syncs_topic)
-
     def recorded(self) -> dict[tuple[str, int], int]:
         """(source topic, partition) -> the last source offset that MM2 has recorded as copied."""
         with topic_reader(self.target_bootstrap) as target:

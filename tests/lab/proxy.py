@@ -170,8 +170,6 @@ def breaking(networks: Sequence[Network], every_seconds: float) -> Iterator[None
 class ProxiedCluster(Cluster):
     """A cluster that clients reach through a `Network` at `proxied_bootstrap`, and the lab itself directly."""
 
-    outer_host = HOST
-
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.network = Network()
@@ -180,24 +178,20 @@ class ProxiedCluster(Cluster):
     @property
     def proxied_bootstrap(self) -> str:
         """host:port of every node's proxy, comma separated."""
-        return ",".join(f"{self.outer_host}:{self._ports[broker.node_id][0]}" for broker in self.brokers)
+        return ",".join(f"{HOST}:{self._ports[broker.node_id][0]}" for broker in self.brokers)
 
     def pick_ports(self) -> None:
         super().pick_ports()
         ports = iter(free_ports(2 * len(self.brokers)))
         for broker in self.brokers:
             self._ports[broker.node_id] = outer, inner = next(ports), next(ports)
-            self.network.add(self.listen(outer), inner)
-
-    def listen(self, port: int) -> socket.socket:
-        """The socket on which clients are taken."""
-        return socket.create_server((self.outer_host, port))
+            self.network.add(socket.create_server((HOST, outer)), inner)
 
     def settings(self, broker: Broker) -> dict[str, str]:
         outer, inner = self._ports[broker.node_id]
         settings = super().settings(broker)
         settings["listeners"] += f",PROXIED://{HOST}:{inner}"
-        settings["advertised.listeners"] += f",PROXIED://{self.outer_host}:{outer}"
+        settings["advertised.listeners"] += f",PROXIED://{HOST}:{outer}"
         settings["listener.security.protocol.map"] += ",PROXIED:PLAINTEXT"
         return settings
 

@@ -99,8 +99,7 @@ class SecureCluster(Cluster):
                 "ssl.truststore.location": str(self._authority.ca),
                 "listener.name.ssl.ssl.client.auth": "required",
                 "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
-                "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
-                + "".join(f",{mechanism}" for mechanism in self._logins()),
+                "sasl.enabled.mechanisms": ",".join(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", *self._logins())),
                 "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{MODULES}.plain.PlainLoginModule required {plain};",
                 "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
                 "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
@@ -136,15 +135,11 @@ class SecureCluster(Cluster):
         """Give a user exactly these rights: what he had before is taken away."""
         principal = f"User:{user}"
         admin = self.admin()
+        anything: Any = None
         everything = AclBindingFilter(
-            ResourceType.ANY,
-            None,  # type: ignore[arg-type]
-            ResourcePatternType.ANY,
-            principal,
-            None,  # type: ignore[arg-type]
-            AclOperation.ANY,
-            AclPermissionType.ANY,
-        )
+            ResourceType.ANY, anything, ResourcePatternType.ANY, principal, anything,
+            AclOperation.ANY, AclPermissionType.ANY,
+        )  # fmt: skip
         admin.delete_acls([everything])[everything].result(CALL_SECONDS)
         wanted = {binding(principal, *grant) for grant in grants}
         if wanted:
@@ -160,12 +155,6 @@ class SecureCluster(Cluster):
 def binding(principal: str, operation: str, kind: str, name: str) -> AclBinding:
     """Return an ACL, on all names that begin so where `name` ends with a star; a cluster's is always kafka-cluster."""
     resource = ResourceType.BROKER if kind == "CLUSTER" else ResourceType[kind]
-    return AclBinding(
-        resource,
-        "kafka-cluster" if kind == "CLUSTER" else name.removesuffix("*"),
-        ResourcePatternType.PREFIXED if name.endswith("*") else ResourcePatternType.LITERAL,
-        principal,
-        "*",
-        AclOperation[operation],
-        AclPermissionType.ALLOW,
-    )
+    named = "kafka-cluster" if kind == "CLUSTER" else name.removesuffix("*")
+    pattern = ResourcePatternType.PREFIXED if name.endswith("*") else ResourcePatternType.LITERAL
+    return AclBinding(resource, named, pattern, principal, "*", AclOperation[operation], AclPermissionType.ALLOW)

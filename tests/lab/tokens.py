@@ -52,15 +52,8 @@ class TokenServer:
         self._handler = Handler
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._port = self._server.server_port
+        self.token_url, self.keys_url = (f"http://127.0.0.1:{self._port}/{name}" for name in ("token", "keys"))
         self._thread: Thread | None = None
-
-    @property
-    def token_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/token"
-
-    @property
-    def keys_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/keys"
 
     @property
     def jvm_flags(self) -> tuple[str, ...]:
@@ -87,15 +80,14 @@ class TokenServer:
         return self
 
     def stop(self) -> None:
+        """Take no connections any more."""
         if self._thread is not None:
             self._server.shutdown()
             self._thread.join()
             self._thread = None
         self._server.server_close()
 
-    def die(self) -> None:
-        """Take no connections any more."""
-        self.stop()
+    die = stop
 
     def live(self) -> None:
         """Be there again, if it died."""
