@@ -16,43 +16,40 @@ from migrate.plan.plan import Plan
 from migrate.show.apply import apply_lines
 from migrate.show.next_steps import Typed
 from tests.builders import make_check
-from tests.fakes import Crash, FakeClock, FakeCluster, FakeGroupFacts, NoProgress
+from tests.fakes import Crash, FakeClock, FakeGroupFacts, NoProgress
 from tests.unit.plans import clusters, plan, row
 
 
 @dataclass
 class Scene:
-    """A plan, the clusters that fit it, and a folder for its journal."""
+    """A plan, the clusters that fit it, and a folder for its journal; the plan itself is not written there."""
 
     plan: Plan
     folder: Path
     clock: FakeClock = field(default_factory=FakeClock)
     groups: FakeGroupFacts | None = None
+    name: str = "cutover.plan"
 
     def __post_init__(self) -> None:
+        self.path = self.folder / self.name
         self.target, self.source = clusters(self.plan)
-        self.journal = Journal(
-            journal_path(self.folder / "cutover.plan", self.plan.fingerprint), self.plan.fingerprint,
-            self.clock.now_ms,
-        )  # fmt: skip
+        self.target.cluster_id = self.plan.header.target_cluster_id
+        self.source.cluster_id = self.plan.header.source_cluster_id
+        self.journal = Journal(journal_path(self.path, self.plan.fingerprint), self.plan.fingerprint, self.clock.now_ms)
 
-    def apply(self, source: FakeCluster | None = None, **options: Any) -> ApplyResult:
-        options = {"execute": True, **options}
+    def apply(self, **options: Any) -> ApplyResult:
         self.target.told = self.groups
-        return apply_plan(
-            self.plan, ApplyClusters(self.target, source or self.source, self.groups is not None), self.journal,
-            self.clock, NoProgress(), RunOptions(**options),
-        )  # fmt: skip
+        on = ApplyClusters(self.target, self.source, self.groups is not None)
+        return self._run(self.plan, on, **options)
 
     def undo(self, moved: str = "refuse") -> Plan:
         return undo_plan(self.plan, self.journal.read(), self.clock.now_ms(), "0", moved)
 
     def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
-        options = {"execute": True, **options}
-        return apply_plan(
-            self.undo(moved), ApplyClusters(self.target), self.journal, self.clock, NoProgress(),
-            RunOptions(command=ROLLBACK, **options),
-        )  # fmt: skip
+        return self._run(self.undo(moved), ApplyClusters(self.target), command=ROLLBACK, **options)
+
+    def _run(self, made: Plan, on: ApplyClusters, **options: Any) -> ApplyResult:
+        return apply_plan(made, on, self.journal, self.clock, NoProgress(), RunOptions(**({"execute": True} | options)))
 
 
 def three_groups(folder: Path) -> Scene:

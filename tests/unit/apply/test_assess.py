@@ -5,41 +5,36 @@ import pytest
 from migrate.apply.assess import Fate, refuse_other_cluster
 from migrate.apply.outcome import RowStatus
 from migrate.errors import Refused
-from migrate.model import Commit, Decision, Failure, Level, Scope, TopicPartition
+from migrate.model import Commit, Decision, Failure, Level, Scope, Side, TopicPartition
 from migrate.plan.totals import totals
 from migrate.show.plan_table import verdict
 from migrate.show.review import next_commands
 from tests.builders import make_check
 from tests.fakes import ALIVE, Script
 from tests.unit.answers import DENIED
-from tests.unit.applyscene import Scene, block, kept, statuses, text, three_groups, with_checks
-from tests.unit.plans import clusters, plan, row
+from tests.unit.applyscene import Scene, block, kept, statuses, text, with_checks
+from tests.unit.plans import plan, row
 
 P0 = TopicPartition("A.orders", 0)
 
 
 @pytest.mark.parametrize(
-    ("check", "subject", "scope"),
-    [
-        ("named-groups-exist", "bilings", Scope.GROUP),
-        ("pending-transactions", "only-that-commit", Scope.GROUP),
-        ("share-group", "shared", Scope.GROUP),
-        ("checkpointed-topics-listed", "crm", Scope.GROUP),
-        ("not-drained", "no-row-on-it", Scope.TOPIC),
-    ],
+    ("rows", "scope"),
+    [((row("a"),), Scope.GROUP), ((row("a"),), Scope.TOPIC), ((), Scope.GROUP), ((kept("a"),), Scope.GROUP)],
+    ids=["a name that no row has", "a topic that no row is on", "nothing to write", "only what is kept"],
 )
-def test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over(tmp_path, check, subject, scope: Scope):
-    scene = Scene(with_checks(plan(row("a")), block(check, subject, scope)), tmp_path)
+def test_a_block_that_no_row_shows_is_refused_and_named_when_passed_over(tmp_path, rows, scope: Scope):
+    scene = Scene(with_checks(plan(*rows), block("some-check", "bilings", scope)), tmp_path)
     assert not scene.plan.is_clean()
     for execute in (False, True):
         result = scene.apply(execute=execute)
         assert result.exit_code == 3 and scene.target.writes == 0
-        assert f"{check}: {subject}" in text(result) and text(result).startswith("REFUSED")
-    result = scene.apply(allow_partial=True)
-    assert result.exit_code == 4 and scene.target.held("a") == {("A.orders", 0): 60}
-    assert text(result).startswith("PARTLY APPLIED: 1 block of the plan passed over") and subject in text(result)
-    again = scene.apply(allow_partial=True)
-    assert again.exit_code == 4 and subject in text(again)
+        assert "some-check: bilings" in text(result) and text(result).startswith("REFUSED")
+    first, again = scene.apply(allow_partial=True), scene.apply(allow_partial=True)
+    assert first.exit_code == again.exit_code == 4 and "bilings" in text(first) and "bilings" in text(again)
+    assert scene.target.held("a") == ({("A.orders", 0): 60} if rows else {})
+    if scene.target.writes:
+        assert text(first).startswith("PARTLY APPLIED: 1 block of the plan passed over")
 
 
 @pytest.mark.parametrize("level", list(Level))
@@ -68,17 +63,18 @@ def test_a_kept_offset_that_expired_since_the_plan_refuses_its_group(tmp_path):
     result = scene.apply()
     assert result.exit_code == 3 and scene.target.writes == 0
     assert "a/orders/0: target committed offset: expected 60" in text(result)
-    assert statuses(result)[("a", "orders", 0)] is RowStatus.LEFT_OUT
-    result = scene.apply(allow_partial=True)
-    assert result.exit_code == 4 and scene.target.held("b") == {("A.orders", 0): 60}
+    assert statuses(result)["a", "orders", 0] is RowStatus.LEFT_OUT
+    assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("b") == {("A.orders", 0): 60}
 
 
-def test_a_plan_that_only_keeps_is_compared_before_it_is_called_as_planned(tmp_path):
-    scene = Scene(plan(kept("a")), tmp_path)
+def test_a_plan_that_only_keeps_or_skips_is_compared_before_it_is_called_as_planned(tmp_path):
+    scene = Scene(plan(kept("a"), row("b", decision=Decision.SKIP, offset=None)), tmp_path)
     result = scene.apply()
-    assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
-    state = scene.journal.read()
-    assert state.applied["a"].read_back and not state.applied["a"].written() and state.applied["a"].seen == {P0: 60}
+    assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO") and scene.target.writes == 0
+    assert {g.fate for g in result.assessment.groups} == {Fate.NOTHING}
+    assert set(statuses(result).values()) == {RowStatus.KEPT, RowStatus.SKIPPED}
+    applied = scene.journal.read().applied["a"]
+    assert applied.read_back and not applied.written() and applied.seen == {P0: 60}
     scene.target.offsets["a"][P0] = Commit(59)
     assert scene.apply().exit_code == 3
 
@@ -91,39 +87,31 @@ def test_a_row_that_was_not_to_be_written_and_that_somebody_moves_meanwhile_has_
     scene = Scene(plan(*rows), tmp_path)
     scene.target.when("alter", lambda: scene.target.commit(group, *P0, 95))
     result = scene.apply()
-    assert result.exit_code == 4 and statuses(result)[(group, "orders", 0)] is RowStatus.FAILED
+    assert result.exit_code == 4 and statuses(result)[group, "orders", 0] is RowStatus.FAILED
     assert f"{said}, and was read back at 95" in text(result)
-
-
-def test_a_row_that_is_already_there_is_read_back_with_those_that_are_written(tmp_path):
-    scene = Scene(plan(row("a", target_prior=60), row("a", partition=1), row("b", target_prior=60)), tmp_path)
-    assert scene.apply().exit_code == 0
     applied = scene.journal.read().applied
-    assert applied["a"].read_back and applied["b"].read_back, "so that verify knows that b was as planned, too"
-    assert not scene.undo().rows[1:], "and what was not written is not undone"
+    read_back = {name: applied[name].read_back for name in ("a", "b", "k")}
+    assert read_back == {"a": True, "b": True, "k": True} | {group: False}, "verify knows that b was as planned, too"
+    assert [r.partition for r in scene.undo().rows] == [1], "and what was not written is not undone"
 
 
 def test_a_kept_row_that_can_not_be_read_back_is_unknown(tmp_path):
     scene = Scene(plan(kept("a"), row("b")), tmp_path)
     scene.target.when("alter", lambda: scene.target.script("commits", "a", Script(DENIED)))
     result = scene.apply()
-    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.UNKNOWN
+    assert result.exit_code == 4 and statuses(result)["a", "orders", 0] is RowStatus.UNKNOWN
 
 
 @pytest.mark.parametrize("dies_at", ["facts", "commits", "states", "log_ranges"])
-def test_a_source_that_does_not_answer_refuses_before_any_write(tmp_path, dies_at):
-    scene = three_groups(tmp_path)
-
+def test_a_source_that_does_not_answer_refuses_before_any_write(scene, tmp_path, dies_at):
     scene.source.when(dies_at, lambda: setattr(scene.source, "down", True))
-    for execute in (False, True):
-        result = scene.apply(execute=execute)
+    for options in ({"execute": False}, {}, {"allow_partial": True}):
+        result = scene.apply(**options)
         assert result.exit_code == 3 and scene.target.writes == 0 and list(tmp_path.iterdir()) == []
         assert "source A: expected an answer" in text(result) and "--source-unreachable" in text(result)
-    assert scene.apply(allow_partial=True).exit_code == 3
 
 
-def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal_and_no_difference_is_forgiven(tmp_path):
-    scene = three_groups(tmp_path)
+def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal_and_no_difference_is_forgiven(scene):
     scene.source.states["a"] = ALIVE
     assert scene.apply(source_unreachable=True).exit_code == 3, "it answers"
     scene.source.down = True
@@ -133,8 +121,7 @@ def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal_and_n
     assert '"source_not_seen":"source A cannot be reached."' in scene.journal.path.read_text()
 
 
-def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_option(tmp_path):
-    scene = three_groups(tmp_path)
+def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_option(scene):
     lost = Script(Failure("_TIMED_OUT", "no answer", retriable=True))
     scene.source.script("commits", "a", lost, lost)
     assert scene.apply(execute=False).exit_code == 3
@@ -142,10 +129,11 @@ def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_optio
     assert result.exit_code == 0 and "SOURCE NOT SEEN" in text(result) and "a: _TIMED_OUT" in text(result)
 
 
-def test_what_is_left_of_an_apply_needs_the_source_and_a_finished_one_does_not(tmp_path):
-    scene = three_groups(tmp_path)
+def test_what_is_denied_fails_at_once_and_what_is_left_needs_the_source_and_a_finished_apply_does_not(scene):
     scene.target.script("alter", "b", Script(DENIED))
-    assert scene.apply().exit_code == 4
+    result = scene.apply()
+    assert result.exit_code == 4 and scene.clock.waited == 0
+    assert statuses(result)["b", "bills", 0] is RowStatus.FAILED and statuses(result)["c", "orders", 0] is RowStatus.SET
     scene.source.down = True
     result = scene.apply()
     assert result.exit_code == 3
@@ -158,9 +146,18 @@ def test_what_is_left_of_an_apply_needs_the_source_and_a_finished_one_does_not(t
     assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
 
 
-def test_a_cluster_that_is_not_the_plans_is_refused_by_both_ids_and_a_plan_without_one_cannot_tell():
-    target, _ = clusters(plan(row("g")))
-    with pytest.raises(Refused, match="The plan is for target cluster another-id, and B is target-id"):
-        refuse_other_cluster(target, "another-id")
-    for planned_id in ("target-id", ""):
-        refuse_other_cluster(target, planned_id)
+@pytest.mark.parametrize("side", list(Side))
+def test_a_cluster_that_is_not_the_plans_is_refused_whatever_is_allowed_and_a_plan_without_its_id_cannot_tell(
+    scene, side: Side
+):
+    cluster = scene.source if side is Side.SOURCE else scene.target
+    planned_id = cluster.cluster_id
+    for known in (planned_id, ""):
+        refuse_other_cluster(cluster, known)
+    cluster.cluster_id = "another"
+    with pytest.raises(Refused, match=f"The plan is for {side} cluster {planned_id}, and {cluster.alias} is another"):
+        refuse_other_cluster(cluster, planned_id)
+    result = scene.apply(allow_partial=True)
+    assert result.exit_code == 3 and scene.target.writes == 0
+    told = f"{side} {cluster.alias}: cluster id: expected {planned_id}, seen another"
+    assert result.assessment.refusals == (told,)

@@ -1,3 +1,5 @@
+"""Whole runs of apply and rollback on a cluster in memory: what is written, what is left, and how the run ends."""
+
 import json
 import os
 import signal
@@ -8,24 +10,28 @@ import pytest
 
 from migrate.apply.assess import Fate
 from migrate.apply.engine import ApplyResult
-from migrate.apply.history import APPLY, ROLLBACK, SET, read_history
+from migrate.apply.history import APPLY, ROLLBACK, SET
 from migrate.apply.outcome import RowStatus
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import Refused
-from migrate.model import Decision, Failure, Level, Method, TopicPartition
+from migrate.model import CheckResult, Decision, Failure, Level, TopicPartition
 from migrate.plan.plan import RESTORE_MOVED
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check
 from tests.fakes import ALIVE, Crash, FakeGroupFacts, Script
 from tests.unit.answers import DENIED, MOVED, TIMED_OUT
-from tests.unit.applyscene import Scene, statuses, text, three_groups
+from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import plan, row
 
 P0 = TopicPartition("A.orders", 0)
+NO_JAVA = Failure("JAVA_CLIENT_MISSING", "Java was not found")
+PRIOR_OF_A, PLANNED_OF_A = ({("A.orders", 0): o, ("A.orders", 1): o + 1} for o in (10, 60))
+TWO_ROWS = row("a", target_prior=10), row("a", partition=1)
 
 
-def three_chunks(tmp_path: Path) -> Scene:
-    """With a window of one group: what is written goes in three chunks."""
+@pytest.fixture
+def chunks(tmp_path: Path) -> Scene:
+    """Groups that with a window of one group are written in three chunks."""
     return Scene(plan(*(row(f"g{n:02}", offset=70 + n) for n in range(3 * WINDOWS_PER_CHUNK))), tmp_path)
 
 
@@ -33,47 +39,28 @@ def reasons(result: ApplyResult) -> str:
     return "\n".join(reason for g in result.assessment.groups for reason in g.reasons)
 
 
-def test_a_dry_run_assesses_all_and_writes_nothing_not_even_a_journal(tmp_path):
-    scene = three_groups(tmp_path)
+def accepting(check: str) -> CheckResult:
+    return make_check(check, "a", level=Level.WARN, accepted=True)
+
+
+def test_a_dry_run_writes_nothing_and_apply_sets_every_row_once_even_when_consumers_have_started(scene, tmp_path):
     result = scene.apply(execute=False)
-    assert (result.exit_code, result.executed) == (0, False)
-    assert set(statuses(result).values()) == {RowStatus.PLANNED}
-    assert scene.target.writes == 0 and list(tmp_path.iterdir()) == []
-
-
-def test_apply_sets_every_row_and_reads_it_back(tmp_path):
-    scene = three_groups(tmp_path)
-    result = scene.apply()
+    assert (result.exit_code, result.executed) == (0, False) and set(statuses(result).values()) == {RowStatus.PLANNED}
+    assert scene.target.writes == 0 and list(tmp_path.iterdir()) == [], "not even a journal"
+    signed = [{"time": "2026-11-21T02:00:00.000Z", "name": "Ada", "note": ""}]
+    result = scene.apply(details={"signatures": signed})
     assert result.exit_code == 0 and set(statuses(result).values()) == {RowStatus.SET}
-    assert scene.target.held("a") == {("A.orders", 0): 60, ("A.orders", 1): 61}
+    assert scene.target.held("a") == PLANNED_OF_A
     assert scene.target.held("b") == {("A.orders", 0): 70, ("A.bills", 0): 71}
     assert all(trace.read_back for trace in scene.journal.read().applied.values())
-    assert all(r.seen == r2.target_offset for r, r2 in zip(result.rows, scene.plan.rows, strict=True))
-
-
-def test_all_that_the_journal_says_is_on_disk_at_every_write(tmp_path, monkeypatch):
-    scene = three_chunks(tmp_path)
-    sync, on_disk, at_writes = os.fsync, [0], []
-
-    def syncing(descriptor: int):
-        sync(descriptor)
-        if os.path.samestat(os.fstat(descriptor), scene.journal.path.stat()):
-            on_disk[0] = os.fstat(descriptor).st_size
-
-    def look(call):
-        if call in ("alter", "delete", "delete_offsets"):
-            at_writes.append(read_history(scene.journal.path.read_bytes()[: on_disk[0]], "", scene.plan.fingerprint))
-
-    monkeypatch.setattr(os, "fsync", syncing)
-    scene.target.on_call = look
-    scene.apply(concurrency=1)
-    assert [len(state.prior) for state in at_writes] == [15, 15, 15]
-    assert at_writes[0].prior["g00"] == {} and at_writes[0].applied["g00"].planned == {P0: 70}
-    assert all(len(state.applied) >= WINDOWS_PER_CHUNK * n for n, state in enumerate(at_writes, 1))
-    at_writes.clear()
-    scene.rollback(concurrency=1)
-    assert len(at_writes) == 3
-    assert all(len(state.rolled_back) >= WINDOWS_PER_CHUNK * n for n, state in enumerate(at_writes, 1))
+    assert [r.seen for r in result.rows] == [r.target_offset for r in scene.plan.rows]
+    assert json.loads(scene.journal.path.read_text().splitlines()[0])["signatures"] == signed
+    writes = scene.target.writes
+    scene.target.states["a"] = ALIVE
+    scene.target.commit("a", *P0, 90)
+    again = scene.apply()
+    assert again.exit_code == 0 and set(statuses(again).values()) == {RowStatus.ALREADY, RowStatus.MOVED_ON}
+    assert statuses(again)["a", "orders", 0] is RowStatus.MOVED_ON and scene.target.writes == writes
 
 
 def test_an_offset_of_0_is_set_like_any_other(tmp_path):
@@ -82,45 +69,27 @@ def test_an_offset_of_0_is_set_like_any_other(tmp_path):
     assert scene.rollback().exit_code == 0 and scene.target.held("a") == {("A.orders", 1): 0}
 
 
-def test_the_same_command_again_does_nothing_even_when_consumers_have_started(tmp_path):
-    scene = three_groups(tmp_path)
-    scene.apply()
-    writes = scene.target.writes
-    scene.target.states["a"] = ALIVE
-    scene.target.commit("a", "A.orders", 0, 90)
-    again = scene.apply()
-    assert again.exit_code == 0 and set(statuses(again).values()) == {RowStatus.ALREADY, RowStatus.MOVED_ON}
-    assert statuses(again)["a", "orders", 0] is RowStatus.MOVED_ON
-    assert scene.target.writes == writes
-
-
 def test_what_a_killed_run_had_set_is_read_back_by_the_next_and_then_consumers_may_move_on(tmp_path):
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     scene.target.crash_after = 1
     with pytest.raises(Crash):
         scene.apply()
     assert scene.journal.read().applied["a"].read_back is None
-    again = scene.apply()
-    assert again.exit_code == 0 and scene.target.calls["alter"] == 1
+    assert scene.apply().exit_code == 0 and scene.target.calls["alter"] == 1
     trace = scene.journal.read().applied["a"]
     assert trace.read_back and trace.results == {P0: SET}
-    scene.target.commit("a", "A.orders", 0, 90)
+    scene.target.commit("a", *P0, 90)
     assert scene.apply().exit_code == 0
 
 
-def test_a_blocked_group_stops_everything_and_is_named(tmp_path):
+def test_a_blocked_group_stops_everything_and_allow_partial_leaves_out_whole_groups_and_exits_4(tmp_path):
     blocked = row("b", decision=Decision.BLOCK, reason="rewind", sentence="It would rewind.")
-    scene = Scene(plan(row("a"), blocked, row("b", partition=1)), tmp_path)
+    scene = Scene(plan(row("a"), blocked, row("b", partition=1), row("c")), tmp_path)
     result = scene.apply()
     assert result.exit_code == 3 and scene.target.writes == 0 and list(tmp_path.iterdir()) == []
     assert reasons(result) == "b/orders/0: rewind: It would rewind."
-    assert statuses(result)[("a", "orders", 0)] is RowStatus.PLANNED
-    assert statuses(result)[("b", "orders", 1)] is RowStatus.LEFT_OUT
-
-
-def test_allow_partial_leaves_out_whole_groups_and_exits_4(tmp_path):
-    blocked = row("b", decision=Decision.BLOCK, reason="rewind", sentence="It would rewind.")
-    scene = Scene(plan(row("a"), blocked, row("b", partition=1), row("c")), tmp_path)
+    assert statuses(result)["a", "orders", 0] is RowStatus.PLANNED
+    assert statuses(result)["b", "orders", 1] is RowStatus.LEFT_OUT
     scene.target.states["c"] = ALIVE
     result = scene.apply(allow_partial=True)
     assert result.exit_code == 4 and "app@10.0.0.7" in reasons(result)
@@ -134,27 +103,17 @@ def test_allow_partial_leaves_out_whole_groups_and_exits_4(tmp_path):
     assert scene.apply(allow_partial=True).exit_code == 3, "nothing is left to write"
 
 
-def test_another_cluster_refuses_everything_whatever_is_allowed(tmp_path):
-    scene = three_groups(tmp_path)
-    scene.target.cluster_id = "somewhere-else"
-    result = scene.apply(allow_partial=True)
-    assert result.exit_code == 3 and scene.target.writes == 0
-    assert result.assessment.refusals == ("target B: cluster id: expected target-id, seen somewhere-else",)
-
-
-def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout(tmp_path):
-    scene = three_groups(tmp_path)
+def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout(scene):
     scene.target.script("alter", "c", *[Script(MOVED)] * 1000)
     result = scene.apply(group_timeout_seconds=30)
-    assert result.exit_code == 4
-    assert statuses(result)[("c", "orders", 0)] is RowStatus.UNKNOWN
+    assert result.exit_code == 4 and statuses(result)["c", "orders", 0] is RowStatus.UNKNOWN
     assert 30 <= scene.clock.waited < 40 and scene.target.clients > 5
-    assert "NOT_COORDINATOR" in [r.detail for r in result.rows if r.key[0] == "c"][0]
+    assert "NOT_COORDINATOR" in result.rows[-1].detail
 
 
-def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waited_for(tmp_path):
+def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waited_for(scene):
     """Or a run that is killed then would take consumers that have moved on for another client's commits."""
-    scene, noted = three_groups(tmp_path), list[set[str]]()
+    noted = list[set[str]]()
 
     def look(call):
         if call == "alter":
@@ -167,25 +126,18 @@ def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waite
     assert noted == [set(), {"a", "b"}, {"a", "b"}]
 
 
-def test_what_is_denied_fails_at_once_and_the_rest_is_written(tmp_path):
-    scene = three_groups(tmp_path)
-    scene.target.script("alter", "b", Script(DENIED))
-    result = scene.apply()
-    assert result.exit_code == 4 and scene.clock.waited == 0
-    assert statuses(result)[("b", "bills", 0)] is RowStatus.FAILED
-    assert statuses(result)[("a", "orders", 0)] is RowStatus.SET
-    assert scene.apply().exit_code == 0
-
-
 @pytest.mark.parametrize(("there", "told"), [((60, "tim"), "60 with other metadata"), ((99, ""), "99")])
 def test_an_offset_that_somebody_overwrote_at_once_is_a_failure(tmp_path, there, told):
     scene = Scene(plan(row("a", target_metadata="time", source_metadata="time")), tmp_path)
     scene.target.when("commits", lambda: scene.target.commit("a", *P0, *there), once_written=True)
     result = scene.apply()
-    assert result.exit_code == 4 and statuses(result)[("a", "orders", 0)] is RowStatus.FAILED
+    assert result.exit_code == 4 and statuses(result)["a", "orders", 0] is RowStatus.FAILED
     assert f"read back {told} instead of 60" in result.rows[0].detail
     assert not text(result).startswith("FAILED: no offset was set"), "it was acknowledged"
     assert scene.apply().exit_code == 3
+
+
+# --- many groups ------------------------------------------------------------------------------------------
 
 
 def test_intents_go_to_disk_in_chunks_of_at_most_500_groups(tmp_path):
@@ -194,85 +146,75 @@ def test_intents_go_to_disk_in_chunks_of_at_most_500_groups(tmp_path):
     assert scene.target.widest_alter == 500 and scene.target.calls["alter"] == 3
 
 
-def test_a_group_that_nobody_answers_for_holds_up_no_other(tmp_path):
-    scene = three_chunks(tmp_path)
-    scene.target.script("alter", "g00", *[Script(MOVED)] * 1000)
-    result = scene.apply(concurrency=1, group_timeout_seconds=30)
-    assert result.exit_code == 4
+def test_a_group_that_nobody_answers_for_holds_up_no_other(chunks):
+    chunks.target.script("alter", "g00", *[Script(MOVED)] * 1000)
+    result = chunks.apply(concurrency=1, group_timeout_seconds=30)
+    assert result.exit_code == 4 and chunks.clock.waited <= 30
     assert Counter(statuses(result).values()) == {RowStatus.SET: 14, RowStatus.UNKNOWN: 1}
-    assert scene.clock.waited <= 30
 
 
-def test_where_nobody_answers_at_all_the_rest_is_not_tried_until_somebody_does(tmp_path):
-    scene = three_chunks(tmp_path)
+def test_where_nobody_answers_at_all_the_rest_is_not_tried_until_somebody_does(chunks):
     for n in range(15):
-        scene.target.script("alter", f"g{n:02}", *[Script(TIMED_OUT)] * 2)
-    result = scene.apply(concurrency=1, group_timeout_seconds=30)
-    assert result.exit_code == 0 and scene.target.held("g14") == {("A.orders", 0): 84}
-    assert all(trace.results == {P0: SET} for trace in scene.journal.read().applied.values())
+        chunks.target.script("alter", f"g{n:02}", *[Script(TIMED_OUT)] * 2)
+    result = chunks.apply(concurrency=1, group_timeout_seconds=30)
+    assert result.exit_code == 0 and chunks.target.held("g14") == {("A.orders", 0): 84}
+    assert all(trace.results == {P0: SET} for trace in chunks.journal.read().applied.values())
 
 
-def test_a_cluster_that_is_gone_ends_the_run_and_every_row_is_told(tmp_path):
-    scene = three_chunks(tmp_path)
-
-    scene.target.when("alter", lambda: setattr(scene.target, "down", True))
-    result = scene.apply(concurrency=1, group_timeout_seconds=30)
-    assert result.exit_code == 4 and 30 <= scene.clock.waited <= 61
-    assert set(statuses(result).values()) == {RowStatus.UNKNOWN}
-    assert len(scene.undo().rows) == 15
-    scene.target.down = False
-    scene.target.calm()
-    assert scene.apply().exit_code == 0
+def test_a_cluster_that_is_gone_ends_the_run_and_every_row_is_told(chunks):
+    chunks.target.when("alter", lambda: setattr(chunks.target, "down", True))
+    result = chunks.apply(concurrency=1, group_timeout_seconds=30)
+    assert result.exit_code == 4 and 30 <= chunks.clock.waited <= 61
+    assert set(statuses(result).values()) == {RowStatus.UNKNOWN} and len(chunks.undo().rows) == 15
+    chunks.target.down = False
+    chunks.target.calm()
+    assert chunks.apply().exit_code == 0
 
 
-def test_interrupted_it_takes_the_answers_of_what_is_in_flight_and_reads_back(tmp_path):
-    scene = three_chunks(tmp_path)
-
-    scene.target.when("alter", lambda: scene.target.writes or os.kill(os.getpid(), signal.SIGINT))
+def test_interrupted_it_takes_the_answers_of_what_is_in_flight_and_reads_back(chunks):
+    chunks.target.when("alter", lambda: chunks.target.writes or os.kill(os.getpid(), signal.SIGINT))
     handler_before = signal.getsignal(signal.SIGINT)
-    result = scene.apply(concurrency=1)
+    result = chunks.apply(concurrency=1)
     assert result.exit_code == 4 and "interrupted" in result.trouble
     told = Counter(statuses(result).values())
     assert told[RowStatus.SET] >= 5 and told[RowStatus.SET] + told[RowStatus.PLANNED] == 15
-    assert all(set(t.results.values()) == {SET} for t in scene.journal.read().applied.values())
+    assert all(set(t.results.values()) == {SET} for t in chunks.journal.read().applied.values())
     assert signal.getsignal(signal.SIGINT) is handler_before
-    scene.target.calm()
-    assert scene.apply().exit_code == 0
+    chunks.target.calm()
+    assert chunks.apply().exit_code == 0
 
 
-def test_kept_and_skipped_rows_are_not_written(tmp_path):
-    kept = row("a", target_prior=60, decision=Decision.KEEP, reason="already-there")
-    skipped = row("b", decision=Decision.SKIP, offset=None, method=Method.EXPLICIT)
-    scene = Scene(plan(kept, skipped), tmp_path)
-    result = scene.apply()
-    assert result.exit_code == 0 and scene.target.writes == 0
-    assert {g.fate for g in result.assessment.groups} == {Fate.NOTHING}
-    assert set(statuses(result).values()) == {RowStatus.KEPT, RowStatus.SKIPPED}
+def test_an_unexpected_fault_is_an_unknown_outcome_that_the_next_run_goes_on_from(chunks):
+    def fail(call):
+        if call == "alter" and chunks.target.calls["alter"] == 1:
+            raise RuntimeError("bug")
+
+    chunks.target.on_call = fail
+    result = chunks.apply(concurrency=1, group_timeout_seconds=0.0)
+    unknown = [r for r in result.rows if r.status is RowStatus.UNKNOWN]
+    assert result.exit_code == 4 and len(unknown) == WINDOWS_PER_CHUNK and "RuntimeError: bug" in unknown[0].detail
+    chunks.target.calm()
+    assert chunks.apply().exit_code == 0
 
 
-def test_rollback_restores_offsets_and_deletes_a_group_that_had_none(tmp_path):
-    scene = three_groups(tmp_path)
+# --- the way back -----------------------------------------------------------------------------------------
+
+
+def test_rollback_restores_offsets_deletes_a_group_that_had_none_and_spends_the_plan(scene):
     before = {g: scene.target.held(g) for g in "abc"}
     scene.apply()
+    assert scene.rollback(execute=False).exit_code == 0 and scene.apply().exit_code == 0
     result = scene.rollback()
     assert result.exit_code == 0
     assert {g: scene.target.held(g) for g in "abc"} == before and "b" not in scene.target.groups()
     assert scene.target.calls["missing_capability"] == 0, "every client can write and undo that"
-    assert statuses(result)[("b", "orders", 0)] is RowStatus.REMOVED
-    assert statuses(result)[("a", "orders", 1)] is RowStatus.SET
-
-
-def test_after_a_rollback_the_plan_is_spent(tmp_path):
-    scene = three_groups(tmp_path)
-    scene.apply()
-    assert scene.rollback(execute=False).exit_code == 0 and scene.apply().exit_code == 0
-    scene.rollback()
+    assert statuses(result)["b", "orders", 0] is RowStatus.REMOVED
+    assert statuses(result)["a", "orders", 1] is RowStatus.SET
     with pytest.raises(Refused, match="is spent: a rollback of it has begun"):
         scene.apply(execute=False)
 
 
-def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far_and_restores_it_where_it_is_told_to(tmp_path):
-    scene = three_groups(tmp_path)
+def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far_and_restores_it_where_it_is_told_to(scene):
     scene.apply()
     for place, offset in ((("a", "A.orders", 0), 75), (("a", "A.orders", 1), 4), (("b", "A.bills", 0), 80)):
         scene.target.commit(*place, offset)
@@ -280,7 +222,7 @@ def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far_and_restore
     assert result.exit_code == 3
     assert "moved on by 15 since: a consumer or another client has committed there" in reasons(result)
     assert scene.rollback(allow_partial=True).exit_code == 4
-    assert scene.target.held("a")[("A.orders", 0)] == 75 and scene.target.held("c") == {("A.orders", 0): 30}
+    assert scene.target.held("a")["A.orders", 0] == 75 and scene.target.held("c") == {("A.orders", 0): 30}
     for result in (scene.rollback(moved=RESTORE_MOVED, execute=False), scene.rollback(moved=RESTORE_MOVED)):
         assert result.exit_code == 0
         said = text(result)
@@ -288,14 +230,14 @@ def test_rollback_of_what_consumers_moved_on_is_refused_with_how_far_and_restore
         assert "a A.orders:0: apply set 60, now 75; back to 10" in said
         assert "a A.orders:1: apply set 61, now 4; back to 11" in said
         assert "b A.bills:0: apply set 71, now 80; its offset is removed: auto.offset.reset decides" in said
-    assert scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11} and "b" not in scene.target.groups()
+    assert scene.target.held("a") == PRIOR_OF_A and "b" not in scene.target.groups()
 
 
 def test_a_rollback_that_needs_a_client_that_is_not_there_is_refused_before_the_first_write(tmp_path):
     scene = Scene(plan(row("b"), row("c", target_prior=5)), tmp_path)
     scene.apply()
     scene.target.commit("b", "local", 0, 7)
-    scene.target.lacking = Failure("JAVA_CLIENT_MISSING", "Java was not found")
+    scene.target.lacking = NO_JAVA
     writes = scene.target.writes
     result = scene.rollback()
     assert result.exit_code == 3 and scene.target.writes == writes
@@ -307,7 +249,24 @@ def test_a_rollback_that_needs_a_client_that_is_not_there_is_refused_before_the_
     result = scene.rollback()
     assert result.exit_code == 0 and scene.target.calls["delete"] == 0
     assert scene.target.held("b") == {("local", 0): 7} and scene.target.held("c") == {("A.orders", 0): 5}
-    assert statuses(result)[("b", "orders", 0)] is RowStatus.REMOVED
+    assert statuses(result)["b", "orders", 0] is RowStatus.REMOVED
+
+
+def test_the_client_that_apply_or_its_rollback_needs_is_tried_before_the_first_write(tmp_path):
+    made = plan(
+        *TWO_ROWS, row("b", target_prior=10, target_prior_metadata="m"), row("c"),
+        row("d", source_metadata="m", target_metadata="m"),
+    )  # fmt: skip
+    scene = Scene(made, tmp_path)
+    scene.target.lacking = NO_JAVA
+    result = scene.apply()
+    assert result.exit_code == 3 and scene.target.writes == 0 and not scene.journal.path.exists()
+    refused = {g.group: g.reasons[0] for g in result.assessment.refused}
+    assert "a/orders/1: a rollback has to remove this one offset of its group" in refused["a"]
+    assert "b/orders/0: a rollback has to write the prior offset's metadata" in refused["b"]
+    assert "d/orders/0: it is set with metadata" in refused["d"] and "Java was not found" in refused["d"]
+    assert "c" not in refused
+    assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("c") and not scene.target.held("d")
 
 
 def test_metadata_is_written_read_back_and_restored_byte_for_byte(tmp_path):
@@ -323,98 +282,52 @@ def test_metadata_is_written_read_back_and_restored_byte_for_byte(tmp_path):
     assert scene.apply().exit_code == 0
     assert [c.metadata for c in scene.target.offsets["a"].values()] == [new, ""]
     assert set(statuses(scene.apply()).values()) == {RowStatus.ALREADY}
-    assert scene.rollback().exit_code == 0
-    assert scene.target.offsets["a"] == before
+    assert scene.rollback().exit_code == 0 and scene.target.offsets["a"] == before
 
 
-def commits_late(scene: Scene, place: TopicPartition, offset: int):
-    """Let somebody commit for the last group between the look at it and its restoring."""
-    reads: list[int] = []
+@pytest.mark.parametrize(
+    ("rows", "place"),
+    [([row("a")], ("local", 0)), (TWO_ROWS, ("A.orders", 0)), (TWO_ROWS, ("A.orders", 1))],
+    ids=["before its deletion", "before one is restored", "before one is removed"],
+)
+def test_a_group_that_changes_between_the_look_and_its_restoring_is_left_as_it_is_with_all_its_rows(
+    tmp_path, rows, place
+):
+    scene, reads = Scene(plan(*rows), tmp_path), list[int]()
+    scene.apply()
+    before = scene.target.held("a")
 
-    def second():
+    def somebody_commits():
         reads.append(1)
         if len(reads) == 2:
-            scene.target.commit(scene.plan.rows[-1].group, *place, offset)
+            scene.target.commit("a", *place, 77)
 
-    scene.target.when("commits", second)
-
-
-def test_a_group_that_changes_between_the_check_and_the_deletion_is_not_deleted(tmp_path):
-    scene = Scene(plan(row("b")), tmp_path)
-    scene.apply()
-    commits_late(scene, TopicPartition("local", 0), 7)
+    scene.target.when("commits", somebody_commits)
     assert scene.rollback().exit_code == 1
-    assert scene.target.calls["delete"] == 0 and scene.target.held("b")[("local", 0)] == 7
+    assert scene.target.calls["delete"] == 0 and scene.target.held("a") == before | {place: 77}
 
 
-@pytest.mark.parametrize("partition", [0, 1])
-def test_a_group_that_changes_before_a_removal_is_left_as_it_is_with_all_its_rows(tmp_path, partition):
-    scene = Scene(plan(row("a", target_prior=10), row("a", partition=1)), tmp_path)
-    scene.apply()
-    commits_late(scene, TopicPartition("A.orders", partition), 77)
-    assert scene.rollback().exit_code == 1
-    assert scene.target.held("a") == {("A.orders", 0): 60, ("A.orders", 1): 60} | {("A.orders", partition): 77}
-
-
-def test_the_client_that_apply_or_its_rollback_needs_is_tried_before_the_first_write(tmp_path):
-    made = plan(
-        row("a", target_prior=10), row("a", partition=1),
-        row("b", target_prior=10, target_prior_metadata="m"), row("c"),
-        row("d", source_metadata="m", target_metadata="m"),
-    )  # fmt: skip
-    scene = Scene(made, tmp_path)
-    scene.target.lacking = Failure("JAVA_CLIENT_MISSING", "Java was not found")
-    result = scene.apply()
-    assert result.exit_code == 3 and scene.target.writes == 0 and not scene.journal.path.exists()
-    refused = {g.group: g.reasons[0] for g in result.assessment.refused}
-    assert "a/orders/1: a rollback has to remove this one offset of its group" in refused["a"]
-    assert "b/orders/0: a rollback has to write the prior offset's metadata" in refused["b"]
-    assert "d/orders/0: it is set with metadata" in refused["d"] and "Java was not found" in refused["d"]
-    assert "c" not in refused
-    assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("c") and not scene.target.held("d")
-
-
-def test_an_unexpected_fault_is_an_unknown_outcome_that_the_next_run_goes_on_from(tmp_path):
-    scene = three_chunks(tmp_path)
-
-    def fail(call):
-        if call == "alter" and scene.target.calls["alter"] == 1:
-            raise RuntimeError("bug")
-
-    scene.target.on_call = fail
-    result = scene.apply(concurrency=1, group_timeout_seconds=0.0)
-    unknown = [r for r in result.rows if r.status is RowStatus.UNKNOWN]
-    assert result.exit_code == 4 and len(unknown) == WINDOWS_PER_CHUNK and "RuntimeError: bug" in unknown[0].detail
-    scene.target.calm()
+def test_a_rollback_refused_for_another_run_does_not_spend_the_plan(scene):
     assert scene.apply().exit_code == 0
+    before = scene.journal.read()
+    scene.journal.open(APPLY, {}).close()
+    with pytest.raises(Refused, match="Another run"):
+        scene.journal.open(ROLLBACK, {}, before.events)
+    assert not scene.journal.read().is_spent
+
+
+# --- what is looked at beside the offsets -----------------------------------------------------------------
 
 
 def test_a_source_group_whose_open_transaction_was_accepted_is_compared_by_what_is_committed(tmp_path):
-    pending = make_check(check="pending-transactions", subject="a", accepted=True)
-    for checks, exit_code in (((pending,), 0), ((), 3)):
+    for checks, exit_code in (((accepting("pending-transactions"),), 0), ((), 3)):
         scene = Scene(plan(row("a"), checks=checks), tmp_path)
         scene.source.unstable = {"a"}
         assert scene.apply(execute=False).exit_code == exit_code
 
 
-def test_a_rollback_refused_for_another_run_does_not_spend_the_plan(tmp_path):
-    scene = three_groups(tmp_path)
-    assert scene.apply().exit_code == 0
-    undo, before = scene.undo(), scene.journal.read()
-    other = scene.journal.open(APPLY, {})
-    other.close()
-    with pytest.raises(Refused, match="Another run"):
-        scene.journal.open(ROLLBACK, {}, before.events)
-    assert undo.rows and not scene.journal.read().is_spent
-
-
-# --- when offsets expire ----------------------------------------------------------------------------------
-
-HOUR = 3_600_000
-
-
 def emptied(scene: Scene, group: str, hours_ago: int) -> FakeGroupFacts:
-    since = scene.clock.now_ms() - hours_ago * HOUR
+    since = scene.clock.now_ms() - hours_ago * 3_600_000
     return FakeGroupFacts(records={group: GroupRecord(GroupKind.CLASSIC, "consumer", since)})
 
 
@@ -427,50 +340,35 @@ def emptied(scene: Scene, group: str, hours_ago: int) -> FakeGroupFacts:
     ],
     ids=["reckoned from the apply", "reckoned from the last member", "nobody can tell"],
 )
-def test_a_dry_run_and_a_run_say_by_when_the_consumers_must_be_back(tmp_path, told, notes):
-    scene = three_groups(tmp_path)
+def test_a_dry_run_and_a_run_say_by_when_the_consumers_must_be_back(scene, told, notes):
     scene.groups = told(scene)
     for result in (scene.apply(execute=False), scene.apply()):
         assert result.exit_code == 0 and all(note in "\n".join(result.assessment.notes) for note in notes)
     assert set(scene.groups.asked) == {"a", "c"}, "b is not on the target: its clock starts with the apply"
 
 
-def test_a_group_whose_offsets_would_soon_be_gone_is_refused_at_the_moment_of_writing_unless_the_plan_accepted_it(
-    tmp_path,
+def test_a_group_whose_offsets_would_soon_be_gone_is_refused_when_it_is_written_unless_it_is_done_or_the_plan_took_it(
+    scene, tmp_path
 ):
-    scene = three_groups(tmp_path)
-    scene.groups = emptied(scene, "a", 167)
+    soon = emptied(scene, "a", 167)
+    accepted = Scene(plan(row("a", target_prior=10), checks=(accepting("offsets-expiry"),)), tmp_path, groups=soon)
+    assert accepted.apply().exit_code == 0
+    scene.groups = soon
     result = scene.apply()
     assert result.exit_code == 3 and scene.target.writes == 0
     assert "a: offsets-expiry" in reasons(result) and "must be back on B by" in reasons(result)
-    assert scene.apply(allow_partial=True).exit_code == 4
-    assert scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
-    check = make_check("offsets-expiry", "a", level=Level.WARN, accepted=True)
-    accepted = Scene(plan(row("a", target_prior=10), checks=(check,)), tmp_path, groups=scene.groups)
-    assert accepted.apply().exit_code == 0
-
-
-def test_the_same_command_again_asks_nothing_of_groups_that_are_done_nor_does_a_rollback(tmp_path):
-    scene = three_groups(tmp_path)
-    scene.apply()
+    assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("a") == PRIOR_OF_A
+    scene.groups = None
+    assert scene.apply().exit_code == 0
     scene.groups = emptied(scene, "a", 167)
     assert scene.apply().exit_code == 0 and scene.rollback().exit_code == 0
-    assert scene.groups.asked == []
+    assert scene.groups.asked == [], "of groups that are done, and by a rollback, nothing is asked"
 
 
-def test_groups_that_mm2_writes_by_now_are_refused_unless_the_plan_accepted_it(tmp_path):
-    scene = three_groups(tmp_path)
+def test_groups_that_mm2_writes_by_now_are_refused_unless_the_plan_accepted_it(scene, tmp_path):
     result = scene.apply(synced=frozenset({"a"}), allow_partial=True)
-    assert result.exit_code == 4 and scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
+    assert result.exit_code == 4 and scene.target.held("a") == PRIOR_OF_A
     (refused,) = result.assessment.refused
     assert refused.group == "a" and "group-sync" in refused.reasons[0] and "KAFKA-19794" in refused.reasons[0]
-    check = make_check("group-sync", "a", level=Level.WARN, accepted=True)
-    accepted = Scene(plan(row("a", target_prior=10), checks=(check,)), tmp_path)
+    accepted = Scene(plan(row("a", target_prior=10), checks=(accepting("group-sync"),)), tmp_path)
     assert accepted.apply(synced=frozenset({"a"})).exit_code == 0
-
-
-def test_who_signed_stands_in_the_journal_from_its_first_line(tmp_path):
-    scene = three_groups(tmp_path)
-    signed = [{"time": "2026-11-21T02:00:00.000Z", "name": "Ada", "note": ""}]
-    scene.apply(details={"signatures": signed})
-    assert json.loads(scene.journal.path.read_text().splitlines()[0])["signatures"] == signed

@@ -1,18 +1,17 @@
 """The undo of a plan: what goes back, and what it cannot take back, being written elsewhere."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.apply.history import GroupTrace, JournalState
-from migrate.apply.undo import as_planned, look_elsewhere, outside, undo_plan
+from migrate.apply.undo import Elsewhere, as_planned, look_elsewhere, outside, undo_plan
 from migrate.errors import Refused
-from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
+from migrate.model import Commit, Commits, Decision, TopicPartition
 from migrate.plan.plan import Plan
 from tests.fakes import FakeClock, NoProgress, Script
-from tests.unit.applyscene import Scene, three_groups
+from tests.unit.answers import DENIED
+from tests.unit.applyscene import Scene
 from tests.unit.plans import plan, row
 
 P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
@@ -25,9 +24,7 @@ def undo(made: Plan, prior: dict[str, Commits], results: dict[TopicPartition, st
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "m"])), min_size=1, max_size=4))
-def test_a_row_is_undone_alike_whether_or_not_another_of_its_group_was_acknowledged(
-    given: list[tuple[int, str]],
-):
+def test_a_row_is_undone_alike_whether_or_not_another_of_its_group_was_acknowledged(given: list[tuple[int, str]]):
     rows = [row("g", partition=p, offset=o, target_metadata=m) for p, (o, m) in enumerate(given)]
     last = row("g", partition=len(rows))
     certain: dict[TopicPartition, str] = dict.fromkeys([r.target_partition for r in rows], "set")
@@ -44,13 +41,6 @@ def test_what_was_never_reached_or_failed_for_sure_is_not_in_the_undo():
     assert (r.partition, r.decision, r.target_prior, r.target_offset) == (0, Decision.REMOVE, 60, None)
 
 
-def test_metadata_comes_back_with_its_offset_and_what_apply_wrote_is_expected_there():
-    made = plan(row("g", target_metadata="new"))
-    (only,) = undo(made, {"g": {P0: Commit(10, "AAA=\x00", 7)}}, {P0: "set"}).rows
-    assert (only.decision, only.target_commit) == (Decision.SET, Commit(10, "AAA=\x00"))
-    assert (only.target_prior, only.target_prior_metadata) == (60, "new")
-
-
 @given(st.dictionaries(st.integers(0, 30), st.none() | st.integers(0, 100), min_size=1), st.data())
 def test_undoing_restores_exactly_the_backup(priors: dict[int, int | None], data: st.DataObject):
     made = plan(*(row("g", partition=p, offset=data.draw(st.integers(0, 100))) for p in priors))
@@ -62,54 +52,36 @@ def test_undoing_restores_exactly_the_backup(priors: dict[int, int | None], data
     assert all(r.sentence and r.reason for r in back.rows)
 
 
-@pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return three_groups(tmp_path)
-
-
-def look(scene: Scene):
+def look(scene: Scene) -> Elsewhere:
     return look_elsewhere(scene.plan, scene.plan.rows, scene.target, FakeClock(), 10.0, NoProgress())
 
 
-def test_without_a_journal_every_row_to_set_is_outside_and_after_an_apply_none(scene):
+def test_rows_that_another_folder_has_set_are_outside_of_this_journal_and_found(scene):
     to_set = [r.key for r in scene.plan.rows if r.decision == "set"]
     assert [r.key for r in outside(scene.plan, JournalState())] == to_set
+    assert not look(scene), "they are still at their prior offsets"
     scene.apply()
     assert outside(scene.plan, scene.journal.read()) == ()
-
-
-def test_rows_of_a_group_that_the_journal_wrote_only_in_part_are_outside():
-    made = plan(row("g"), row("g", partition=1), row("h"))
-    traces = {"g": GroupTrace(planned := {row("g").target_partition: 60}, dict.fromkeys(planned, "set"))}
-    assert [r.key for r in outside(made, JournalState(applied=traces))] == [("g", "orders", 1), ("h", "orders", 0)]
-
-
-def test_rows_that_another_folder_has_set_are_found_and_those_still_at_their_prior_offset_are_not(scene):
-    assert not look(scene)
-    scene.apply()
     found = look(scene)
-    assert {r.key for r in found.rows} == {r.key for r in scene.plan.rows if r.decision == "set"} and not found.unread
+    assert [r.key for r in found.rows] == to_set and not found.unread
+    made = plan(row("g"), row("g", partition=1), row("h"))
+    in_part = JournalState(applied={"g": GroupTrace({P0: 60}, {P0: "set"})})
+    assert [r.key for r in outside(made, in_part)] == [("g", "orders", 1), ("h", "orders", 0)]
 
 
 def test_an_offset_that_was_there_before_counts_only_with_the_planned_metadata():
     planned = row("g", offset=60, target_prior=60, target_metadata="new", target_prior_metadata="old")
-    place = planned.target_partition
-    assert as_planned([planned], {"g": {place: Commit(60, "old")}}) == ()
-    assert as_planned([planned], {"g": {place: Commit(60, "new")}}) == (planned,)
-    assert as_planned([planned], {}) == ()
+    assert as_planned([planned], {"g": {P0: Commit(60, "old")}}) == as_planned([planned], {}) == ()
+    assert as_planned([planned], {"g": {P0: Commit(60, "new")}}) == (planned,)
 
 
-def test_a_group_that_cannot_be_read_is_named_with_the_reason(scene):
-    group = scene.plan.rows[0].group
-    scene.target.script("commits", group, Script(Failure("GROUP_AUTHORIZATION_FAILED", "no right")))
+def test_what_cannot_be_read_is_named_with_the_reason_and_another_cluster_is_refused(scene):
+    scene.target.script("commits", "a", Script(DENIED))
     found = look(scene)
-    assert found.unread == (group,) and "GROUP_AUTHORIZATION_FAILED" in found.why
-
-
-def test_a_cluster_that_does_not_answer_leaves_all_unread_and_another_cluster_is_refused(scene):
+    assert found.unread == ("a",) and "GROUP_AUTHORIZATION_FAILED" in found.why
     scene.target.cluster_id = "another"
     with pytest.raises(Refused, match="another"):
         look(scene)
     scene.target.down = True
     found = look(scene)
-    assert found.unread == tuple(sorted(scene.plan.groups())) and found.why
+    assert found.unread == ("a", "b", "c") and found.why

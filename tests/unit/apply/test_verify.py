@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.outcome import NOTED_WORDS, Noted, noted
+from migrate.apply.outcome import Noted, noted
 from migrate.apply.verify import (
     Known,
     Standing,
@@ -19,22 +19,12 @@ from migrate.apply.verify import (
     verify,
     with_members,
 )
-from migrate.model import (
-    UNACKNOWLEDGED,
-    Commit,
-    Commits,
-    Decision,
-    Failure,
-    GroupState,
-    Level,
-    Row,
-    Scope,
-    TopicPartition,
-)
+from migrate.model import UNACKNOWLEDGED, Commit, Decision, GroupState, Level, Row, Scope, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.show.verify import verify_lines
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, NoProgress, Script
+from tests.unit.answers import DENIED
 from tests.unit.plans import clusters, plan, row
 
 P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
@@ -60,7 +50,7 @@ def only(found: Verification) -> VerifyFinding:
 
 def held(made: Row | Plan, seen: int | None, metadata: str = "", known: Known | None = None) -> Verification:
     """The one row's verification where the group has committed this offset."""
-    commits: Commits = {} if seen is None else {P0: Commit(seen, metadata)}
+    commits = {} if seen is None else {P0: Commit(seen, metadata)}
     return compare(made if isinstance(made, Plan) else plan(made), {"g": commits}, known=known)
 
 
@@ -71,6 +61,7 @@ def text(found: Verification, made: Plan) -> str:
 KEPT = row("g", decision=Decision.KEEP, reason="ahead-kept", target_prior=70)
 GONE = row("g", offset=None, decision=Decision.REMOVE, target_prior=60)
 REWOUND = row("g", target_prior=500)
+BLOCKED = row("b", decision=Decision.BLOCK, reason="target-group-empty")
 UNDO = plan(row("g", offset=10, target_prior=60), kind="undo", undoes="f" * 64)
 WRITTEN, NEVER_WRITTEN = ({"journal": each} for each in (journal(), journal(applied={}, prior={})))
 
@@ -85,6 +76,7 @@ WRITTEN, NEVER_WRITTEN = ({"journal": each} for each in (journal(), journal(appl
         (row("g"), 95, None, Standing.AHEAD_EMPTY),
         (row("g"), 95, EMPTY_NOW, Standing.AHEAD_EMPTY),
         (row("g"), 95, Known(states={"g": GroupState("Dead")}), Standing.AHEAD_EMPTY),
+        (row("g"), 95, Known(states={"g": DENIED}), Standing.UNREADABLE),
         (row("g"), 60, Known(journal(spent_groups=frozenset("g"))), Standing.ROLLED_BACK),
         # Metadata alone differs: that needs a consumer, too.
         (row("g"), (60, "x"), ALIVE_NOW, Standing.OTHER_METADATA),
@@ -116,22 +108,21 @@ def test_a_row_is_where_planned_or_somebody_accounts_for_where_it_is(made, seen,
     assert found.exit_code == (0 if good else 1) and only(found).standing is (standing or only(found).standing)
 
 
-def test_each_row_of_a_group_is_held_to_its_offset():
+def test_each_row_of_a_group_is_held_to_its_offset_and_what_cannot_be_read_is_no_pass():
     made = plan(row("g"), row("g", partition=1))
     assert compare(made, {"g": {P0: Commit(60), P1: Commit(60)}}).counts() == {Standing.EQUAL: 2}
     assert compare(made, {"g": {P0: Commit(60), P1: Commit(59)}}).exit_code == 1
+    found = compare(plan(row("g")), {"g": DENIED})
+    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
+    assert "GROUP_AUTHORIZATION_FAILED" in only(found).sentence
 
 
 def test_how_far_a_group_moved_on_is_said_and_who_accounts_for_it():
-    assert only(held(row("g"), 180, known=ALIVE_NOW)).sentence.startswith(
-        "moved on by 120 to 180: the group has 1 member;"
-    )
-    assert "says --consumers-ran" in only(held(row("g"), 180, known=RAN)).sentence
+    moved_on = only(held(row("g"), 180, known=ALIVE_NOW)).sentence
+    assert moved_on.startswith("moved on by 120 to 180: the group has 1 member;")
     found = held(row("g"), 95)
     assert "is at 95, 35 beyond the planned 60, and the group has no members" in only(found).sentence
     assert "--consumers-ran" in text(found, plan(row("g")))
-    begun = held(row("g"), 60, known=Known(journal(spent_groups=frozenset("g"))))
-    assert "run that rollback again" in only(begun).sentence
 
 
 @pytest.mark.parametrize(
@@ -159,25 +150,17 @@ def test_a_journal_has_to_say_that_the_row_was_set_and_read_back_but_is_never_en
     assert only(alone).standing is (Standing.AHEAD_EMPTY if good else Standing.AHEAD_NOT_SET)
 
 
-def test_what_cannot_be_read_is_a_failure_not_a_pass():
-    refused = Failure("GROUP_AUTHORIZATION_FAILED", "no")
-    found = compare(plan(row("g")), {"g": refused})
-    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
-    found = held(row("g"), 95, known=Known(states={"g": refused}))
-    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
-    assert "GROUP_AUTHORIZATION_FAILED" in only(found).sentence
+def test_a_row_that_was_there_already_counts_as_read_back_with_its_group():
+    trace = GroupTrace({P1: 61}, {P1: SET}, True)
+    assert noted(row("g"), trace, journal()) is Noted.READ_BACK
+    assert noted(row("g"), replace(trace, read_back=None), journal()) is Noted.NO_WRITE
 
 
 def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reason():
-    made = plan(
-        row("g"),
-        row("b", decision=Decision.BLOCK, reason="target-group-empty"),
-        row("s", decision=Decision.SKIP, reason="not-replicated"),
-    )
+    made = plan(row("g"), BLOCKED, row("s", decision=Decision.SKIP, reason="not-replicated"))
     found = held(made, 60)
-    assert found.exit_code == 4 and [(n.group, n.standing) for n in found.not_written] == [
-        ("b", Standing.BLOCKED), ("s", Standing.SKIPPED),
-    ]  # fmt: skip
+    assert found.exit_code == 4
+    assert [(n.group, n.standing) for n in found.not_written] == [("b", Standing.BLOCKED), ("s", Standing.SKIPPED)]
     told = text(found, made)
     assert told.startswith("VERIFIED: 1 offset of 1 group, BUT 2 rows of 2 groups were not written")
     assert "1 equal, 1 blocked, 1 skipped" in told
@@ -186,55 +169,72 @@ def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reas
 
 
 @pytest.mark.parametrize(
-    ("prior", "where"), [(None, "it has no committed offset, as before"), (20, "it is at 20, as before")]
+    ("planned", "where"),
+    [
+        (row("g"), "it has no committed offset, as before"),
+        (row("g", target_prior=20), "it is at 20, as before"),
+        (row("g", target_prior=60, target_metadata="m"), "it is at 60, as before"),
+    ],
 )
-def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(prior, where):
-    made = plan(row("g", target_prior=prior))
-    found = held(made, prior, known=LEFT_OUT)
+def test_a_group_that_apply_left_out_is_named_where_it_is_as_before(planned, where):
+    found = held(planned, planned.target_prior, known=LEFT_OUT)
     assert found.exit_code == 4 and found.findings == ()
     (unwritten,) = found.not_written
     assert unwritten.standing is Standing.LEFT_OUT
     assert unwritten.sentence == f"the journal holds no write to it: {where}"
     # Somebody has moved it since: that is no row left out, but one to look at.
-    assert held(made, 21, known=LEFT_OUT).exit_code == 1
+    assert held(planned, 21, known=LEFT_OUT).exit_code == 1
     # And one that apply meant to write, and did not come to, was not left out.
-    assert held(made, prior, known=Known(journal(applied={}))).exit_code == 1
-    # Metadata alone was to be set.
-    found = held(row("g", target_prior=60, target_metadata="m"), 60, known=LEFT_OUT)
-    assert found.exit_code == 4 and found.not_written[0].standing is Standing.LEFT_OUT
+    assert held(planned, planned.target_prior, known=Known(journal(applied={}))).exit_code == 1
 
 
-def test_a_row_that_apply_left_out_on_a_topic_that_is_not_shown_is_unreadable():
-    made = plan(row("g"))
+@pytest.mark.parametrize(
+    ("planned", "known", "standing"),
+    [
+        (row("g"), None, Standing.MISSING),
+        (row("g"), LEFT_OUT, None),
+        (row("g", offset=None, decision=Decision.REMOVE), None, Standing.EQUAL),
+    ],
+)
+def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_nor_removed_nor_left_out(
+    planned, known, standing
+):
+    made = plan(planned)
     target, _ = clusters(made)
-    assert verify(made, target, NoProgress(), known=LEFT_OUT).exit_code == 4
+    assert [f.standing for f in verify(made, target, NoProgress(), known=known).findings] == [standing] * bool(standing)
     target.ranges.clear()
-    assert only(verify(made, target, NoProgress(), known=LEFT_OUT)).standing is Standing.UNREADABLE
+    found = verify(made, target, NoProgress(), known=known)
+    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
+    assert "lacks DESCRIBE" in only(found).sentence and "A.orders" in only(found).sentence
 
 
-def test_one_outranks_four():
-    made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="x"))
+def test_a_row_that_is_not_as_planned_outranks_one_that_was_not_written():
+    made = plan(row("g"), BLOCKED)
     found = held(made, 95, known=EMPTY_NOW)
     assert found.exit_code == 1
     assert text(found, made).startswith("NOT AS PLANNED: 1 of 1 offset; and 1 row of 1 group was not written")
     assert (joint_exit_code(4, 1), joint_exit_code(0, 4), joint_exit_code(0, 0)) == (1, 4, 0)
 
 
-def test_only_what_is_selected_counts():
-    blocked = row("b", decision=Decision.BLOCK, reason="x")
-    made = plan(row("g"), blocked, checks=(make_check("named-groups-exist", "biling"),))
-    commits = {"g": {P0: Commit(60)}}
-    assert compare(made, commits, [row("g")]).exit_code == 0
-    assert compare(made, commits, [row("g"), blocked]).exit_code == 4
-
-
-def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole():
+def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole_and_no_selection_of_rows():
     misspelt = make_check("named-groups-exist", "biling", seen="no such group")
     made = plan(row("g"), checks=(misspelt,))
     found = held(made, 60)
     assert found.exit_code == 4 and found.blocks == (misspelt,)
     told = text(found, made)
     assert "BUT 1 block of the plan is open" in told and "named-groups-exist biling: no such group" in told
+    made = plan(row("g"), BLOCKED, checks=(misspelt,))
+    assert compare(made, {"g": {P0: Commit(60)}}, [row("g")]).exit_code == 0
+    assert compare(made, {"g": {P0: Commit(60)}}, [row("g"), BLOCKED]).exit_code == 4
+
+
+def test_a_block_is_said_once_by_its_rows_or_by_itself():
+    by_rows = [(Scope.GROUP, "b"), (Scope.TOPIC, "orders"), (Scope.ROW, "b/orders/0"), (Scope.CLUSTER, "A")]
+    for scope, subject in (*by_rows, (Scope.GROUP, "g"), (Scope.TOPIC, "bills")):
+        block = make_check("some-check", subject, scope=scope)
+        waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
+        made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
+        assert (blocks_without_rows(made) == ()) is ((scope, subject) in by_rows)
 
 
 def test_verify_reads_the_target_and_a_second_reading_tells_who_moves():
@@ -251,78 +251,34 @@ def test_verify_reads_the_target_and_a_second_reading_tells_who_moves():
     target.states["h"] = ALIVE
     second = verify(made, target, NoProgress()).after(first, alive)
     assert second.moving == {"h"} and second.exit_code == 0
-    target.script("states", "h", Script(Failure("COORDINATOR_NOT_AVAILABLE", "?")))
+    target.script("states", "h", Script(DENIED))
     assert verify(made, target, NoProgress()).exit_code == 1
 
 
 @pytest.mark.parametrize("seen", [60, 10])
-def test_a_plan_that_was_rolled_back_is_never_verified(seen):
+@pytest.mark.parametrize(
+    ("read_back", "words"),
+    [(True, "ROLLED BACK: this plan is spent"), (None, "SPENT: a rollback of this plan has begun")],
+)
+def test_a_plan_that_was_rolled_back_is_never_verified(seen, read_back, words):
     made = plan(row("g", target_prior=10))
-    for read_back, words in (
-        (True, "ROLLED BACK: this plan is spent"),
-        (None, "SPENT: a rollback of this plan has begun"),
-    ):
-        back = {"g": GroupTrace({P0: 10}, {P0: SET}, read_back)}
-        found = held(made, seen, known=Known(journal(spends=("rollback",), rolled_back=back), consumers_ran=True))
-        assert found.exit_code == 1 and text(found, made).startswith(words)
+    back = {"g": GroupTrace({P0: 10}, {P0: SET}, read_back)}
+    found = held(made, seen, known=Known(journal(spends=("rollback",), rolled_back=back), consumers_ran=True))
+    assert found.exit_code == 1 and text(found, made).startswith(words)
 
 
-@pytest.mark.parametrize("offset", [60, None])
-def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_nor_removed(offset):
-    decision = Decision.SET if offset else Decision.REMOVE
-    made = plan(row("g", offset=offset, decision=decision, target_prior=None if offset else 60))
-    target, _ = clusters(made)
-    target.offsets.clear()
-    assert only(verify(made, target, NoProgress())).standing is (Standing.MISSING if offset else Standing.EQUAL)
-    target.ranges.clear()
-    found = verify(made, target, NoProgress())
-    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
-    assert "lacks DESCRIBE" in only(found).sentence and "A.orders" in only(found).sentence
+@pytest.mark.parametrize("seen", [None, 60])
+@pytest.mark.parametrize("prior", [{}, {"g": {}}])
+def test_a_group_that_was_given_up_before_its_write_needs_a_new_plan_wherever_it_is(seen, prior):
+    made = plan(row("g", target_prior=10))
+    found = held(made, seen, known=Known(journal(applied={}, prior=prior, spent_groups=frozenset("g"))))
+    assert [r.standing for r in found.not_written] == [Standing.ROLLED_BACK] and found.exit_code == 4
+    assert "g: 1 row given up by `rollback --group`: make a new plan for it" in text(found, made)
 
 
 @pytest.mark.parametrize(("answer", "exit_code"), [("", 1), (UNKNOWN, 1), (SET, 0)])
 def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answer, exit_code):
     undo = plan(row("g", offset=10, reason=UNACKNOWLEDGED, target_prior=60), kind="undo")
-    place = undo.rows[0].target_partition
-    applied = {"g": GroupTrace({place: 10}, {place: answer}, True)} if answer else {}
+    applied = {"g": GroupTrace({P0: 10}, {P0: answer}, True)} if answer else {}
     known = Known(JournalState(applied=applied, events=len(applied)))
-    found = compare(undo, {"g": {place: Commit(10)}}, known=known)
-    assert found.exit_code == exit_code
-
-
-def test_a_row_that_was_there_already_counts_as_read_back_with_its_group_and_a_kept_one_has_no_word():
-    trace = GroupTrace({P1: 61}, {P1: SET}, True)
-    assert noted(row("g"), trace, journal()) is Noted.READ_BACK
-    assert noted(row("g"), replace(trace, read_back=None), journal()) is Noted.NO_WRITE
-    assert noted(row("g", decision=Decision.KEEP), journal().applied["g"], journal()) is Noted.NOTHING
-
-
-@pytest.mark.parametrize(
-    ("scope", "subject", "shown"),
-    [
-        (Scope.GROUP, "b", True),
-        (Scope.GROUP, "g", False),
-        (Scope.TOPIC, "orders", True),
-        (Scope.TOPIC, "bills", False),
-        (Scope.ROW, "b/orders/0", True),
-        (Scope.CLUSTER, "A", True),
-    ],
-)
-def test_a_block_is_said_once_by_its_rows_or_by_itself(scope: Scope, subject, shown):
-    block = make_check("some-check", subject, scope=scope)
-    waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
-    made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
-    assert (blocks_without_rows(made) == ()) is shown
-
-
-def test_every_word_of_a_journal_can_be_said():
-    assert NOTED_WORDS.keys() == set(Noted)
-
-
-@pytest.mark.parametrize("seen", [None, 10, 60, 95])
-@pytest.mark.parametrize("prior", [{}, {"g": {}}])
-def test_a_group_that_was_given_up_before_its_write_needs_a_new_plan_wherever_it_is(seen, prior: dict[str, Commits]):
-    made = plan(row("g", target_prior=10))
-    found = held(made, seen, known=Known(journal(applied={}, prior=prior, spent_groups=frozenset("g"))))
-    assert [r.standing for r in found.not_written] == [Standing.ROLLED_BACK] and found.exit_code == 4
-    assert "g: 1 row given up by `rollback --group`: make a new plan for it" in text(found, made)
+    assert compare(undo, {"g": {P0: Commit(10)}}, known=known).exit_code == exit_code
