@@ -1,5 +1,7 @@
-"""The writing and the reading back: what a signal stops, what is deleted whole, what is told of each group."""
+"""The writing and the reading back: what a signal, a full disk or a broken client stops, and what is told of it."""
 
+import errno
+import logging
 import os
 import signal
 import threading
@@ -9,18 +11,25 @@ from typing import Any
 import pytest
 
 from migrate.apply import read_back
+from migrate.apply.assess import ApplyClusters, RunOptions
+from migrate.apply.engine import apply_plan
 from migrate.apply.history import FAILED
+from migrate.apply.journal import Journal, JournalLost, JournalWriter
+from migrate.apply.outcome import RowStatus
 from migrate.apply.read_back import read_commits
 from migrate.apply.restore import goes_whole
 from migrate.apply.write import FRESH_SECONDS, SIGNALS, Interruption
+from migrate.errors import MigrateError, Refused
 from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
-from migrate.survey.groups import NO_ANSWER
-from tests.fakes import FakeClock, FakeCluster, Script
-from tests.unit.answers import DENIED, MOVED
-from tests.unit.applyscene import Scene
+from migrate.plan.file import refuse_replaced, write_plan
+from migrate.spark.machine import _quieten_py4j
+from tests.fakes import FakeClock, FakeCluster, NoProgress, Script
+from tests.unit.answers import DENIED, MOVED, TIMED_OUT
+from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import clusters, plan, row
 
 P0 = TopicPartition("A.orders", 0)
+NO_SPACE = os.strerror(errno.ENOSPC)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -62,14 +71,6 @@ def test_outside_the_main_thread_it_is_never_true():
     assert seen == [False]
 
 
-def test_a_group_is_deleted_whole_only_if_every_row_removes_and_nothing_else_is_committed():
-    first, second = (row("g", partition=p, offset=None, decision=Decision.REMOVE) for p in (0, 1))
-    commits = {r.target_partition: Commit(60) for r in (first, second)}
-    assert goes_whole([first, second], commits) and goes_whole([first, second], {})
-    assert not goes_whole([first], commits), "another offset would go with it"
-    assert not goes_whole([first, row("g", partition=1)], commits), "the other row is set"
-
-
 def test_a_signal_that_comes_while_the_handlers_are_being_set_is_noted_once(monkeypatch):
     handler, set_one = signal.getsignal(SIGNALS[0]), signal.signal
     interrupted = Interruption()
@@ -84,6 +85,29 @@ def test_a_signal_that_comes_while_the_handlers_are_being_set_is_noted_once(monk
     with interrupted:
         assert interrupted
     assert signal.getsignal(SIGNALS[0]) == handler
+
+
+def test_what_py4j_logs_by_the_root_logger_is_kept_off_the_terminal_and_nothing_else_is() -> None:
+    root, before = logging.getLogger(), list(logging.getLogger().filters)
+
+    def shown(path: str) -> bool:
+        said = "KeyboardInterrupt while sending command."
+        return bool(root.filter(logging.LogRecord("root", logging.INFO, path, 1, said, None, None)))
+
+    try:
+        _quieten_py4j()
+        assert not shown("/venv/site-packages/py4j/clientserver.py")
+        assert shown("/app/migrate/py4j_like.py") and not logging.getLogger("py4j").propagate
+    finally:
+        root.filters[:] = before
+
+
+def test_a_group_is_deleted_whole_only_if_every_row_removes_and_nothing_else_is_committed():
+    first, second = (row("g", partition=p, offset=None, decision=Decision.REMOVE) for p in (0, 1))
+    commits = {r.target_partition: Commit(60) for r in (first, second)}
+    assert goes_whole([first, second], commits) and goes_whole([first, second], {})
+    assert not goes_whole([first], commits), "another offset would go with it"
+    assert not goes_whole([first, row("g", partition=1)], commits), "the other row is set"
 
 
 def meanwhile(scene: Scene, seconds: float, act: Callable[[], object]):
@@ -103,9 +127,8 @@ def test_what_somebody_has_committed_since_the_look_is_not_overwritten_where_tha
     meanwhile(scene, seconds, lambda: scene.target.commit("a", *P0, 65))
     result = scene.apply()
     assert scene.target.held("a") == {("A.orders", 0): there} and scene.target.held("b") == {("A.orders", 0): 60}
-    (of_a,) = [each for each in result.rows if each.key[0] == "a"]
-    assert ("another client has committed this offset since the check" in of_a.detail) == (there == 65)
-    assert result.exit_code == (4 if there == 65 else 0)
+    said = "another client has committed this offset since the check" in result.rows[0].detail
+    assert (result.exit_code, said) == ((4, True) if there == 65 else (0, False))
     assert scene.rollback().exit_code == 0 and scene.target.held("b") == {("A.orders", 0): 20}
     assert scene.target.held("a") == {("A.orders", 0): 65 if there == 65 else 10}
 
@@ -124,14 +147,14 @@ def test_a_group_that_cannot_be_read_again_before_it_is_written_is_not_written_a
 
 
 GOOD = {P0: Commit(10)}
-PASSING = Failure("_TIMED_OUT", "no answer", retriable=True)
 
 
 class Reads:
-    """A cluster whose next readings are answered by `answers`: a failure for every group, or None for the commits."""
+    """A cluster whose next readings are answered by `answers`: a failure for every group, None for the commits of those
+    groups that it knows; with no answer left it breaks."""
 
-    def __init__(self, cluster: FakeCluster, answers: list[Failure | None]):
-        self.cluster, self.answers, self.clients = cluster, answers, 0
+    def __init__(self, cluster: FakeCluster, answers: Collection[Failure | None]):
+        self.cluster, self.answers, self.clients = cluster, list(answers), 0
 
     def renewed(self) -> "Reads":
         self.clients += 1
@@ -139,44 +162,164 @@ class Reads:
 
     def commits(self, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
         answer = self.answers.pop(0)
-        return self.cluster.commits(groups) if answer is None else dict.fromkeys(groups, answer)
-
-
-def test_a_reading_that_failed_in_passing_is_made_again_until_the_time_is_up():
-    target, _ = clusters(plan(row("g", target_prior=10)))
-    answers: list[Failure | None] = [PASSING, None]
-    reads = Reads(target, answers)
-    commits = read_commits(reads, ["g"], FakeClock(), 60.0)
-    assert commits["g"] == {P0: Commit(10)} and reads.clients == 2
-    denied = Failure("GROUP_AUTHORIZATION_FAILED", "no")
-    answers.append(denied)
-    assert read_commits(reads, ["g"], FakeClock(), 60.0) == {"g": denied}, "that one does not pass"
-
-
-def test_a_group_that_the_answer_leaves_out_is_told_as_unread():
-    target, _ = clusters(plan(row("g", target_prior=10)))
-
-    class LeavesOut(Reads):
-        def commits(self, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
-            return super().commits(["g"])
-
-    read = read_commits(LeavesOut(target, [None]), ["g", "h"], FakeClock(), 60.0)
-    assert read == {"g": {P0: Commit(10)}, "h": NO_ANSWER}
+        known = [group for group in groups if group in self.cluster.states]
+        return self.cluster.commits(known) if answer is None else dict.fromkeys(groups, answer)
 
 
 @pytest.mark.parametrize(
-    ("answers", "seconds", "told"),
+    ("groups", "chunk", "answers", "seconds", "told", "clients"),
     [
-        ([None, PASSING, None, None], 60.0, (GOOD, GOOD, GOOD)),
-        ([None, PASSING, None], 0.0, (GOOD, PASSING.code, GOOD)),
-        ([None, None], 0.0, (GOOD, GOOD, "NO_ANSWER")),
-        ([None, PASSING], 0.0, (GOOD, PASSING.code, "NO_ANSWER")),
+        ("a", 500, [TIMED_OUT, None], 60.0, [GOOD], 2),
+        ("a", 500, [DENIED], 60.0, [DENIED.code], 1),
+        ("ax", 500, [None], 60.0, [GOOD, "NO_ANSWER"], 1),
+        ("abc", 1, [None, TIMED_OUT, None, None], 60.0, [GOOD, GOOD, GOOD], 2),
+        ("abc", 1, [None, TIMED_OUT, None], 0.0, [GOOD, TIMED_OUT.code, GOOD], 1),
+        ("abc", 1, [None, None], 0.0, [GOOD, GOOD, "NO_ANSWER"], 1),
+        ("abc", 1, [None, TIMED_OUT], 0.0, [GOOD, TIMED_OUT.code, "NO_ANSWER"], 1),
     ],
-    ids=["what passed", "what did not pass in time", "a client that breaks keeps what was read", "and why it was not"],
-)
-def test_of_groups_that_are_read_one_by_one_each_is_told(monkeypatch, answers, seconds, told):
-    monkeypatch.setattr(read_back, "READ_CHUNK", 1)
+    ids=[
+        "what passes is read again", "what is denied does not pass", "a group that the answer leaves out",
+        "one of several passes", "one did not pass in time", "a client that breaks keeps what was read",
+        "and why it was not",
+    ],
+)  # fmt: skip
+def test_of_groups_that_are_read_back_each_is_told(monkeypatch, groups, chunk, answers, seconds, told, clients):
+    monkeypatch.setattr(read_back, "READ_CHUNK", chunk)
     target, _ = clusters(plan(*(row(group, target_prior=10) for group in "abc")))
-    read = read_commits(Reads(target, list(answers)), ["a", "b", "c"], FakeClock(), seconds)
-    shown = {g: r.code if isinstance(r, Failure) else r for g, r in read.items()}
-    assert shown == dict(zip("abc", told, strict=True))
+    reads = Reads(target, answers)
+    read = read_commits(reads, list(groups), FakeClock(), seconds)
+    shown = [r.code if isinstance(r, Failure) else r for r in (read[group] for group in groups)]
+    assert (shown, reads.clients) == (told, clients)
+
+
+@pytest.fixture(params=["write", "sync"])
+def full_disk(request, monkeypatch):
+    """Let the disk be full from the first event of a kind on, or at the sync that follows it, while a function runs."""
+
+    def during(event: str, act):
+        write, sync, came = JournalWriter.write, os.fsync, []
+
+        def writing(self: JournalWriter, name: str, **fields: object):
+            came.extend([name] if name == event else [])
+            if came and request.param == "write":
+                raise JournalLost(f"the journal cannot be written any more ({NO_SPACE})")
+            write(self, name, **fields)
+
+        def syncing(descriptor: int):
+            if came:
+                raise OSError(errno.ENOSPC, NO_SPACE)
+            sync(descriptor)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(JournalWriter, "write", writing)
+            patch.setattr("migrate.apply.journal.os.fsync", syncing)
+            return act()
+
+    return during
+
+
+@pytest.mark.parametrize(
+    ("event", "missing"),
+    [
+        ("outcome", "what the cluster answered from then on"),
+        ("readback", "what was read back, and how this run ended"),
+        ("end", "how this run ended"),
+    ],
+)
+def test_a_disk_that_fills_after_the_last_write_loses_no_result(scene, full_disk, event, missing):
+    result = full_disk(event, scene.apply)
+    assert result.exit_code == 4 and set(statuses(result).values()) == {RowStatus.SET}
+    assert missing in result.journal_gap and NO_SPACE in text(result)
+    assert text(result).startswith("APPLIED, BUT THE JOURNAL IS INCOMPLETE: see below\n")
+    assert scene.apply().exit_code == 0, "with room again the same command finishes"
+    assert scene.rollback().exit_code == 0 and scene.target.held("a") == {("A.orders", 0): 10, ("A.orders", 1): 11}
+
+
+def test_a_disk_that_is_full_before_the_first_write_stops_there(scene, full_disk):
+    for event in ("begin", "backup"):
+        with pytest.raises(MigrateError, match="Nothing was (written|changed)"):
+            full_disk(event, scene.apply)
+    result = full_disk("intent", scene.apply)
+    assert result.exit_code == 1 and scene.target.writes == 0 and set(statuses(result).values()) == {RowStatus.PLANNED}
+    assert text(result).startswith("FAILED: no offset was set") and NO_SPACE in text(result)
+    assert scene.apply().exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("fails", "status", "said"),
+    [(1000, RowStatus.UNKNOWN, "Too many open files"), (1, RowStatus.SET, "APPLIED, AND ENDED EARLY")],
+)
+def test_a_client_that_can_not_be_started_again_does_not_hide_what_was_written(
+    tmp_path, monkeypatch, fails, status, said
+):
+    scene, calls = Scene(plan(row("a")), tmp_path), list[int]()
+    scene.target.script("alter", "a", Script(MOVED, applied=True))
+
+    def renewing(self: FakeCluster) -> FakeCluster:
+        calls.append(1)
+        if len(calls) <= fails:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return self
+
+    monkeypatch.setattr(FakeCluster, "renewed", renewing)
+    result = scene.apply(group_timeout_seconds=0.5)
+    assert result.exit_code == 4 and set(statuses(result).values()) == {status} and said in text(result)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("bug"), MemoryError()])
+def test_whatever_breaks_in_the_reading_at_the_end_the_writes_are_reported(scene, error):
+    def fail():
+        raise error
+
+    scene.target.when("commits", fail, once_written=True)
+    result = scene.apply(group_timeout_seconds=0.5)
+    assert result.exit_code == 4 and set(statuses(result).values()) == {RowStatus.UNKNOWN}
+    assert type(error).__name__ in text(result)
+
+
+def test_what_has_moved_on_since_it_was_read_back_is_not_said_to_be_as_planned(tmp_path):
+    scene = Scene(plan(row("a"), row("b")), tmp_path)
+    scene.target.script("alter", "b", Script(DENIED))
+    assert scene.apply().exit_code == 4
+    scene.target.offsets["a"][P0] = Commit(95)
+    assert text(scene.apply()).startswith("APPLIED: 1 offset is as planned, read back; 1 has moved on since")
+    result = scene.apply()
+    assert text(result).startswith("NOTHING LEFT TO DO; 1 offset moved on since") and result.exit_code == 0
+
+
+@pytest.mark.parametrize("replaced_by", ["another plan", "nothing", "no plan"])
+def test_a_plan_file_that_was_replaced_while_it_was_assessed_is_not_applied(scene, tmp_path, replaced_by):
+    path = tmp_path / "cutover.plan"
+    write_plan(scene.plan, path)
+
+    def replace_it(call):
+        path.unlink(missing_ok=True)
+        if replaced_by == "another plan":
+            write_plan(plan(row("z")), path)
+        elif replaced_by == "no plan":
+            path.write_text("a letter")
+
+    scene.target.on_call = replace_it
+    with pytest.raises(Refused, match="while it was being looked at"):
+        scene.apply(begun=lambda: refuse_replaced(scene.plan, path))
+    assert scene.target.writes == 0 and not scene.journal.read().applied
+    scene.target.calm()
+    path.unlink(missing_ok=True)
+    write_plan(scene.plan, path)
+    assert scene.apply(begun=lambda: refuse_replaced(scene.plan, path)).exit_code == 0
+
+
+def test_an_undo_that_is_not_begun_spends_nothing_and_its_journal_says_how_it_ended(scene, tmp_path):
+    scene.apply()
+    undo = scene.undo()
+    own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
+
+    def refuse():
+        raise Refused("The file was replaced.", "Put it back.")
+
+    options = RunOptions(execute=True, spends=scene.journal, begun=refuse)
+    with pytest.raises(Refused):
+        apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options)
+    assert not scene.journal.read().is_spent
+    (run,) = own.read().runs
+    assert (run.exit_code, bool(run.ended)) == (3, True)
