@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from migrate.apply.assess import ApplyClusters, RunOptions, assess
-from migrate.apply.drift import Drift
+from migrate.apply.drift import Drift, seem_gone
 from migrate.apply.history import JournalState
 from migrate.model import Commit, Decision, GroupState, Level, LogRange, TopicPartition
 from migrate.plan.plan import Plan
+from migrate.row_table import GroupRows
 from tests.builders import make_check
 from tests.fakes import ALIVE, FakeCluster, NoProgress, Script
 from tests.unit.answers import DENIED
@@ -165,3 +166,9 @@ def test_in_a_plan_of_an_earlier_time_the_live_commit_that_it_saw_is_compared(li
     told = [(d.what, d.expected, d.seen) for d in found]
     expected, seen = ("none" if offset is None else str(offset) for offset in (live, now))
     assert told == [("source committed offset", expected, seen)] * drifts
+
+
+def test_only_rows_to_remove_can_seem_to_be_gone_and_none_of_a_group_that_was_not_read():
+    removals = [row("g", partition=p, offset=None, decision=Decision.REMOVE, target_prior=60) for p in (0, 1)]
+    assert seem_gone(GroupRows.of_rows([*removals, row("g", partition=2)]), {HERE: Commit(60)}) == [removals[1]]
+    assert seem_gone(GroupRows.of_rows(removals), DENIED) == ()
