@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ CALM = Trouble()
 class Write:
     """One write to one group: when, what was wanted, and what journals had on disk then, by fingerprint, own first.
 
-    `carried_out` says that it is, or can become, visible; `acknowledged` that the cluster said so.
+    `carried_out` says that it is, or can become, visible.
     """
 
     tick: int
@@ -81,13 +81,12 @@ class Write:
     wanted: Appended
     whole: bool
     on_disk: Mapping[str, bytes]
-    carried_out: bool = False
-    acknowledged: bool = False
+    carried_out: bool
 
 
 @dataclass
 class Target(FakeCluster):
-    """Notes every reading and every write, and who wrote what is visible."""
+    """Notes every reading and every write, and who wrote what is visible; `asked` are the groups told to change."""
 
     actor: str = COLLEAGUE
     on_disk: Callable[[], Mapping[str, bytes]] = dict
@@ -118,18 +117,6 @@ class Target(FakeCluster):
         self.states_read |= found
         return found
 
-    def alter(self, wanted: Any) -> Any:
-        self.asked |= wanted.keys()
-        return super().alter(wanted)
-
-    def delete_offsets(self, wanted: Any) -> Any:
-        self.asked |= wanted.keys()
-        return super().delete_offsets(wanted)
-
-    def delete_groups(self, groups: Any) -> Any:
-        self.asked |= set(groups)
-        return super().delete_groups(groups)
-
     def surface(self, group: str) -> None:
         self.actor = self.unseen_by[group].pop(0)
         super().surface(group)
@@ -142,12 +129,12 @@ class Target(FakeCluster):
 
     def _written(self, call: str, group: str, wanted: Appended) -> Script | None:
         self.tick += 1
-        noted = Write(self.tick, group, wanted, call == "delete", self.on_disk())
+        tick, on_disk = self.tick, self.on_disk()
         script = super()._written(call, group, wanted)
-        done = script is None or script.applied or script.late
         if script is not None and script.late:
             self.unseen_by.setdefault(group, []).append(self.actor)
-        self.written.append(replace(noted, carried_out=done, acknowledged=script is None))
+        done = script is None or script.applied or script.late
+        self.written.append(Write(tick, group, wanted, call == "delete", on_disk, done))
         return script
 
     def _put(self, group: str, wanted: Appended) -> None:
@@ -174,7 +161,17 @@ class OnTarget:
         call = getattr(self._target, name)
         if name not in ("commits", "group_states", "alter", "delete_offsets", "delete_groups"):
             return call
-        return lambda groups, *more, **options: self._told(call(self._asked(groups), *more, **options))
+
+        def told(groups: Any, *more: Any, **options: Any) -> dict[str, Any]:
+            if unknown := set(groups) - self._names.keys():
+                raise Misnamed(f"{unknown} on a target that has {sorted(self._names)}")
+            wanted = groups if isinstance(groups, Mapping) else dict.fromkeys(groups)
+            asked = {self._names[group]: value for group, value in wanted.items()}
+            if name not in ("commits", "group_states"):
+                self._target.asked |= asked.keys()
+            return {self._called[group]: answer for group, answer in call(asked, *more, **options).items()}
+
+        return told
 
     def named(self, names: TargetNames) -> Any:
         return NamedCluster(self, names) if names else self
@@ -185,16 +182,6 @@ class OnTarget:
 
     def holding(self, lock: int) -> "OnTarget":
         return self
-
-    def _asked(self, groups: Any) -> Any:
-        if unknown := set(groups) - self._names.keys():
-            raise Misnamed(f"{unknown} on a target that has {sorted(self._names)}")
-        if isinstance(groups, Mapping):
-            return {self._names[group]: value for group, value in groups.items()}
-        return [self._names[group] for group in groups]
-
-    def _told(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        return {self._called[group]: answer for group, answer in answers.items()}
 
 
 class Disk:
@@ -254,7 +241,7 @@ def befall(  # noqa: C901 - one small function for each place where trouble can 
             target.script("alter", group, Script(LOST))
     if trouble.kind is Kind.KILLED_AFTER_WRITE:
         target.crash_after = trouble.at + 1
-    left, met = trouble.at, False
+    left = trouble.at
 
     def is_due() -> bool:
         nonlocal left
@@ -263,23 +250,16 @@ def befall(  # noqa: C901 - one small function for each place where trouble can 
 
     def at_call(call: str) -> None:
         if trouble.kind is Kind.MEDDLED_BETWEEN:
-            nonlocal met
-            if call == "commits" and target.written and not met:
-                met = True
+            if call == "commits" and target.written:
+                target.calm()
                 meddle(target.written[0].group)
         elif is_due():
-            befalls()
-
-    def befalls() -> None:
-        match trouble.kind:
-            case Kind.KILLED_BEFORE_CALL:
+            if trouble.kind is Kind.KILLED_BEFORE_CALL:
                 raise Crash
-            case Kind.DOWN:
-                target.down = True
-            case Kind.UNREADABLE:
-                target.unreadable = True
-            case Kind.MEDDLED:
+            if trouble.kind is Kind.MEDDLED:
                 meddle(groups[trouble.group % len(groups)])
+            target.down |= trouble.kind is Kind.DOWN
+            target.unreadable |= trouble.kind is Kind.UNREADABLE
 
     def at_disk(descriptor: int, line: bytes) -> int | None:
         """Return how much of the line fits, None for all of it."""

@@ -166,7 +166,11 @@ def the_same_command_again_finishes(life: Life, ran: Ran) -> None:
             any(r.decision is Decision.BLOCK for r in rows)
             or life.is_alive(group)
             or group in ran.journal.spent_groups
-            or any(held.get(r.target_partition) not in (before(r), r.target_commit) for r in rows if _is_held(r))
+            or any(
+                held.get(r.target_partition) not in (before(r), r.target_commit)
+                for r in rows
+                if r.decision in (Decision.SET, Decision.KEEP)
+            )
             or any(r.decision is Decision.KEEP and held.get(r.target_partition) != before(r) for r in rows)
         ), f"{group}: {ran.said}"
 
@@ -218,7 +222,8 @@ def a_stale_undo_is_refused(life: Life, ran: Ran) -> None:
     if ran.undo is None or ran.command != "apply undo":
         return
     rows = {(r.group, r.target_partition) for r in ran.undo.plan.rows}
-    since = life.deeds[ran.folder][ran.undo.deeds : len(life.deeds[ran.folder]) - _carried_out(ran)]
+    own = sum(write.carried_out for write in ran.writes)
+    since = life.deeds[ran.folder][ran.undo.deeds : len(life.deeds[ran.folder]) - own]
     stale = any(d.by != str(ran.undo.path) if d.restores else d.places - rows for d in since)
     if stale:
         assert ran.code in (3, None) and not ran.asked, ran.said
@@ -252,14 +257,6 @@ def verified_means_as_planned(life: Life, ran: Ran) -> None:
     assert not good or ran.code == 0, ran.said
 
 
-def _is_held(row: Row) -> bool:
-    return row.decision in (Decision.SET, Decision.KEEP)
-
-
-def _carried_out(ran: Ran) -> int:
-    return sum(write.carried_out for write in ran.writes)
-
-
 def _results(ran: Ran) -> list[tuple[RowOutcome, Row]]:
     if ran.result is None or ran.plan is None:
         return []
@@ -267,25 +264,13 @@ def _results(ran: Ran) -> list[tuple[RowOutcome, Row]]:
 
 
 ALWAYS = (
-    journals_can_be_read_and_tell_of_the_first_state,
-    what_may_have_been_written_is_never_forgotten,
-    what_was_restored_stays_restored,
-    nothing_stands_that_nobody_wrote,
-)
+    journals_can_be_read_and_tell_of_the_first_state, what_may_have_been_written_is_never_forgotten,
+    what_was_restored_stays_restored, nothing_stands_that_nobody_wrote,
+)  # fmt: skip
 OF_A_COMMAND = (
-    no_commit_of_others_is_written_over,
-    no_second_try_is_made_unseen,
-    no_living_group_is_written,
-    nothing_is_written_before_the_way_back_is_on_disk,
-    a_row_called_set_was_seen_there,
-    exit_0_is_for_all_of_it,
-    what_is_said_not_to_be_written_was_not,
-    who_refuses_has_written_nothing,
-    a_spent_plan_is_not_applied,
-    the_same_command_again_finishes,
-    rollback_brings_back_the_first_state,
-    rollback_finishes,
-    what_a_copy_has_written_is_named,
-    a_stale_undo_is_refused,
-    verified_means_as_planned,
-)
+    no_commit_of_others_is_written_over, no_second_try_is_made_unseen, no_living_group_is_written,
+    nothing_is_written_before_the_way_back_is_on_disk, a_row_called_set_was_seen_there, exit_0_is_for_all_of_it,
+    what_is_said_not_to_be_written_was_not, who_refuses_has_written_nothing, a_spent_plan_is_not_applied,
+    the_same_command_again_finishes, rollback_brings_back_the_first_state, rollback_finishes,
+    what_a_copy_has_written_is_named, a_stale_undo_is_refused, verified_means_as_planned,
+)  # fmt: skip

@@ -90,14 +90,11 @@ class Ran:
         Without `until`, before the rows were judged: the look at other rows that follows says nothing of these.
         """
         until = self.judged if until is None else until
-        found: Commits | None = None
-        for tick, name, answer in self.readings:
-            if name == group and (until is None or tick < until) and not isinstance(answer, Failure):
-                found = answer
-        return found
+        found = [a for t, g, a in self.readings if g == group and (until is None or t < until)]
+        return next((answer for answer in reversed(found) if not isinstance(answer, Failure)), None)
 
-    def seen_at(self, row: Row, until: int | None = None) -> Commit | None:
-        return (self.seen(row.group, until) or {}).get(row.target_partition)
+    def seen_at(self, row: Row) -> Commit | None:
+        return (self.seen(row.group) or {}).get(row.target_partition)
 
     def seen_after_writing(self, group: str) -> bool:
         """True if a reading of a group succeeded after all writes to it."""
@@ -178,9 +175,6 @@ class Life:
         groups = sorted(self.plan.groups())
         return groups[which % len(groups)]
 
-    def visible(self) -> dict[str, Commits]:
-        return {group: dict(commits) for group, commits in self.target.offsets.items()}
-
     def at(self, place: Place) -> Commit | None:
         return self.target.offsets.get(place[0], {}).get(place[1])
 
@@ -207,9 +201,6 @@ class Life:
         self.target.actor = before
         self._disturbed(COLLEAGUE, group, wanted)
 
-    def _commit_meanwhile(self, group: str) -> None:
-        self.meddle(group, {self.plan.groups()[group][0].target_partition: Commit(66, "meanwhile")})
-
     def surface(self, group: str) -> None:
         """Let an append that was never acknowledged become visible."""
         by, wanted = self.target.unseen_by[group][0], self.target.unseen[group][0]
@@ -230,39 +221,34 @@ class Life:
         self.clock.wait(1.0)
         self.target.forget()
         self.result = self.applied = self.judged = None
-        before, told_before = self.visible(), self.journal(folder)
+        before = {group: dict(commits) for group, commits in self.target.offsets.items()}
+        told_before = self.journal(folder)
         paths = {undo.plan.fingerprint: journal_path(path, undo.plan.fingerprint)} if undo else {}
         paths |= {self.plan.fingerprint: self.journals[folder]}
         self.target.on_disk = lambda: {digits: self.disk.durable(path) for digits, path in paths.items()}
         self.target.actor = folder
+        flow: Any = SimpleNamespace(target=None, source=None, synced=lambda groups: frozenset())
         words = {"approve": (undo or self).plan.fingerprint, **options}
-        code, said = self._under(trouble, lambda: self._command(command, path, words))
+        typed = {"save undo": "rollback", "apply undo": "apply"}.get(command, command)
+        code, said = self._under(trouble, lambda: run_on_plan(typed, path, flow, **words))
         self.target.actor = COLLEAGUE
-        plan = self.plan if command == "apply" else undo.plan if undo else self.applied
-        if command == "verify":
-            plan = undo.plan if undo else self.plan
+        plan = undo.plan if undo else self.plan if command in ("apply", "verify") else self.applied
+        alone = set(options.get("groups", ()))
         ran = Ran(
             command, folder, plan, execute, trouble, options.get("moved", "refuse"), before, told_before, code, said,
             self.result, tuple(self.target.written), tuple(self.target.readings), dict(self.target.states_read),
-            frozenset(self.target.asked), undo, self.judged, self._alone(options),
+            frozenset(self.target.asked), undo, self.judged,
+            tuple(g for g, rows in self.plan.groups().items() if alone & {g, rows.group_on_target}),
         )  # fmt: skip
         self.target.forget()
         self._note(ran)
         return ran
 
-    def _alone(self, options: dict[str, Any]) -> tuple[str, ...]:
-        """Return the groups that a command is asked about alone, by either of their names."""
-        typed = set(options.get("groups", ()))
-        return tuple(group for group, rows in self.plan.groups().items() if typed & {group, rows.group_on_target})
-
-    def _command(self, command: str, path: Path, options: dict[str, Any]) -> tuple[list[str], int]:
-        flow: Any = SimpleNamespace(target=None, source=None, synced=lambda groups: frozenset())
-        typed = {"save undo": "rollback", "apply undo": "apply"}.get(command, command)
-        return run_on_plan(typed, path, flow, **options)
-
     def _under(self, trouble: Trouble, command: Callable[[], tuple[list[str], int]]) -> tuple[int | None, str]:
         """Return the exit code, None if the command was killed, and what it said."""
-        befall(trouble, self.target, self.disk, sorted(self.plan.groups()), self._commit_meanwhile)
+        groups, theirs = self.plan.groups(), Commit(66, "meanwhile")
+        meddle = lambda group: self.meddle(group, {groups[group][0].target_partition: theirs})  # noqa: E731
+        befall(trouble, self.target, self.disk, sorted(groups), meddle)
         try:
             with self.wired():
                 lines, code = command()
@@ -283,10 +269,8 @@ class Life:
                 os.truncate(journal, len(self.disk.durable(journal)))
         for folder, first in self.first.items():
             # A backup that a kill left unsynced may go, as long as nothing was written after it.
-            for group in (
-                first.keys() - self.journal(folder).prior.keys() - {group for group, _ in self.written(folder)}
-            ):
-                del first[group]
+            saved = self.journal(folder).prior.keys() | {group for group, _ in self.written(folder)}
+            self.first[folder] = {group: commits for group, commits in first.items() if group in saved}
 
     # --- the truth ------------------------------------------------------------------------------------------
 
@@ -318,10 +302,10 @@ class Life:
                 if place in self.written(by) and self.at(place) == row.target_commit:
                     self.restored[place] = (by, row.target_commit)
 
-    def save_undo(self, folder: str, moved: str, trouble: Trouble = CALM) -> Ran:
+    def save_undo(self, folder: str, moved: str) -> Ran:
         """Save the undo of what this folder's journal tells, under a new name."""
         path = self.folders[folder] / f"undo{len(self.saved)}.plan"
-        ran = self.run("save undo", folder, trouble, out=path, moved=moved)
+        ran = self.run("save undo", folder, out=path, moved=moved)
         if path.exists():
             self.saved.append(Saved(folder, path, read_plan(path), len(self.deeds[folder])))
         return ran

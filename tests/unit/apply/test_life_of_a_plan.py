@@ -42,7 +42,13 @@ ROWS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 BLOCKED = {"decision": Decision.BLOCK, "reason": "rewind", "target_prior": 80}
 OFTEN = ["new", "moved", "moved, metadata before"]
-METADATA = st.sampled_from(["", "", "theirs"])
+# What the groups of a plan, by their number, are called on the target.
+NAMING: dict[str, Callable[[int, int], str]] = {
+    "as on the source": lambda number, count: "",
+    "otherwise": lambda number, count: f"{GROUPS[number]}-eu",
+    "as the next one on the source": lambda number, count: GROUPS[(number + 1) % count] if count > 1 else "b",
+}
+OPTIONS = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 1.0}
 
 kinds = st.sampled_from([*OFTEN, *ROWS, *OFTEN])
 groups_drawn = st.lists(st.lists(kinds, min_size=1, max_size=4), min_size=1, max_size=4)
@@ -51,40 +57,27 @@ folders = st.sampled_from([HERE, HERE, HERE, COPY])
 which = st.integers(0, 3)
 answers = st.lists(st.tuples(st.sampled_from([0, 0, 1, 2]), st.sampled_from(list(ANSWERS))), max_size=4).map(tuple)
 befallen = st.sampled_from([*Kind, Kind.MEDDLED_BETWEEN, Kind.NONE, Kind.NONE, Kind.NONE])
-troubles = st.builds(Trouble, kind=befallen, at=st.integers(0, 13), group=which, answers=answers)
-options = st.fixed_dictionaries(
-    {
-        "execute": one_in_eight.map(lambda dry: not dry),
-        "allow_partial": st.booleans(),
-        "concurrency": st.integers(1, 3),
-        "group_timeout": st.sampled_from([0.0, 1.0, 1.0]),
-    }
+troubles = st.just(CALM) | st.builds(Trouble, kind=befallen, at=st.integers(0, 13), group=which, answers=answers)
+options = st.builds(
+    dict,
+    execute=one_in_eight.map(lambda dry: not dry),
+    allow_partial=st.booleans(),
+    concurrency=st.integers(1, 3),
+    group_timeout=st.sampled_from([0.0, 1.0, 1.0]),
 )
 moves = st.sampled_from(["refuse", "refuse", "restore"])
 
 
-# What the groups of a plan, by their number, are called on the target.
-NAMING: dict[str, Callable[[int, int], str]] = {
-    "as on the source": lambda number, count: "",
-    "otherwise": lambda number, count: f"{GROUPS[number]}-eu",
-    "as the next one on the source": lambda number, count: GROUPS[(number + 1) % count] if count > 1 else "b",
-}
-naming = st.sampled_from(list(NAMING))
-
-
-def made(groups: list[list[str]], blocked: bool = False, named: str = "as on the source") -> Plan:
-    names = {group: NAMING[named](number, len(groups)) for number, group in enumerate(GROUPS)}
+def made(groups: list[list[str]], blocked: bool, naming: str) -> Plan:
     rows = [
         plans.row(
-            group, partition=number, source_log_start=None, source_log_end=None, target_group=names[group], **ROWS[kind]
+            GROUPS[number], partition=partition, source_log_start=None, source_log_end=None,
+            target_group=NAMING[naming](number, len(groups)),
+            **(BLOCKED if blocked and number == partition == 0 else ROWS[kind]),
         )
-        for group, kinds in zip(GROUPS, groups, strict=False)
-        for number, kind in enumerate(kinds)
-    ]
-    if blocked:
-        rows[0] = plans.row(
-            GROUPS[0], source_log_start=None, source_log_end=None, target_group=names[GROUPS[0]], **BLOCKED
-        )
+        for number, kinds in enumerate(groups)
+        for partition, kind in enumerate(kinds)
+    ]  # fmt: skip
     return plans.plan(*rows, source_down=True, source_cluster_id="")
 
 
@@ -100,13 +93,16 @@ class LifeOfAPlan(RuleBasedStateMachine):
     """The rules are what people and clusters do; after each of them the laws must hold."""
 
     life: Life
+    ran: Ran
 
-    @initialize(groups=groups_drawn, blocked=one_in_eight, trouble=st.none() | troubles, named=naming)
-    def a_plan(self, groups: list[list[str]], blocked: bool, trouble: Trouble | None, named: str = "as on the source"):
+    @initialize(
+        groups=groups_drawn, blocked=one_in_eight, trouble=st.none() | troubles, naming=st.sampled_from(list(NAMING))
+    )
+    def a_plan(self, groups: list[list[str]], blocked: bool, trouble: Trouble | None, naming: str):
         """Make a plan, and perhaps run into trouble with it at once."""
-        self.life = Life(folder(), made(groups, blocked, named))
+        self.life = Life(folder(), made(groups, blocked, naming))
         if trouble is not None:
-            self.apply(HERE, {"execute": True, "allow_partial": True}, trouble)
+            self.apply(HERE, trouble, {"execute": True, "allow_partial": True})
 
     def begun(self) -> list[str]:
         return [folder for folder in FOLDERS if self.life.journals[folder].exists()]
@@ -117,35 +113,17 @@ class LifeOfAPlan(RuleBasedStateMachine):
     # --- what people type -----------------------------------------------------------------------------------
 
     @rule(folder=folders, trouble=troubles, options=options)
-    def apply_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any]):
-        self.apply(folder, options, trouble)
-
-    @rule(folder=folders, options=options)
-    def apply(self, folder: str, options: dict[str, Any], trouble: Trouble = CALM):
+    def apply(self, folder: str, trouble: Trouble, options: dict[str, Any]):
         self.holds(self.life.run("apply", folder, trouble, **options))
 
     @precondition(begun)
     @rule(folder=folders, trouble=troubles, options=options, moved=moves)
-    def roll_back_in_trouble(self, folder: str, trouble: Trouble, options: dict[str, Any], moved: str):
-        self.roll_back(folder, options, moved, trouble)
-
-    @precondition(begun)
-    @rule(folder=folders, options=options, moved=moves)
-    def roll_back(self, folder: str, options: dict[str, Any], moved: str, trouble: Trouble = CALM):
+    def roll_back(self, folder: str, trouble: Trouble, options: dict[str, Any], moved: str = "refuse"):
         self.holds(self.life.run("rollback", self.one_begun(folder), trouble, moved=moved, **options))
 
     @precondition(begun)
     @rule(folder=folders, which=which, trouble=troubles, options=options, moved=moves)
-    def roll_back_one_group_in_trouble(
-        self, folder: str, which: int, trouble: Trouble, options: dict[str, Any], moved: str
-    ):
-        self.roll_back_one_group(folder, which, options, moved, trouble)
-
-    @precondition(begun)
-    @rule(folder=folders, which=which, options=options, moved=moves)
-    def roll_back_one_group(
-        self, folder: str, which: int, options: dict[str, Any], moved: str, trouble: Trouble = CALM
-    ):
+    def roll_back_one_group(self, folder: str, which: int, trouble: Trouble, options: dict[str, Any], moved: str):
         alone = (self.life.group(which),)
         self.holds(self.life.run("rollback", self.one_begun(folder), trouble, moved=moved, groups=alone, **options))
 
@@ -155,15 +133,10 @@ class LifeOfAPlan(RuleBasedStateMachine):
         self.holds(self.life.save_undo(self.one_begun(folder), moved))
 
     @precondition(saved)
-    @rule(which=which, options=options)
-    def apply_an_undo(self, which: int, options: dict[str, Any], trouble: Trouble = CALM):
+    @rule(which=which, trouble=troubles, options=options)
+    def apply_an_undo(self, which: int, trouble: Trouble, options: dict[str, Any]):
         undo = self.life.saved[-1 - which % len(self.life.saved)]
         self.holds(self.life.run("apply undo", undo.folder, trouble, undo, moved=undo.moved, **options))
-
-    @precondition(saved)
-    @rule(which=which, trouble=troubles, options=options)
-    def apply_an_undo_in_trouble(self, which: int, trouble: Trouble, options: dict[str, Any]):
-        self.apply_an_undo(which, options, trouble)
 
     @rule(folder=folders, which=which)
     def verify(self, folder: str, which: int = 0):
@@ -177,8 +150,8 @@ class LifeOfAPlan(RuleBasedStateMachine):
     # --- what others do -------------------------------------------------------------------------------------
 
     @rule(
-        which=which, partition=st.integers(0, 4), offset=st.sampled_from([10, 60, 66, 5]), metadata=METADATA,
-        looked=st.sampled_from([False, False, True]),
+        which=which, partition=st.integers(0, 4), offset=st.sampled_from([10, 60, 66, 5]),
+        metadata=st.sampled_from(["", "", "theirs"]), looked=st.sampled_from([False, False, True]),
     )  # fmt: skip
     def somebody_commits(self, which: int, partition: int, offset: int, metadata: str, looked: bool):
         self.life.meddle(self.life.group(which), {TopicPartition("A.orders", partition): Commit(offset, metadata)})
@@ -205,6 +178,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
         self.goes_on_holding()
 
     def holds(self, ran: Ran):
+        self.ran = ran
         for law in OF_A_COMMAND:
             law(self.life, ran)
         self.goes_on_holding()
@@ -221,42 +195,43 @@ TestLifeOfAPlan.settings = settings(
 )
 
 
-def test_what_somebody_commits_after_the_rows_were_judged_makes_no_lie_of_what_was_said():
-    """Found by the machine: a rollback looks at other rows last, and reads the judged ones along with them."""
+def life_of(*kinds: str) -> LifeOfAPlan:
     machine = LifeOfAPlan()
-    machine.a_plan([["new", "moved", "there already"]], blocked=False, trouble=None)
-    options = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 0.0}
-    machine.apply(HERE, options)
-    machine.roll_back_in_trouble(HERE, Trouble(Kind.KILLED_BEFORE_CALL, at=7), options, "refuse")
-    ran = machine.life.run("rollback", HERE, Trouble(Kind.MEDDLED, at=7), moved="refuse", **options)
-    machine.holds(ran)
+    machine.a_plan([list(kinds)], blocked=False, trouble=None, naming="as on the source")
+    return machine
+
+
+# --- runs that the machine has found wrong once --------------------------------------------------------------
+
+
+def test_what_somebody_commits_after_the_rows_were_judged_makes_no_lie_of_what_was_said():
+    """A rollback looks at other rows last, and reads the judged ones along with them."""
+    machine = life_of("new", "moved", "there already")
+    options = OPTIONS | {"group_timeout": 0.0}
+    machine.apply(HERE, CALM, options)
+    machine.roll_back(HERE, Trouble(Kind.KILLED_BEFORE_CALL, at=7), options)
+    machine.roll_back(HERE, Trouble(Kind.MEDDLED, at=7), options)
+    ran = machine.ran
     judged, last = (ran.seen("a", until) for until in (ran.judged, (ran.judged or 0) + 1))
     assert judged != last, "nobody committed after the rows were judged"
 
 
 def test_what_a_rollback_may_still_restore_is_unknown_and_not_failed_to_an_undo_that_fails():
-    """Found by the machine: an undo plan has a journal of its own, which knows nothing of the rollback's tries."""
-    machine = LifeOfAPlan()
-    machine.a_plan([["moved", "kept", "new"]], blocked=False, trouble=None)
-    options = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 1.0}
-    machine.apply(HERE, options)
-    lost = Trouble(answers=((0, "lost, applied later, then denied"),))
-    machine.roll_back_in_trouble(HERE, lost, options, "refuse")
+    """An undo plan has a journal of its own, which knows nothing of the rollback's tries."""
+    machine = life_of("moved", "kept", "new")
+    machine.apply(HERE, CALM, OPTIONS)
+    machine.roll_back(HERE, Trouble(answers=((0, "lost, applied later, then denied"),)), OPTIONS)
     assert machine.life.target.unseen["a"], "nothing can become visible any more"
     machine.save_an_undo(HERE, "refuse")
-    (saved,) = machine.life.saved
-    ran = machine.life.run("apply undo", HERE, Trouble(Kind.UNREADABLE, at=3), saved, moved=saved.moved, **options)
+    machine.apply_an_undo(0, Trouble(Kind.UNREADABLE, at=3), OPTIONS)
+    ran = machine.ran
     assert ran.result and {row.status for row in ran.result.rows} == {RowStatus.UNKNOWN}, ran.said
-    machine.holds(ran)
 
 
 def test_a_rollback_that_made_a_hidden_commit_visible_and_removed_nothing_does_not_end_as_if_it_had_written_nothing():
-    """Found by the machine: what overtakes a write that was never acknowledged is a write itself."""
-    machine = LifeOfAPlan()
-    machine.a_plan([["new", "new"]], blocked=False, trouble=None)
-    options = {"execute": True, "allow_partial": False, "concurrency": 1, "group_timeout": 1.0}
-    machine.apply_in_trouble(HERE, Trouble(answers=((0, "lost, applied later, then denied"),)), options)
-    trouble = Trouble(answers=((0, "loading"), (0, "loading")))
-    ran = machine.life.run("rollback", HERE, trouble, moved="refuse", **options)
+    """What overtakes a write that was never acknowledged is a write itself."""
+    machine = life_of("new", "new")
+    machine.apply(HERE, Trouble(answers=((0, "lost, applied later, then denied"),)), OPTIONS)
+    machine.roll_back(HERE, Trouble(answers=((0, "loading"), (0, "loading"))), OPTIONS)
+    ran = machine.ran
     assert any(w.carried_out for w in ran.writes) and ran.code == 4, ran.said
-    machine.holds(ran)
