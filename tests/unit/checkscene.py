@@ -26,7 +26,7 @@ from migrate.row_table import PlanRows
 from migrate.survey.commits_source import FROM_CHECKPOINTS
 from migrate.survey.filters import Filters
 from migrate.survey.group_facts import BrokerSettings, GroupFacts
-from migrate.survey.policies import Policies
+from migrate.survey.policies import Policies, Waiver
 from migrate.survey.producers import Growth
 from migrate.survey.survey import (
     ClusterSurvey,
@@ -54,13 +54,10 @@ KEYS = {
 }
 
 
-def answers(**tails: Tail):
-    """What comparing said of each partition: all copied, but for the tails given as `t0`."""
-    return {p: PartitionAnswer({}, tails.get(f"{p.topic}{p.partition}", Tail(0)), 10, 10) for p in PLACES}
-
-
 def compared(**tails: Tail) -> Comparison:
-    return Comparison(answers(**tails), {}, FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
+    """What comparing said: all is copied of each partition, but for the tails given as `t0`."""
+    answers = {p: PartitionAnswer({}, tails.get(f"{p.topic}{p.partition}", Tail(0)), 10, 10) for p in PLACES}
+    return Comparison(answers, {}, FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
 
 
 def checkpointed_at(time_ms) -> CheckpointReading:
@@ -115,10 +112,9 @@ def has(kind: type, name: str) -> bool:
 
 def with_change(value, path, name, changed):
     """The value with a field changed, some parts down."""
-    if not path:
-        return replace(value, **{name: changed})
-    first, *rest = path
-    return replace(value, **{first: with_change(getattr(value, first), rest, name, changed)})
+    if path:
+        name, changed = path[0], with_change(getattr(value, path[0]), path[1:], name, changed)
+    return replace(value, **{name: changed})
 
 
 def surveyed(**changes) -> Survey:
@@ -153,8 +149,18 @@ def found(check, rows=ROWS, **changes):
     return [r for r in checklist.run(surveyed(**changes), PlanRows.of(rows)) if r.check == check]
 
 
-def levels(check, **arguments):
-    return {r.subject: r.level for r in found(check, **arguments)}
+def levels(check, *rows, **changes):
+    return {r.subject: r.level for r in found(check, *rows, **changes)}
+
+
+def verdicts(check, *rows, **changes):
+    """Levels, each with what it counts as."""
+    return {r.subject: (r.level, r.counts_as) for r in found(check, *rows, **changes)}
+
+
+def waiving(check, subject=None):
+    """The change of the survey that a waiver is."""
+    return {"policies": Policies(waivers=(Waiver(check, subject),))}
 
 
 def blocked(rows=ROWS, **changes):

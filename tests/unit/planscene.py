@@ -3,19 +3,18 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from migrate.match.protocol import Limits
+from migrate.checks.checklist import parse_waiver
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Flow
-from migrate.mm2.name_map import NameMap
 from migrate.mm2.topics import CheckpointKey, CheckpointReading, CheckpointRecord, SyncReading, WindowQuestion
-from migrate.model import Decision, LogRange, OffsetSync, Side, TopicPartition
+from migrate.model import CheckResult, Decision, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan.build import plan_of
 from migrate.plan.plan import Plan
 from migrate.survey.commits_source import FROM_CHECKPOINTS, FROM_COORDINATORS
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
-from migrate.survey.survey import Clusters, PlanRequest
+from migrate.survey.survey import Clusters, PlanRequest, Survey
 from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeCluster, NoProgress
 
@@ -76,45 +75,44 @@ def planned_flow() -> Flow:
     return client_flow(properties, properties, "A", "B")
 
 
-def planned(
-    source,
-    target,
-    mirror,
-    filters=None,
-    policies=None,
-    settle=15.0,
-    clock=None,
-    down=False,
-    comparer=None,
-    progress=None,
-    source_groups=None,
-    target_groups=None,
-    worker=None,
-    group_map=None,
-    flow=None,
-    limits=None,
-) -> Plan:
-    request = PlanRequest(
-        flow=flow or planned_flow(),
-        filters=filters or Filters(),
-        policies=policies or Policies(),
-        commits=FROM_CHECKPOINTS if down else FROM_COORDINATORS,
-        settle_seconds=settle,
-        settings={},
-        group_map=group_map or NameMap(),
-        limits=limits or Limits(1_000_000, None),
-    )
-    reader = None if down else source
+def survey_of(
+    source, target, mirror, filters=None, policies=None, settle=15.0, clock=None, down=False, comparer=None,
+    progress=None, source_groups=None, target_groups=None, worker=None, flow=None, hides=False, **asked,
+) -> Survey:  # fmt: skip
+    """A survey of the world; `asked` are further fields of its request, `hides` asks for topics that are not shown."""
+    commits = FROM_CHECKPOINTS if down else FROM_COORDINATORS
+    given = flow or planned_flow(), filters or Filters(), policies or Policies()
     source.told, target.told = source_groups or source.told, target_groups or target.told
-    clusters = Clusters(reader, target, mirror, comparer, worker=worker)
-    clock = clock or FakeClock()
-    survey = take_survey(request, clusters, clock, progress or NoProgress())
-    return plan_of(survey)
+    clusters = Clusters(None if down else source, target, mirror, comparer, worker, looks_for_hidden=hides)
+    request = PlanRequest(*given, settle, {}, commits=commits, **asked)
+    return take_survey(request, clusters, clock or FakeClock(), progress or NoProgress())
+
+
+def planned(*scene, **options) -> Plan:
+    """The plan of such a survey."""
+    return plan_of(survey_of(*scene, **options))
+
+
+def checkpoints(*places: tuple[str, str, int, int]) -> dict[CheckpointKey, CheckpointRecord]:
+    """MM2's checkpoints of groups on copies: (group, copy, partition, offset), the same on both sides."""
+    return {CheckpointKey(group, copy, p): CheckpointRecord(at, at, "", p, 1) for group, copy, p, at in places}
+
+
+def accepting(*waivers: str) -> Policies:
+    return Policies(waivers=tuple(map(parse_waiver, waivers)))
 
 
 def rows_of(plan: Plan) -> dict[tuple[str, str, int], tuple[Decision, int | None, str]]:
     return {row.key: (row.decision, row.target_offset, row.reason) for row in plan.rows}
 
 
+def results_of(plan: Plan, name: str) -> list[CheckResult]:
+    return [c for c in plan.header.checks if c.check == name]
+
+
+def blocks_of(plan: Plan, name: str) -> list[CheckResult]:
+    return [c for c in plan.blocks() if c.check == name]
+
+
 def checks_of(plan: Plan, name: str) -> list[str]:
-    return [c.subject for c in plan.header.checks if c.check == name]
+    return [c.subject for c in results_of(plan, name)]
