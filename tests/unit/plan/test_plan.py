@@ -10,27 +10,25 @@ from migrate.plan.plan import UNDO, Header, Plan, refuse_rules
 from migrate.row_table import PlanRows
 from tests.builders import make_check, make_header, make_plan, make_row
 
-BLOCK = {"level": Level.BLOCK, "counts_as": Level.BLOCK}
 
-
-NONE = PlanRows(())
+def another(value):
+    if isinstance(value, dict):
+        return {"x": 1}
+    return value + 1 if isinstance(value, int) else "other" if isinstance(value, str) else 1
 
 
 @pytest.mark.parametrize("name", Row._fields)
 def test_every_field_of_a_row_is_in_the_fingerprint(name):
     row = make_row()
-    value = getattr(row, name)
-    other = value + 1 if isinstance(value, int) else "other" if isinstance(value, str) else 1
-    assert make_plan([row._replace(**{name: other})]).fingerprint != make_plan([row]).fingerprint
+    changed = row._replace(**{name: another(getattr(row, name))})
+    assert make_plan([changed]).fingerprint != make_plan([row]).fingerprint
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(Header)])
 def test_every_field_of_the_header_is_in_the_fingerprint(name):
-    header = make_header()
-    value = getattr(header, name)
-    other = {"x": 1} if isinstance(value, dict) else "other" if isinstance(value, str) else 2
-    other = {"checks": (make_check(),)}.get(name, other)
-    assert Plan(replace(header, **{name: other}), NONE).fingerprint != Plan(header, NONE).fingerprint
+    header, rows = make_header(), PlanRows(())
+    other = (make_check(),) if name == "checks" else another(getattr(header, name))
+    assert Plan(replace(header, **{name: other}), rows).fingerprint != Plan(header, rows).fingerprint
 
 
 def test_only_what_was_in_trouble_when_the_plan_was_made_is_accepted():
@@ -41,8 +39,7 @@ def test_only_what_was_in_trouble_when_the_plan_was_made_is_accepted():
 
 
 def test_a_blocked_row_blocks_its_group_and_a_plan_with_one_is_not_clean():
-    rows = [make_row("b", partition=0), make_row("b", partition=1, decision=Decision.BLOCK), make_row("g")]
-    plan = make_plan(rows)
+    plan = make_plan([make_row("b"), make_row("b", partition=1, decision=Decision.BLOCK), make_row("g")])
     assert plan.blocked_groups() == {"b"} and not plan.is_clean()
     assert {group: len(rows) for group, rows in plan.groups().items()} == {"b": 2, "g": 1}
 
@@ -55,8 +52,8 @@ def test_a_plan_of_nothing_is_not_clean_but_an_undo_of_nothing_is():
 
 
 def test_a_block_of_a_cluster_is_of_the_cluster_alone():
-    whole = make_check("clusters-differ", "B", scope=Scope.CLUSTER, **BLOCK)
-    group = make_check("share-group", "shared", scope=Scope.GROUP, **BLOCK)
+    whole = make_check("clusters-differ", "B", scope=Scope.CLUSTER)
+    group = make_check("share-group", "shared", scope=Scope.GROUP)
     waived = replace(whole, level=Level.WARN, counts_as=Level.WARN, accepted=True)
     plan = make_plan([make_row()], checks=(group, whole))
     assert plan.cluster_blocks() == (whole,) and plan.blocks_without_rows() == (group,)
