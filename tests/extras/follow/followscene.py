@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
@@ -13,20 +15,19 @@ from migrate.extras.follow.engine import NO_BLOCK_HERE, FollowChoices, FollowEdg
 from migrate.extras.follow.journal import Followed, FollowJournal
 from migrate.extras.follow.mandate import Mandate, mandate_of, plan_of_mandate, policies_of_mandate
 from migrate.extras.follow.undo import renamed, undo_of_follow
-from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import Flow
-from migrate.model import Commits, Grade, TopicPartition
+from migrate.model import Commits, Failure, Grade, TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest
-from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
-from tests.unit.planscene import world
+from tests.fakes import Crash, FakeClock, FakeComparer, FakeGroupFacts, NoProgress, Script
+from tests.unit.planscene import planned_flow, world
 
 T0, T1, U0 = (TopicPartition(topic, p) for topic, p in (("A.t", 0), ("A.t", 1), ("A.u", 0)))
 # What a pass sets of groups g and h of the scene.
 G, H = {("A.t", 0): 55, ("A.t", 1): 60}, {("A.u", 0): 100}
-PROPERTIES = {"bootstrap.servers": "x:1"}
+DENIED = Script(Failure("GROUP_AUTHORIZATION_FAILED", "no"))
 
 
 def reasons(result: PassResult) -> dict[str, str]:
@@ -51,7 +52,6 @@ class FollowScene:
     """Groups g (on t, at 55 and 60) and h (on u, at 100) of A, copied one to one, and a mandate for both."""
 
     folder: Path
-    waivers: tuple[Any, ...] = ()
     changes: dict[str, Any] = field(default_factory=dict)
     until_ms: int = 10**15
 
@@ -59,13 +59,16 @@ class FollowScene:
         self.source, self.target, self.mirror = world()
         self.clock, self.comparer = FakeClock(), FakeComparer()
         self.on_source, self.on_target = FakeGroupFacts(), FakeGroupFacts()
-        self.flow = client_flow(PROPERTIES, PROPERTIES, "A", "B")
-        self.plan = mandated(self.flow, self.waivers, **self.changes)
+        self.flow = planned_flow()
+        self.plan = mandated(self.flow, **self.changes)
         path = journal_path(self.folder / "follow.plan", self.plan.fingerprint)
         self.journal = FollowJournal(path, self.plan.fingerprint, self.clock.now_ms, self.until_ms)
         self.forgotten = 0
         self._follower: Follower | None = None
         self._writer: Any = None
+
+    def edges(self) -> FollowEdges:
+        return FollowEdges(self._clusters, self.target, self._forget, self.source.topic_ids, lambda: 0)
 
     def _forget(self) -> None:
         self.forgotten += 1
@@ -74,25 +77,24 @@ class FollowScene:
         self.source.told, self.target.told = self.on_source, self.on_target
         return Clusters(self.source, self.target, self.mirror, self.comparer)
 
-    def follower(self, execute: bool = True) -> Follower:
+    def _new_follower(self) -> Follower:
         mandate, policies = mandate_of(self.plan), policies_of_mandate(self.plan, NO_BLOCK_HERE)
         request = PlanRequest(
             self.flow, mandate.filters(), policies, 6.0, {}, mandate.limits(), group_map=mandate.names()
         )
         grades, moving = frozenset(map(Grade, mandate.grades)), mandate.moving_groups()
         choices = FollowChoices(request, ("id-a", "id-b"), grades, 100, 1.0, self.until_ms, moving)
-        edges = FollowEdges(self._clusters, self.target, self._forget, self.source.topic_ids, lambda: 0)
         self.journal.until_ms = self.until_ms
-        called, details = request.group_map.mapped, {"plan": self.plan.fingerprint}
-        self._writer = self.journal.open("follow", details, name_on_target=called) if execute else None
-        return Follower(self.plan, choices, edges, self.journal, self._writer, self.clock, NoProgress())
+        details = {"plan": self.plan.fingerprint}
+        self._writer = self.journal.open("follow", details, name_on_target=request.group_map.mapped)
+        return Follower(self.plan, choices, self.edges(), self.journal, self._writer, self.clock, NoProgress())
 
     def known(self, group: str) -> Followed:
         return Followed.by(self.journal.read(), group)
 
     def look(self, **wanted: Any) -> PassResult:
         """Make one more pass of the process that is under way, or of a new one."""
-        self._follower = self._follower or self.follower()
+        self._follower = self._follower or self._new_follower()
         return self._follower.look_and_write(**wanted)
 
     def die(self) -> None:
@@ -100,6 +102,22 @@ class FollowScene:
         if self._writer is not None:
             self._writer.close()
         self._follower = self._writer = None
+
+    def kill_amid_a_write(self, is_made: bool = True) -> None:
+        """Let group g move on to 70, and the process be killed right after that was written, or right before."""
+
+        def die() -> None:
+            raise Crash
+
+        self.source.commit("g", "t", 0, 70)
+        if is_made:
+            self.target.crash_after = 1
+        else:
+            self.target.when("alter", die)
+        with pytest.raises(Crash):
+            self.look()
+        self.target.calm()
+        self.die()
 
     def amid(self, call: str, act: Callable[[], object], at: int = 2, on: Any = None) -> None:
         """Let something happen while a cluster, the target if none is named, answers a call for the so-manieth time.
@@ -121,20 +139,15 @@ class FollowScene:
     def undo(self, moved: str = "refuse") -> Plan:
         self.die()
         state = self.journal.read()
-        target_commits: dict[str, Commits] = {}
         doubts = [group for group, trace in state.applied.items() if trace.has_doubts]
         target = self.target.named(TargetNames(renamed(mandate_of(self.plan).names(), doubts)))
-        for group, answer in target.commits(doubts).items():
-            assert isinstance(answer, dict)
-            target_commits[group] = answer
+        target_commits: dict[str, Commits] = target.commits(doubts)
         names = self.flow.policy.source_topic
         return undo_of_follow(self.plan, state, set(), target_commits, names, self.clock.now_ms(), moved)
 
     def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
         made, path = self.undo(moved), self.journal.path
         clusters = ApplyClusters(self.target.named(TargetNames(made.rows.renamed())))
-        return apply_plan(
-            made, clusters, Journal(path, made.header.undoes, self.clock.now_ms), self.clock,
-            NoProgress(),
-            replace(RunOptions(execute=True, command=ROLLBACK, group_timeout_seconds=1.0), **options),
-        )  # fmt: skip
+        journal = Journal(path, made.header.undoes, self.clock.now_ms)
+        choices = replace(RunOptions(execute=True, command=ROLLBACK, group_timeout_seconds=1.0), **options)
+        return apply_plan(made, clusters, journal, self.clock, NoProgress(), choices)

@@ -8,12 +8,9 @@ from migrate.apply.history import SET, read_history
 from migrate.apply.journal import Journal, JournalLost
 from migrate.errors import Refused
 from migrate.extras.follow.journal import Followed, FollowJournal, same
-from migrate.model import Commit, Failure
+from migrate.model import Commit
 from migrate.plan.companions import journal_path
-from tests.unit.journals import FINGERPRINT, P0, P1
-
-LOST = Failure("_TIMED_OUT", "no answer", True, True)
-REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+from tests.unit.journals import DENIED, FINGERPRINT, P0, P1, TIMED_OUT
 
 
 @pytest.fixture
@@ -53,63 +50,49 @@ def test_a_rollback_is_no_write_of_ours_and_a_group_is_left_for_its_first_reason
     assert known(journal).left == "alive-on-target" and not known(journal).written
 
 
-@pytest.mark.parametrize("rounds", [
-    [(50, SET), (60, None)],
-    [(50, LOST), (60, LOST)],
-    [(50, SET), (50, LOST), (60, LOST)],
-    [(50, SET), (60, REFUSED)],
-    [(50, REFUSED)],
-])  # fmt: skip
-def test_a_short_journal_says_the_same(journal, rounds):
-    with closing(journal.open("follow", {})) as writer:
-        writer.backup({"g": {P1: Commit(5)}}, {"g": [P0, P1]})
-        for round in rounds:
-            write_group(writer, *round)
-        writer.note("h", "alive-on-target")
-        before = journal.read()
-        writer.shorten(before)
-        after = journal.read()
-    for group in "gh":
-        was, now = Followed.by(before, group), Followed.by(after, group)
-        assert (now.prior, now.is_saved, now.left, now.written) == (was.prior, was.is_saved, was.left, was.written)
-        assert now.trace.may_stand(P0) == was.trace.may_stand(P0) and now.may_be_as_before(P0) == was.may_be_as_before(
-            P0
-        )
+ROUNDS = {
+    "killed amid a write": [(50, SET), (60, None)],
+    "never answered": [(50, TIMED_OUT), (60, TIMED_OUT)],
+    "in doubt after the same": [(50, SET), (50, TIMED_OUT), (60, TIMED_OUT)],
+    "refused": [(50, SET), (60, DENIED)],
+    "never written": [(50, DENIED)],
+    "many": [(offset, SET) for offset in range(500)],
+}
 
 
-def test_a_journal_that_has_grown_is_made_short_and_says_the_same_and_is_still_locked(journal):
+def test_a_journal_that_has_grown_is_made_short_once_and_says_the_same_and_is_still_locked(journal):
+    def said():
+        for group in (*ROUNDS, "left"):
+            of = known(journal, group)
+            yield of.prior, of.is_saved, of.left, of.written, of.trace.may_stand(P0), of.may_be_as_before(P0)
+
     with closing(journal.open("follow", {})) as writer:
-        writer.backup({"g": {P0: Commit(5)}}, {"g": [P0]})
-        for offset in range(500):
-            write_group(writer, offset)
-        before, long = known(journal), journal.path.stat().st_size
+        for group, rounds in ROUNDS.items():
+            writer.backup({group: {P1: Commit(5)}}, {group: [P0, P1]})
+            for offset, answer in rounds:
+                write_group(writer, offset, answer, group)
+        writer.note("left", "alive-on-target")
+        before, long, many = list(said()), journal.path.stat().st_size, known(journal, "many")
         writer.shorten(journal.read())
-        assert journal.path.stat().st_size < long / 50 and known(journal) == before
+        assert list(said()) == before and known(journal, "many") == many and journal.path.stat().st_size < long / 20
         with pytest.raises(Refused, match="in use"):
             Journal(journal.path, FINGERPRINT, lambda: 0).open("rollback", {})
-        write_group(writer, 501)
-        assert known(journal).writes(P0) == (Commit(501, "m"),)
+        short = journal.path.stat().st_ino
+        write_group(writer, 501, group="many")
+        writer.shorten(journal.read())
+        assert journal.path.stat().st_ino == short, "it has to grow again first"
+        assert known(journal, "many").writes(P0) == (Commit(501, "m"),)
     state = read_history(journal.path.read_bytes(), "journal", FINGERPRINT)
-    assert state.prior == {"g": {P0: Commit(5)}} and state.applied["g"].planned == {P0: 501}
+    assert state.prior["many"] == {P1: Commit(5)} and state.applied["many"].planned == {P0: 501}
     assert [path.name for path in journal.path.parent.iterdir()] == [journal.path.name]
 
 
-def test_it_is_not_made_short_again_before_it_has_grown(journal):
-    with closing(journal.open("follow", {})) as writer:
-        writer.shorten(journal.read())
-        first = journal.path.stat().st_ino
-        write_group(writer, 1)
-        writer.shorten(journal.read())
-        assert journal.path.stat().st_ino == first
-
-
 def test_where_it_cannot_be_made_short_nothing_more_is_written(journal, monkeypatch):
+    def full(descriptor, line):
+        raise OSError(28, "No space left on device")
+
     with closing(journal.open("follow", {})) as writer:
-        monkeypatch.setattr("migrate.extras.follow.journal.write_all", _full)
+        monkeypatch.setattr("migrate.extras.follow.journal.write_all", full)
         with pytest.raises(JournalLost, match="shorter"):
             writer.shorten(journal.read())
     assert journal.read().runs
-
-
-def _full(descriptor, line):
-    raise OSError(28, "No space left on device")

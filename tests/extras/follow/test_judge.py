@@ -15,20 +15,28 @@ from migrate.model import UNREAD_METADATA, Commit, Decision, Failure, Grade, Gro
 from tests.builders import make_row, make_untranslated
 
 EMPTY, ABSENT, ALIVE = GroupState("Empty"), GroupState("Absent"), GroupState("Stable", 1, ("app-1@host",))
+SILENT = Failure("_TIMED_OUT", "no answer")
 DAY_MS = 24 * 3_600_000
 ALLOWED = Allowed(frozenset({Grade.EXACT, Grade.BOUNDED}), 7 * DAY_MS, 2 * DAY_MS)
-PLACE = TopicPartition("A.orders", 0)
+PLACE, OTHER = (TopicPartition("A.orders", partition) for partition in (0, 1))
+NOTHING = Followed()
 
 
 def row(target_offset: int = 650, partition: int = 0, **values: object) -> Row:
     return make_row(partition=partition, target_offset=target_offset, **({"grade": Grade.EXACT} | values))
 
 
-def a_group(*rows: Row, target_commits: Mapping[TopicPartition, Commit] | None = None, **values: object) -> SeenGroup:
-    return SeenGroup("billing", rows or (row(),), target_commits or {}, **({"target_state": ABSENT} | values))
+def skipped(reason: str = "topic-not-replicated", partition: int = 1) -> Row:
+    return make_untranslated(Decision.SKIP, reason, partition=partition)
 
 
-NOTHING = Followed()
+def a_group(*rows: Row, stands: int | Commit | None = None, other: int | None = None, **values: object) -> SeenGroup:
+    """What a pass sees of a group: one row if none is given, and what stands at its places on the target."""
+    commits = {
+        PLACE: Commit(stands) if isinstance(stands, int) else stands, OTHER: None if other is None else Commit(other),
+    }  # fmt: skip
+    there = {place: commit for place, commit in commits.items() if commit is not None}
+    return SeenGroup("billing", rows or (row(),), there, **({"target_state": ABSENT} | values))  # type: ignore[arg-type]
 
 
 def known(*tries: tuple[int, str], prior: Commit | None = None, left: str = "", metadata: str = "") -> Followed:
@@ -40,8 +48,8 @@ def known(*tries: tuple[int, str], prior: Commit | None = None, left: str = "", 
     return Followed({} if prior is None else {PLACE: prior}, trace, left, True)
 
 
-def wrote(offset: int, prior: Commit | None = None, left: str = "") -> Followed:
-    return known((offset, SET), prior=prior, left=left)
+def wrote(offset: int, left: str = "") -> Followed:
+    return known((offset, SET), left=left)
 
 
 def refused(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> Refusal:
@@ -50,52 +58,89 @@ def refused(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> Refusal
     return verdict
 
 
-def to_set(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> tuple[Row, ...]:
+def offsets(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> list[tuple[int | None, bool]]:
+    """What is set: offsets, and whether each needs the cluster's own answer."""
     verdict = judge(seen, of, ALLOWED, now_ms)
     assert not isinstance(verdict, Refusal), verdict
-    return verdict
+    assert all(r.decision is Decision.SET for r in verdict)
+    return [(r.target_offset, r.needs_acknowledgement) for r in verdict]
 
 
-def why(seen: SeenGroup, of: Followed = NOTHING, now_ms: int = 0) -> str:
-    return refused(seen, of, now_ms).reason
+DOUBT = known((600, SET), (650, UNKNOWN))
+OURS_AT_FIRST = Followed({OTHER: Commit(5)}, wrote(650).trace.begun({OTHER: 5}).answered([(OTHER, FAILED, "", "")]))
+# A group, what is known of it, when it is judged, and the offsets that are set.
+TO_SET = {
+    "one that is nowhere": (a_group(), NOTHING, 0, [650]),
+    "and once it stands there nothing": (a_group(stands=650, written_ms={PLACE: 1}), wrote(650), 0, []),
+    "what stands right and is not ours is taken over, so that its retention is ours to watch": (
+        a_group(row(decision=Decision.KEEP, target_prior=650), stands=650), NOTHING, 0, [650]),
+    "a reset on the source takes our own write back": (a_group(row(10), stands=650), wrote(650), 0, [10]),
+    "what was written, in doubt": (a_group(row(10), stands=650), DOUBT, 0, [10]),
+    "what was not written, in doubt": (a_group(row(10), stands=600), DOUBT, 0, [10]),
+    "while a later write is in doubt the older one is made the last": (
+        a_group(row(600), stands=600, written_ms={PLACE: 1}), DOUBT, 0, [600]),
+    "what stands there is no proof of a write in doubt": (
+        a_group(stands=650, written_ms={PLACE: DAY_MS}), known((650, SET), (650, "")), DAY_MS, [650]),
+    "nor is what stood there before it": (
+        a_group(stands=650, written_ms={PLACE: DAY_MS}), known((650, ""), prior=Commit(650)), DAY_MS, [650]),
+    "a first write that was never made leaves what stood there before": (
+        a_group(stands=5), known((650, ""), prior=Commit(5)), 0, [650]),
+    "a skipped row is no row of a pass": (a_group(row(), skipped()), NOTHING, 0, [650]),
+    "before retention takes it": (a_group(stands=650, written_ms={PLACE: 1}), wrote(650), 2 * DAY_MS + 1, [650]),
+    "and not too soon": (a_group(stands=650, written_ms={PLACE: 1}), wrote(650), 2 * DAY_MS, []),
+    "what expires by the target's own clock, however new": (
+        a_group(stands=650, is_expiring=True, written_ms={PLACE: DAY_MS}), wrote(650), DAY_MS, [650]),
+    **{f"retention is not somebody else where a refresh had {answer or 'no answer'}": (
+        a_group(written_ms={PLACE: 0}), known((650, SET), (650, answer)), 7 * DAY_MS, [650])
+       for answer in ("", UNKNOWN, FAILED)},
+    "a place that we never wrote, and that has no row any more": (
+        a_group(stands=650, other=5, written_ms={PLACE: 1}), OURS_AT_FIRST, 0, []),
+}  # fmt: skip
 
 
-def test_a_group_that_is_nowhere_is_set_and_once_it_stands_there_left_as_it_is() -> None:
-    assert [r.target_offset for r in to_set(a_group())] == [650]
-    assert to_set(a_group(target_commits={PLACE: Commit(650)}, written_ms={PLACE: 1}), wrote(650)) == ()
+@pytest.mark.parametrize(("seen", "of", "now_ms", "expected"), TO_SET.values(), ids=TO_SET)
+def test_what_is_set_is_all_that_stands_elsewhere_is_not_ours_for_certain_or_expires(
+    seen: SeenGroup, of: Followed, now_ms: int, expected: list[int]
+) -> None:
+    # No reading tells of what stands there already whether it was written again.
+    stands = {commit.offset for commit in seen.target_commits.values()}
+    assert offsets(seen, of, now_ms) == [(offset, offset in stands) for offset in expected]
 
 
-def test_an_offset_that_stands_right_and_is_not_ours_is_taken_over_so_that_its_retention_is_ours_to_watch() -> None:
-    kept = row(decision=Decision.KEEP, target_prior=650)
-    rows = to_set(a_group(kept, target_commits={PLACE: Commit(650)}))
-    assert [(r.decision, r.target_offset) for r in rows] == [(Decision.SET, 650)]
-
-
-SILENT, OTHER = Failure("_TIMED_OUT", "no answer"), TopicPartition("A.orders", 1)
 REFUSED = {
-    "alive on the target, for good": (
-        a_group(target_commits={PLACE: Commit(900)}, target_state=ALIVE), wrote(650), WhyNot.ALIVE, False),
+    "alive on the target, for good": (a_group(stands=900, target_state=ALIVE), wrote(650), WhyNot.ALIVE, False),
     "its state was not asked for": (a_group(target_state=None), NOTHING, WhyNot.STATE, True),
     "its state is not told": (a_group(target_state=SILENT), NOTHING, WhyNot.STATE, True),
     "a place that was empty when we began is not now": (
-        a_group(row(), row(partition=1), target_commits={PLACE: Commit(650), OTHER: Commit(5)}), wrote(650),
-        WhyNot.WRITTEN, False),
-    "it would go back behind what is not ours": (
-        a_group(target_commits={PLACE: Commit(651)}), NOTHING, WhyNot.MOVES_BACK, True),
+        a_group(row(), row(partition=1), stands=650, other=5), wrote(650), WhyNot.WRITTEN, False),
+    "neither of two writes of which one is in doubt": (a_group(row(), stands=620), DOUBT, WhyNot.WRITTEN, False),
+    "our own write is gone": (a_group(written_ms={PLACE: 0}), wrote(650), WhyNot.WRITTEN, True),
+    "somebody moved it back": (a_group(stands=600), wrote(650), WhyNot.WRITTEN, False),
+    "somebody moved it on": (a_group(stands=700), wrote(650), WhyNot.WRITTEN, True),
+    "somebody wrote other metadata": (a_group(stands=Commit(650, "theirs")), wrote(650), WhyNot.WRITTEN, False),
+    "it would go back behind what is not ours": (a_group(stands=651), NOTHING, WhyNot.MOVES_BACK, True),
     "metadata there that nobody can read accuses nobody": (
-        a_group(row(500), target_commits={PLACE: Commit(500, UNREAD_METADATA)}), known((500, SET), metadata="m"),
-        WhyNot.JAVA, False),
+        a_group(row(500), stands=Commit(500, UNREAD_METADATA)), known((500, SET), metadata="m"), WhyNot.JAVA, False),
     "metadata to write that nobody can read": (
         a_group(row(target_metadata=UNREAD_METADATA)), NOTHING, WhyNot.JAVA, True),
     "one row of a grade that is not allowed": (
         a_group(row(), row(partition=1, grade=Grade.ESTIMATED)), NOTHING, WhyNot.GRADE, True),
+    "such a row where it stands not beyond what is owed": (
+        a_group(row(grade=Grade.ESTIMATED), skipped(), stands=600), NOTHING, WhyNot.GRADE, False),
     "one row without a grade": (a_group(row(), row(partition=1, grade=None)), NOTHING, WhyNot.GRADE, True),
-    "a blocked row's own reason counts": (
+    "a blocked row's own reason counts, and nobody knows what is owed": (
         a_group(row(decision=Decision.BLOCK, reason="group-blocked"),
-                make_untranslated(Decision.BLOCK, "target-topic-missing")), NOTHING, "target-topic-missing", True),
+                make_untranslated(Decision.BLOCK, "target-topic-missing"), stands=600),
+        NOTHING, "target-topic-missing", True),
     "what we wrote is skipped now": (
-        a_group(make_untranslated(Decision.SKIP, "topic-not-replicated"), target_commits={PLACE: Commit(650)}),
-        wrote(650), "topic-not-replicated", True),
+        a_group(skipped(partition=0), stands=650), wrote(650), "topic-not-replicated", True),
+    "what we wrote has no row now": (
+        a_group(stands=650, other=5, written_ms={PLACE: 1}),
+        Followed({OTHER: Commit(5)}, OURS_AT_FIRST.trace.begun({OTHER: 5}).answered([(OTHER, SET, "", "")]), "", True),
+        WhyNot.GONE_FROM_SOURCE, True),
+    **{f"handed over, and now {name} at {stands}": (
+        a_group(stands=stands, target_state=state), wrote(650, left=WhyNot.ALIVE), WhyNot.ALIVE, stands > 650)
+       for name, state in (("stopped", EMPTY), ("silent", SILENT), ("not seen", None)) for stands in (900, 650)},
 }  # fmt: skip
 
 
@@ -108,117 +153,15 @@ def test_a_group_is_refused_as_a_whole_and_called_unsafe_where_its_consumers_mig
     assert left.is_final == (reason in (WhyNot.ALIVE, WhyNot.WRITTEN))
 
 
-@pytest.mark.parametrize("state", [EMPTY, ABSENT, Failure("_TIMED_OUT", "no answer"), None])
-def test_a_group_that_was_handed_over_and_has_stopped_is_unsafe_where_it_stands_beyond_what_it_is_owed(
-    state: GroupState | Failure | None,
-) -> None:
-    for stands, is_unsafe in (900, True), (650, False):
-        left = refused(
-            a_group(target_commits={PLACE: Commit(stands)}, target_state=state), wrote(650, left=WhyNot.ALIVE)
-        )
-        assert (left.reason, left.is_unsafe) == (WhyNot.ALIVE, is_unsafe)
-
-
-@pytest.mark.parametrize(
-    "refused_row", [row(grade=Grade.ESTIMATED), make_untranslated(Decision.BLOCK, "commit-beyond-log-end")]
-)
-def test_a_group_is_unsafe_where_nothing_stands_or_nobody_knows_what_it_is_owed(refused_row: Row) -> None:
-    assert refused(a_group(refused_row)).is_unsafe
-    stands = a_group(refused_row, target_commits={refused_row.target_partition: Commit(600)})
-    assert refused(stands).is_unsafe == (refused_row.target_offset is None)
-
-
-def test_a_skipped_row_makes_no_group_unsafe() -> None:
-    skipped = make_untranslated(Decision.SKIP, "no-checkpoint", partition=1)
-    assert not refused(a_group(row(grade=Grade.ESTIMATED), skipped, target_commits={PLACE: Commit(650)})).is_unsafe
-
-
-@pytest.mark.parametrize("stands", [None, Commit(600), Commit(700), Commit(650, "theirs")])
-def test_a_group_in_which_somebody_else_wrote_is_left_alone_whichever_way_it_was_moved(stands: Commit | None) -> None:
-    seen = a_group(target_commits={} if stands is None else {PLACE: stands}, written_ms={PLACE: 0})
-    left = refused(seen, wrote(650))
-    assert left.reason == WhyNot.WRITTEN and left.is_final
-    assert left.is_unsafe == (stands is None or stands == Commit(700))
-
-
-@pytest.mark.parametrize(
-    ("values", "until_then"),
-    [
-        ({"written_ms": {PLACE: 0}}, WhyNot.WRITTEN),
-        ({"written_ms": {PLACE: 0}, "watched_since_ms": 1}, WhyNot.GONE_FROM_TARGET),
-    ],
-    ids=["written by this process", "written by one before"],
-)
+@pytest.mark.parametrize(("watched_since_ms", "until_then"), [(0, WhyNot.WRITTEN), (1, WhyNot.GONE_FROM_TARGET)])
 def test_a_write_of_ours_that_is_gone_is_made_again_only_when_retention_may_have_taken_it(
-    values: object, until_then: WhyNot
+    watched_since_ms: int, until_then: WhyNot
 ) -> None:
-    assert why(a_group(**values), wrote(650), 7 * DAY_MS - 1) == until_then  # type: ignore[arg-type]
+    """Written by this process, or by one before: while none looked, another clock may have taken it."""
+    seen = a_group(written_ms={PLACE: 0}, watched_since_ms=watched_since_ms)
+    assert refused(seen, wrote(650), 7 * DAY_MS - 1).reason == until_then
     assert WhyNot.GONE_FROM_TARGET not in FINAL, "a long stop must not cost a group its mandate"
-    assert to_set(a_group(**values), wrote(650), 7 * DAY_MS)  # type: ignore[arg-type]
-
-
-def test_a_reset_on_the_source_takes_our_own_write_back() -> None:
-    assert [r.target_offset for r in to_set(a_group(row(10), target_commits={PLACE: Commit(650)}), wrote(650))] == [10]
-
-
-def test_a_write_in_doubt_counts_as_ours_whether_it_was_made_or_not() -> None:
-    doubt = known((600, SET), (650, UNKNOWN))
-    for stands in (600, 650):
-        assert to_set(a_group(row(10), target_commits={PLACE: Commit(stands)}), doubt)
-    assert why(a_group(row(10), target_commits={PLACE: Commit(620)}), doubt) == WhyNot.WRITTEN
-
-
-def test_while_a_later_write_is_in_doubt_the_older_one_is_written_again_and_so_made_the_last() -> None:
-    seen = a_group(row(600), target_commits={PLACE: Commit(600)}, written_ms={PLACE: 1})
-    assert [r.target_offset for r in to_set(seen, known((600, SET), (650, UNKNOWN)))] == [600]
-
-
-@pytest.mark.parametrize("of", [known((650, SET), (650, "")), known((650, ""), prior=Commit(650))])
-def test_a_write_in_doubt_is_not_proven_by_what_stands_there_and_is_made_again(of: Followed) -> None:
-    rows = to_set(a_group(target_commits={PLACE: Commit(650)}, written_ms={PLACE: DAY_MS}), of, DAY_MS)
-    assert [(r.target_offset, r.needs_acknowledgement) for r in rows] == [(650, True)]
-
-
-def test_only_where_it_stands_already_does_a_row_need_the_clusters_own_answer() -> None:
-    (moved,) = to_set(a_group(row(700), target_commits={PLACE: Commit(650)}), wrote(650))
-    assert not moved.needs_acknowledgement
-
-
-def test_a_refresh_that_was_not_made_is_no_reason_to_take_retention_for_somebody_else() -> None:
-    for answer in ("", UNKNOWN, FAILED):
-        assert to_set(a_group(written_ms={PLACE: 0}), known((650, SET), (650, answer)), 7 * DAY_MS)
-
-
-def test_a_first_write_that_was_never_made_leaves_what_stood_there_before() -> None:
-    assert to_set(a_group(target_commits={PLACE: Commit(5)}), known((650, ""), prior=Commit(5)))
-
-
-def test_a_skipped_row_is_no_row_of_a_pass() -> None:
-    skipped = make_untranslated(Decision.SKIP, "topic-not-replicated", partition=1)
-    assert len(to_set(a_group(row(), skipped))) == 1
-
-
-def test_what_does_not_change_is_written_again_before_retention_takes_it() -> None:
-    seen = a_group(target_commits={PLACE: Commit(650)}, written_ms={PLACE: 1})
-    assert not to_set(seen, wrote(650), 2 * DAY_MS)
-    assert to_set(seen, wrote(650), 2 * DAY_MS + 1)
-
-
-def test_what_expires_by_the_targets_own_clock_is_written_again_also_where_we_remember_a_later_write() -> None:
-    seen = a_group(target_commits={PLACE: Commit(650)}, is_expiring=True, written_ms={PLACE: DAY_MS})
-    assert [r.target_offset for r in to_set(seen, wrote(650), DAY_MS)] == [650]
-
-
-def test_what_we_wrote_and_has_no_row_any_more_refuses_its_group_and_what_we_never_wrote_does_not() -> None:
-    other = TopicPartition("A.orders", 1)
-    seen = a_group(target_commits={PLACE: Commit(650), other: Commit(5)}, written_ms={PLACE: 1})
-    of = wrote(650)
-    assert (
-        to_set(seen, Followed({other: Commit(5)}, of.trace.begun({other: 5}).answered([(other, FAILED, "", "")]))) == ()
-    )
-    both = of.trace.begun({other: 5}).answered([(other, SET, "", "")])
-    left = refused(seen, Followed({other: Commit(5)}, both, "", True))
-    assert (left.reason, left.is_unsafe, left.is_final) == (WhyNot.GONE_FROM_SOURCE, True, False)
+    assert offsets(seen, wrote(650), 7 * DAY_MS) == [(650, False)]
 
 
 class LifeOfAFollow(RuleBasedStateMachine):

@@ -1,5 +1,7 @@
 """What was read of MM2's topics is kept between passes, and read anew every hour."""
 
+from types import SimpleNamespace
+
 from migrate.extras.follow.session import RENEWED_SECONDS, RenewedMirror
 from migrate.model import TopicPartition
 from tests.fakes import FakeClock
@@ -7,19 +9,12 @@ from tests.fakes import FakeClock
 PLACE = TopicPartition("t", 0)
 
 
-class Mirror:
-    def __init__(self, number):
-        self.number = number
-
-    def sync_pairs(self, place, source_end, target_end):
-        return ((self.number, self.number),)
-
-
 def test_mm2s_topics_are_read_anew_after_an_hour_and_the_chains_are_those_of_the_pass():
     clock, made = FakeClock(), []
 
     def make():
-        made.append(Mirror(len(made)))
+        number = len(made)
+        made.append(SimpleNamespace(sync_pairs=lambda *asked: ((number, number),)))
         return made[-1]
 
     mirror = RenewedMirror(make, clock)

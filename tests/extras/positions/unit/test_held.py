@@ -17,10 +17,13 @@ from migrate.extras.positions.held import (
 )
 
 HEADING = "holder,topic,partition,offset"
+MEANT = f"{HEADING},meaning"
 FINE = "job,orders,0,42"
+IN_JSON = {"holder": "job", "topic": "orders", "partition": 0, "offset": 42}
+POSITION = HeldPosition("job", "orders", 0, 42)
 
 
-def csv_of(*lines: str, heading: str = f"{HEADING},meaning") -> list[HeldPosition]:
+def csv_of(*lines: str, heading: str = MEANT) -> list[HeldPosition]:
     return list(parse_csv([f"{line}\n" for line in (heading, *lines)], "jobs.csv"))
 
 
@@ -29,19 +32,12 @@ def json_of(*documents: object) -> list[HeldPosition]:
 
 
 def test_a_file_has_one_position_on_each_line():
-    assert csv_of("job,orders,0,42,", "job,orders,1,7,last") == [
-        HeldPosition("job", "orders", 0, 42),
-        HeldPosition("job", "orders", 1, 8, Meaning.LAST),
-    ]
+    assert csv_of(f"{FINE},", "job,orders,1,7,last") == [POSITION, HeldPosition("job", "orders", 1, 8, Meaning.LAST)]
 
 
-def test_columns_may_come_in_any_order_and_meaning_may_be_left_out():
-    position = HeldPosition("job", "orders", 0, 42)
-    assert csv_of("42,0,orders,job", heading="OFFSET,Partition,topic,holder") == [position] == json_of(IN_JSON)
-
-
-def test_the_mark_that_spreadsheets_begin_a_file_with_is_no_part_of_a_name():
-    assert csv_of("job,orders,0,42", heading="\ufeff" + HEADING) == [HeldPosition("job", "orders", 0, 42)]
+def test_columns_may_come_in_any_order_after_the_mark_of_spreadsheets_and_meaning_may_be_left_out():
+    for heading, line in ("OFFSET,Partition,topic,holder", "42,0,orders,job"), ("\ufeff" + HEADING, FINE):
+        assert csv_of(line, heading=heading) == [POSITION] == json_of(IN_JSON)
 
 
 @given(st.lists(st.tuples(st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=9),
@@ -57,15 +53,14 @@ def test_csv_and_json_lines_agree_on_whatever_can_be_written(drawn):
     assert csv_of(*lines) == json_of(*documents)
 
 
-MEANT = f"{HEADING},meaning"
 # Heading, lines, the line that is wrong, and a word that its message must have.
 MALFORMED_CSV = [
     ("", [FINE], 1, "no column holder"),
     ("holder,topic,partition", ["job,orders,0"], 1, "no column offset"),
     (f"{HEADING},topic", [f"{FINE},1"], 1, "two columns topic"),
-    *((f"{HEADING},{extra}", [f"{FINE},1"], 1, "column") for extra in ("group", "offset ", "leader_epoch")),
+    (f"{HEADING},group", [f"{FINE},1"], 1, "a column group"),
     *((HEADING, [FINE, f'job,orders,"{number}",1'], 3, "partition")
-      for number in ("x", "1.0", "1e3", "0x10", "+-1", "1_000", "٣", "²", "NaN", " ", "-", "9" * 20, "1\u00a0")),
+      for number in ("x", "1.0", "+-1", "1_000", "٣", " ", "-", "9" * 20)),
     (HEADING, [FINE, "job,orders,1,4.2"], 3, "offset"),
     *((HEADING, [FINE, f"job,orders,{partition},1"], 3, f"partition {partition}; expected 0 to 2147483647")
       for partition in (-1, 2**31)),
@@ -74,33 +69,24 @@ MALFORMED_CSV = [
     (HEADING, [FINE, "job,orders,1,-3"], 3, "offset -3"),
     (HEADING, [FINE, f"job,orders,1,{2**63}"], 3, "0 to 92233"),
     (MEANT, [f"job,orders,0,{2**63 - 1},last"], 2, "expected 0 to"),
-    *((HEADING, [FINE, f'job,"{topic}",1,1'], 3, "a topic's name")
-      for topic in (".", "..", "a b", "a/b", "ä", "a,b", "a" * 250, "a*")),
-    *((HEADING, [f'"a{control}b",orders,1,1'], 2, "control character") for control in "\1\t\x1b\x7f\x85\u202e"),
+    *((HEADING, [FINE, f'job,"{topic}",1,1'], 3, "a topic's name") for topic in (".", "..", "a/b", "ä", "a" * 250)),
+    *((HEADING, [f'"a{control}b",orders,1,1'], 2, "control character") for control in "\t\u202e"),
     (HEADING, [FINE, ",orders,1,1"], 3, "no holder"),
-    (HEADING, [FINE, "job,,1,1"], 3, "no topic"),
-    (HEADING, [FINE, "job,orders,,1"], 3, "no partition"),
-    (HEADING, [FINE, "job,orders,1,"], 3, "no offset"),
     (HEADING, [FINE, "job,orders,1"], 3, "cells; expected 4"),
     (HEADING, [FINE, f"{FINE},next"], 3, "cells; expected 4"),
-    *((MEANT, [f"{FINE},{meaning}"], 2, "expected next (the record wanted next) or last")
-      for meaning in ("LAST", "previous", "last ", "none")),
+    *((MEANT, [f"{FINE},{meaning}"], 2, "expected next (the record wanted next) or last") for meaning in ("LAST", " ")),
     (HEADING, [FINE, "job,orders,1,1", FINE], 4, "a position on orders-0 in line 2 too"),
     (HEADING, ['job,"orders,1,1'], 2, "no CSV"),
-    (HEADING, ['job,"ord"ers,1,1'], 2, "no CSV"),
     (HEADING, [FINE, "a" * 140_000 + ",orders,1,1"], 3, "no CSV"),
 ]  # fmt: skip
-IN_JSON = {"holder": "job", "topic": "orders", "partition": 0, "offset": 42}
 MALFORMED_JSON = [
-    *((text, "no JSON") for text in ("{", "job,orders,0,42", '{"a":1}{"b":2}', "[" * 99_999, '{"holder": "a\tb"}',
-                                     '{"offset": ' + "9" * 5_000 + "}")),
-    *((text, "no object") for text in ("[]", "1", "null")),
+    *((text, "no JSON") for text in ("{", '{"a":1}{"b":2}', "[" * 99_999, '{"offset": ' + "9" * 5_000 + "}")),
+    ("[]", "no object"),
     *((json.dumps({k: v for k, v in IN_JSON.items() if k != column}), f"no {column}") for column in IN_JSON),
-    *((json.dumps(IN_JSON | {column: value}), column) for column in IN_JSON for value in (None, "", {}, 1.5, True)),
+    *((json.dumps(IN_JSON | {column: value}), column) for column in IN_JSON for value in (None, {}, 1.5, True)),
     (json.dumps(IN_JSON | {"Holder": 1}), "a field"),
     *((json.dumps(IN_JSON | {"meaning": meaning}), "expected next") for meaning in (0, "prev", ["next"])),
     *((json.dumps(IN_JSON | {"offset": offset}), "offset") for offset in (-1, 2**63, float("inf"))),
-    *((json.dumps(IN_JSON | {"partition": partition}), "partition") for partition in (-1, 2**31)),
     (json.dumps(IN_JSON), "in line 1 too"),
 ]  # fmt: skip
 
