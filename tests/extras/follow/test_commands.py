@@ -325,27 +325,6 @@ def test_a_later_plan_that_was_rolled_back_vouches_for_nothing_and_one_that_is_n
     assert night.rollback(plan=followed).exit_code == 0 and night.on_b("g") == [{}]
 
 
-def test_a_plan_that_was_applied_before_is_no_later_one(night):
-    later_plan(night)
-    night.scene.clock.wait(60)
-    night.scene.source.commit("g", "t", 0, 57)
-    plan = night.mandate()
-    night.follow(plan=plan)
-    assert night.on_b("g") == [{**G, ("A.t", 0): 57}]
-    assert night.rollback(plan=plan).exit_code == 0
-    assert night.on_b("g") == [G], "as the plan set it"
-
-
-def test_an_undo_that_was_saved_before_the_nights_plan_takes_nothing_from_under_it(night):
-    night.follow(plan=night.mandate())
-    saved = night.folder / "undo.plan"
-    assert night.rollback("--out", str(saved)).exit_code == 0
-    later_plan(night)
-    refused = run("apply", str(saved), *night.words, *approved(read_plan(saved)))
-    assert refused.exit_code == 3 and "held by another plan of this folder" in words(refused)
-    assert night.on_b("g") == [G]
-
-
 def test_of_two_mandates_the_one_that_was_first_followed_later_can_be_rolled_back(night):
     paths, made = [night.path, night.folder / "second.plan"], []
     for path, group in zip(paths, (".*", ".+"), strict=True):

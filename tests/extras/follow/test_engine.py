@@ -173,27 +173,21 @@ def test_what_a_classic_groups_own_clock_took_is_nobody_elses_write_and_is_writt
     assert reasons(scene.look()) == {"g": WhyNot.WRITTEN}, "that clock has done its work"
 
 
-def test_a_refresh_that_the_cluster_refuses_is_named_and_made_again_also_after_retention_took_the_offsets(scene):
+@pytest.mark.parametrize("answer", [
+    DENIED, *(Script(Failure("_TIMED_OUT", "no answer", retries, True)) for retries in (False, True)),
+], ids=["refused", "no answer", "no answer to any try"])  # fmt: skip
+@pytest.mark.parametrize("days", [1, 4], ids=["", "after retention took the offsets"])
+def test_a_refresh_that_was_not_made_for_certain_is_named_and_made_again(scene, answer, days):
     scene.on_target.brokers = BrokerSettings(4 * 24 * HOUR_MS, True)
     scene.look()
-    for _ in range(4):
+    for _ in range(days):
         scene.clock.wait(24 * 3600)
-        scene.target.script("alter", "g", DENIED)
+        scene.target.script("alter", "g", *[answer] * 20)
         assert reasons(scene.look()) == {"g": WhyNot.NOT_SET}
-    scene.target.offsets["g"].clear()
-    assert scene.look().refused == {} and scene.on_b("g") == G
-
-
-@pytest.mark.parametrize("retries", [False, True])
-def test_a_refresh_without_an_answer_is_not_proven_by_the_older_write_and_is_made_again(scene, retries):
-    lost = Script(Failure("_TIMED_OUT", "no answer", retries, True))
-    scene.on_target.brokers = BrokerSettings(4 * 24 * HOUR_MS, True)
-    scene.look()
-    scene.clock.wait(24 * 3600)
-    scene.target.script("alter", "g", *([lost] * 20))
-    assert reasons(scene.look()) == {"g": WhyNot.NOT_SET}
     scene.target.scripts.clear()
-    assert scene.look().rows_set == 2 and scene.look().rows_set == 0
+    if days == 4:
+        scene.target.offsets["g"].clear()
+    assert [scene.look().rows_set for _ in range(2)] == [2, 0] and scene.on_b("g") == G
 
 
 @pytest.mark.parametrize("shortened", [False, True])
@@ -333,13 +327,6 @@ def test_a_group_of_which_only_a_part_was_there_first_is_not_written_where_its_w
     scene.target.lacking = Failure("JAVA_CLIENT_MISSING", "no Java")
     assert reasons(scene.look()) == {"g": WhyNot.JAVA}
     assert scene.on_b("g") == {("A.t", 0): 5} and scene.on_b("h") == H
-
-
-def test_a_rollback_leaves_what_somebody_else_put_there(scene):
-    scene.look()
-    scene.target.commit("g", "A.t", 0, 33)
-    assert scene.rollback(allow_partial=True).exit_code == 4
-    assert scene.on_b("g") == {("A.t", 0): 33, ("A.t", 1): 60} and scene.on_b("h") == {}
 
 
 def test_a_topic_that_was_created_anew_has_its_records_read_anew_once(scene):
