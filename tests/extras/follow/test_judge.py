@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState, by_partition, read_history, sealed
 from migrate.clock import iso
@@ -212,20 +212,14 @@ class LifeOfAFollow(RuleBasedStateMachine):
         self.source[partition] = offset
 
     @rule(partition=st.sampled_from([0, 1]), offset=st.integers(0, 20))
-    @precondition(lambda self: not self.alive)
-    def reset_by_a_colleague(self, partition: int, offset: int) -> None:
+    def commit_by_somebody_else_on_the_target(self, partition: int, offset: int) -> None:
+        """A colleague's reset, or the commit of a consumer there."""
         self.target[partition], self.authors[partition] = Commit(offset), self.COLLEAGUE
         self.seen_foreign = True
 
     @rule()
     def start_or_stop_consumers_on_the_target(self) -> None:
         self.alive = not self.alive
-
-    @rule()
-    @precondition(lambda self: self.alive)
-    def commit_by_consumers_on_the_target(self) -> None:
-        self.target[0], self.authors[0] = Commit(20), self.COLLEAGUE
-        self.seen_foreign = True
 
     @rule(hours=st.integers(1, 80))
     def let_time_pass(self, hours: int) -> None:

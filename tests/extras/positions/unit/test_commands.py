@@ -1,6 +1,5 @@
 """The commands of `positions`: texts to stdout or files, what changes with them to stderr, nothing overwritten."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +8,7 @@ import pytest
 
 from migrate.extras.positions.forms import BESIDE, FORMATS_OF_POSITIONS
 from migrate.extras.positions.plan import write
-from migrate.model import Decision
 from migrate.survey.policies import Policies, parse_untranslatable
-from tests.builders import make_untranslated
 from tests.extras.positions.unit.positionplans import file_of, make_position, make_positions, origin_of, planned
 from tests.unit.commands import clusters, run
 
@@ -25,14 +22,9 @@ def path(tmp_path):
 
 @pytest.fixture
 def plan(tmp_path, path):
-    """Two queries and a job of a file; of one query nothing has a place on the target."""
-    origins = tuple(origin_of(holder, str(tmp_path / holder), content=BATCH) for holder in ("gone", "query"))
-    rows = [
-        make_untranslated(Decision.SKIP, "target-topic-missing", "gone", "orders", 0),
-        make_position("query", "orders", 0, target_offset=5),
-        make_position("job", "orders", 0, target_offset=6),
-    ]
-    write(make_positions(rows, origins=origins, copies={"A.orders": 2}), path)
+    """Two holders: a query, and a job of a file."""
+    rows = [make_position(holder, "orders", 0, target_offset=offset) for holder, offset in (("query", 5), ("job", 6))]
+    write(make_positions(rows, origins=(origin_of("query", str(tmp_path / "query"), content=BATCH),)), path)
     return path
 
 
@@ -81,10 +73,11 @@ def test_a_stderr_that_takes_nothing_costs_no_file_and_no_exit_code(plan, tmp_pa
 
 
 @pytest.mark.parametrize(("options", "complaint"), [
-    (("--format", "spark"), "gone, job, query"),
+    (("--format", "spark"), "job, query"),
     (("--format", "spark-checkpoint"), "is for one holder"),
     (("--format", "spark-checkpoint", "--holder", "job", "--out", "x"), "job is from a file"),
     (("--format", "spark-checkpoint", "--holder", "query", "--side", "source", "--out", "x"), "--side"),
+    (("--format", "spark-checkpoint", "--holder", "query", "--out", "s3a://jobs/moved"), "cannot be written"),
     (("--format", "table", "--out", "review.txt"), "--format table"),
     (("--format", "table", "--holder", "job"), "--format table"),
     (("--holder", "nobody"), "no holder of that name"),
@@ -95,14 +88,6 @@ def test_wrong_use_is_said_and_writes_nothing(plan, tmp_path, monkeypatch, optio
     shown = printed(plan, *options)
     assert shown.exit_code == 2 and complaint in said(shown)
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_holder_without_any_place_is_printed_from_the_beginning_and_its_checkpoint_refused(plan, tmp_path):
-    shown = printed(plan, "--format", "spark", "--holder", "gone")
-    assert json.loads(shown.stdout) == {"A.orders": {"0": -2, "1": -2}} and "2 partitions at -2" in said(shown)
-    out = tmp_path / "moved"
-    shown = printed(plan, "--format", "spark-checkpoint", "--holder", "gone", "--out", out)
-    assert shown.exit_code == 3 and "gone has no place" in said(shown) and not out.exists()
 
 
 def test_a_blocked_holder_is_refused_and_shown_with_its_reason_to_who_reviews_it(path):
@@ -130,14 +115,6 @@ def test_a_position_that_may_skip_records_by_choice_is_named_to_who_reviews_it(p
 def test_verify_refuses_a_wrong_checkpoint_before_it_reads_any(plan, given, complaint):
     made = run("positions", "verify", str(plan), "--spark-checkpoint", given)
     assert made.exit_code == 2 and complaint in said(made)
-
-
-def test_the_start_offsets_of_a_share_group_go_by_a_file_of_positions(path):
-    """What kafka-share-groups --describe shows on A becomes what kafka-share-groups --from-file reads on B."""
-    write(planned(file_of(("sharers", "t", 0, 55), ("sharers", "t", 1, 60))), path)
-    shown = printed(path, "--format", "kcg", "--holder", "sharers")
-    assert (shown.exit_code, shown.stdout) == (0, "sharers,A.t,0,51\nsharers,A.t,1,60\n")
-    assert "kafka-share-groups --reset-offsets --from-file" in shown.stderr
 
 
 def test_a_file_that_lacks_its_signatures_is_printed_with_a_warning_until_people_have_signed(path):

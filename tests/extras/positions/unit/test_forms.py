@@ -54,6 +54,7 @@ AT = "'scan.startup.mode'='specific-offsets', 'scan.startup.specific-offsets'="
     ("flink", ["A.orders,0,1112", "A.orders,1,4720", "A.views,0,5"]),
     ("flink-sql", [f"'topic'='A.orders', {AT}'partition:0,offset:1112;partition:1,offset:4720'",
                    f"'topic'='A.views', {AT}'partition:0,offset:5'"]),
+    ("kcg", ["job,A.orders,0,1112", "job,A.orders,1,4720", "job,A.views,0,5"]),
     ("hudi", ["A.orders,0:1112,1:4720", "A.views,0:5"]),
     ("druid", [KAFKA_END + '"A.orders","partitionOffsetMap":{"0":1112,"1":4720}}}',
                KAFKA_END + '"A.views","partitionOffsetMap":{"0":5}}}']),
@@ -145,6 +146,10 @@ def test_a_batch_is_not_rewritten_from_a_file_with_a_partition_missing_or_under_
         printed("spark-checkpoint", *JOB)
     with pytest.raises(Refused, match="job has no place on the target for orders-1"):
         rewritten(*JOB[:1])
+    nowhere = make_untranslated(Decision.SKIP, "target-topic-missing", "job", "orders", 0)
+    with pytest.raises(Refused, match="job has no place on the target for orders-1"):
+        rewritten(nowhere)
+    assert printed("spark", nowhere, copies={"A.orders": 2}) == ['{"A.orders":{"0":-2,"1":-2}}']
     seen = "batch 18 was begun and not finished: its rows stand where batch 17 ended"
     opened = make_check("spark-batch-open", "job", level=Level.BLOCK, seen=seen, accepted=True)
     with pytest.raises(Refused, match="batch 18 was begun and not finished") as refused:
@@ -162,11 +167,6 @@ def test_a_new_checkpoint_of_a_query_with_a_state_is_said_to_begin_without_it():
 
 def test_every_form_says_what_changes_beside_it():
     assert set(BESIDE) == set(FORMATS_OF_POSITIONS)
-    for form, word in (("spark", "NEW checkpointLocation"), ("spark", "_spark_metadata"), ("flink", "NEW uid"),
-                       ("hudi", "--checkpoint"), ("druid", "resetOffsets"), ("connect", "STOPPED"),
-                       ("routine-load", "PAUSE"),
-                       ("spark-checkpoint", "Copy the query's checkpoint folder")):  # fmt: skip
-        assert word in BESIDE[form]
     assert all(re.fullmatch(r"[ -~]+", text) for text in BESIDE.values())
 
 
