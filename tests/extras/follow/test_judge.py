@@ -36,7 +36,7 @@ def a_group(*rows: Row, stands: int | Commit | None = None, other: int | None = 
         PLACE: Commit(stands) if isinstance(stands, int) else stands, OTHER: None if other is None else Commit(other),
     }  # fmt: skip
     there = {place: commit for place, commit in commits.items() if commit is not None}
-    return SeenGroup("billing", rows or (row(),), there, **({"target_state": ABSENT} | values))  # type: ignore[arg-type]
+    return SeenGroup("billing", rows or (row(),), there, **({"target_state": ABSENT} | values))
 
 
 def known(*tries: tuple[int, str], prior: Commit | None = None, left: str = "", metadata: str = "") -> Followed:
