@@ -52,9 +52,8 @@ def verdict(row: ComparedRow):
     return row.verdict, row.loss, row.reason
 
 
-def during_the_look(clusters, change):
+def during_the_look(source, target, change):
     """Let the source change once the target's commits have been read."""
-    source, target, _ = clusters
 
     def on_call(call):
         if call == "commits":

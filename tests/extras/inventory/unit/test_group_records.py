@@ -1,7 +1,6 @@
 """Groups' records are read by a plain consumer where they are few, else by Spark; what keeps it from that is said."""
 
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 
 import pytest
 
@@ -13,85 +12,58 @@ from migrate.survey.offsets_topic import OFFSETS_TOPIC, GroupKind, GroupRecord, 
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
 
 GROUPS = ["billing", "stock"]
+BILLING, STOCK = (partition_of(group, 3) for group in GROUPS)
 PLAIN, LONG = ({group: GroupRecord(kind) for group in GROUPS} for kind in (GroupKind.CLASSIC, GroupKind.SIMPLE))
+RANGES = {n: LogRange(5, end) for n, end in enumerate((10, 20, 30))}
+LENGTH = sum(RANGES[n].end - RANGES[n].start for n in {BILLING, STOCK})
 
 
-@dataclass
-class FakeLong:
-    """Reads by whatever comes next of `answers`; each is returned, or raised."""
+def told(most, *answers, ranges=RANGES, max_fetch=None, **more):
+    """What is told where Spark gives these answers, each returned or raised; and what it was asked."""
+    left, asked = list(answers), []
 
-    answers: list = field(default_factory=list)
-    pins: list = field(default_factory=list)
-    asked: list = field(default_factory=list)
-
-    @contextmanager
-    def __call__(self):
-        yield self.read
-
-    def read(self, pin, groups):
-        self.pins.append(pin)
-        self.asked.append(groups)
-        answer = self.answers.pop(0)
+    def read(pin, groups):
+        asked.append((set(pin.logs), groups))
+        answer = left.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-
-def cluster(**more):
-    ranges = {TopicPartition(OFFSETS_TOPIC, n): LogRange(5, end) for n, end in enumerate((10, 20, 30))}
-    return FakeCluster(ranges=ranges, told=FakeGroupFacts(records=PLAIN), **more)
-
-
-def told(long, most, held=None, **more):
-    return RecordsOfAnyLength(held or cluster(), long, NoProgress(), FakeClock(), most=most, **more)(GROUPS)
-
-
-def length_of_groups():
-    ends = (10, 20, 30)
-    return sum(ends[n] - 5 for n in {partition_of(group, 3) for group in GROUPS})
+    places = {TopicPartition(OFFSETS_TOPIC, n): log for n, log in ranges.items()}
+    held = FakeCluster(ranges=places, told=FakeGroupFacts(records=PLAIN), **more)
+    found = RecordsOfAnyLength(held, lambda: nullcontext(read), NoProgress(), FakeClock(), max_fetch, most)
+    return found(GROUPS), asked
 
 
 def test_what_a_consumer_may_read_is_left_to_it_and_what_is_beyond_is_not():
-    long = FakeLong([LONG])
-    assert told(long, most=length_of_groups()) == PLAIN and not long.pins
-    assert told(long, most=length_of_groups() - 1) == LONG
-    (pin,) = long.pins
-    assert pin.logs.keys() == {partition_of(group, 3) for group in GROUPS} and long.asked == [GROUPS]
-
-
-def test_a_topic_that_is_not_shown_is_told_as_the_consumer_tells_it():
-    assert told(FakeLong(), most=0, held=FakeCluster(told=FakeGroupFacts(records=PLAIN))) == PLAIN
+    assert told(LENGTH) == (PLAIN, [])
+    assert told(LENGTH - 1, LONG) == (LONG, [({BILLING, STOCK}, GROUPS)])
+    assert told(0, ranges={}) == (PLAIN, []), "a topic that is not shown is told as the consumer tells it"
 
 
 def test_a_topic_that_was_compacted_meanwhile_is_pinned_and_read_anew():
-    long = FakeLong([CompactedMeanwhileError(OFFSETS_TOPIC), LONG])
-    assert told(long, most=0) == LONG and len(long.pins) == 2
-    failure = told(FakeLong([CompactedMeanwhileError(OFFSETS_TOPIC) for _ in range(ATTEMPTS)]), most=0)
+    found, asked = told(0, CompactedMeanwhileError(OFFSETS_TOPIC), LONG)
+    assert found == LONG and len(asked) == 2
+    failure, _ = told(0, *(CompactedMeanwhileError(OFFSETS_TOPIC) for _ in range(ATTEMPTS)))
     assert isinstance(failure, Failure) and "compacted while it was read" in failure.message
 
 
-def test_without_java_it_says_what_to_do():
-    failure = told(FakeLong([EnvironmentLacks("Java was not found.", "Install a JDK.")]), most=0)
-    assert isinstance(failure, Failure) and failure.code == "NO_SPARK"
-    for words in (f"{length_of_groups()} records", "Java was not found.", "Install a JDK.", "--group", "--records"):
+def test_what_cannot_be_read_is_said_and_without_java_what_to_do():
+    assert told(0, ClusterError("no leader", "wait"))[0] == Failure("_FAIL", "no leader")
+    failure, _ = told(0, EnvironmentLacks("Java was not found.", "Install a JDK."))
+    assert failure.code == "NO_SPARK"
+    for words in (f"{LENGTH} records", "Java was not found.", "Install a JDK.", "--group", "--records"):
         assert words in failure.message
 
 
-def test_what_cannot_be_read_is_said():
-    assert told(FakeLong([ClusterError("no leader", "wait")]), most=0) == Failure("_FAIL", "no leader")
-
-
 def test_groups_behind_an_open_transaction_are_left_out():
-    hidden = partition_of("stock", 3)
-    assert partition_of("billing", 3) != hidden
-    long = FakeLong([{}])
-    told(long, most=0, held=cluster(watermarks={TopicPartition(OFFSETS_TOPIC, hidden): 99}))
-    assert long.asked == [["billing"]] and hidden not in long.pins[0].logs
+    _, asked = told(0, {}, watermarks={TopicPartition(OFFSETS_TOPIC, STOCK): 99})
+    assert BILLING != STOCK and asked == [({BILLING}, ["billing"])]
 
 
 @pytest.mark.parametrize(("most", "passes", "expected"), [(1000, 1, PLAIN), (0, 2, LONG)])
 def test_no_more_is_fetched_than_is_allowed(most, passes, expected):
-    size = length_of_groups() * 110 * passes
-    assert told(FakeLong([LONG]), most, max_fetch=size) == expected
+    size = LENGTH * 110 * passes
+    assert told(most, LONG, max_fetch=size)[0] == expected
     with pytest.raises(Refused, match="--max-fetch allows"):
-        told(FakeLong([LONG]), most, max_fetch=size - 1)
+        told(most, LONG, max_fetch=size - 1)

@@ -45,8 +45,8 @@ def test_every_committed_partition_adds_its_lag_or_is_counted_as_not_known(pairs
 
 def test_a_group_is_summed_up():
     summary = one(group(member(pay=(0,)), assignor="range"), commits(orders_0=90, orders_1=97))
-    told = {fact: str(summary.fact(fact)) for fact in GROUP_FACTS}
-    assert list(told.values()) == ["classic", "consumer", "Stable", "1", "range", "kafka-1:9092 (1)"]
+    told = [str(summary.fact(fact)) for fact in GROUP_FACTS]
+    assert told == ["classic", "consumer", "Stable", "1", "range", "kafka-1:9092 (1)"]
     assert summary.topics == ("orders", "pay")
     assert (summary.partitions_committed, summary.partitions_of_its_topics) == (2, 4)
     assert summary.lag.records == 13 and summary.not_visible() == {}
@@ -65,18 +65,29 @@ def test_groups_that_share_their_partitions_but_not_their_members_are_told_apart
 
 
 def test_attention_is_drawn_by_what_the_checks_of_a_plan_know():
-    assert one(group(), commits(pay_0=5)).attention == ()
-    assert one(group(), commits(pay_0=5), "connect-sink").attention == (GroupNotice.CONNECT_SINK,)
-    assert one(group(protocol_type="connect"), {}, "connect-cluster").attention == ()
-    assert one(group(), commits(pay_0=5), "_confluent").attention == (GroupNotice.VENDOR,)
-    assert one(group(), commits(pay_0=101)).attention == (GroupNotice.BEYOND_END,)
-    assert one(group(state="PreparingRebalance")).attention == (GroupNotice.ALIVE,)
-    # Kafka Streams by its assignor, its protocol, the metadata of its commits, and its internal topics.
-    assert GroupNotice.STREAMS in one(group(member(), assignor="stream")).attention
-    assert GroupNotice.STREAMS in one(group(kind="streams")).attention
+    pay = commits(pay_0=5)
     metadata = {TopicPartition("pay", 0): Commit(5, "AgAAAZMzM4AAAA==")}
-    assert GroupNotice.STREAMS in one(group(), metadata).attention
-    assert GroupNotice.STREAMS in one(group(), partitions={"g-store-changelog": 1}).attention
+    for listed_as, committed, name, notices in (
+        (group(), pay, "g", ()),
+        (group(), pay, "connect-sink", (GroupNotice.CONNECT_SINK,)),
+        (group(protocol_type="connect"), {}, "connect-cluster", ()),
+        (group(), pay, "_confluent", (GroupNotice.VENDOR,)),
+        (group(), commits(pay_0=101), "g", (GroupNotice.BEYOND_END,)),
+        (group(state="PreparingRebalance"), {}, "g", (GroupNotice.ALIVE,)),
+        # Kafka Streams by its assignor, its protocol, and the metadata of its commits.
+        (group(member(), assignor="stream"), {}, "g", (GroupNotice.ALIVE, GroupNotice.STREAMS)),
+        (group(kind="streams"), {}, "g", (GroupNotice.STREAMS,)),
+        (group(), metadata, "g", (GroupNotice.STREAMS,)),
+    ):
+        assert one(listed_as, committed, name).attention == notices
+
+
+def test_streams_applications_are_known_by_internal_topics_with_the_whole_name_of_a_group():
+    topics = ["shop-eu-store-changelog", "pay-x-repartition", "crm-changelog-old", "orders"]
+    named = ["shop", "shop-eu", "sho", "pay", "crm", "orders"]
+    found = listed(consumers=dict.fromkeys(named, group()), partitions=dict.fromkeys(topics, 1))
+    streams = {each.group for each in found.groups if GroupNotice.STREAMS in each.attention}
+    assert streams == {"shop-eu", "pay"}, "shop-eu's topic is not shop's"
 
 
 DAY_MS = 86_400_000
@@ -90,9 +101,8 @@ def used(days_ago: float, **changes) -> GroupRecord:
 
 def idle_of(records, idle_ms=None, **groups: ListedGroup) -> dict[str, bool]:
     """Which of the groups are listed, and of these whether they are idle."""
-    cluster = FakeGroups(
-        dict(groups), committed=dict.fromkeys(groups, commits(pay_0=5)), partitions={"pay": 1}, records=records
-    )
+    committed = dict.fromkeys(groups, commits(pay_0=5))
+    cluster = FakeGroups(groups, committed=committed, partitions={"pay": 1}, records=records)
     found = inventory_of(read(cluster, with_records=True), idle_ms)
     assert found.not_idle == len(groups) - len(found.groups)
     return {g.group: GroupNotice.IDLE in g.attention for g in found.groups}
@@ -103,6 +113,9 @@ def test_a_group_is_idle_once_nobody_has_been_in_it_or_committed_for_three_days(
     records = {"old": used(3), "young": used(2.9), "alive": used(30), "left": used(30, **left)}
     groups = dict.fromkeys(("old", "young", "left"), group()) | {"alive": group(member())}
     assert idle_of(records, **groups) == {"old": True, "young": False, "alive": False, "left": False}
+    # By the brokers' clock where ours is behind.
+    ahead = {"busy": used(-10), "old": used(-6.9)}
+    assert idle_of(ahead, **dict.fromkeys(ahead, group())) == {"busy": False, "old": True}
 
 
 def test_only_groups_that_are_idle_for_so_long_are_listed_and_those_of_which_nobody_can_tell():
@@ -119,27 +132,10 @@ def test_only_groups_that_are_idle_for_so_long_are_listed_and_those_of_which_nob
     assert idle_of(DENIED, 7 * DAY_MS, old=group(), alive=group(member())) == {"old": False}
 
 
-def test_idle_times_are_reckoned_from_the_brokers_clock_where_ours_is_behind():
-    ahead = {"busy": used(-10), "old": used(-6.9)}
-    assert idle_of(ahead, **dict.fromkeys(ahead, group())) == {"busy": False, "old": True}
-
-
-def test_streams_applications_are_known_by_whole_names_of_groups_only():
-    topics = ["shop-eu-store-changelog", "pay-x-repartition", "crm-changelog-old", "orders"]
-    named = ["shop", "shop-eu", "sho", "pay", "crm", "orders"]
-    found = listed(consumers=dict.fromkeys(named, group()), partitions=dict.fromkeys(topics, 1))
-    streams = {each.group for each in found.groups if GroupNotice.STREAMS in each.attention}
-    assert streams == {"shop-eu", "pay"}, "shop-eu's topic is not shop's"
-
-
-def test_an_inventory_is_whole_only_if_every_group_is_and_no_name_is_missing():
+def test_an_inventory_is_whole_only_if_every_group_is_and_none_may_be_missing():
     whole = {"consumers": {"a": group()}, "committed": {"a": commits(pay_0=1)}, "partitions": {"pay": 1}}
     assert listed(**whole).is_whole
     assert not listed(**whole, may_describe=False).is_whole
-    assert not listed(**whole, others=DENIED).is_whole
-
-
-def test_of_a_group_that_is_assigned_a_topic_which_the_cluster_does_not_show_nothing_is_said_of_commits_and_lag():
     # Brokers leave commits on a topic that a principal may not DESCRIBE out of their answer, without a word.
     hidden = one(group(member(orders=(0,), secret=(0,))), commits(orders_0=90))
     for value in (hidden.topics, hidden.partitions_committed, hidden.partitions_of_its_topics, hidden.lag):
@@ -150,48 +146,42 @@ def test_of_a_group_that_is_assigned_a_topic_which_the_cluster_does_not_show_not
 
 
 def test_a_sum_of_which_nothing_is_known_is_not_0():
-    beyond = listed(consumers={"g": group()}, committed={"g": commits(orders_0=160)}, partitions={"orders": 1})
-    assert beyond.lag == (None, 1, 0)
-    some = {"g": commits(orders_0=160), "h": commits(orders_0=90)}
-    both = listed(consumers={"g": group(), "h": group()}, committed=some, partitions={"orders": 1})
-    assert both.lag == (10, 1, 0) and listed().lag == (0, 0, 0)
+    def lag(**offsets):
+        committed = {name: commits(orders_0=offset) for name, offset in offsets.items()}
+        return listed(consumers=dict.fromkeys(offsets, group()), committed=committed, partitions={"orders": 1}).lag
+
+    assert lag(g=160) == (None, 1, 0) and lag(g=160, h=90) == (10, 1, 0) and lag() == (0, 0, 0)
 
 
-def stalled_between(first: FakeGroups, second: FakeGroups):
-    """What two looks say of group g: on how many partitions it stalled, and whether it is called so."""
-    (summary,) = inventory_of(read(second), earlier=read(first)).groups
-    return summary.stalled_partitions, GroupNotice.STALLED in summary.attention
-
-
-def running(members=1, **offsets: int) -> FakeGroups:
-    """A group of so many members; every log ends at 100."""
+def running(members=1, first=90, **changes) -> FakeGroups:
+    """A group of so many members, which has committed `first` on its first partition; every log ends at 100."""
     alive = group(*(member(f"c-{n}", orders=(0, 1)) for n in range(members)))
-    return FakeGroups({"g": alive}, committed={"g": commits(**offsets)}, partitions={"orders": 2})
+    given = {"committed": {"g": commits(orders_0=first, orders_1=40)}, "partitions": {"orders": 2}}
+    return FakeGroups({"g": alive}, **given | changes)
+
+
+GREW = {TopicPartition("orders", 0): 500}
+UNREAD = {TopicPartition("orders", p): GONE for p in (0, 1)}
+ELSEWHERE = {"g": commits(orders_1=41)}
 
 
 @pytest.mark.parametrize(("before", "after", "stalled"), [
-    (running(orders_0=90, orders_1=40), running(orders_0=90, orders_1=40), 2),
-    (running(orders_0=90, orders_1=40), running(orders_0=90, orders_1=41), 1),
-    (running(orders_0=90, orders_1=40), running(orders_0=91, orders_1=41), 0),
-    (running(orders_0=90, orders_1=40), running(orders_0=80, orders_1=41), 0),  # set back, which is a move
-    (running(orders_0=90, orders_1=40), running(orders_1=41), 0),  # taken away
-    (running(orders_0=100), replace(running(orders_0=100), ends={TopicPartition("orders", 0): 500}), 0),  # just come
-    (running(0, orders_0=90), running(orders_0=90), 0),
-    (running(orders_0=90), running(0, orders_0=90), 0),
-    (FakeGroups(), running(orders_0=90), 0),
+    (running(), running(), 2),
+    (running(), running(first=91), 1),
+    (running(), running(first=80), 1),  # set back, which is a move
+    (running(), running(committed=ELSEWHERE), 0),  # one has moved, and one is taken away
+    (running(first=100), running(first=100, ends=GREW), 1),  # what has just come
+    (running(0), running(), 0),
+    (running(), running(0), 0),
+    (FakeGroups(), running(), 0),
+    (running(committed={"g": DENIED}), running(), DENIED),
+    (replace(running(), consumers={"g": ListedGroup.unseen(DENIED)}), running(), DENIED),
+    (running(ends=UNREAD), running(), GONE),
 ])  # fmt: skip
 def test_a_group_stalls_where_its_members_commit_nothing_further_on_of_what_there_was_to_read(before, after, stalled):
-    assert stalled_between(before, after) == (stalled, stalled > 0)
-
-
-def test_whether_a_group_stalled_that_was_not_seen_at_the_first_look_is_not_visible():
-    before, after = running(orders_0=90), running(orders_0=90)
-    before.committed["g"] = DENIED
     found = inventory_of(read(after), earlier=read(before))
-    assert found.groups[0].not_visible() == {"stalled_partitions": str(DENIED)} and not found.is_whole
-    before = running(orders_0=90)
-    before.consumers["g"] = ListedGroup.unseen(DENIED)
-    assert stalled_between(before, after) == (DENIED, False)
-    before = running(orders_0=90)
-    before.ends = {TopicPartition("orders", 0): GONE}
-    assert stalled_between(before, after) == (GONE, False)
+    (summary,), is_told = found.groups, isinstance(stalled, int)
+    assert summary.stalled_partitions == stalled
+    assert (GroupNotice.STALLED in summary.attention) is (is_told and stalled > 0)
+    assert summary.not_visible() == ({} if is_told else {"stalled_partitions": str(stalled)})
+    assert found.is_whole is is_told

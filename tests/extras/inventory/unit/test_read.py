@@ -14,7 +14,8 @@ from tests.unit.describedgroups import group, member
 UNTOLD = ListedGroup.unseen(Failure("TOPIC_AUTHORIZATION_FAILED", "its kind is not told"))
 
 
-def cluster() -> FakeGroups:
+@pytest.fixture
+def asked():
     return FakeGroups(
         {"billing": group(member(orders=(0, 1))), "crm": group(), "console-consumer-7": group()},
         {"sharers": ListedGroup("share", "share", NO_SHARE), "workers": group(protocol_type="connect")},
@@ -23,36 +24,32 @@ def cluster() -> FakeGroups:
     )
 
 
-def test_commits_are_read_before_log_ends_or_a_group_that_reads_on_would_be_beyond_them():
-    asked = cluster()
+def test_commits_are_read_before_log_ends_or_a_group_that_reads_on_would_be_beyond_them(asked):
     read(asked)
     assert asked.calls.index("commits") < asked.calls.index("high_watermarks")
     assert asked.stable == [False]  # as kafka-consumer-groups: an open transaction hides no group
 
 
-def test_groups_of_every_kind_are_there_and_a_share_groups_positions_are_never_none():
-    asked = cluster()
-    found = read(asked)
-    assert list(found.groups) == ["billing", "console-consumer-7", "crm", "sharers", "workers"]
-    assert "sharers" not in asked.asked and found.commits["sharers"] == NO_SHARE
-    assert found.commits["workers"] == {}
-
-
-def test_of_a_kind_that_nobody_tells_no_commits_are_not_nothing():
-    asked = cluster()
-    asked.others = {"odd": UNTOLD, "odd-with-some": UNTOLD}
+def test_groups_of_every_kind_are_there_and_positions_that_nobody_tells_are_never_none(asked):
+    asked.others |= {"odd": UNTOLD, "odd-with-some": UNTOLD, "crm": group(member(pay=(0,)))}
     asked.committed["odd-with-some"] = commits(pay_0=1)
     found = read(asked)
+    assert list(found.groups) == ["billing", "console-consumer-7", "crm", "odd", "odd-with-some", "sharers", "workers"]
+    assert "sharers" not in asked.asked and found.commits["sharers"] == NO_SHARE
+    assert found.commits["workers"] == {}
     assert found.commits["odd"] == UNTOLD.kind and found.commits["odd-with-some"] == commits(pay_0=1)
+    # What the listing of every kind describes is not described again.
+    assert sorted(asked.described) == ["billing", "console-consumer-7"]
+    assert found.groups["crm"] == group(member(pay=(0,))) and "crm" in asked.asked
 
 
-def test_filters_on_topics_take_commits_assignments_and_groups_that_have_no_others():
-    asked = cluster()
-    asked.consumers["broken"], asked.committed["broken"] = group(), DENIED
+def test_filters_on_topics_take_commits_assignments_and_groups_that_have_no_others(asked):
+    asked.consumers |= {"broken": group(), "moving": group(member(), state="PreparingRebalance")}
+    asked.committed |= {"broken": DENIED, "moving": commits(pay_0=3)}
     found = read(asked, Filters.from_options(topics=["orders"], exclude_groups=["console.*"]))
     assert found.commits["crm"] == commits(orders_0=1)
-    # Nobody knows what it has committed on; a share group neither.
-    assert list(found.groups) == ["billing", "broken", "crm", "sharers"]
+    # Nobody knows what these have committed on, or may read.
+    assert list(found.groups) == ["billing", "broken", "crm", "moving", "sharers"] and found.commits["moving"] == {}
     assert found.filtered == {"exclude-group": 1, "topic": 1}
     none = read(asked, Filters.from_options(exclude_topics=["orders"]))
     assert "billing" not in none.groups and none.commits["crm"] == commits(pay_0=2) and "workers" in none.groups
@@ -60,36 +57,18 @@ def test_filters_on_topics_take_commits_assignments_and_groups_that_have_no_othe
     assert not isinstance(described, Failure) and described.members == ()
 
 
-def test_a_group_that_is_rebalancing_may_read_the_topics_that_were_asked_for():
-    asked = cluster()
-    asked.consumers["moving"] = group(member(), state="PreparingRebalance")
-    asked.committed["moving"] = commits(pay_0=3)
-    found = read(asked, Filters.from_options(topics=["orders"]))
-    assert "moving" in found.groups and found.commits["moving"] == {}
-
-
-def test_the_listing_of_every_kind_is_asked_for_only_where_a_group_may_be_on_it():
-    asked = cluster()
+def test_the_listing_of_every_kind_is_asked_for_only_where_a_group_may_be_on_it(asked):
     read(asked, Filters(groups_file=frozenset({"crm"})))
     assert "other_groups" not in asked.calls
     assert list(read(asked, Filters(groups_file=frozenset({"sharers"}))).groups) == ["sharers"]
 
 
 @pytest.mark.parametrize("may_describe", [False, None])
-def test_a_list_that_may_be_short_says_so(may_describe):
-    asked = cluster()
+def test_a_list_that_may_be_short_says_so(asked, may_describe):
+    assert read(asked).unseen == ()
     asked.may_describe, asked.others = may_describe, DENIED
     found = read(asked)
     assert found.unseen[0] == HIDDEN and re.search("share groups.*GROUP_AUTHORIZATION_FAILED", found.unseen[1])
-    assert read(cluster()).unseen == ()
     # Whoever named groups and got all of them misses none.
     assert read(asked, Filters(groups_file=frozenset({"crm"}))).unseen == ()
     assert read(asked, Filters(groups_file=frozenset({"crm", "cmr"}))).unseen == found.unseen
-
-
-def test_groups_that_the_listing_of_every_kind_describes_are_not_described_again():
-    asked = cluster()
-    asked.others = {**cluster().others, "crm": group(member(pay=(0,)))}  # type: ignore[dict-item]
-    found = read(asked)
-    assert sorted(asked.described) == ["billing", "console-consumer-7"]
-    assert found.groups["crm"] == group(member(pay=(0,))) and "crm" in asked.asked

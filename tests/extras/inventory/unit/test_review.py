@@ -1,23 +1,28 @@
-"""The tables of the inventory's notebook: what exported files say, and nothing that they do not."""
+"""The inventory's notebook: its tables say what exported files say and nothing else, and its charts what they say."""
 
 import json
 
+import matplotlib
 import pytest
 
+matplotlib.use("Agg")
+
+from matplotlib import pyplot
+
 from migrate.extras.inventory import review as inventory
+from migrate.extras.inventory import review_charts as charts
 from migrate.extras.inventory.waves import waves_by_topics
 from migrate.show.review import ReviewStopped
 from tests.extras.inventory.unit.exportedfiles import FIELDS, GROUPS, MINUTE_MS, START_MS, history_rows, write_inventory
 
-
-def nobody(path):
-    raise AssertionError(f"{path} is no Parquet")
+MISSING = inventory.extra_module("pandas").NA
 
 
 @pytest.fixture
 def files(tmp_path):
     write_inventory(tmp_path)
-    return inventory.open_history(tmp_path / "history.csv", nobody), inventory.open_groups(tmp_path / "groups.json")
+    history = inventory.open_history(tmp_path / "history.csv", lambda path: pytest.fail(f"{path} is no Parquet"))
+    return history, inventory.open_groups(tmp_path / "groups.json")
 
 
 def history(*rows):
@@ -37,23 +42,20 @@ def test_a_raw_export_is_a_history_without_lag_and_without_its_tombstones():
     names = ["topic", "partition", "group", "offset", "logTimestamp", "tombstone", "metadata"]
     rows = [("t", 0, "g", 5, START_MS, False, ""), ("t", 0, "g", None, START_MS + 1, True, None)]
     (line,) = inventory.open_history("x", lambda path: (names, rows)).itertuples()
-    assert (line.group, line.offset, line.commits) == ("g", 5, 1) and line.lag is inventory.extra_module("pandas").NA
+    assert (line.group, line.offset, line.commits) == ("g", 5, 1) and line.lag is MISSING
 
 
 def test_what_is_something_else_is_one_line(tmp_path):
     with pytest.raises(ReviewStopped, match="x is not a history"):
         inventory.open_history("x", lambda path: (["key"], [("k",)]))
-    (tmp_path / "groups.json").write_text("{}")
-    with pytest.raises(ReviewStopped, match="cannot be read"):
-        inventory.open_groups(tmp_path / "groups.json")
-    (tmp_path / "groups.json").write_text("not JSON")
-    with pytest.raises(ReviewStopped, match="cannot be read"):
-        inventory.open_groups(tmp_path / "groups.json")
+    for text in ("{}", "not JSON"):
+        (tmp_path / "groups.json").write_text(text)
+        with pytest.raises(ReviewStopped, match="cannot be read"):
+            inventory.open_groups(tmp_path / "groups.json")
 
 
 def test_every_group_has_one_use(files):
-    uses = dict(files[1]["use"])
-    assert uses == {
+    assert dict(files[1]["use"]) == {
         "billing": "consumer", "crm-sync": "consumer", "fraud": "consumer", "long-idle$$": "consumer",
         "shop-streams": "Streams", "connect-archive": "Connect sink", "_internal-monitor": "vendor's own",
         "sharers": "share",
@@ -61,23 +63,11 @@ def test_every_group_has_one_use(files):
     assert inventory.uses_table(files[1])["groups"].sum() == len(GROUPS)
 
 
-def test_groups_of_either_file_are_told_by_their_last_commit(files):
-    table = inventory.last_commits(*files)
-    assert set(table.index) == {group["group"] for group in GROUPS} | {"NA"}
-    assert table.index[0] in ("billing", "crm-sync", "fraud") and table.index[-1] == "sharers"
-    assert table.loc["billing", "commits"] == 2 * 60 * 12 and table.loc["billing", "partitions"] == 2
-    assert 9 < table.loc["long-idle$$", "days_ago"] < 9.1
-
-
 def test_cadence_is_the_time_and_the_records_between_commits_and_not_made_up_of_one():
     steady, one = [(1, "g", 0, 100, 4, 0), (3, "g", 0, 400, 10, 0)], [(1, "once", 0, 5, 1, 0)]
-    made = history(*steady, *one, (1, "back", 0, 9, 1, 0), (2, "back", 0, 3, 2, 0))
-    table = inventory.cadence(made)
-    assert (table.loc["g", "seconds_between_commits"], table.loc["g", "records_between_commits"]) == (12.0, 30.0)
-    missing = inventory.extra_module("pandas").NA
-    assert table.loc["once", "seconds_between_commits"] is missing
-    assert table.loc["back", "seconds_between_commits"] == 30.0
-    assert table.loc["back", "records_between_commits"] is missing
+    table = inventory.cadence(history(*steady, *one, (1, "back", 0, 9, 1, 0), (2, "back", 0, 3, 2, 0)))
+    told = {group: (line.seconds_between_commits, line.records_between_commits) for group, line in table.iterrows()}
+    assert told["g"] == (12.0, 30.0) and told["back"] == (30.0, MISSING) and told["once"][0] is MISSING
 
 
 def test_the_lag_of_a_group_is_that_of_all_its_partitions_or_none():
@@ -88,17 +78,62 @@ def test_the_lag_of_a_group_is_that_of_all_its_partitions_or_none():
     assert inventory.lag_over_time(history((1, "g", 0, 1, 1, None))).empty
 
 
-def test_waves_are_those_of_groups_waves(files):
-    table = inventory.waves_table(files[1], 2)
+def drawn(figure, tmp_path):
+    figure.savefig(tmp_path / "x.png")
+    pyplot.close(figure)
+    return figure.axes[0]
+
+
+def names(axes):
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_groups_of_either_file_are_told_by_their_last_commit_and_the_longest_silent_is_on_top(files, tmp_path):
+    table = inventory.last_commits(*files)
+    assert set(table.index) == {group["group"] for group in GROUPS} | {"NA"}
+    assert table.index[0] in ("billing", "crm-sync", "fraud") and table.index[-1] == "sharers"
+    assert table.loc["billing", "commits"] == 2 * 60 * 12 and table.loc["billing", "partitions"] == 2
+    assert 9 < table.loc["long-idle$$", "days_ago"] < 9.1
+    axes = drawn(charts.last_commit_chart(table), tmp_path)
+    # A name never becomes a formula.
+    assert names(axes)[-1] == r"long-idle\$\$" and "days" in axes.get_xlabel()
+    assert axes.patches[-1].get_width() == pytest.approx(9.04, abs=0.01)
+    few = drawn(charts.last_commit_chart(table, 2), tmp_path)
+    assert len(few.patches) == 2 and "the 2 highest of 8" in few.get_title()
+
+
+def test_lag_is_drawn_of_the_groups_that_lagged_furthest_and_cadence_where_it_is_known(files, tmp_path):
+    axes = drawn(charts.lag_chart_over_time(files[0], 2), tmp_path)
+    assert [line.get_label() for line in axes.get_lines()] == ["fraud", "billing"]
+    assert "estimates" in axes.get_title() and "the 2 highest of 3" in axes.get_title()
+    without = drawn(charts.lag_chart_over_time(files[0].assign(lag=MISSING)), tmp_path)
+    assert "no lag" in without.texts[0].get_text()
+    axes = drawn(charts.cadence_chart(inventory.cadence(files[0])), tmp_path)
+    assert names(axes) == ["billing", "fraud", "crm-sync"] and axes.get_xscale() == "log"
+
+
+def test_waves_are_those_of_groups_waves_and_every_group_has_a_line_to_each_of_its_topics(files, tmp_path):
+    waves = inventory.waves_table(files[1], 2)
     reads = {group["group"]: group["topics"] for group in GROUPS if group["topics"]}
     for number, wave in enumerate(waves_by_topics(reads, 2).waves, 1):
-        assert set(table[table["wave"] == number].index) == {name for part in wave for name in part.groups}
-    assert "sharers" not in table.index
-    assert len(set(table.loc[["billing", "fraud", "shop-streams", "connect-archive"], "part"])) == 1
+        assert set(waves[waves["wave"] == number].index) == {name for part in wave for name in part.groups}
+    assert "sharers" not in waves.index
+    assert len(set(waves.loc[["billing", "fraud", "shop-streams", "connect-archive"], "part"])) == 1
+    axes = drawn(charts.waves_chart(waves), tmp_path)
+    edges = [line for line in axes.get_lines() if len(line.get_xdata()) == 2]
+    assert len(edges) == sum(len(topics.split(", ")) for topics in waves["topics"])
+    shown = " ".join(text.get_text() for text in axes.texts)
+    assert r"long-idle\$\$  (wave " in shown and "orders" in shown
+    assert "the first 2 of 7 groups" in drawn(charts.waves_chart(waves, 2), tmp_path).get_title()
 
 
-def test_a_list_without_groups_and_a_history_without_rows_have_no_rows(tmp_path):
+def test_files_without_groups_or_rows_have_empty_tables_and_charts(tmp_path):
     (tmp_path / "groups.json").write_text(json.dumps({"groups": []}))
     groups, empty = inventory.open_groups(tmp_path / "groups.json"), history()
-    assert inventory.waves_table(groups).empty and inventory.last_commits(empty, groups).empty
-    assert inventory.cadence(empty).empty and inventory.uses_table(groups).empty
+    assert inventory.uses_table(groups).empty
+    for table, chart in (
+        (inventory.waves_table(groups), charts.waves_chart), (inventory.cadence(empty), charts.cadence_chart),
+        (inventory.last_commits(empty, groups), charts.last_commit_chart), (empty, charts.lag_chart_over_time),
+    ):  # fmt: skip
+        assert table.empty
+        drawn(chart(table), tmp_path)

@@ -1,5 +1,6 @@
 """The `groups` commands as they are typed: what does not fit together, and clusters that do not answer."""
 
+import shlex
 import subprocess
 import sys
 
@@ -8,28 +9,25 @@ import pytest
 from tests.unit.commands import clusters, run, run_in_flow
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (("describe",), "Which groups?"),
-        (("describe", "x", "--all-groups"), "Which groups?"),
-        (("list", "--timeout", "3"), "--timeout says how long to watch"),
-        (("list", "--watch", "--format", "csv"), "exclude each other"),
-        (("list", "--watch", "--stalled", "1s"), "--watch and --stalled exclude each other"),
-        (("list", "--watch", "--records"), "--watch does not go with"),
-        (("list", "--watch", "--idle", "1d"), "--watch does not go with"),
-        (("list", "--group", "("), "not a regular expression"),
-        (("waves", "--by", "names"), "neither topics nor 'prefix REGEX'"),
-        (("waves", "--by", "topics x"), "neither topics nor 'prefix REGEX'"),
-        (("waves", "--by", "prefix ("), "no regular expression"),
-        (("waves", "--out-dir", "/nowhere/at/all"), "There is no folder"),
-        (("waves", "--exclude-topic", "hub"), "No such option"),
-        (("compare", "--by", "timestamp", "--no-match"), "--by timestamp and --no-match"),
-        (("compare", "--within", "-1"), "x>=0"),
-    ],
-)
+@pytest.mark.parametrize(("words", "problem"), [
+    ("describe", "Which groups?"),
+    ("describe x --all-groups", "Which groups?"),
+    ("list --timeout 3", "--timeout says how long to watch"),
+    ("list --watch --format csv", "exclude each other"),
+    ("list --watch --stalled 1s", "--watch and --stalled exclude each other"),
+    ("list --watch --records", "--watch does not go with"),
+    ("list --watch --idle 1d", "--watch does not go with"),
+    ("list --group (", "not a regular expression"),
+    ("waves --by names", "neither topics nor 'prefix REGEX'"),
+    ("waves --by 'topics x'", "neither topics nor 'prefix REGEX'"),
+    ("waves --by 'prefix ('", "no regular expression"),
+    ("waves --out-dir /nowhere/at/all", "There is no folder"),
+    ("waves --exclude-topic hub", "No such option"),
+    ("compare --by timestamp --no-match", "--by timestamp and --no-match"),
+    ("compare --within -1", "x>=0"),
+])  # fmt: skip
 def test_what_does_not_fit_together_is_wrong_usage(tmp_path, words, problem):
-    ran = run("groups", *words, *clusters(tmp_path))
+    ran = run("groups", *shlex.split(words), *clusters(tmp_path))
     assert ran.exit_code == 2 and problem in ran.output and "Traceback" not in ran.output
 
 

@@ -37,34 +37,26 @@ def wave_of(waves) -> dict[str, int]:
 
 
 @given(reads, st.integers(1, 6))
-def test_every_group_is_in_one_wave_and_groups_that_share_a_topic_are_in_the_same(topics, most):
+def test_every_group_is_in_one_wave_with_those_it_shares_a_topic_with_and_no_wave_is_larger_than_it_must_be(
+    topics, most
+):
     waves = waves_by_topics(topics, most)
     placed = wave_of(waves)
     assert placed.keys() == topics.keys() and waves.across == ()
     for one, of_one in topics.items():
         for other, of_other in topics.items():
             assert not of_one & of_other or placed[one] == placed[other]
-
-
-@given(reads, st.integers(1, 6))
-def test_a_wave_is_too_large_only_where_one_part_alone_is_and_that_one_is_named(topics, most):
-    waves = waves_by_topics(topics, most)
     too_large = {number for number, wave in enumerate(waves.waves, 1) if sum(len(part.groups) for part in wave) > most}
     assert too_large == {oversized.wave for oversized in waves.oversized}
     assert all(len(waves.waves[number - 1]) == 1 for number in too_large)
     largest = [max(len(part.groups) for part in wave) for wave in waves.waves]
     assert largest == sorted(largest, reverse=True)
-
-
-@given(reads)
-def test_a_part_is_no_larger_than_shared_topics_make_it(topics):
-    for wave in waves_by_topics(topics, 100).waves:
-        for part in wave:
-            reached = {part.groups[0]}
-            while more := {g for g in part.groups if any(topics[g] & topics[r] for r in reached)} - reached:
-                reached |= more
-            assert reached == set(part.groups)
-            assert set(part.topics) == frozenset().union(*(topics[g] for g in part.groups))
+    for part in (part for wave in waves.waves for part in wave):
+        reached = {part.groups[0]}
+        while more := {g for g in part.groups if any(topics[g] & topics[r] for r in reached)} - reached:
+            reached |= more
+        assert reached == set(part.groups), "no part holds more than shared topics hold together"
+        assert set(part.topics) == frozenset().union(*(topics[g] for g in part.groups))
 
 
 def test_the_topics_that_hold_a_large_part_together_come_first_where_they_hold_most():
@@ -82,6 +74,10 @@ def test_by_prefix_names_decide_and_topics_that_are_read_in_two_waves_are_named(
     assert waves.across == ("t",)
     grouped = waves_by_prefix(topics, 2, re.compile("(eu|us)-a?"))
     assert wave_of(grouped)["eu-a"] == wave_of(grouped)["eu-b"]
+    # Names of which nothing is matched have nothing in common.
+    for expression in ("[a-z]*", "(x-)?"):
+        apart = waves_by_prefix({"1a": {"t"}, "2b": {"u"}}, 1, re.compile(expression))
+        assert [[part.groups for part in wave] for wave in apart.waves] == [[("1a",)], [("2b",)]]
 
 
 def test_groups_that_no_plan_moves_are_in_no_wave_and_of_which_not_all_is_visible_are_not_said_to_have_nothing():
@@ -109,20 +105,13 @@ def test_a_name_that_a_groups_file_would_change_is_left_out(name):
     assert moved.left_out == {NOT_IN_A_FILE: (name,)} and not moved.reads
 
 
-@pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance", "Unknown"])
-def test_what_the_members_of_a_rebalancing_group_read_is_not_visible(state):
-    consumers = {"a": group(member(), state=state), "idle": group(member()), "new": group(member(), state=state)}
-    moved = groups_to_move(
-        read(FakeGroups(consumers, {}, {"a": commits(pay_0=1), "idle": commits(pay_0=1)}, {"pay": 1}))
-    )
+def test_what_the_members_of_a_rebalancing_group_read_is_not_visible():
+    moving = group(member(), state="PreparingRebalance")
+    consumers = {"a": moving, "idle": group(member()), "new": moving}
+    committed = {name: commits(pay_0=1) for name in ("a", "idle")}
+    moved = groups_to_move(read(FakeGroups(consumers, {}, committed, {"pay": 1})))
     assert moved.unread.keys() == {"a", "new"} and "rebalancing" in moved.unread["a"]
     assert moved.reads == {"a": {"pay"}, "idle": {"pay"}} and moved.left_out == {}
-
-
-def test_names_of_which_nothing_is_matched_have_nothing_in_common():
-    for expression in ("[a-z]*", "(x-)?"):
-        waves = waves_by_prefix({"1a": {"t"}, "2b": {"u"}}, 1, re.compile(expression))
-        assert [[part.groups for part in wave] for wave in waves.waves] == [[("1a",)], [("2b",)]]
 
 
 WAVES = (
@@ -138,18 +127,14 @@ def test_the_option_groups_file_reads_what_was_written(tmp_path):
     assert written[0].read_text().splitlines()[:2] == ["# Wave 1 of 2: 3 groups", "# 2 groups on orders, pay"]
 
 
-@pytest.mark.parametrize("name", ["wave1.txt", "wave17.txt"])
-def test_a_folder_with_a_wave_is_refused_and_left_as_it_is(tmp_path, name):
-    (tmp_path / name).write_text("yesterday's\n")
-    with pytest.raises(Refused, match=f"{name}.*not overwritten"):
-        write_waves(WAVES, tmp_path)
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "yesterday's\n")]
-
-
-def test_other_files_do_not_matter_and_a_folder_that_is_not_there_is_wrong_usage(tmp_path):
-    (tmp_path / "wave.txt").write_text("")
-    (tmp_path / "my-wave1.txt").write_text("")
+def test_a_folder_with_any_wave_is_refused_and_left_as_it_is(tmp_path):
+    for name in ("wave.txt", "my-wave1.txt"):
+        (tmp_path / name).write_text("")
     refuse_waves_in(tmp_path)
+    (tmp_path / "wave17.txt").write_text("yesterday's\n")
+    with pytest.raises(Refused, match="wave17.txt.*not overwritten"):
+        write_waves(WAVES, tmp_path)
+    assert len([*tmp_path.iterdir()]) == 3 and (tmp_path / "wave17.txt").read_text() == "yesterday's\n"
     for folder in (tmp_path / "none", tmp_path / "wave.txt"):
         with pytest.raises(UsageError, match="There is no folder"):
             refuse_waves_in(folder)
@@ -170,17 +155,10 @@ def test_where_one_cannot_be_written_none_is_left(tmp_path, monkeypatch):
 
 
 def report(most=2, side=Side.SOURCE, prefix=None, width=80):
-    names = ("eu-a", "eu-b", "us-a", "alone")
-    topics = {
-        "eu-a": commits(hub_0=1),
-        "eu-b": commits(hub_0=1, t_0=1),
-        "us-a": commits(hub_0=1),
-        "alone": commits(u_0=1),
-    }
-    cluster = FakeGroups(
-        {name: group() for name in (*names, "idle", "denied")}, committed={**topics, "denied": DENIED}, side=side
-    )
-    found = read(cluster, with_ends=False)
+    committed = {name: commits(hub_0=1) for name in ("eu-a", "us-a")}
+    committed |= {"eu-b": commits(hub_0=1, t_0=1), "alone": commits(u_0=1), "denied": DENIED}
+    groups = dict.fromkeys([*committed, "idle"], group())
+    found = read(FakeGroups(groups, committed=committed, side=side), with_ends=False)
     moved = groups_to_move(found)
     waves = waves_by_prefix(moved.reads, most, prefix) if prefix else waves_by_topics(moved.reads, most)
     files = [f"my waves/wave{number}.txt" for number in range(1, len(waves.waves) + 1)]
@@ -194,22 +172,19 @@ def test_every_wave_has_a_line_with_its_file(width):
     assert [line.split(maxsplit=4) for line in lines if line.endswith(".txt")] == [
         ["1", "3", "1", "2", "my waves/wave1.txt"], ["2", "1", "1", "1", "my waves/wave2.txt"],
     ]  # fmt: skip
+    # The next command is for groups of the source only.
+    assert "  mm2-migrate plan --groups-file 'my waves/wave1.txt' --out wave1.plan" in lines
+    assert not any("mm2-migrate plan" in line for line in report(side=Side.TARGET, width=width))
 
 
 def test_topics_that_hold_a_wave_together_or_that_two_waves_read_and_groups_in_none_are_named():
     text = " ".join(report())
-    assert (
-        "its 3 groups go together" in text and "hub: read by 3 groups; without it the largest part would have 1" in text
-    )
-    assert "--by 'prefix REGEX'" in text
-    assert "too large" not in " ".join(report(most=3)) and "--by" not in " ".join(report(most=3))
-    assert "Read in more than one wave: hub" in " ".join(report(prefix=re.compile("[a-z]+-")))
-    for left_out in (
-        "1 group: no commit is visible, so there is nothing to move: idle", "denied: GROUP_AUTHORIZATION_FAILED",
+    for expected in (
+        "its 3 groups go together", "hub: read by 3 groups; without it the largest part would have 1",
+        "--by 'prefix REGEX'", "1 group: no commit is visible, so there is nothing to move: idle",
+        "denied: GROUP_AUTHORIZATION_FAILED",
     ):  # fmt: skip
-        assert left_out in text
-
-
-def test_the_next_command_is_for_groups_of_the_source_only():
-    assert "  mm2-migrate plan --groups-file 'my waves/wave1.txt' --out wave1.plan" in report()
-    assert not any("mm2-migrate plan" in line for line in report(side=Side.TARGET))
+        assert expected in text
+    roomy = " ".join(report(most=3))
+    assert "too large" not in roomy and "--by" not in roomy
+    assert "Read in more than one wave: hub" in " ".join(report(prefix=re.compile("[a-z]+-")))
