@@ -1,5 +1,8 @@
 """`groups export` and `groups history` as typed: what does not fit together, and what is refused unasked."""
 
+import shlex
+from types import SimpleNamespace
+
 import pytest
 
 from migrate.cli.options import LEAST_MS, MOST_MS, time_of
@@ -10,48 +13,43 @@ from migrate.extras.offsets_topic.history_values import HistoryRequest
 from migrate.model import LogRange, TopicPartition
 from migrate.survey.offsets_pin import OffsetsPin
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from tests.fakes import FakeClock, FakeCluster, NoProgress
-from tests.unit.commands import clusters, run
+from tests.fakes import FakeClock, FakeCluster
+from tests.unit.commands import clusters, run, run_in_flow
 
 CSV = ("--format", "csv", "--out", "x.csv")
-JSONL = ("--format", "jsonl", "--out", "x.jsonl")
-TOPIC = ("--to-topic", "json", "--to-config", "a.properties")
-
-
+JSONL = "--format jsonl --out x.jsonl"
 PLACES = [
-    (("--format", "csv", "--out", "s3a://bucket/x.csv"), "is a URL"),
-    (("--format", "csv", "--out", "hdfs:/data/x.csv"), "is a URL"),
-    (("--format", "csv", "--out", "s3a://key:hidden@bucket/x.csv"), "--out: a URL holds a password"),
-    (("--format", "parquet", "--out", "s3a://key:hid/hidden@bucket/x"), "--out: a URL holds a password"),
-    (("--format", "csv", "--out", "/nowhere/at/all.csv"), "there is no folder /nowhere/at"),
+    ("--format csv --out s3a://bucket/x.csv", "is a URL"),
+    ("--format csv --out s3a://key:hidden@bucket/x.csv", "--out: a URL holds a password"),
+    ("--format parquet --out s3a://key:hid/hidden@bucket/x", "--out: a URL holds a password"),
+    ("--format csv --out /nowhere/at/all.csv", "there is no folder /nowhere/at"),
 ]
 WRONG = {
     "export": [
         *PLACES,
-        (("--out", "x"), "Missing option '--format'"),
-        (("--format", "csv"), "Where to?"),
-        ((*JSONL, "--to-topic", "json", "--to-config", "c"), "not both"),
-        (("--format", "jsonl", "--to-topic", "json"), "--to-topic and --to-config go together"),
-        ((*JSONL, "--to-config", "c"), "--to-topic and --to-config go together"),
-        (("--format", "csv", *TOPIC), "--format csv cannot be written to a topic"),
-        (("--format", "jsonl", "--to-topic", "", "--to-config", "a.properties"), "names no topic"),
-        (("--format", "jsonl", "--to-topic", "json", "--to-config", "nowhere"), "nowhere"),
-        ((*JSONL, "--since", "yesterday"), "--since 'yesterday' is not a time"),
-        ((*JSONL, "--until", "2026-11-23T22:00:00"), "is not a time"),
-        ((*JSONL, "--since", "2000000000000", "--until", "1000000000000"), "--since is not before --until"),
-        ((*JSONL, "--group", "("), "not a regular expression"),
-        ((*JSONL, "--max-fetch", "much"), "invalid size"),
+        ("--out x", "Missing option '--format'"),
+        ("--format csv", "Where to?"),
+        (f"{JSONL} --to-topic json --to-config c", "not both"),
+        ("--format jsonl --to-topic json", "--to-topic and --to-config go together"),
+        (f"{JSONL} --to-config c", "--to-topic and --to-config go together"),
+        ("--format csv --to-topic json --to-config a.properties", "--format csv cannot be written to a topic"),
+        ("--format jsonl --to-topic '' --to-config a.properties", "names no topic"),
+        ("--format jsonl --to-topic json --to-config nowhere", "nowhere"),
+        (f"{JSONL} --since 2000000000000 --until 1000000000000", "--since is not before --until"),
+        (f"{JSONL} --until 2026-11-23T22:00:00", "is not a time"),
+        (f"{JSONL} --group (", "not a regular expression"),
+        (f"{JSONL} --max-fetch much", "invalid size"),
     ],
     "history": [
         *PLACES,
-        (("--format", "parquet"), "--format parquet needs a place"),
-        (("--out", "x"), "--format table is for the screen"),
-        (("--bucket", "0m"), "--bucket 0 has no length"),
-        (("--bucket", "short"), "invalid duration"),
-        (("--since", "yesterday"), "--since 'yesterday' is not a time"),
-        (("--since", "2000000000000", "--until", "1000000000000"), "--since is not before --until"),
-        (("--group", "("), "not a regular expression"),
-        (("--rows", "0"), "x>=1"),
+        ("--format parquet", "--format parquet needs a place"),
+        ("--out x", "--format table is for the screen"),
+        ("--bucket 0m", "--bucket 0 has no length"),
+        ("--bucket short", "invalid duration"),
+        ("--since yesterday", "--since 'yesterday' is not a time"),
+        ("--since 2000000000000 --until 1000000000000", "--since is not before --until"),
+        ("--group (", "not a regular expression"),
+        ("--rows 0", "x>=1"),
     ],
 }
 
@@ -63,7 +61,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("command", "words", "problem"), [(c, *row) for c, rows in WRONG.items() for row in rows])
 def test_what_does_not_fit_together_is_wrong_usage(tmp_path, command, words, problem):
-    ran = run("groups", command, *words, *clusters(tmp_path))
+    ran = run("groups", command, *shlex.split(words), *clusters(tmp_path))
     assert ran.exit_code == 2 and problem in ran.output and "Traceback" not in ran.output
     assert "hidden" not in ran.output
 
@@ -82,15 +80,23 @@ def test_a_cluster_that_does_not_answer_is_one_paragraph_and_leaves_no_file(tmp_
     assert not list(tmp_path.glob("*.csv*"))
 
 
-def test_an_internal_topic_is_refused_before_anybody_is_asked(tmp_path):
+def test_an_internal_topic_is_refused_before_anybody_is_asked_and_none_is_taken_from_the_environment(tmp_path):
     words = ("--format", "jsonl", "--to-topic", "__consumer_offsets", "--to-config", "a.properties")
     ran = run("groups", "export", *words, *clusters(tmp_path))
     assert ran.exit_code == 3 and "is a name of internal topics" in ran.output and "reached" not in ran.output
-
-
-def test_a_topic_to_write_to_is_never_taken_from_the_environment(tmp_path):
     ran = run("groups", "export", "--format", "jsonl", *clusters(tmp_path), MM2_MIGRATE_TO_TOPIC="json")
     assert ran.exit_code == 2 and "Where to?" in ran.output
+
+
+DATA = [("history", "--format", "csv"), ("export", "--format", "jsonl", "--out", "x")]
+
+
+@pytest.mark.parametrize("words", [("history",), *DATA], ids=" ".join)
+def test_which_flow_of_a_flows_file_it_is_comes_first_and_never_into_data(tmp_path, monkeypatch, words):
+    ran, asked = run_in_flow(tmp_path, monkeypatch, "groups", *words)
+    assert ran.exit_code == 1 and [(o.source, o.target) for o in asked] == [("A", "B")]
+    shown, silent = (ran.stderr, ran.stdout) if words in DATA else (ran.stdout, "")
+    assert shown.startswith("Flow eu of flows.yaml: A -> B.") and not silent
 
 
 def test_a_moment_has_a_zone_or_is_a_number_of_ms_and_never_of_seconds_or_a_compact_date():
@@ -109,20 +115,12 @@ def test_a_moment_has_a_zone_or_is_a_number_of_ms_and_never_of_seconds_or_a_comp
 
 def test_a_transaction_that_is_open_is_waited_for_and_that_is_said():
     said, clock = [], FakeClock()
+    progress = SimpleNamespace(step=said.append)
     held = FakeCluster(ranges={TopicPartition(OFFSETS_TOPIC, 0): LogRange(0, 9)})
-    pin = OffsetsPin("A", 1, {0: LogRange(0, 5)}, {0: 9})
-    assert waited_for(held, pin, Said(said), clock) == OffsetsPin("A", 1, {0: LogRange(0, 9)}, {})
-    assert said == ["waiting for transactions that are open in 1 partition"]
     done = OffsetsPin("A", 1, {0: LogRange(0, 9)}, {})
-    assert waited_for(held, done, Said(said), clock) == done and len(said) == 1
-
-
-class Said(NoProgress):
-    def __init__(self, said):
-        self.said = said
-
-    def step(self, text):
-        self.said.append(text)
+    assert waited_for(held, OffsetsPin("A", 1, {0: LogRange(0, 5)}, {0: 9}), progress, clock) == done
+    assert said == ["waiting for transactions that are open in 1 partition"]
+    assert waited_for(held, done, progress, clock) == done and len(said) == 1
 
 
 def test_the_newest_bucket_ends_when_the_topic_had_been_pinned_and_not_when_somebody_asked():

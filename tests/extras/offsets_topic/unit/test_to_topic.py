@@ -23,15 +23,11 @@ def destination(**more):
     return FakeCluster(cluster_id="c-id", ranges={ZERO: LogRange(0, 4), ONE: LogRange(2, 9)}, **more)
 
 
-@pytest.mark.parametrize("topic", ["__consumer_offsets", "__json"])
-def test_a_name_of_internal_topics_is_refused(topic):
-    with pytest.raises(Refused, match="is a name of internal topics"):
-        refuse_internal(topic)
-    refuse_internal("_json")
-
-
-def test_a_topic_of_another_cluster_is_taken():
+def test_a_topic_of_another_cluster_is_taken_unless_its_name_is_one_of_internal_topics():
     refuse_destination("json", destination(), [FakeCluster(cluster_id="a-id"), FakeCluster(cluster_id="b-id")])
+    refuse_internal("_json")
+    with pytest.raises(Refused, match="is a name of internal topics"):
+        refuse_internal("__json")
 
 
 @pytest.mark.parametrize("ids", [("c-id", "b-id"), ("a-id", "c-id")])
@@ -39,9 +35,7 @@ def test_a_cluster_that_is_read_or_that_groups_leave_is_refused_by_its_id(ids):
     others = [FakeCluster(Side.SOURCE, "A", cluster_id=cluster_id) for cluster_id in ids]
     with pytest.raises(Refused, match="names source A: both are cluster c-id"):
         refuse_destination("json", destination(), others)
-
-
-def test_a_cluster_that_does_not_tell_its_id_may_be_the_same():
+    # One that does not tell its id may be the same.
     with pytest.raises(ClusterError, match="is not visible"):
         refuse_destination("json", destination(), [FakeCluster(down=True)])
 
@@ -53,29 +47,23 @@ def test_a_topic_that_is_not_there_is_refused_and_not_asked_for_by_name():
     assert calls == ["facts", "topics"]
 
 
-def test_log_ends_are_those_for_every_reader_or_not_known():
-    open_one = destination(watermarks={ONE: 11})
-    assert log_ends("json", open_one) == {ZERO: 4, ONE: 11}
-    open_one.ranges[ONE] = Failure("LEADER_NOT_AVAILABLE", "no leader")
-    assert isinstance(log_ends("json", destination(down=True)), Failure)
-
-
-def test_growth_is_known_where_both_ends_are():
-    silent = Failure("NOT_VISIBLE", "no")
+def test_log_ends_are_those_for_every_reader_or_not_known_and_growth_is_known_where_both_are():
+    assert log_ends("json", destination(watermarks={ONE: 11})) == {ZERO: 4, ONE: 11}
+    silent = Failure("LEADER_NOT_AVAILABLE", "no leader")
+    leaderless = destination()
+    leaderless.ranges[ONE] = silent
+    assert all(isinstance(log_ends("json", each), Failure) for each in (leaderless, destination(down=True)))
     assert growth({ZERO: 4, ONE: 9}, {ZERO: 6, ONE: 10}) == 3
     assert growth({ZERO: 4}, {ZERO: 6, ONE: 10}) == 12
     assert growth(silent, {ZERO: 6}) == growth({ZERO: 6}, silent) == silent
 
 
-def chosen(tmp_path, side=Side.SOURCE, **more):
-    options = {"form": "jsonl", "clusters": ReachedClusters(request_timeout=1.0), "side": side}
-    flow = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
-    return topic_of(ExportOptions(**options | more), flow)
-
-
-def to_topic(tmp_path, text, **more):
-    (tmp_path / "c.properties").write_text(text)
-    return chosen(tmp_path, to_topic="json", to_config=tmp_path / "c.properties", **more)
+def to_topic(tmp_path, text, side=Side.SOURCE):
+    config = tmp_path / "c.properties"
+    config.write_text(text)
+    clusters = ReachedClusters(request_timeout=1.0)
+    options = ExportOptions(form="jsonl", clusters=clusters, side=side, to_topic="json", to_config=config)
+    return topic_of(options, client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B"))
 
 
 SECURED = """bootstrap.servers=c:9093
@@ -85,37 +73,24 @@ sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule require
 """
 
 
-def test_no_secret_of_the_topics_cluster_is_in_what_is_said_of_it(tmp_path):
+def test_no_secret_of_the_topics_cluster_is_in_what_is_said_of_it_and_references_are_resolved(tmp_path, monkeypatch):
     sink = to_topic(tmp_path, SECURED)
     assert sink.name == "topic json on c:9093"
     assert "pssst!" in sink.of.java.secrets and "pssst!" not in repr(sink)
-
-
-def test_the_cluster_that_groups_leave_is_asked_too_where_another_is_read(tmp_path):
-    aliases = {
-        side: [other.cluster.alias for other in to_topic(tmp_path, "bootstrap.servers=c:1\n", side=side).others]
-        for side in Side
-    }
-    assert aliases == {Side.SOURCE: [], Side.TARGET: ["A"]}
-
-
-def test_references_in_its_properties_are_resolved(tmp_path, monkeypatch):
     monkeypatch.setenv("WHERE", "c:9092")
     text = "bootstrap.servers=${env:WHERE}\nconfig.providers=env\n"
     text += "config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
     assert to_topic(tmp_path, text).name == "topic json on c:9092"
 
 
-@pytest.mark.parametrize(
-    "place", ["hdfs:/data", "hdfs://nn:8020/x", "file:/tmp/x", "file:///tmp/x", "s3a://b/x", "abfss://c@a/x"]
-)
-def test_a_place_with_a_scheme_is_a_url_with_one_slash_too(place):
-    assert is_url(place)
+def test_the_cluster_that_groups_leave_is_asked_too_where_another_is_read(tmp_path):
+    sinks = [to_topic(tmp_path, "bootstrap.servers=c:1\n", side) for side in (Side.SOURCE, Side.TARGET)]
+    assert [[other.cluster.alias for other in sink.others] for sink in sinks] == [[], ["A"]]
 
 
-@pytest.mark.parametrize("place", ["/tmp/x", "x", "a:b", "./a:/b", "C", "", "/hdfs:/x", "1a:/x"])
-def test_a_path_of_this_machine_is_none(place):
-    assert not is_url(place)
+def test_a_place_with_a_scheme_is_a_url_with_one_slash_too_and_a_path_of_this_machine_is_none():
+    assert all(map(is_url, ["hdfs:/data", "hdfs://nn:8020/x", "file:/tmp/x", "s3a://b/x", "v1.a+b-c:/x"]))
+    assert not any(map(is_url, ["/tmp/x", "x", "a:b", "./a:/b", "", "/hdfs:/x", "1a:/x"]))
 
 
 def settings(**properties):
@@ -134,25 +109,15 @@ def test_no_property_weakens_what_written_means_or_parts_the_records_of_a_key():
     assert not [name for name in named if f"kafka.{name}" in options]
 
 
-def session_with(**conf):
-    """Spark as far as its settings go: its UI is on where nothing else is said."""
-    given = {name.replace("_", "."): value for name, value in conf.items()}
-    return SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: given.get(key, default)))
-
-
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="pssst!";'
-QUIET = {"spark_ui_enabled": "false"}
+QUIET = {"spark.ui.enabled": "false"}
 
 
-@pytest.mark.parametrize(("conf", "named"), [
-    ({}, "spark.ui.enabled"), (QUIET | {"spark_eventLog_enabled": "true"}, "spark.eventLog.enabled"),
-])  # fmt: skip
-def test_a_spark_that_would_show_a_producers_secrets_is_refused_by_what_shows_them(conf, named):
-    with pytest.raises(Refused) as raised:
-        refuse_showing_secrets(session_with(**conf), settings(sasl_jaas_config=JAAS))
-    assert f"--spark-conf {named}=false" in raised.value.todo and "pssst!" not in str(raised.value)
-
-
-def test_without_secrets_or_without_anything_that_shows_them_nothing_is_refused():
-    refuse_showing_secrets(session_with(), settings())
-    refuse_showing_secrets(session_with(**QUIET), settings(sasl_jaas_config=JAAS))
+def test_a_spark_that_would_show_a_producers_secrets_is_refused_by_what_shows_them():
+    # Its UI is on where nothing else is said.
+    for conf, named in ({}, "spark.ui.enabled"), (QUIET | {"spark.eventLog.enabled": "true"}, "spark.eventLog.enabled"):
+        with pytest.raises(Refused) as raised:
+            refuse_showing_secrets(SimpleNamespace(conf=conf), settings(sasl_jaas_config=JAAS))
+        assert f"--spark-conf {named}=false" in raised.value.todo and "pssst!" not in str(raised.value)
+    refuse_showing_secrets(SimpleNamespace(conf={}), settings())
+    refuse_showing_secrets(SimpleNamespace(conf=QUIET), settings(sasl_jaas_config=JAAS))
