@@ -21,37 +21,23 @@ ROWS = (
 
 def pinned(ids=("id-3", "id-1"), source_end=200, target_end=100):
     return PinnedTopic(
-        topic="orders",
-        target="A.orders",
-        ids=ids,
-        source_logs={p: LogRange(0, source_end) for p in (0, 1)},
-        target_logs={p: LogRange(20, target_end) for p in (0, 1)},
-        next_to_copy={},
-        open_on_source=frozenset(),
-        open_on_target=frozenset(),
-        compacted=frozenset(),
-        only_compacted=False,
-        hides_policy=False,
-        unproven=("so",),
-    )
+        topic="orders", target="A.orders", ids=ids, source_logs={p: LogRange(0, source_end) for p in (0, 1)},
+        target_logs={p: LogRange(20, target_end) for p in (0, 1)}, next_to_copy={}, open_on_source=frozenset(),
+        open_on_target=frozenset(), compacted=frozenset(), only_compacted=False, hides_policy=False, unproven=("so",),
+    )  # fmt: skip
 
 
-def test_a_group_is_owed_records_from_its_commit_on_and_reads_from_where_it_will_stand():
+def test_a_group_is_owed_records_from_its_commit_on_and_all_that_some_group_is_owed_is_looked_at():
     owed = Owed.of(plan(*ROWS))
     assert owed.places == {
         "orders": [
-            Place("audit", 0, 120, 60),
-            Place("audit", 1, 0, 10),
-            Place("billing", 0, 130, 70),
+            Place("audit", 0, 120, 60), Place("audit", 1, 0, 10), Place("billing", 0, 130, 70),
             Place("crm", 0, 140, 40),
         ],
         "bills": [Place("billing", 0, 120, 90)],
-    }
+    }  # fmt: skip
     assert owed.partitions == {"orders": {0, 1}, "bills": {0}}
-
-
-def test_of_a_partition_all_is_looked_at_that_some_group_is_owed():
-    part = Owed.of(plan(*ROWS)).part(pinned())
+    part = owed.part(pinned())
     assert part.logs(Side.SOURCE) == {0: LogRange(120, 200), 1: LogRange(0, 200)}
     assert part.logs(Side.TARGET) == {0: LogRange(40, 100), 1: LogRange(20, 100)}
     assert part.owed_from == {(0, 120), (0, 130), (0, 140), (1, 0)} and part.unproven == ("so",)

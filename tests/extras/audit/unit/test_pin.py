@@ -3,8 +3,6 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from migrate.extras.audit.pin import pin_topics
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import FlowFilter, TopicFilter
@@ -54,12 +52,8 @@ def test_positions_are_read_before_the_targets_ends_and_these_before_the_sources
 
 def test_what_has_no_copy_or_does_not_answer_is_never_passed_over():
     refused = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
-    source = {
-        T0: LogRange(0, 10),
-        T1: refused,
-        TopicPartition("t", 2): LogRange(0, 1),
-        TopicPartition("u", 0): LogRange(0, 1),
-    }
+    others = {TopicPartition(*place): LogRange(0, 1) for place in (("t", 2), ("u", 0))}
+    source = {T0: LogRange(0, 10), T1: refused} | others
     (t, u), _ = pinned(clusters(source))
     assert t.source_logs.keys() == {0} and u.source_logs == {}
     assert t.unproven == (
@@ -77,42 +71,33 @@ def test_open_transactions_are_seen_on_both_sides():
     assert topic.open_on_target == {1}
 
 
-@pytest.mark.parametrize(("compacted", "sides"), [({"t"}, {Side.SOURCE}), ({"A.t"}, {Side.TARGET}), (set(), set())])
-def test_who_takes_records_is_asked_of_both_sides(compacted, sides):
-    (topic,), _ = pinned(clusters(compacted=frozenset(compacted)))
-    assert topic.compacted == sides and topic.only_compacted == ("t" in compacted) and not topic.hides_policy
-
-
-def test_a_policy_that_is_not_visible_may_be_compaction():
+def test_who_takes_records_is_asked_of_both_sides_and_a_policy_that_is_not_visible_may_be_compaction():
+    for compacted, sides in ({"t"}, {Side.SOURCE}), ({"A.t"}, {Side.TARGET}), (set(), set()):
+        (topic,), _ = pinned(clusters(compacted=frozenset(compacted)))
+        assert topic.compacted == sides and topic.only_compacted == ("t" in compacted) and not topic.hides_policy
     of = clusters()
     of.source.told = of.target.told = None
     (topic,), _ = pinned(of)
     assert topic.compacted == {*Side} and topic.hides_policy and not topic.only_compacted
 
 
-def test_topics_outside_the_filters_are_left_alone_and_those_outside_mm2s_are_named():
-    source = {
-        TopicPartition(name, 0): LogRange(0, 1)
-        for name in ("t", "u", "heartbeats", "B.heartbeats", "__consumer_offsets", "mm2.internal")
-    }
-    only_t = FlowFilter(((TopicFilter((re.compile("t"),), ()),),))
-    topics, left_out = pinned(clusters(source), replace(FLOW, topic_filter=only_t))
-    assert [topic.topic for topic in topics] == ["t"] and left_out == ("u",)
-    assert pinned(clusters(source), FLOW, "u|v") == ([pinned(clusters(source))[0][1]], ())
+ONLY_T = FlowFilter(((TopicFilter((re.compile("t"),), ()),),))
 
 
-def test_copies_from_the_target_are_named_for_what_is_written_to_them_has_no_copy_there():
-    source = {T0: LogRange(0, 1), TopicPartition("B.t", 0): LogRange(0, 1)}
-    topics, left_out = pinned(clusters(source))
-    assert [topic.topic for topic in topics] == ["t"] and left_out == ("B.t",)
+def test_topics_outside_the_filters_are_left_alone_and_those_outside_mm2s_or_copied_from_the_target_are_named():
+    names = ("t", "u", "heartbeats", "B.heartbeats", "__consumer_offsets", "mm2.internal", "B.t")
+    source = {TopicPartition(name, 0): LogRange(0, 1) for name in names}
+    topics, left_out = pinned(clusters(source), replace(FLOW, topic_filter=ONLY_T))
+    assert [topic.topic for topic in topics] == ["t"] and left_out == ("B.t", "u")
+    topics, left_out = pinned(clusters(source), FLOW, "u|v")
+    assert [topic.topic for topic in topics] == ["u"] and left_out == ()
 
 
 def test_of_a_plan_its_partitions_are_pinned_and_none_of_its_topics_is_passed_over():
     owed = {"t": [1, 7], "gone": [0], "u": [0]}
     of = clusters({T0: LogRange(0, 10), T1: LogRange(2, 5), TopicPartition("u", 0): LogRange(0, 1)})
-    only_t = FlowFilter(((TopicFilter((re.compile("t"),), ()),),))
     timer = Timer(FakeClock(), NoProgress())
-    topics, left_out = pin_topics(replace(FLOW, topic_filter=only_t), of, Filters(), timer, owed)
+    topics, left_out = pin_topics(replace(FLOW, topic_filter=ONLY_T), of, Filters(), timer, owed)
     assert [(topic.topic, [*topic.source_logs], topic.unproven) for topic in topics] == [
         ("gone", [], ("there is no topic gone on A",)),
         ("t", [1], ("A.t on B has no partition 7",)),

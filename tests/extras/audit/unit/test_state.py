@@ -31,7 +31,7 @@ def filled(folder):
     return state
 
 
-def test_what_was_kept_is_read_again_and_goes_on(folder):
+def test_what_was_kept_is_read_again_and_goes_on_and_a_topic_that_begins_anew_has_nothing(folder):
     state = filled(folder)
     assert read_state(folder) == state
     with opened_state(folder, IDS) as again:
@@ -39,10 +39,6 @@ def test_what_was_kept_is_read_again_and_goes_on(folder):
         again.add("t", Side.SOURCE, {0: LogRange(10, 11)}, SUMS)
     held = read_state(folder).topics["t"]
     assert held.sums[Side.SOURCE][Stretch(0, 3)].records == 4 and held.read_to[Side.SOURCE] == {0: 11}
-
-
-def test_a_topic_that_begins_anew_has_nothing(folder):
-    filled(folder)
     with opened_state(folder, IDS) as state:
         state.begin(TopicSums("t", "A.t", "9", "2", Cut(Equality.ALL)))
     held = read_state(folder).topics["t"]
@@ -57,11 +53,7 @@ def test_a_line_that_a_kill_cut_short_is_as_if_it_was_never_written(folder):
         assert read_state(folder) == state
     with opened_state(folder, IDS):
         assert path.read_bytes() == whole
-
-
-def test_a_folder_cut_short_before_its_first_line_begins_anew(folder):
-    filled(folder)
-    (folder / FILE).write_bytes(b'{"audit"')
+    path.write_bytes(b'{"audit"')
     with opened_state(folder, IDS) as state:
         assert not state.topics
 
@@ -77,16 +69,16 @@ def test_folder_and_files_are_their_owners_alone_and_two_have_not_the_same_salt(
 
 def test_a_folder_of_other_clusters_or_with_other_things_is_left_alone(folder, tmp_path):
     filled(folder)
-    with pytest.raises(Refused, match="other clusters"), opened_state(folder, ("A-id", "C-id")):
-        pass
-    with pytest.raises(Refused, match="of whole logs, not of plan 1"), opened_state(folder, IDS, "plan 1"):
-        pass
     (tmp_path / "mine").touch()
-    with pytest.raises(Refused, match="not empty"), opened_state(tmp_path, IDS):
-        pass
+    for where, ids, part, said in (
+        (folder, ("A-id", "C-id"), "", "other clusters"), (folder, IDS, "plan 1", "of whole logs, not of plan 1"),
+        (tmp_path, IDS, "", "not empty"),
+    ):  # fmt: skip
+        with pytest.raises(Refused, match=said), opened_state(where, ids, part):
+            pass
 
 
-def test_what_is_no_audit_is_said(folder, tmp_path):
+def test_what_is_no_audit_is_said(folder):
     with pytest.raises(UsageError, match="cannot be read"):
         read_state(folder)
     filled(folder)

@@ -54,33 +54,23 @@ def clusters(monkeypatch):
     return asked
 
 
-def test_options_are_said_as_they_would_be_typed_and_lists_repeat_them(tmp_path):
-    text = (
-        "flows:\n- {name: o, source: A, target: B, groups: [a.*, -b], max_rereads: 5, failback: true, no-match: false}"
-    )
-    (words,) = flows(tmp_path, text)
-    assert words == ("--source=A", "--target=B", "--group=a.*", "--group=-b", "--max-rereads=5", "--failback")
-
-
-def test_defaults_hold_for_every_flow_that_does_not_say_otherwise(tmp_path):
-    text = "defaults: {settle: 20, policies: {rewind: keep}}\nflows:\n- {name: o}\n- {name: p, rewind: block}\n"
-    assert flows(tmp_path, text) == [
-        ("--settle=20", "--rewind=keep"), ("--settle=20", "--rewind=block"),
-    ]  # fmt: skip
-
-
-def test_files_lie_beside_the_file_unless_their_paths_say_otherwise(tmp_path):
-    (words,) = flows(tmp_path, "flows: [{name: o, mm2_config: mm2.properties, groups_file: /etc/wave.txt}]")
-    assert words == (f"--mm2-config={tmp_path}/mm2.properties", "--groups-file=/etc/wave.txt")
-
-
-def test_a_name_of_digits_is_the_one_that_is_written_there(tmp_path):
-    text = "flows: [{name: o, groups: [1.10, 12:30, 1_0], exclude_groups: 0042, commits_as_of: 2026-11-21, settle: 1}]"
-    (words,) = flows(tmp_path, text)
-    assert words == (
-        "--group=1.10", "--group=12:30", "--group=1_0", "--exclude-group=0042", "--commits-as-of=2026-11-21",
-        "--settle=1",
-    )  # fmt: skip
+@pytest.mark.parametrize(("text", "words"), [
+    # As they would be typed; lists repeat them.
+    ("flows: [{name: o, source: A, target: B, groups: [a.*, -b], max_rereads: 5, failback: true, no-match: false}]",
+     ["--source=A --target=B --group=a.* --group=-b --max-rereads=5 --failback"]),
+    # Defaults hold for every flow that does not say otherwise; an empty list takes back what they exclude.
+    ("defaults: {settle: 20, policies: {rewind: keep}}\nflows:\n- {name: o}\n- {name: p, rewind: block}\n",
+     ["--settle=20 --rewind=keep", "--settle=20 --rewind=block"]),
+    ("defaults: {exclude_groups: [a], group: x}\nflows: [{name: o, exclude_groups: [], groups: [b]}]", ["--group=b"]),
+    # Files lie beside the file unless their paths say otherwise.
+    ("flows: [{name: o, mm2_config: mm2.properties, groups_file: /etc/wave.txt}]",
+     ["--mm2-config=HERE/mm2.properties --groups-file=/etc/wave.txt"]),
+    # A name of digits is the one that is written there.
+    ("flows: [{name: o, groups: [1.10, 12:30, 1_0], exclude_groups: 0042, commits_as_of: 2026-11-21, settle: 1}]",
+     ["--group=1.10 --group=12:30 --group=1_0 --exclude-group=0042 --commits-as-of=2026-11-21 --settle=1"]),
+])  # fmt: skip
+def test_a_flow_of_the_file_says_what_would_be_typed(tmp_path, text, words):
+    assert [" ".join(flow).replace(str(tmp_path), "HERE") for flow in flows(tmp_path, text)] == words
 
 
 def test_a_flow_takes_nothing_from_the_environment(tmp_path, clusters, monkeypatch):
@@ -96,7 +86,6 @@ def test_a_flow_takes_nothing_from_the_environment(tmp_path, clusters, monkeypat
     [
         ("[]", "has no list of flows"),
         ("flows: []", "has no flow"),
-        ("a: 1\n---\nb: 2", "has no list of flows"),
         ("flows: [{name: o}]\nflwos: 1", "'flwos' is neither flows nor defaults"),
         ("flows: [{source: A}]", "flow 1 has no name"),
         ("flows: [{name: ../o}]", "flow 1 has no name that a file can have"),
@@ -120,14 +109,11 @@ def test_a_file_that_is_wrong_is_refused_with_its_place(tmp_path, text, words):
     assert words in str(refused.value) and "flows.yaml" in str(refused.value) and refused.value.todo
 
 
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        ("rewind: kep", "flow two: Invalid value for '--rewind'"),
-        ("accept: [nonsense]", "flow two: "),
-        ("failback: true, source_down: true", "flow two: --failback and --source-down exclude each other"),
-    ],
-)
+@pytest.mark.parametrize(("entry", "words"), [
+    ("rewind: kep", "flow two: Invalid value for '--rewind'"),
+    ("accept: [nonsense]", "flow two: "),
+    ("failback: true, source_down: true", "flow two: --failback and --source-down exclude each other"),
+])  # fmt: skip
 def test_the_options_of_every_flow_are_looked_at_before_any_cluster_is_asked(tmp_path, clusters, entry, words):
     ran = run(tmp_path, f"flows: [{{name: one, {FLOW}}}, {{name: two, {FLOW}, {entry}}}]")
     assert ran.exit_code == 2 and words in ran.stderr and not clusters and not (tmp_path / "plans").exists()
@@ -147,8 +133,20 @@ def test_each_flow_has_a_plan_of_its_own_and_a_line(tmp_path, clusters):
     assert all(plan.short_fingerprint in ran.stdout for plan in plans) and clusters == ["B", "B"]
 
 
-def test_a_flow_that_fails_keeps_no_other_from_being_planned_and_the_worst_code_is_the_runs(tmp_path, clusters):
-    lost = FLOW.replace("target: B", "target: X")
+def no_worker(given, resolve=command.resolve_flow):
+    if given.connect_url:
+        raise ClusterError("X did not answer.", "Start it.")
+    return resolve(given)
+
+
+@pytest.mark.parametrize("lost", [
+    FLOW.replace("target: B", "target: X"),
+    FLOW.replace("source_config", "connect_url: 'http://127.0.0.1:1', source_config"),
+], ids=["its target", "its Connect worker"])  # fmt: skip
+def test_a_flow_that_fails_keeps_no_other_from_being_planned_and_the_worst_code_is_the_runs(
+    tmp_path, clusters, monkeypatch, lost
+):
+    monkeypatch.setattr(command, "resolve_flow", no_worker)
     ran = run(tmp_path, f"flows: [{{name: lost, {lost}}}, {{name: good, {FLOW}}}]")
     assert ran.exit_code == 1 and "FAILED: X did not answer." in ran.stdout
     assert read_plan(tmp_path / "plans" / "good.plan").rows and not (tmp_path / "plans" / "lost.plan").exists()
@@ -163,51 +161,23 @@ def test_a_flow_that_is_refused_before_it_has_a_plan_failed_and_says_nothing_of_
     assert ran.exit_code == 1 and "FAILED: Too much would be fetched." in ran.stdout
 
 
-def test_a_connect_worker_that_does_not_answer_fails_its_flow_alone(tmp_path, clusters, monkeypatch):
-    resolve = command.resolve_flow
-
-    def silent(given):
-        if given.connect_url:
-            raise ClusterError("The worker did not answer.", "Start it.")
-        return resolve(given)
-
-    monkeypatch.setattr(command, "resolve_flow", silent)
-    rest = "source: A, target: B, connect_url: 'http://127.0.0.1:1', source_config: a.properties"
-    ran = run(tmp_path, f"flows: [{{name: lost, {rest}, target_config: b.properties}}, {{name: good, {FLOW}}}]")
-    assert ran.exit_code == 1 and "FAILED: The worker did not answer." in ran.stdout
-    assert read_plan(tmp_path / "plans" / "good.plan").rows
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("flows:\n- name: o\n  groups: []\n", "flows.yaml, line 3: flow o: groups is an empty list"),
-        (
-            "defaults:\n  policies:\n    topic: []\nflows: [{name: o}]",
-            "line 3: defaults, policies: topics is an empty",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("flows:\n- name: o\n  groups: []\n", "flows.yaml, line 3: flow o: groups is an empty list"),
+    ("defaults:\n  policies:\n    topic: []\nflows: [{name: o}]", "line 3: defaults, policies: topics is an empty"),
+])  # fmt: skip
 def test_a_list_of_no_groups_is_refused_since_it_would_plan_every_group(tmp_path, clusters, text, words):
     ran = run(tmp_path, text)
     assert ran.exit_code == 2 and words in ran.stderr and "s: ['.*'] for every one." in ran.stderr and not clusters
 
 
-def test_a_list_that_excludes_nothing_takes_back_what_the_defaults_exclude(tmp_path):
-    text = "defaults: {exclude_groups: [a], group: x}\nflows: [{name: o, exclude_groups: [], groups: [b]}]"
-    assert flows(tmp_path, text) == [("--group=b",)]
-
-
-def test_the_file_is_the_one_that_commands_take_a_flow_of_and_it_takes_nothing_from_another(tmp_path, monkeypatch):
+def test_the_file_is_the_one_that_commands_take_a_flow_of_or_one_that_is_named_or_the_missing_one_is(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(cli, ["flows", "plan"])
+    assert ran.exit_code == 2 and "flows.yaml" in ran.stderr
     (tmp_path / "flows.yaml").write_text("flows: [{name: here}]")
     (tmp_path / "other.yaml").write_text("flows: [{name: o}]")
     for words, flow in ((), "here"), (("other.yaml",), "o"):
         ran = CliRunner().invoke(cli, ["flows", "plan", *words])
         assert ran.exit_code == 2 and f"flow {flow}: Where are the clusters?" in ran.stderr
-
-
-def test_without_a_file_the_one_that_is_missing_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    ran = CliRunner().invoke(cli, ["flows", "plan"])
-    assert ran.exit_code == 2 and "flows.yaml" in ran.stderr
