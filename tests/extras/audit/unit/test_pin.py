@@ -56,10 +56,7 @@ def test_what_has_no_copy_or_does_not_answer_is_never_passed_over():
     source = {T0: LogRange(0, 10), T1: refused} | others
     (t, u), _ = pinned(clusters(source))
     assert t.source_logs.keys() == {0} and u.source_logs == {}
-    assert t.unproven == (
-        "partition 1 on A is not visible (TOPIC_AUTHORIZATION_FAILED)",
-        "A.t on B has no partition 2",
-    )
+    assert t.unproven == ("partition 1 on A is not visible (TOPIC_AUTHORIZATION_FAILED)", "A.t on B has no partition 2")
     assert u.unproven == ("there is no topic A.u on B",)
 
 

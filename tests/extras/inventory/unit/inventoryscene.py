@@ -20,12 +20,8 @@ DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not authorized")
 
 def commits(**offsets: int) -> Commits:
     """Commits by partition: orders_0=7."""
-    return {TopicPartition(*_place(name)): Commit(offset) for name, offset in offsets.items()}
-
-
-def _place(name: str) -> tuple[str, int]:
-    topic, _, partition = name.rpartition("_")
-    return topic, int(partition)
+    named = {tuple(name.rsplit("_", 1)): offset for name, offset in offsets.items()}
+    return {TopicPartition(topic, int(partition)): Commit(offset) for (topic, partition), offset in named.items()}
 
 
 @dataclass

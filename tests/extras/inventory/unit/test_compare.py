@@ -9,17 +9,7 @@ from migrate.extras.inventory.compare import CompareVerdict, GroupComparison, Lo
 from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
 from migrate.mm2.config_file import Overrides, client_flow
-from migrate.model import (
-    CheckResult,
-    Commit,
-    Failure,
-    GroupState,
-    Level,
-    LogRange,
-    OffsetSync,
-    Scope,
-    TopicPartition,
-)
+from migrate.model import CheckResult, Commit, Failure, GroupState, Level, LogRange, OffsetSync, Scope, TopicPartition
 from migrate.row_table import PlanRows
 from migrate.survey.filters import Filters
 from tests.builders import make_row

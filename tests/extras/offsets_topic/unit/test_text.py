@@ -1,13 +1,7 @@
 """The closing lines of an export: what was read, written and left out, and why."""
 
 from migrate.extras.offsets_topic.request import Exported
-from migrate.extras.offsets_topic.text import (
-    announcement,
-    missing_lines,
-    short_topic_lines,
-    summary_lines,
-    topic_lines,
-)
+from migrate.extras.offsets_topic.text import announcement, missing_lines, short_topic_lines, summary_lines, topic_lines
 from migrate.model import Failure, LogRange
 from migrate.survey.offsets_pin import OffsetsPin
 
