@@ -86,6 +86,7 @@ def test_a_flow_takes_nothing_from_the_environment(tmp_path, clusters, monkeypat
     [
         ("[]", "has no list of flows"),
         ("flows: []", "has no flow"),
+        ("a: 1\n---\nb: 2", "has no list of flows"),
         ("flows: [{name: o}]\nflwos: 1", "'flwos' is neither flows nor defaults"),
         ("flows: [{source: A}]", "flow 1 has no name"),
         ("flows: [{name: ../o}]", "flow 1 has no name that a file can have"),

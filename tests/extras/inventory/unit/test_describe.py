@@ -113,10 +113,8 @@ def test_beside_csv_groups_that_have_no_line_are_counted_and_named_unless_they_a
         partitions={"pay": 1},
     )
     found = describe_groups(read(cluster))
-    none, idle = (
-        "no line: nothing committed or assigned.",
-        r"busy: 1 of 2 members is idle, with no partition assigned: d\x1b",
-    )
+    none = "no line: nothing committed or assigned."
+    idle = r"busy: 1 of 2 members is idle, with no partition assigned: d\x1b"
     assert list(lines_beside_csv(found)) == [f"25 groups have {none} {', '.join(names[:20])} and 5 more", idle]
     assert list(lines_beside_csv(found[1:3])) == [f"1 group has {none} idle-00"]
     assert not list(lines_beside_csv(found[1:2]))
