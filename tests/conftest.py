@@ -49,7 +49,6 @@ SKIPS_IN_CI = {
     "this machine has no IPv6": "containers often have none",
     "this machine lets nobody mount": "containers rarely may",
     "no name space with another /etc/hosts": "containers rarely may make one",
-    "no line that loses packets": "containers rarely may make a network",
 }
 
 # Characters of a failure that are told at once: all of it follows in the end.

@@ -73,6 +73,7 @@ LANES = {
         "integration/test_broken_network.py",
         "integration/test_lab.py",
         "integration/test_addresses.py",
+        "integration/test_quotas.py",
         "browser",
         "unit/cli",
         "unit/kafka",

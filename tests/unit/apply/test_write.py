@@ -23,7 +23,7 @@ from migrate.errors import MigrateError, Refused
 from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
 from migrate.plan.file import refuse_replaced, write_plan
 from migrate.spark.machine import _quieten_py4j
-from tests.fakes import FakeClock, FakeCluster, NoProgress, Script
+from tests.fakes import Crash, FakeClock, FakeCluster, NoProgress, Script
 from tests.unit.answers import DENIED, MOVED, TIMED_OUT
 from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import clusters, plan, row
@@ -243,6 +243,25 @@ def test_a_disk_that_is_full_before_the_first_write_stops_there(scene, full_disk
     assert result.exit_code == 1 and scene.target.writes == 0 and set(statuses(result).values()) == {RowStatus.PLANNED}
     assert text(result).startswith("FAILED: no offset was set") and NO_SPACE in text(result)
     assert scene.apply().exit_code == 0
+
+
+def test_a_disk_that_is_full_where_only_an_earlier_write_is_to_be_noted_stops_there(scene, full_disk):
+    scene.target.crash_after = 3
+    with pytest.raises(Crash):
+        scene.apply()
+    with pytest.raises(MigrateError, match="Nothing was written"):
+        full_disk("outcome", scene.apply)
+    assert scene.apply().exit_code == 0 and scene.target.calls["alter"] == 1
+
+
+def test_a_cluster_that_goes_while_offsets_are_removed_leaves_their_outcome_unknown(scene):
+    scene.apply()
+    scene.target.when("delete", lambda: setattr(scene.target, "down", True))
+    result = scene.rollback(group_timeout_seconds=0.0)
+    assert result.exit_code == 4 and statuses(result)["b", "orders", 0] is RowStatus.UNKNOWN
+    scene.target.calm()
+    scene.target.down = False
+    assert scene.rollback().exit_code == 0 and "b" not in scene.target.groups()
 
 
 @pytest.mark.parametrize(
