@@ -1,97 +1,53 @@
 """Starting Spark: quiet when it works, one clear line when something is missing."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from migrate.errors import UsageError
 from migrate.spark import session
 from migrate.spark.jars import cache_folder
+from migrate.spark.session import spark_session
 from tests.lab.waiting import wait_until
 from tests.spark.processes import with_our_package
 
-
-def printed(code: str, *words: str | Path, folder: Path, **environment: str | Path) -> list[str]:
-    """Run Python code in a folder; return its lines of stdout. It says nothing on stderr."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, *words], capture_output=True, text=True, timeout=900, cwd=folder,
-        env=with_our_package() | {name: str(value) for name, value in environment.items()},
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout.splitlines()
-
-
-def cache_with_jars(folder: Path) -> Path:
-    cache = folder / "my cache"  # its name needs quotes
-    cache.mkdir()
-    (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
-    return cache
-
-
-LIVES = """
+WHOLE_LIVES = """
 import os, sys
-from pyspark import SparkContext
-from migrate.spark import machine
-from migrate.spark.background import background_spark
+from pathlib import Path
+from migrate.spark.machine import log_file
 from migrate.spark.session import spark_session, stop_session
-from migrate.text import many
-from tests.lab.waiting import wait_until
-
-def said(number):
-    return many(number, "row")
-
-# Ctrl-C, or a wrong password, need not wait until Spark has come up.
-with background_spark("local[1]", {}):
-    wait_until(lambda: SparkContext._gateway, 120, "a JVM")
-    java = SparkContext._gateway.proc
-print(java.poll() is not None, SparkContext._gateway, machine.log_file().exists())
-
-# A command that fails, on a machine so busy that three seconds are too few for Spark's end.
-machine.UNKEPT_SECONDS = 0
-session = spark_session("local[1]", {"spark.pyspark.python": sys.argv[1]}, small=True, records=True)
-print(session.sparkContext.pythonExec == sys.argv[1], "PYSPARK_PYTHON" in os.environ)
-java = SparkContext._gateway.proc
-stop_session(session)
-print(java.poll() is not None)
-
-# Once more, as in a notebook. Rows come back through a socket of the JVM's, and through a Python worker's.
+other = Path(sys.argv[1])
+first = spark_session("local[1]", {"spark.pyspark.python": str(other)})
+print(first.sparkContext.pythonExec == str(other), "PYSPARK_PYTHON" in os.environ)
+stop_session(first)
 session = spark_session("local[1]")
 print(session.sparkContext.pythonExec == sys.executable, "PYSPARK_PYTHON" in os.environ)
-print(session.sparkContext.parallelize([1, 2]).map(said).collect())
 again = spark_session()
 print(again.range(5).count(), again.conf.get("spark.sql.session.timeZone"), session.sparkContext.uiWebUrl)
-log = machine.log_file()
+log = log_file()
 stop_session(session)
 stop_session(again)
 print(log.exists())
 """
 
 
-def test_spark_starts_is_broken_off_works_and_stops_without_a_word_or_a_trace_wherever_one_works(tmp_path, monkeypatch):
-    """Also where folders have the names of packages, and Java prefers IPv6."""
-    other, folder, scratch, cache = (
-        tmp_path / "python",
-        tmp_path / "folder",
-        tmp_path / "tmp",
-        cache_with_jars(tmp_path),
-    )
+def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_in_the_folder(tmp_path):
+    """Twice, as in a notebook: the Python of one session is not that of the next."""
+    other, folder = tmp_path / "python", tmp_path / "folder"
     other.symlink_to(sys.executable)
-    for name in ("migrate", "pyspark"):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "__init__.py").write_text("raise SystemExit('not this one')")
-    scratch.mkdir()
-    options = "-XX:TieredStopAtLevel=1 -Djava.net.preferIPv6Addresses=true"
-    said = printed(
-        LIVES, other, folder=folder, TMPDIR=scratch, SPARK_LOCAL_DIRS=scratch, MM2_MIGRATE_CACHE=cache,
-        SPARK_SUBMIT_OPTS=options,
+    folder.mkdir()
+    environment = with_our_package()
+    environment.pop("PYSPARK_PYTHON", None)
+    done = subprocess.run(
+        [sys.executable, "-c", WHOLE_LIVES, other], capture_output=True, text=True, timeout=180, cwd=folder,
+        env=environment,
     )  # fmt: skip
-    broken_off, of_another_python, ended, of_ours, worked, again, logged = said
-    assert (broken_off, ended, logged) == ("True None False", "True", "False")
-    assert of_another_python == of_ours == "True False"
-    assert (worked, again) == ("['1 row', '2 rows']", "5 UTC None")
-    assert sorted(path.name for path in folder.iterdir()) == ["migrate", "pyspark"]
-    assert list(scratch.iterdir()) == list((cache / "classes").iterdir()) == []
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "True False\nTrue False\n5 UTC None\nFalse\n"
+    assert list(folder.iterdir()) == []
 
 
 KEPT = """
@@ -109,42 +65,68 @@ subprocess.run([*jcmd, "output=loaded.txt", "what=class+load=info"], check=True,
 print(session.range(5).count(), session.sparkContext.parallelize([1, 2]).map(lambda n: n + 1).collect())
 words = list(session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments())
 print([word.split("=")[0] for word in words if "Archive" in word])
-stop_session(session, keep_classes=True)
+if sys.argv[1] == "leave":
+    # As on a machine so busy that three seconds are too few for Spark's end.
+    machine.UNKEPT_SECONDS = 0
+stop_session(session, keep_classes=sys.argv[1] == "keep")
 print(process.poll() is None)
 print(process.pid)
 """
 
 
-def test_the_classes_of_a_start_are_kept_while_nobody_waits_and_the_next_one_takes_them(tmp_path, pytestconfig):
-    cache = cache_with_jars(tmp_path)
+class Keeping:
+    """Starts that may keep their classes, and the cache that these are kept in."""
 
-    def start() -> tuple[str, str, int, int]:
-        """Options of a start, whether its JVM outlived the command, and whence it had classes of Spark's parser."""
-        worked, options, goes_on, process = printed(KEPT, folder=tmp_path, MM2_MIGRATE_CACHE=cache)
-        assert worked == "5 [2, 3]" and list((cache / "logs").iterdir()) == []
+    def __init__(self, folder: Path) -> None:
+        # A folder whose name needs quotes.
+        self.folder, self.cache = folder, folder / "my cache"
+        self.cache.mkdir()
+        (self.cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
+
+    def said(self, keep: str = "keep") -> str:
+        """What a start says of its options, and whether its JVM goes on when the command ends; once that is gone."""
+        environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(self.cache)}
+        words = [sys.executable, "-c", KEPT, keep]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment, cwd=self.folder)
+        assert done.stderr == ""
+        worked, *said, process = done.stdout.splitlines()
+        assert worked == "5 [2, 3]" and list((self.cache / "logs").iterdir()) == []
         wait_until(lambda: not Path("/proc", process).exists(), 200, "the end of a JVM that keeps its classes")
         # jcmd keeps what it wrote before, under another name.
-        assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("loaded.txt")} == {"my cache"}
-        # Most of these a JVM only loads to verify others.
-        lines = [line for line in (tmp_path / "loaded.txt").read_text().splitlines() if "SqlBaseParser$" in line]
-        counts = (sum(f"source: {where}" in line for line in lines) for where in ("file:", "shared objects file"))
-        return options, goes_on, *counts
+        left = {path.name for path in self.folder.iterdir() if not path.name.startswith("loaded.txt")}
+        assert left == {"my cache"}
+        return " ".join(said)
 
-    options, goes_on, from_jars, from_archive = start()
-    assert (options, goes_on, from_archive) == ("['-XX:ArchiveClassesAtExit']", "True", 0) and from_jars > 100
-    (kept,) = (cache / "classes").iterdir()
+    def kept(self) -> list[Path]:
+        return list((self.cache / "classes").iterdir())
+
+    def loaded_from(self, where: str) -> int:
+        """Classes of Spark's parser, most of which a JVM only loads to verify others."""
+        lines = (self.folder / "loaded.txt").read_text().splitlines()
+        return sum("SqlBaseParser$" in line and f"source: {where}" in line for line in lines)
+
+
+def test_the_classes_of_a_start_are_kept_while_nobody_waits_and_the_next_one_takes_them(tmp_path):
+    keeping = Keeping(tmp_path)
+    assert keeping.said() == "['-XX:ArchiveClassesAtExit'] True"
+    assert keeping.loaded_from("file:") > 100 and keeping.loaded_from("shared objects file") == 0
+    (kept,) = keeping.kept()
     assert kept.stat().st_size > 10_000_000 and b"hush-hush" not in kept.read_bytes()
-    options, goes_on, from_jars, from_archive = start()
-    assert (options, goes_on, from_jars) == ("['-XX:SharedArchiveFile']", "False", 0) and from_archive > 10
-    if not pytestconfig.getoption("--long"):
-        return
+    assert keeping.said() == "['-XX:SharedArchiveFile'] False"
+    assert keeping.loaded_from("file:") == 0 and keeping.loaded_from("shared objects file") > 10
     # One other byte, and the JVM does not take it.
     changed = bytearray(kept.read_bytes())
     changed[len(changed) // 2] ^= 1
     kept.chmod(0o600)
     kept.write_bytes(changed)
-    options, goes_on, from_jars, from_archive = start()
-    assert (options, goes_on, from_archive) == ("['-XX:SharedArchiveFile']", "False", 0) and from_jars > 100
+    assert keeping.said() == "['-XX:SharedArchiveFile'] False"
+    assert keeping.loaded_from("file:") > 100 and keeping.loaded_from("shared objects file") == 0
+
+
+def test_a_command_that_fails_keeps_no_classes_and_nobody_waits_for_them(tmp_path):
+    keeping = Keeping(tmp_path)
+    assert keeping.said("leave") == "['-XX:ArchiveClassesAtExit'] False"
+    assert keeping.kept() == []
 
 
 UNWILLING = """
@@ -159,10 +141,40 @@ stop_session(session, keep_classes=True)
 
 
 def test_a_jvm_that_does_not_start_with_what_is_asked_of_it_starts_without(tmp_path):
-    cache, agent = cache_with_jars(tmp_path), "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n"
-    assert printed(UNWILLING, folder=tmp_path, MM2_MIGRATE_CACHE=cache, SPARK_SUBMIT_OPTS=agent) == ["5"]
-    (refusal,) = (cache / "classes").iterdir()
+    (tmp_path / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
+    agent = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n"
+    environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(tmp_path), "SPARK_SUBMIT_OPTS": agent}
+    done = subprocess.run(
+        [sys.executable, "-c", UNWILLING], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5\n", "")
+    (refusal,) = (tmp_path / "classes").iterdir()
     assert refusal.stat().st_size == 0
+
+
+BROKEN_OFF = """
+from pathlib import Path
+from pyspark import SparkContext
+from migrate.spark.machine import log_file
+from migrate.spark.background import background_spark
+from tests.lab.waiting import wait_until
+with background_spark("local[1]", {}):
+    wait_until(lambda: SparkContext._gateway, 120, "a JVM")
+    java = SparkContext._gateway.proc
+print(java.poll() is not None, SparkContext._gateway, log_file().exists())
+with background_spark("local[1]", {}) as session:
+    print(session().range(3).count())
+"""
+
+
+def test_a_start_that_nobody_waits_for_is_broken_off_and_spark_can_be_started_again(tmp_path):
+    """Ctrl-C, or a wrong password, need not wait until Spark has come up."""
+    temporary = {**with_our_package(), "TMPDIR": str(tmp_path), "SPARK_LOCAL_DIRS": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_OFF], capture_output=True, text=True, timeout=180, env=temporary
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "True None False\n3\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 OF_THE_USER = """
@@ -171,23 +183,45 @@ from migrate.spark.background import background_spark
 from migrate.spark.session import spark_session, stop_session
 from migrate.spark.session_settings import settings_of
 mine = SparkSession.builder.config(map=settings_of("local[1]", {}, small=True)).getOrCreate()
-mine.conf.set("spark.sql.ansi.enabled", "false")
 with background_spark("local[1]", {}) as session:
     print(session().range(2).count())
     session.end_session()
 ours = spark_session("local[1]")
-print(ours.conf.get("spark.sql.ansi.enabled"), mine.conf.get("spark.sql.ansi.enabled"))
 stop_session(ours)
 print(mine.range(3).count(), mine.sparkContext.applicationId == ours.sparkContext.applicationId)
 mine.stop()
 """
 
 
-def test_a_spark_that_a_notebook_or_a_platform_has_started_goes_on_as_it_is_when_a_command_has_ended():
+def test_a_spark_that_a_notebook_or_a_platform_has_started_goes_on_when_a_command_has_ended():
     done = subprocess.run(
         [sys.executable, "-c", OF_THE_USER], capture_output=True, text=True, timeout=180, env=with_our_package()
     )
-    assert (done.returncode, done.stdout) == (0, "2\ntrue false\n3 True\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "2\n3 True\n"), done.stderr
+
+
+ELSEWHERE = """
+from migrate.spark.session import spark_session, stop_session
+from migrate.text import many
+def said(number):
+    return many(number, "row")
+session = spark_session("local[1]")
+# Rows that come back through a socket of the JVM's, and through a Python worker's.
+print(session.sparkContext.parallelize([1, 2]).map(said).collect())
+stop_session(session)
+"""
+
+
+def test_workers_import_what_this_process_does_wherever_somebody_works_and_are_found_by_a_java_that_prefers_ipv6(
+    tmp_path,
+):
+    for name in ("migrate", "pyspark"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('not this one')")
+    words = [sys.executable, "-P", "-c", ELSEWHERE]
+    environment = with_our_package() | {"JAVA_TOOL_OPTIONS": "-Djava.net.preferIPv6Addresses=true"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stdout) == (0, "['1 row', '2 rows']\n"), done.stderr
 
 
 def test_an_interrupted_stop_still_ends_the_jvm(monkeypatch):
@@ -201,3 +235,20 @@ def test_an_interrupted_stop_still_ends_the_jvm(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         session.stop_session(None)
     assert ended == [True]
+
+
+def test_a_second_session_leaves_the_first_ones_settings_alone(spark):
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        assert spark_session().conf.get("spark.sql.ansi.enabled") == "true"
+        assert spark.conf.get("spark.sql.ansi.enabled") == "false"
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+
+
+def test_a_master_that_contradicts_the_configured_one_is_refused():
+    code = "from migrate.spark.session import spark_session; spark_session('local[1]')"
+    environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--master spark://elsewhere:7077 pyspark-shell"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert UsageError.__name__ in done.stderr
+    assert "spark://elsewhere:7077" in done.stderr
