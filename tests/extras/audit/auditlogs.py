@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
@@ -12,7 +12,6 @@ from migrate.match.equality import Equality, Part
 from migrate.match.protocol import Work
 from migrate.mm2.chain import chain
 from migrate.model import TopicPartition
-from tests.extras.audit import auditworld
 from tests.memorylogs import MemoryReader
 from tests.prints import fingerprint
 from tests.world.model import Entry, World
@@ -26,6 +25,41 @@ TROUBLES = (
     "open-target", "source-compaction", "target-compaction", "source-retention", "target-retention",
     "source-recreated", "target-recreated", "source-truncated", "target-truncated",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record in one log; `identity` is that of its original."""
+
+    offset: int
+    identity: str
+    time_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    is_aborted: bool = False
+
+
+@dataclass
+class Logs:
+    """One partition: all that was ever written on either side, and what retention has left of it."""
+
+    source: list[Record] = field(default_factory=list)
+    target: list[Record] = field(default_factory=list)
+    source_start: int = 0
+    target_start: int = 0
+    source_end: int = 0
+    next_to_copy: int | None = None
+
+    @property
+    def originals(self) -> list[Record]:
+        """What a read_committed reader sees of the source."""
+        return [r for r in self.source if r.offset >= self.source_start and not r.is_aborted]
+
+    @property
+    def copies(self) -> list[Record]:
+        """What a reader sees of the target."""
+        return [r for r in self.target if r.offset >= self.target_start]
 
 
 class Watched(Simulation):
@@ -64,12 +98,12 @@ class Simulated:
         world = run.run()
         return cls(world, frozenset(u for u, slot in run.written.items() if slot.identity in run.taken))
 
-    def logs(self) -> auditworld.World:
+    def logs(self) -> Logs:
         """As the audit's tests have logs."""
         world, pinned = self.world, self.world.source_log
         source = [e for e in world.source if e.identity and not e.pending and pinned.start <= e.offset < pinned.end]
         last = world.last_copied_offset
-        return auditworld.World(
+        return Logs(
             [_record(e, is_aborted=not e.visible) for e in source],
             [_record(e) for e in world.target_seen],
             pinned.start,
@@ -88,10 +122,10 @@ class Simulated:
         return len(set(alike.values())) < len(alike)
 
 
-def _record(entry: Entry, is_aborted: bool = False) -> auditworld.Record:
+def _record(entry: Entry, is_aborted: bool = False) -> Record:
     content = entry.content
     parts = content.timestamp, content.key, content.value, tuple(content.headers)
-    return auditworld.Record(entry.offset, entry.identity, *parts, is_aborted)
+    return Record(entry.offset, entry.identity, *parts, is_aborted)
 
 
 @dataclass(frozen=True)
@@ -104,9 +138,13 @@ class Topic:
 
     @classmethod
     def some(cls, seed: int) -> "Topic":
-        """Draw one, without two records that could be taken for one another."""
+        """Draw one, with any troubles."""
         dice = Random(seed)
-        troubles = frozenset(dice.sample(TROUBLES, dice.randint(0, 6)))
+        return cls.of(seed, frozenset(dice.sample(TROUBLES, dice.randint(0, 6))))
+
+    @classmethod
+    def of(cls, seed: int, troubles: frozenset[str]) -> "Topic":
+        """Draw one with these troubles, without two records that could be taken for one another."""
         keeps = Watched(0, troubles).run().keeps
         found = {keeps, Equality.TIME_AND_KEY} if "changes" in troubles else {keeps}
         drawn = (Simulated.of(each, troubles) for each in count(seed * 1_000))

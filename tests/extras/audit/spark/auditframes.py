@@ -1,5 +1,6 @@
 """Records as Spark's Kafka source gives them, and audits of logs that lie in memory."""
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -13,30 +14,20 @@ from tests.seeds import new_seed
 from tests.spark.records import BYTES, OFFSET, TIMESTAMP, in_jvm
 
 CUT = Cut(Equality.ALL, 40, 6)
-COLUMNS = (
-    "cast(? as int) as partition",
-    *BYTES,
-    OFFSET,
-    TIMESTAMP,
-    "from_json(?, 'array<struct<key: string, value: string>>') as named",
-)
+NAMED = "from_json(?, 'array<struct<key: string, value: string>>') as named"
+COLUMNS = ("cast(? as int) as partition", *BYTES, OFFSET, TIMESTAMP, NAMED)
 HEADERS = "transform(named, h -> struct(h.key as key, unhex(h.value) as value)) as headers"
 
 
 def frame(spark, records):
     """A frame of (partition, record) pairs."""
-    rows = [
-        (p, r.key, r.value, r.offset, r.time_ms, f"'{_json(r.headers)}'" if r.headers else None) for p, r in records
-    ]
+
+    def headers(record):
+        told = [{"key": name} | ({} if value is None else {"value": value.hex()}) for name, value in record.headers]
+        return f"'{json.dumps(told)}'" if told else None
+
+    rows = [(p, r.key, r.value, r.offset, r.time_ms, headers(r)) for p, r in records]
     return in_jvm(spark, rows, COLUMNS).selectExpr("*", HEADERS).drop("named")
-
-
-def _json(headers):
-    fields = (
-        f'{{"key": "{name}"' + (f', "value": "{value.hex()}"' if value is not None else "") + "}"
-        for name, value in headers
-    )
-    return f"[{', '.join(fields)}]"
 
 
 @dataclass(frozen=True)
@@ -55,11 +46,11 @@ class MemoryReading(LogReading):
         return fingerprinted(held.where(inside), cut, self.salt)
 
 
-@dataclass
 class Found:
     """Takes every record that is named."""
 
-    records: list
+    def __init__(self):
+        self.records = []
 
     def take(self, topic, records):
         self.records += records
@@ -67,25 +58,15 @@ class Found:
 
 
 def pinned(worlds, **others):
+    ends = {p: w.target[-1].offset + 1 if w.target else 0 for p, w in enumerate(worlds)}
     given = {
-        "compacted": frozenset(),
-        "only_compacted": False,
-        "hides_policy": False,
-        "open_on_source": frozenset(),
-        "open_on_target": frozenset(),
-        "unproven": (),
+        "topic": "t", "target": "t", "ids": ("", ""), "compacted": frozenset(), "only_compacted": False,
+        "hides_policy": False, "open_on_source": frozenset(), "open_on_target": frozenset(), "unproven": (),
         "next_to_copy": {p: w.next_to_copy for p, w in enumerate(worlds) if w.next_to_copy is not None},
-        "target_logs": {
-            p: LogRange(w.target_start, w.target[-1].offset + 1 if w.target else 0) for p, w in enumerate(worlds)
-        },
-    }
-    return PinnedTopic(
-        topic="t",
-        target="t",
-        ids=("", ""),
-        source_logs={p: LogRange(w.source_start, w.source_end) for p, w in enumerate(worlds)},
-        **given | others,
-    )
+        "source_logs": {p: LogRange(w.source_start, w.source_end) for p, w in enumerate(worlds)},
+        "target_logs": {p: LogRange(w.target_start, ends[p]) for p, w in enumerate(worlds)},
+    }  # fmt: skip
+    return PinnedTopic(**given | others)
 
 
 def read(spark, worlds, salt=None, since_ms=None):
@@ -105,13 +86,12 @@ def read(spark, worlds, salt=None, since_ms=None):
 
 def audited(spark, worlds, cut=CUT, lasts=True, **others):
     """The audit of worlds as the partitions of one topic, with all that is named."""
-    audit, named, reading = audited_again(spark, worlds, TopicSums("t", "t", "", "", cut), lasts, **others)
-    return audit, named, reading
+    return audited_again(spark, worlds, TopicSums("t", "t", "", "", cut), lasts, **others)
 
 
 def audited_again(spark, worlds, held, lasts=True, salt=None, since_ms=None, **others):
     """The same by a run that reads what `held` has not, and keeps there what it reads and settles."""
-    topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt, since_ms), Found([])
+    topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt, since_ms), Found()
     for side in Side:
         if new := held.unread(side, topic.logs(side)):
             held.add(side, new, summed(reading.looked_at(topic, side, new, held.cut)))

@@ -1,6 +1,6 @@
-"""What is said of records is what their identities say: worlds with kills, losses, strangers, changes and retention."""
+"""What is read of two logs again, and what is said of their records: small scenes, and others that are cut in two."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 from random import Random
 
@@ -12,138 +12,81 @@ from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Lack, TopicAudit, Verdict
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
-from tests.extras.audit.auditworld import RECORDS, Record, World, some_world
+from migrate.spark.consumer_offsets import offsets_session
+from tests.extras.audit.auditlogs import Logs, Record, Topic
 from tests.extras.audit.spark.auditframes import CUT, Found, audited, audited_again, pinned, read
 from tests.seeds import new_seed
 
-WORLDS = 24
+IN_TENS = Cut(Equality.ALL, 10, 10)
+TROUBLES = frozenset({"restarts", "drops", "local-writers", "transactions", "jitter"})
 
 
-def expected(world):
-    """By what identities say: the category of every original without a copy, by offset."""
-    there, ever = {r.identity for r in world.copies}, {r.identity.removesuffix(" changed") for r in world.target}
-    changed = {i.removesuffix(" changed") for i in there if i.endswith(" changed")}
-    copied = [r.offset for r in world.originals if r.identity in there]
-    copied_to = world.next_to_copy if world.next_to_copy is not None else max(copied, default=-1) + 1
-    found = {}
-    for r in world.originals:
-        if r.identity in there:
-            continue
-        if r.identity in changed:
-            found[r.offset] = {Category.CHANGED}
-        elif r.offset >= copied_to:
-            found[r.offset] = {Category.NOT_COPIED_YET}
-        elif r.identity in ever:
-            found[r.offset] = {Category.MAYBE_COPIED}
-        elif world.target_start == 0 or world.next_to_copy is not None and any(r.offset > offset for offset in copied):
-            found[r.offset] = {Category.MISSING}
-        else:
-            found[r.offset] = {Category.MAYBE_COPIED}
-    return found
+@pytest.fixture(scope="module")
+def quick(spark):
+    """A session that compiles no query: that takes longer than all else here. Random scenes have compiled ones."""
+    return offsets_session(lambda: spark, is_small=True)
 
 
-def expected_counts(worlds):
-    counts = Counter()
-    for world in worlds:
-        of_source = {r.identity: r for r in world.source if r.offset >= world.source_start}
-        visible = {r.identity for r in world.originals}
-        there = Counter(r.identity for r in world.copies)
-        counts[Category.COPIED] += len(visible & there.keys())
-        counts[Category.COPIED_AGAIN] += sum(n - 1 for i, n in there.items() if i in visible)
-        counts.update(category for each in expected(world).values() for category in each)
-        for identity, number in there.items():
-            original = identity.removesuffix(" changed")
-            if identity in visible:
-                continue
-            if identity in of_source:
-                counts[Category.ABORTED_COPY] += number
-                continue
-            # One changed copy is the original's, if that has no other.
-            number -= original != identity and original in visible and original not in there
-            counts[Category.FOREIGN if world.source_start == 0 else Category.NO_ORIGINAL_VISIBLE] += number
-    return Counter({category: n for category, n in counts.items() if n})
+def some_logs():
+    return [each.logs() for each in Topic.of(new_seed(), TROUBLES).partitions]
 
 
-@pytest.mark.parametrize("run", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
-def test_every_category_is_what_identities_say(spark, run):
-    dice = Random(new_seed())
-    worlds = [some_world(dice) for _ in range(WORLDS)]
-    audit, named, _ = audited(spark, worlds)
-    assert Counter(audit.counts) == expected_counts(worlds)
-    missing = {(n.partition, n.offset) for n in named if n.category is Category.MISSING}
-    assert missing == {
-        (p, o) for p, w in enumerate(worlds) for o, each in expected(w).items() if Category.MISSING in each
-    }
-    assert audit.verdict is (Verdict.INCOMPLETE if missing else Verdict.NOT_PROVEN)
-
-
-def test_since_a_time_every_category_is_what_identities_say_of_the_records_since_then(spark):
-    dice, since_ms = Random(new_seed()), 1_150
-    worlds = [some_world(dice) for _ in range(WORLDS)]
+def test_since_a_time_it_is_said_what_an_audit_of_the_records_since_then_says(quick):
+    logs = some_logs()
+    since_ms = sorted(r.time_ms for each in logs for r in each.source)[sum(len(each.source) for each in logs) // 2]
 
     def later(log):
         return [r for r in log if r.time_ms >= since_ms]
 
-    begins = {
-        p: tuple(min((r.offset for r in later(log)), default=RECORDS) for log in (w.source, w.target))
-        for p, w in enumerate(worlds)
-    }
-    audit, _, _ = audited(spark, worlds, since_ms=since_ms, begins=begins)
-    assert Counter(audit.counts) == expected_counts(
-        [replace(w, source=later(w.source), target=later(w.target)) for w in worlds]
-    )
+    def first(log, end):
+        return min((r.offset for r in later(log)), default=end)
+
+    ends = pinned(logs).target_logs
+    begins = {p: (first(e.source, e.source_end), first(e.target, ends[p].end)) for p, e in enumerate(logs)}
+    audit, named, _ = audited(quick, logs, since_ms=since_ms, begins=begins)
+    others = [replace(each, source=later(each.source), target=later(each.target)) for each in logs]
+    alone, all_named, _ = audited(quick, others, target_logs=ends)
+    assert audit.counts == alone.counts and set(named) == set(all_named)
 
 
-def test_what_is_too_old_to_be_looked_at_supersedes_a_record_like_any_other(spark):
-    world = World([Record(0, "0", 2_000, b"k", b"v"), Record(1, "1", 1_000, b"k", b"v")], [], source_end=2)
-    world.next_to_copy, world.target = 2, [replace(world.source[1], offset=1)]
-    audit, _, _ = audited(spark, [world], since_ms=1_500, begins={0: (0, 2)}, compacted=frozenset({Side.TARGET}))
-    assert audit.counts == {Category.SUPERSEDED: 1}
-
-
-def whole(count=40, start=0):
+def whole():
     """A log whose copy has all of it, and both ends."""
-    records = [Record(o, str(o), 1_000 + o, b"k%d" % (o % 7), b"v%d" % o) for o in range(count)]
-    return World(records, list(records), source_end=count, next_to_copy=count, target_start=start)
+    records = [Record(o, str(o), 1_000 + o, b"k%d" % (o % 7), b"v%d" % o) for o in range(40)]
+    return Logs(records, list(records), source_end=40, next_to_copy=40)
 
 
-def test_a_copy_with_all_records_is_complete_and_none_is_compared(spark):
-    audit, _, reading = audited(spark, [whole(), whole()])
+def test_a_copy_with_all_records_is_complete_and_none_is_compared(quick):
+    audit, _, reading = audited(quick, [whole(), whole()])
     assert audit.verdict is Verdict.COMPLETE and audit.counts == {Category.COPIED: 80}
     assert len(reading.asked) == 2
 
 
-def test_only_stretches_that_differ_are_read_again(spark):
-    world = whole()
-    del world.target[20]
-    audit, named, reading = audited(spark, [world], Cut(Equality.ALL, 10, 10))
-    assert audit.verdict is Verdict.INCOMPLETE and [n.offset for n in named] == [20]
-    again = [(side, ranges[0].start, ranges[0].end) for side, ranges in reading.asked[2:]]
-    # To count equal records, and then to name those without a counterpart.
-    assert again == 2 * [(Side.SOURCE, 20, 30), (Side.TARGET, 21, 30)]
-
-
-def test_a_partition_that_agrees_is_not_searched_for_what_was_aborted_in_another(spark):
-    quiet, met = whole(), whole()
+def test_only_stretches_that_differ_are_read_again_and_aborted_records_sought_only_in_their_partitions(quick):
+    short, quiet, met = whole(), whole(), whole()
+    del short.target[20]
     for world in (quiet, met):
         world.source[5] = replace(world.source[5], is_aborted=True)
     del quiet.target[5]  # the other's copy stays
-    audit, _, reading = audited(spark, [quiet, met])
-    assert audit.counts == {Category.COPIED: 78, Category.ABORTED_COPY: 1}
-    assert {p for _, ranges in reading.asked[2:] for p in ranges} == {1}
+    audit, named, reading = audited(quick, [short, quiet, met], IN_TENS)
+    assert audit.verdict is Verdict.INCOMPLETE and [n.offset for n in named] == [20]
+    assert audit.counts == {Category.COPIED: 39 + 78, Category.MISSING: 1, Category.ABORTED_COPY: 1}
+    again = [(side, ranges[0].start, ranges[0].end) for side, ranges in reading.asked[2:6]]
+    # To count equal records, and then to name those without a counterpart.
+    assert again == 2 * [(Side.SOURCE, 20, 30), (Side.TARGET, 21, 30)]
+    assert {p for _, ranges in reading.asked[2:] for p in ranges} == {0, 2}
 
 
-def test_what_differs_by_replays_and_copies_of_aborted_records_alone_is_not_read_again(spark):
+def test_what_differs_by_replays_and_copies_of_aborted_records_alone_is_not_read_again(quick):
     world = whole()
     world.source[15] = replace(world.source[15], is_aborted=True)
     # Stretches of ten records: 5 is copied again, 15 aborted and copied, 25 lost, and 35 stands beside a stranger.
     world.target = [world.source[5], *(r for r in world.source if r.offset != 25), Record(0, "s", 1_035, b"s", b"s")]
     world.target = [replace(r, offset=place) for place, r in enumerate(world.target)]
-    held, salt = TopicSums("t", "t", "", "", Cut(Equality.ALL, 10, 10)), new_seed()
-    first, named, _ = audited_again(spark, [world], held, salt=salt)
+    held, salt = TopicSums("t", "t", "", "", IN_TENS), new_seed()
+    first, named, _ = audited_again(quick, [world], held, salt=salt)
     counts = {Category.COPIED: 38, Category.COPIED_AGAIN: 1, Category.ABORTED_COPY: 1, Category.MISSING: 1}
     assert first.counts == counts | {Category.FOREIGN: 1}
-    second, again, reading = audited_again(spark, [world], held, salt=salt)
+    second, again, reading = audited_again(quick, [world], held, salt=salt)
     assert (second, again) == (first, named)
     asked = {o for side, ranges in reading.asked if side is Side.TARGET for o in range(ranges[0].start, ranges[0].end)}
     assert asked and min(asked) > 20, "neither the first stretch nor the second"
@@ -151,81 +94,70 @@ def test_what_differs_by_replays_and_copies_of_aborted_records_alone_is_not_read
     world.source.append(Record(40, "40", 1_107, b"k", b"late"))
     world.target.append(replace(world.source[25], offset=len(world.target)))
     world.source_end, world.next_to_copy = 41, 41
-    third, named, _ = audited_again(spark, [world], held, salt=salt)
+    third, named, _ = audited_again(quick, [world], held, salt=salt)
     assert third.counts == counts | {Category.COPIED: 39, Category.FOREIGN: 1}
     assert [n.offset for n in named if n.category is Category.MISSING] == [40]
 
 
-def test_what_a_transaction_that_is_still_open_on_the_source_has_copied_is_not_foreign_and_judged_again(spark):
+def test_what_a_transaction_that_is_still_open_on_the_source_has_copied_is_not_foreign_and_judged_again(quick):
     world = whole()
     world.source[39] = replace(world.source[39], is_aborted=True)
-    held, salt = TopicSums("t", "t", "", "", Cut(Equality.ALL, 10, 10)), new_seed()
+    held, salt = TopicSums("t", "t", "", "", IN_TENS), new_seed()
     world.source_end = world.next_to_copy = 39
-    found, _, _ = audited_again(spark, [world], held, salt=salt, open_on_source=frozenset({0}))
+    found, _, _ = audited_again(quick, [world], held, salt=salt, open_on_source=frozenset({0}))
     assert found.counts == {Category.COPIED: 39, Category.NO_ORIGINAL_VISIBLE: 1}
     world.source_end = world.next_to_copy = 40
-    found, _, _ = audited_again(spark, [world], held, salt=salt)
+    found, _, _ = audited_again(quick, [world], held, salt=salt)
     assert found.counts == {Category.COPIED: 39, Category.ABORTED_COPY: 1}
 
 
-@pytest.mark.parametrize("run", [0, pytest.param(1, marks=pytest.mark.long)])
-def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_audited_once(spark, run):
-    dice = Random(new_seed())
-    worlds = [replace(w, source_start=0, target_start=0) for w in (some_world(dice) for _ in range(WORLDS))]
-    held, salt = TopicSums("t", "t", "", "", CUT), new_seed()
-    for share in (0.4, 0.8, 1) if run else (0.6, 1):
-        grown = [_until(w, int(share * w.source_end), int(share * len(w.target))) for w in worlds]
-        found, named, _ = audited_again(spark, grown, held, salt=salt)
-        if run or share == 1:
-            once, all_named, _ = audited(spark, grown)
-            assert found.counts == once.counts and set(named) == set(all_named)
+def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_audited_once(quick):
+    held, salt, logs = TopicSums("t", "t", "", "", CUT), new_seed(), some_logs()
+    for share in (0.6, 1):
+        grown = [_until(each, int(share * each.source_end), int(share * len(each.target))) for each in logs]
+        found, named, _ = audited_again(quick, grown, held, salt=salt)
+    once, all_named, _ = audited(quick, grown)
+    assert found.counts == once.counts and set(named) == set(all_named)
 
 
-def _until(world, source_end, copies):
-    target = world.target[:copies]
-    copied_to = max((int(r.identity.split()[0]) for r in target if r.identity[0].isdigit()), default=-1) + 1
-    end = max(source_end, copied_to)
-    source = [r for r in world.source if r.offset < end]
-    return replace(world, source=source, target=target, source_end=end, next_to_copy=None)
+def _until(logs, source_end, copies):
+    target, offsets = logs.target[:copies], {r.identity: r.offset for r in logs.source}
+    end = max(source_end, *(offsets.get(r.identity, -1) + 1 for r in target), 0)
+    source = [r for r in logs.source if r.offset < end]
+    return replace(logs, source=source, target=target, source_end=end, next_to_copy=None)
 
 
-def test_of_equal_records_only_how_many_is_told(spark):
-    world = whole()
+def test_of_equal_records_only_how_many_is_told_and_what_lies_beyond_an_open_transaction_may_have_been_copied(quick):
+    alike, cut_off = whole(), whole()
     for offset in (10, 11, 12):
-        world.source[offset] = Record(offset, "x", 1_010, b"k", b"v")
-    world.target = [r for r in world.source if r.offset != 11]
-    audit, _, _ = audited(spark, [world])
-    assert audit.counts == {Category.COPIED: 39, Category.MISSING: 1}
+        alike.source[offset] = Record(offset, "x", 1_010, b"k", b"v")
+    alike.target = [r for r in alike.source if r.offset != 11]
+    del cut_off.target[30:]
+    audit, _, _ = audited(quick, [alike, cut_off], open_on_target=frozenset({1}))
+    assert audit.counts == {Category.COPIED: 39 + 30, Category.MISSING: 1, Category.NOT_COPIED_YET: 10}
 
 
-def test_what_was_shown_by_no_pair_of_records_is_never_called_missing(spark):
+def test_what_was_shown_by_no_pair_of_records_is_never_called_missing(quick):
     world = whole()
     del world.target[20]
-    audit, _, _ = audited(spark, [world], lasts=False)
+    audit, _, _ = audited(quick, [world], lasts=False)
     assert audit.counts == {Category.COPIED: 39, Category.MAYBE_COPIED: 1} and audit.verdict is Verdict.NOT_PROVEN
 
 
-def test_what_lies_beyond_an_open_transaction_on_the_target_may_have_been_copied(spark):
-    world = whole()
-    del world.target[30:]
-    audit, _, _ = audited(spark, [world], open_on_target=frozenset({0}))
-    assert audit.counts == {Category.COPIED: 30, Category.NOT_COPIED_YET: 10} and audit.verdict is Verdict.NOT_PROVEN
-
-
-def test_of_a_plan_each_group_is_told_what_it_lacks_and_what_no_group_is_owed_is_not_read(spark):
+def test_of_a_plan_each_group_is_told_what_it_lacks_and_what_no_group_is_owed_is_not_read(quick):
     world = whole()
     # The only copy of 15 lies before all that a group reads, and that of 5 concerns none.
     world.target = [r for r in world.source if r.offset not in (5, 15, 20, 30)]
     world.target = sorted([*world.target, replace(world.source[15], offset=5)], key=lambda r: r.offset)
     owed = {"begins": {0: (10, 10)}, "owed_from": frozenset({(0, 10), (0, 25), (0, 40)})}
     world.target_start = 4
-    audit, named, reading = audited(spark, [world], **owed)
+    audit, named, reading = audited(quick, [world], **owed)
     assert audit.counts == {Category.COPIED: 27, Category.MISSING: 3} and [n.offset for n in named] == [15, 20, 30]
     assert audit.lacks == (Lack(0, 10, Category.MISSING, 3, 15, 30), Lack(0, 25, Category.MISSING, 1, 30, 30))
     assert {ranges[0].start for _, ranges in reading.asked} >= {10} and all(r[0].start >= 10 for _, r in reading.asked)
     # Retention took copies that a group would have read.
     world.target_start = 12
-    audit, _, _ = audited(spark, [world], **owed)
+    audit, _, _ = audited(quick, [world], **owed)
     assert audit.counts == {Category.COPIED: 25, Category.MISSING: 3, Category.MAYBE_COPIED: 2}
     assert Lack(0, 10, Category.MAYBE_COPIED, 2, 10, 11) in audit.lacks
 
@@ -244,21 +176,18 @@ def late_by_identity(world):
     return found
 
 
-def test_out_of_order_is_what_identities_say_and_doublings_are_not(spark):
-    dice = Random(new_seed())
-    worlds = [some_world(dice) for _ in range(WORLDS)]
-    for world in worlds[1:]:
-        for _ in range(3):
-            one, other = dice.choices(range(len(world.target)), k=2) if world.target else (0, 0)
-            if one != other:
-                here, there = world.target[one], world.target[other]
-                world.target[one] = replace(there, offset=here.offset)
-                world.target[other] = replace(here, offset=there.offset)
-    topic, found = pinned(worlds), Found([])
-    audit = with_order(read(spark, worlds), topic, TopicSums("t", "t", "", "", CUT), TopicAudit("t", "t", None), found)
+def test_out_of_order_is_what_identities_say_and_doublings_are_not(quick):
+    dice, logs = Random(new_seed()), some_logs()
+    for target in (each.target for each in logs[1:] if each.target):
+        for _ in range(10):
+            one, other = dice.choices(range(len(target)), k=2)
+            here, there = target[one], target[other]
+            target[one], target[other] = replace(there, offset=here.offset), replace(here, offset=there.offset)
+    topic, found = pinned(logs), Found()
+    audit = with_order(read(quick, logs), topic, TopicSums("t", "t", "", "", CUT), TopicAudit("t", "t", None), found)
     late = {(n.partition, n.offset) for n in found.records}
-    assert late == {(p, offset) for p, world in enumerate(worlds) for offset in late_by_identity(world)}
-    assert audit.counts == {Category.OUT_OF_ORDER: len(late)} and len(late) == len(found.records) > WORLDS
+    assert late == {(p, offset) for p, each in enumerate(logs) for offset in late_by_identity(each)}
+    assert late and audit.counts == {Category.OUT_OF_ORDER: len(late)} and len(late) == len(found.records)
 
 
 class Refusing(LogReading):
@@ -268,21 +197,21 @@ class Refusing(LogReading):
         raise ClusterError("Topic t on A could not be read: no.")
 
 
-def test_what_is_missing_is_told_though_the_order_could_not_be_looked_at(spark):
+def test_what_is_missing_is_told_though_the_order_could_not_be_looked_at(quick):
     short = TopicAudit("t", "t", Equality.ALL, {Category.COPIED: 39, Category.MISSING: 1})
-    reading, topic = Refusing(spark, defaultdict(lambda: None), 1), pinned([whole()])
-    audit = with_order(reading, topic, TopicSums("t", "t", "", "", CUT), short, Found([]))
+    reading, topic = Refusing(quick, defaultdict(lambda: None), 1), pinned([whole()])
+    audit = with_order(reading, topic, TopicSums("t", "t", "", "", CUT), short, Found())
     assert audit.verdict is Verdict.INCOMPLETE and audit.counts == short.counts
     assert audit.unproven == ("the order of copies was not looked at: Topic t on A could not be read: no.",)
 
 
-def test_a_cleaner_takes_superseded_copies_and_perhaps_tombstones(spark):
+def test_a_cleaner_takes_superseded_copies_and_perhaps_tombstones(quick):
     records = [Record(o, str(o), 1_000 + o, b"k%d" % (o % 4), b"v%d" % o) for o in range(12)]
     # The newest of k3 is a tombstone, and a stranger wrote k2 to the target.
     records[11] = Record(11, "11", 1_011, b"k3", None)
     target = [Record(20, "8", 1_008, b"k0", b"v8"), Record(21, "stranger", 1_500, b"k2", b"s")]
-    world = World(records, target, source_end=12, target_start=0, next_to_copy=12)
-    audit, named, _ = audited(spark, [world], compacted=frozenset({Side.TARGET}))
+    world = Logs(records, target, source_end=12, target_start=0, next_to_copy=12)
+    audit, named, _ = audited(quick, [world], compacted=frozenset({Side.TARGET}))
     assert audit.counts == {
         Category.COPIED: 1,
         Category.SUPERSEDED: 2,  # the older ones of k0
@@ -298,5 +227,5 @@ def test_what_differed_in_a_partition_that_is_not_visible_any_more_is_not_counte
     agreed, alone = Sums(2, (1, 1, 1, 1), 0, 1), Sums(3, (2, 2, 2, 2), 0, 2)
     held.add(Side.SOURCE, {0: LogRange(0, 2), 1: LogRange(0, 3)}, {Stretch(0, 0): agreed, Stretch(1, 0): alone})
     held.add(Side.TARGET, {0: LogRange(0, 2)}, {Stretch(0, 0): agreed})
-    found, _ = judged(None, pinned([], unproven=("partition 1 is not visible",)), held, True, Found([]))
+    found, _ = judged(None, pinned([], unproven=("partition 1 is not visible",)), held, True, Found())
     assert (found.counts, found.verdict) == ({Category.COPIED: 2}, Verdict.NOT_PROVEN)

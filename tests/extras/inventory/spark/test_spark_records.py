@@ -24,7 +24,6 @@ def quick(spark):
 
 
 PARTITIONS = 3
-OF_A, OF_B = (partition_of(group, PARTITIONS) for group in "ab")
 
 
 def walked(records, groups):
@@ -60,58 +59,53 @@ def some_records(rnd, count=1500):
     return records
 
 
-@pytest.mark.parametrize("seed", range(3))
+def found_in(quick, records, groups):
+    """What Spark finds, which is what a walk finds."""
+    found = records_in(*topic_of(quick, records), groups, PARTITIONS)
+    assert found == walked(records, groups)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2))
 def test_every_group_has_the_record_that_a_walk_gives_it(quick, seed):
-    records = some_records(random.Random(seed))
-    found = records_in(*topic_of(quick, records), GROUPS, PARTITIONS)
-    assert found == walked(records, GROUPS) and "quiet" in found and "absent" not in found
+    found = found_in(quick, some_records(random.Random(seed)), GROUPS)
+    assert "quiet" in found and "absent" not in found
     assert any(record.newest for record in found.values()) and any(record.expires_ms == {} for record in found.values())
 
 
-def test_the_pace_is_told_by_the_newest_commits_of_the_first_partitions_that_have_one(quick):
-    quiet = [(OF_A, *commit("a", 50 + n, n, n)) for n in range(6)]
-    busy = [(OF_A, *commit("a", n % 7, n, n)) for n in range(7 * (PACE_COMMITS + 3))]
-    records = quiet + busy
-    found = records_in(*topic_of(quick, records), ["a"], PARTITIONS)
-    assert found == walked(records, ["a"])
-    assert [*map(len, found["a"].newest.values())] == [PACE_COMMITS] * PACE_PARTITIONS
+def of(group, *commits):
+    """Its commits, each by partition, offset and number, in its own partition of the topic."""
+    return [(partition_of(group, PARTITIONS), *commit(group, *each)) for each in commits]
 
 
-def test_a_deletion_ends_what_came_before_it_and_nothing_else(quick):
-    gone = (OF_A, commit("a", 0, 0, 0)[0], None)
-    records = [(OF_A, *commit("a", 0, n, n)) for n in range(4)] + [gone]
-    records += [(OF_A, *commit("a", 0, n, n)) for n in (8, 9)] + [
-        (OF_B, *commit("b", 0, 1, 1)),
-        (OF_B, *commit("b", 0, 2, 2)),
-    ]
-    found = records_in(*topic_of(quick, records), ["a", "b"], PARTITIONS)
-    assert found == walked(records, ["a", "b"]) and [len(*found[group].newest.values()) for group in "ab"] == [2, 2]
-    assert records_in(*topic_of(quick, [*records, gone]), ["a"], PARTITIONS) == walked([*records, gone], ["a"]) == {}
+def test_the_newest_commits_of_a_group_are_those_that_nothing_has_ended_in_its_own_partition(quick):
+    # The pace is told by the newest commits of the first partitions that have one.
+    paced = of("paced", *((50 + n, n, n) for n in range(6)))
+    paced += of("paced", *((n % 7, n, n) for n in range(7 * (PACE_COMMITS + 3))))
+    # A deletion ends what came before it and nothing else.
+    whole, again = of("cut", *((0, n, n) for n in range(4))), of("cut", (0, 8, 8), (0, 9, 9))
+    gone = (*whole[0][:2], None)
+    others = of("whole", (0, 1, 1), (0, 2, 2))
+    ended = [*of("ended", (0, 1, 1)), (*of("ended", (0, 1, 1))[0][:2], None)]
+    # The topic was given more partitions: what a group left in others stays there, whatever its number.
+    moved = of("moved", (0, 7, 7), (0, 9, 9))
+    stray = (moved[0][0] + 1) % PARTITIONS
+    left = [(stray, *each[1:]) for each in of("moved", *((p, 1, 1) for p in range(9)), (0, 2, 2))]
+    records = [*paced, *whole, gone, *again, *others, *ended, *moved, *left]
+    found = found_in(quick, records, ["paced", "cut", "whole", "ended", "moved"])
+    newest = {group: [len(made) for made in record.newest.values()] for group, record in found.items()}
+    assert newest == {"paced": [PACE_COMMITS] * PACE_PARTITIONS, "cut": [2], "whole": [2], "moved": [2]}
+    assert set(found["moved"].committed_ms.values()) == {EPOCH_MS + 9}
 
 
-def test_what_a_group_left_in_a_partition_that_is_not_its_own_any_more_says_nothing(quick):
-    """The topic was given more partitions: the group's records of before stay where they are, whatever their number."""
-    stray = next(p for p in (2, 1, 0) if p != OF_A)
-    left = [(stray, *commit("a", p, 1, 1)) for p in range(9)] + [(stray, *commit("a", 0, 2, 2))]
-    records = [(OF_A, *commit("a", 0, 7, 7)), (OF_A, *commit("a", 0, 9, 9)), *left]
-    found = records_in(*topic_of(quick, records), ["a"], PARTITIONS)
-    assert found == walked(records, ["a"]) and set(found["a"].committed_ms.values()) == {EPOCH_MS + 9}
-    assert [*map(len, found["a"].newest.values())] == [2]
-
-
-def test_what_compaction_took_between_the_passes_is_no_shorter_answer(quick):
-    records = [(OF_A, *commit("a", 0, n, n)) for n in range(3)]
-    read, logs = topic_of(quick, records)
+def test_what_compaction_took_between_the_passes_is_no_shorter_answer_and_a_topic_without_records_has_none(quick):
+    read, logs = topic_of(quick, of("a", (0, 0, 0), (0, 1, 1), (0, 2, 2)))
     asked = []
 
     def compacting(ranges):
         asked.append(ranges)
-        return read(ranges if len(asked) == 1 else {OF_A: LogRange(1, 3)})
+        return read(ranges if len(asked) == 1 else {partition_of("a", PARTITIONS): LogRange(1, 3)})
 
     with pytest.raises(CompactedMeanwhileError):
         records_in(compacting, logs, ["a"], PARTITIONS)
-
-
-def test_a_topic_without_records_has_none(quick):
-    read, _ = topic_of(quick, [(OF_A, *commit("a", 0, 1, 1))])
     assert records_in(read, {}, ["a"], PARTITIONS) == {}

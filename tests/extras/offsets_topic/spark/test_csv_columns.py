@@ -4,8 +4,6 @@ import csv
 import json
 import unicodedata
 
-import pytest
-
 from migrate.extras.offsets_topic.csv_columns import csv_rows
 from migrate.show.table import harmless
 from migrate.text import FORMULA_STARTS
@@ -27,20 +25,17 @@ def test_each_character_is_escaped_where_python_escapes_it(spark):
     assert cells(spark, texts) == list(map(harmless, texts))
 
 
-@pytest.mark.parametrize("before", ["", "  "])
-def test_what_a_spreadsheet_would_run_has_an_apostrophe_before_it(spark, before):
-    texts = [f"{before}{start}1" for start in (*FORMULA_STARTS, "'", "x=")]
-    assert cells(spark, texts) == list(map(harmless, texts))
-    assert all(text.startswith("'") for text in cells(spark, texts[: len(FORMULA_STARTS)]))
+def test_what_a_spreadsheet_would_run_has_an_apostrophe_before_it(spark):
+    formulas = [f"{before}{start}1" for before in ("", "  ") for start in FORMULA_STARTS]
+    found = cells(spark, [*formulas, "'1", "x=1"])
+    assert found == list(map(harmless, [*formulas, "'1", "x=1"]))
+    assert all(text.startswith("'") for text in found[: len(formulas)])
 
 
-def test_numbers_stay_numbers_and_what_is_not_there_is_an_empty_cell(spark):
-    frame = spark.createDataFrame([(-5, None, "", True)], "number int, none string, empty string, is_so boolean")
-    assert [row.line for row in csv_rows(frame).collect()] == ['-5,,"",true']
-
-
-def test_lists_are_json_that_says_the_same_and_has_no_control_character(spark):
+def test_numbers_stay_numbers_none_is_an_empty_cell_and_lists_are_json_without_control_characters(spark):
     text = "\x7f\u202e\x1b=é"
-    (row,) = csv_rows(spark.createDataFrame([([(text,)],)], "members array<struct<id: string>>")).collect()
-    ((cell,),) = csv.reader([row.line])
+    shape = "number int, none string, empty string, is_so boolean, members array<struct<id: string>>"
+    (row,) = csv_rows(spark.createDataFrame([(-5, None, "", True, [(text,)])], shape)).collect()
+    ((*others, cell),) = csv.reader([row.line])
+    assert others == ["-5", "", "", "true"] and row.line.startswith('-5,,"",true,')
     assert cell.isprintable() and json.loads(cell) == [{"id": text}]

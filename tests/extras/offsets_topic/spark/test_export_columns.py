@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from functools import cache
 
 import pytest
 
@@ -28,7 +27,7 @@ MEMBER = GroupValueMember("m,1", None, 'c"\x7f\u202e\x1b', "/h\n", 1, 2)
 def forms(spark):
     """What each kind of an export is in every form; compiled queries for all kinds, as for a long topic."""
     quick = offsets_session(lambda: spark, is_small=True)
-    return cache(lambda kinds: forms_of(spark if kinds == ExportKinds.ALL else quick, kinds))
+    return {kinds: forms_of(spark if kinds == ExportKinds.ALL else quick, kinds) for kinds in ExportKinds}
 
 
 def forms_of(spark, kinds):
@@ -38,45 +37,38 @@ def forms_of(spark, kinds):
         rows.append((commit_key(f"g{text}", f"t{text}", 0), commit, 0, number, 9))
     group = group_value(GroupValue("classic", 3, "consumer", 1, None, None, 5, (MEMBER,)))
     rows.append((group_key(2, "g"), group, 0, len(TEXTS), 9))
-    whole = in_jvm(spark, rows, COLUMNS)
-    found = {}
+    whole, found = in_jvm(spark, rows, COLUMNS), []
 
     def write(chosen):
-        found["json"] = [json.loads(line) for line in chosen.json_lines()]
-        found["csv"] = list(
-            csv.DictReader(io.StringIO("".join(line + "\n" for line in chosen.csv_lines()), newline=""))
-        )
-        found["table"] = [row.asDict(recursive=True) for row in chosen.table().collect()]
-        return len(found["json"])
+        text = io.StringIO("".join(line + "\n" for line in chosen.csv_lines()), newline="")
+        table = [row.asDict(recursive=True) for row in chosen.table().collect()]
+        found[:] = [json.loads(line) for line in chosen.json_lines()], list(csv.DictReader(text)), table
+        return len(table)
 
     chosen_and_written(lambda logs: whole, {0: LogRange(0, len(rows))}, 1, ExportRequest(kinds=kinds), None, write)
     return found
 
 
-def in_csv(value):
-    """As other CSV of ours has it."""
-    return "" if value is None else str(csv_cell(value))
-
-
 @pytest.mark.parametrize("kinds", list(ExportKinds))
 def test_each_field_is_the_same_in_every_form_and_harmless_in_csv_and_stands_in_the_same_order(forms, kinds):
-    found = forms(kinds)
+    in_json, in_csv, in_table = forms[kinds]
     fields = export_columns.names(kinds)
-    assert len(found["json"]) == {"commits": len(TEXTS), "groups": 1, "all": len(TEXTS) + 1}[kinds]
-    for line, row, columns in zip(found["json"], found["csv"], found["table"], strict=True):
+    assert len(in_json) == {"commits": len(TEXTS), "groups": 1, "all": len(TEXTS) + 1}[kinds]
+    for line, row, columns in zip(in_json, in_csv, in_table, strict=True):
         assert tuple(row) == tuple(columns) == fields
         assert set(line) <= set(fields) and (kinds == "all" or tuple(line) == fields)
         for name in fields:
             value = line.get(name)
             assert columns[name] == value, name
-            assert (json.loads(row[name] or "null") if name == "members" else row[name]) == (
-                value if name == "members" else in_csv(value)
-            )
+            if name == "members":
+                assert json.loads(row[name] or "null") == value
+            else:  # as other CSV of ours has it
+                assert row[name] == ("" if value is None else str(csv_cell(value)))
             assert row[name].isprintable()
 
 
 def test_members_are_told_without_what_they_subscribe_to(forms):
-    (line,) = forms(ExportKinds.GROUPS)["json"]
+    ((line,), _, _) = forms[ExportKinds.GROUPS]
     assert line["members"] == [
         {"memberId": "m,1", "groupInstanceId": None, "clientId": 'c"\x7f\u202e\x1b', "clientHost": "/h\n",
          "rebalanceTimeout": 1, "sessionTimeout": 2},

@@ -55,11 +55,13 @@ def rows_of(spark, records, request=EVERY):
 def walked(records, request):
     """The same, by a plain walk through the log."""
     told = defaultdict(dict)
-    for _, after_ms, key, value in records:
+    for partition, after_ms, key, value in records:
         decoded = decoded_commit(key, value)
         time_ms = EPOCH_MS + after_ms
         inside = (request.since_ms or 0) <= time_ms < (request.until_ms or 2**62)
         if decoded is None or not inside or request.filters.group_verdict(decoded[0][0]):
+            continue
+        if partition != partition_of(decoded[0][0], PARTITIONS):
             continue
         place, offset = decoded
         told[place].setdefault(time_ms // request.bucket_ms, []).append(offset)
@@ -104,6 +106,8 @@ def some_records(rnd, count=400):
         elif pick < 0.1:
             value = group_value(GroupValue("classic", 3, "consumer", 1, None, None, EPOCH_MS))
             record = (*record[:2], group_key(2, group), value)
+        elif pick < 0.15:  # left from when the topic had fewer partitions
+            record = ((record[0] + 1) % PARTITIONS, *record[1:])
         records.append(record)
     return records
 
@@ -113,8 +117,10 @@ def some_records(rnd, count=400):
     [
         EVERY,
         HistoryRequest(1000, EPOCH_MS + 500_500),
-        HistoryRequest(3_600_000, LATE_MS, Filters.from_options(groups=["a|grü.*"])),
-        HistoryRequest(MINUTE, LATE_MS, since_ms=EPOCH_MS + 90_000, until_ms=EPOCH_MS + 1_000_000),
+        # The bucket that is still open then ends then.
+        HistoryRequest(
+            3_600_000, LATE_MS, Filters.from_options(groups=["a|grü.*"]), EPOCH_MS + 90_000, EPOCH_MS + 1_000_000
+        ),
     ],
 )
 def test_every_row_is_what_a_plain_walk_finds(spark, request_):
@@ -131,91 +137,44 @@ def test_every_row_is_what_a_plain_walk_finds(spark, request_):
     # Random groups go back within any hour.
     assert request_.bucket_ms > MINUTE or any(row[3] for rows in found.values() for row in rows)
     assert counted.read == len(records) == counted.lines + sum(counted.left_out.values())
-    assert counted.left_out["tombstone"] and counted.left_out["undecodable-value:unknown-version"]
+    for reason in ("tombstone", "undecodable-value:unknown-version", "not-its-partition"):
+        assert counted.left_out[reason]
 
 
-# What a group has committed, by the milliseconds after the beginning; and its rows. All are in one topic: each series
-# takes seconds.
-TOLD = {
-    "the newest of a bucket, at its end, and how fast the group went on": (
-        [(0, 10), (59_999, 40), (60_000, 100), (200_000, 400)],
-        [(60, 40, 2, None), (120, 100, 1, 1.0), (240, 400, 1, 2.5)],
-    ),
-    "no rate, and never a negative one, of what goes back": (
-        [(0, 100), (60_000, 5), (120_000, 65)], [(60, 100, 1, None), (120, 5, 1, None), (180, 65, 1, 1.0)],
-    ),
-    "a reset within a bucket is no progress though it ends ahead": (
-        [(0, 100), (60_000, 0), (70_000, 160), (130_000, 220)],
-        [(60, 100, 1, None), (120, 160, 2, None), (180, 220, 1, 1.0)],
-    ),
-    "nor is one from far ahead": (
-        [(0, 100), (60_000, 900), (70_000, 160)], [(60, 100, 1, None), (120, 160, 2, None)],
-    ),
-    "what follows a tombstone begins anew": (
-        [(0, 100), (60_000, None), (120_000, 500), (180_000, 560)],
-        [(60, 100, 1, None), (180, 500, 1, None), (240, 560, 1, 1.0)],
-    ),
-    "within a bucket, too": (
-        [(0, 100), (60_000, None), (61_000, 500)], [(60, 100, 1, None), (120, 500, 1, None)],
-    ),
-}  # fmt: skip
-
-
-def test_what_is_told_of_a_group_and_what_lies_in_a_partition_that_is_not_its_own_is_counted_and_no_row(quick):
-    records = [commit(*of, topic=name) for name, (commits, _) in TOLD.items() for of in commits]
-    elsewhere = (partition_of("g", PARTITIONS) + 1) % PARTITIONS
-    found, counted = rows_of(quick, [*records, (elsewhere, *commit(60_000, 99)[1:])])
-    assert found == {("g", name, 0): rows for name, (_, rows) in TOLD.items()}
-    assert counted.left_out == {"not-its-partition": 1, "tombstone": 2}
-
-
-def test_the_bucket_that_is_still_open_ends_now(quick):
-    request = HistoryRequest(3_600_000, EPOCH_MS + 90_000)
-    assert rows_of(quick, [commit(0, 1), commit(80_000, 10)], request)[0]["g", "t", 0] == [(90, 10, 2, None)]
-
-
-def test_ends_of_logs_are_joined_and_those_not_visible_counted(quick):
-    read, logs = timed_topic(quick, [commit(0, 10), commit(60_000, 30), commit(60_000, 7, "h", 'u,"1')])
+def test_ends_of_logs_are_joined_where_they_are_visible_and_the_offset_was_not_deleted_before(quick):
+    records = [
+        commit(0, 10), commit(60_000, 30), commit(60_000, 7, "=h\x1b", 'u,"1'),
+        # An offset that was deleted before its bucket ended is asked no end.
+        commit(0, 10, "d", "v"), commit(60_000, 20, "d", "v"), commit(70_000, None, "d", "v"),
+        commit(60_000, 25, "other", "v"),
+    ]  # fmt: skip
+    denied = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
+    told = {("t", 60_000): 25, ("t", 120_000): 31, ('u,"1', 120_000): denied, ("v", 60_000): 12, ("v", 120_000): 30}
+    read, logs = timed_topic(quick, records)
     with commit_series(read, logs, PARTITIONS, EVERY) as series:
-        assert series.lookups() == 3
-        at = {(place.topic, time_ms - EPOCH_MS) for place, time_ms in series.places()}
-        assert at == {("t", 60_000), ("t", 120_000), ('u,"1', 120_000)}
-        denied = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
-        ends = {
-            (TopicPartition("t", 0), EPOCH_MS + 60_000): 25,
-            (TopicPartition("t", 0), EPOCH_MS + 120_000): 31,
-            (TopicPartition('u,"1', 0), EPOCH_MS + 120_000): denied,
-        }
+        assert {(place.topic, time_ms - EPOCH_MS) for place, time_ms in series.places()} == told.keys()
+        assert series.lookups() == len(told)
+        ends = {(TopicPartition(topic, 0), EPOCH_MS + ms): end for (topic, ms), end in told.items()}
         whole = series.with_ends(ends)
-        assert whole.unseen() == {"TOPIC_AUTHORIZATION_FAILED: no": 1}
+        assert whole.unseen() == {reason_of(denied): 1, reason_of(OFFSET_DELETED): 1}
         rows = list(csv.reader(whole.csv_lines()))
-        (newest,) = whole.newest(2).shown()[1:]
-        table = whole.table()
-    assert rows == [
-        list(FIELDS),
+        newest, table = whole.newest(4), whole.table()
+        assert {row.time for row in newest.shown()} == {EPOCH_MS + 120_000} and (series.rows, newest.lookups()) == (
+            6,
+            3,
+        )
+        exact = {(row.group, row.topic) for row in table.collect()}
+    # CSV has names that no spreadsheet runs and no terminal obeys, the table has them as they are.
+    assert rows[0] == list(FIELDS) == table.columns and dict(table.dtypes)["time"] == "timestamp"
+    assert sorted(rows[1:]) == [
+        ["2026-01-01T00:01:00.000Z", "d", "v", "0", "10", "1", "", "12", "2", "true"],
         ["2026-01-01T00:01:00.000Z", "g", "t", "0", "10", "1", "", "25", "15", "true"],
+        ["2026-01-01T00:02:00.000Z", harmless("=h\x1b"), 'u,"1', "0", "7", "1", "", "", "", ""],
+        ["2026-01-01T00:02:00.000Z", "d", "v", "0", "20", "1", "", "", "", ""],
         ["2026-01-01T00:02:00.000Z", "g", "t", "0", "30", "1", "0.333", "31", "1", "true"],
-        ["2026-01-01T00:02:00.000Z", "h", 'u,"1', "0", "7", "1", "", "", "", ""],
+        ["2026-01-01T00:02:00.000Z", "other", "v", "0", "25", "1", "", "30", "5", "true"],
     ]
-    assert (newest.group, newest.lag, newest.lag_is_estimate) == ("h", None, None)
-    assert dict(table.dtypes)["time"] == "timestamp" and tuple(table.columns) == tuple(FIELDS)
-
-
-def test_csv_has_names_that_no_spreadsheet_runs_and_no_terminal_obeys_and_the_table_has_them_as_they_are(quick):
-    texts = ["=1+1", "a\x1bb", "plain"]
-    read, logs = timed_topic(quick, [commit(0, 10, text, text) for text in texts])
-    with commit_series(read, logs, PARTITIONS, EVERY) as series:
-        _, *rows = csv.reader(series.csv_lines())
-        exact = {(row.group, row.topic) for row in series.table().collect()}
-    assert sorted(row[1:5] for row in rows) == sorted([harmless(text), harmless(text), "0", "10"] for text in texts)
-    assert exact == {(text, text) for text in texts}
-
-
-def test_only_the_newest_times_are_shown(quick):
-    read, logs = timed_topic(quick, [commit(n * 60_000, n) for n in range(5)])
-    with commit_series(read, logs, PARTITIONS, EVERY) as series:
-        assert sorted(row.offset for row in series.newest(2).shown()) == [3, 4]
-        assert series.newest(2).lookups() == 2 and series.rows == 5
+    assert exact == {("g", "t"), ("=h\x1b", 'u,"1'), ("d", "v"), ("other", "v")}
 
 
 def test_a_topic_without_records_gives_no_row(quick):
@@ -223,15 +182,3 @@ def test_a_topic_without_records_gives_no_row(quick):
     with commit_series(read, {}, PARTITIONS, EVERY) as series:
         assert (series.rows, series.lookups(), series.counted.read) == (0, 0, 0)
         assert list(series.with_ends({}).csv_lines()) == [",".join(FIELDS)]
-
-
-def test_an_offset_that_was_deleted_before_its_bucket_ended_is_asked_no_end_and_has_no_lag(quick):
-    records = [commit(0, 10), commit(60_000, 20), commit(70_000, None), commit(60_000, 25, "other")]
-    read, logs = timed_topic(quick, records)
-    place = TopicPartition("t", 0)
-    with commit_series(read, logs, PARTITIONS, EVERY) as series:
-        assert series.lookups() == 2, "that of the other group alone at the later time"
-        told = series.with_ends({(place, EPOCH_MS + 60_000): 12, (place, EPOCH_MS + 120_000): 30})
-        shown = {(row.group, row.offset): row.lag for row in told.shown()}
-        assert shown == {("g", 10): 2, ("g", 20): None, ("other", 25): 5}
-        assert told.unseen() == {reason_of(OFFSET_DELETED): 1}
