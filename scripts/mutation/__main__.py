@@ -42,7 +42,7 @@ SEED = 1
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist")
 # What scripts/test --quick runs, but for the tests of these tools.
 QUICK = ("-m", "not spark and not kafka and not browser", "--deselect", "tests/unit/test_mutation.py")
-# Of tests for one mutant, by what they took under coverage; else those that survive would take most of a run.
+# Of tests for a generated mutant, by what they took under coverage; else those that survive would take most of a run.
 MOST_SECONDS = 30.0
 KNOWN = ROOT / ".mutation"
 PLUGINS = ("-p", "no:cacheprovider", "-p", "scripts.mutation.plugin")
@@ -172,20 +172,27 @@ def _in_new_process(task: Task, tree: Path, outcome: Outcome) -> Outcome:
             )  # fmt: skip
     except subprocess.TimeoutExpired:
         return replace(outcome, fate=TIMEOUT, is_final=True)
-    # What cannot even be collected has failed, too.
     by = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    if done.returncode and not by and task.mutant.is_kept:
+        # What cannot even be imported breaks no promise. Of a generated mutant it is a kill: nobody would ship it.
+        raise click.ClickException(f"{task.mutant.identity}: its tests cannot be collected.\n{done.stdout}")
     fate = KILLED if done.returncode else SURVIVED
     return replace(outcome, fate=fate, by=by[1] if by else "", is_final=True)
 
 
 def _tests(mutant: Mutant, reached: Reach) -> dict[str, float]:
-    """Return the tests that reach a mutant, the fastest first, which mostly are about it, as far as time allows."""
+    """Return the tests that reach a mutant, the fastest first, which mostly are about it.
+
+    A generated one meets those of `MOST_SECONDS`, one that is kept all of them: it is to be killed.
+    """
     seconds = reached.seconds
     tests = reached.of_lines(mutant.file, mutant.lines) & seconds.keys()
     if not tests and _runs_early(mutant, reached):
         # What a module or a class says for all: whoever runs the module's code may see it.
         tests = reached.of_file(mutant.file) & seconds.keys()
     ordered = sorted(tests, key=lambda test: (seconds[test], test))
+    if mutant.is_kept:
+        return {test: seconds[test] for test in ordered}
     spent = accumulate(seconds[test] for test in ordered)
     in_time = takewhile(lambda pair: pair[1] - seconds[pair[0]] < MOST_SECONDS, zip(ordered, spent, strict=True))
     return {test: seconds[test] for test, _ in in_time}
@@ -222,7 +229,8 @@ def _print_table(mutants: Iterable[Mutant], outcomes: dict[str, Outcome]) -> Non
 
 
 def _described(mutant: Mutant) -> str:
-    return f"{mutant.identity} {mutant.file}:{mutant.line} {mutant.function}: {mutant.kind}".replace(" : ", ": ")
+    place = f"{mutant.file}:{mutant.line} {mutant.function}".rstrip()
+    return f"{mutant.identity} {place}: {mutant.kind}"
 
 
 def _changed(mutant: Mutant) -> str:

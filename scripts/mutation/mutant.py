@@ -29,6 +29,10 @@ class Mutant:
     after: str
 
     @property
+    def is_kept(self) -> bool:
+        return not self.function
+
+    @property
     def wing(self) -> str:
         parts = Path(self.file).parts
         return parts[1] if len(parts) > 2 else TOP

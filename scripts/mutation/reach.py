@@ -48,6 +48,7 @@ class Reach:
         return {test for line in lines for test in by_line.get(line, ())}
 
     def of_file(self, file: str) -> set[str]:
+        """Return the tests that reach any line of a file."""
         return set().union(*self._of(file).values())
 
     def _of(self, file: str) -> dict[int, list[str]]:

@@ -98,15 +98,15 @@ def judged(
     cleaned = Side.TARGET in topic.compacted
     alone_in = defaultdict[Stretch, Counter[Category]](Counter)
     first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
-    pairs, looked_at = dict[Stretch, Paired](), differing
+    pairs, compared = dict[Stretch, Paired](), differing
     with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"), ExitStack() as kept:
         if not cleaned:
             equals = kept.enter_context(closing(Counts(both(differing))))
             pairs = equals.paired()
-            looked_at = {each for each, p in pairs.items() if p.alone}
+            compared = {each for each, p in pairs.items() if p.alone}
         # Where every record has a counterpart, as after replays, counts are enough.
-        if looked_at:
-            records = both(looked_at)
+        if compared:
+            records = both(compared)
             if not cleaned:
                 pairs, records = equals.copied(), equals.others_of(records)
             with closing(Comparison(records)) as comparison:

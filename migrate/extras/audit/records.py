@@ -50,19 +50,19 @@ def log_records(
 
     `max_rate` are bytes a second, as `paced` has them; None for no limit.
     """
-    tuned = {}
-    if all(log.end - log.start <= SHORT_RANGE for log in ranges.values()):
-        # More would lie beyond the end, and Spark keeps the last batch of each partition of each reading in memory.
-        tuned[FETCH_BYTES] = str(SHORT_FETCH_BYTES)
-    asked = {
+    options = {
+        **settings.source,
         "minPartitions": str(min(spark.sparkContext.defaultParallelism, sum(r.end - r.start for r in ranges.values()))),
         "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
     }
-    if max_rate is None:
-        return read_ranges(spark, {**tuned, **settings.source, **asked}, topic, ranges, isolation_level)
-    # What is fetched ahead, while a task pauses, is a second's share.
-    asked[FETCH_BYTES] = str(min(8 << 20, max_rate // spark.sparkContext.defaultParallelism + 1))
-    return paced(read_ranges(spark, {**settings.source, **asked}, topic, ranges, isolation_level), max_rate)
+    if max_rate is not None:
+        # What is fetched ahead, while a task pauses, is a second's share.
+        options[FETCH_BYTES] = str(min(8 << 20, max_rate // spark.sparkContext.defaultParallelism + 1))
+    elif all(log.end - log.start <= SHORT_RANGE for log in ranges.values()):
+        # More would lie beyond the end, and Spark keeps the last batch of each partition of each reading in memory.
+        options.setdefault(FETCH_BYTES, str(SHORT_FETCH_BYTES))
+    records = read_ranges(spark, options, topic, ranges, isolation_level)
+    return records if max_rate is None else paced(records, max_rate)
 
 
 def paced(records: "DataFrame", max_rate: int) -> "DataFrame":
@@ -277,7 +277,7 @@ class Counts:
         return paired(self._lines.where("a is null"))
 
     def others_of(self, both: "DataFrame") -> "DataFrame":
-        """Return those records of both logs of whose equals one has no counterpart."""
+        """Return the records of both logs that equal one without a counterpart, itself included."""
         others = self._lines.where("a is not null").select("partition", "a", "b")
         return both.join(others, ["partition", "a", "b"], "left_semi")
 

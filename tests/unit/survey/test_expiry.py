@@ -85,8 +85,10 @@ def test_a_classic_groups_clock_runs_since_it_lost_its_last_member_however_fresh
         ({"settings": SHORT, "kept": {PLACE}}, None),
         # What is kept goes by the time of its commit.
         ({"record": recorded([-100]), "kept": {PLACE}}, 68),
+        ({"record": recorded([-10, -100]), "kept": {PLACE, OTHER}}, 68),
         ({"record": recorded(), "kept": {PLACE}}, None),
         ({"kind": "consumer", "records": FORBIDDEN, "kept": {PLACE}}, None),
+        ({"record": recorded([0, 0], [500, 400]), "kept": {PLACE, OTHER}}, 400),
         # An end of its own also outlasts the clock of the others.
         ({"record": recorded([-160], [1000]), "kept": {PLACE}}, 1000),
         ({"record": recorded([0, -100], [1000]), "kept": {PLACE, OTHER}}, 68),

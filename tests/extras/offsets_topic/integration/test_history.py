@@ -39,6 +39,11 @@ class Scene:
         return list(csv.DictReader(StringIO(text)))
 
 
+def told(ran: Ran, *columns: str) -> set[tuple[str, ...]]:
+    """What the rows say: the first commit on a young cluster may be sent twice, and be in two seconds."""
+    return {tuple(row[column] for column in columns) for row in csv.DictReader(StringIO(ran.stdout))}
+
+
 def produce(bootstrap: str, topic: str, partition: int, seconds: int, count: int) -> None:
     """Append records whose timestamps are so many seconds from now."""
     producer = Producer({"bootstrap.servers": bootstrap, **QUIET})
@@ -109,8 +114,7 @@ def test_one_bucket_holds_all_of_it_and_the_table_says_so(scene: Scene) -> None:
 @pytest.mark.long
 def test_what_retention_has_taken_has_no_lag_and_is_no_failure(scene: Scene) -> None:
     ran = scene.history("--group", "cutter", "--format", "csv").expect(0)
-    (row,) = csv.DictReader(StringIO(ran.stdout))
-    assert (row["offset"], row["end_at_time"], row["lag"], row["lag_is_estimate"]) == ("7", "", "", "")
+    assert told(ran, "offset", "end_at_time", "lag", "lag_is_estimate") == {("7", "", "", "")}
     assert "RECORDS_GONE" in ran.stderr and "not whole" not in ran.stderr
 
 
@@ -118,8 +122,7 @@ def test_what_retention_has_taken_has_no_lag_and_is_no_failure(scene: Scene) -> 
 def test_a_topic_that_is_not_shown_is_not_visible_and_exits_1(scene: Scene) -> None:
     # In the second of the commit: seconds later the topic was deleted, and its offsets with it.
     ran = scene.history("--group", "goner", "--bucket", "1s", "--format", "csv").expect(1)
-    (row,) = csv.DictReader(StringIO(ran.stdout))
-    assert (row["topic"], row["lag"]) == ("gone", "") and "UNKNOWN_TOPIC_OR_PARTITION" in ran.stderr
+    assert told(ran, "topic", "lag") == {("gone", "")} and "UNKNOWN_TOPIC_OR_PARTITION" in ran.stderr
     assert scene.rows("--group", "goner", "--no-lag")[0]["lag"] == ""
 
 
