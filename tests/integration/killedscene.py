@@ -22,12 +22,12 @@ EARLY_GROUPS = 25
 def killed(lab: AnyLab, seed: int) -> Scene:
     """Build the scene that a cutover is judged on: some 29,000 records, and an MM2 killed -9 twice amid them.
 
-    Topics: `plain` (4 partitions and an empty one), `tx` (3; transactions, a quarter aborted), `compacted` (2),
-    `trimmed` (2; the first third is deleted in the end, below some commits). 600 commits of 80 groups, those of
-    25 groups from between the kills; at the end everything is copied, and MM2 has no news about offsets.
+    Topics: `plain` (4 partitions and an empty one; compressed), `tx` (3; transactions, a quarter aborted),
+    `compacted` (2), `trimmed` (2; the first third is deleted in the end, below some commits). 600 commits of 80 groups,
+    those of 25 groups from between the kills; at the end everything is copied, and MM2 has no news about offsets.
     """
     scene = Scene(lab, "killed", seed)
-    plain, tx = scene.create("plain", 5), scene.create("tx", 3)
+    plain, tx = scene.create("plain", 5, {"compression.type": "zstd"}), scene.create("tx", 3)
     compacted, trimmed = scene.create("compacted", 2, COMPACTED), scene.create("trimmed", 2)
 
     def write() -> None:

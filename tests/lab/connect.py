@@ -121,7 +121,7 @@ class ConnectMirror(MirrorMaker):
 
     @property
     def copying_client(self) -> str:
-        return f"connector-producer-{self.options.source_alias}-to-{self.options.target_alias}-source-0"
+        return f"connector-producer-{self.options.source_alias}-to-{self.options.target_alias}-source"
 
     @property
     def recording_client(self) -> str:

@@ -152,13 +152,19 @@ def own_clusters_only() -> None:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab | ExternalLab]:
-    """One lab for the whole test run, with every default; or the clusters named by the environment."""
+    """One lab for the whole test run, or the clusters named by the environment.
+
+    What clusters of users have beside the lab's defaults: brokers that make any topic that is asked for, which is
+    Kafka's own default, a second one on the source, and an MM2 of several tasks.
+    """
     folder = tmp_path_factory.mktemp("lab")
     other = external_lab(os.environ, folder)
     if other is not None:
         yield other
         return
-    with Lab(folder) as own:
+    willing = {"auto.create.topics.enable": "true"}
+    mirror = MirrorOptions(tasks_max=3)
+    with Lab(folder, mirror=mirror, source_brokers=2, source_overrides=willing, target_overrides=willing) as own:
         yield own
 
 

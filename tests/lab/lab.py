@@ -46,8 +46,8 @@ class Lab:
     clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
     With `users` (names and passwords) the clusters are `SecureCluster`s: the lab itself, MM2 and the properties files
     here go on using their plain listeners; `authority` signs what clients of the others need, and they take tokens of
-    `tokens`. `version` is the brokers', or `Versions`; Kafka's tools are those of MM2's version. With `target_brokers`
-    the target has so many, which all vote.
+    `tokens`. `version` is the brokers', or `Versions`; Kafka's tools are those of MM2's version. All of the
+    target's brokers vote, and one of the source's.
     """
 
     external = False
@@ -58,12 +58,12 @@ class Lab:
         version: str | Versions = DEFAULT_VERSION,
         mirror: MirrorOptions | None = None,
         start_mirror: bool = True,
-        brokers: int = 1,
+        source_brokers: int = 1,
+        target_brokers: int = 1,
         source_overrides: Mapping[str, str] | None = None,
         target_overrides: Mapping[str, str] | None = None,
         users: Mapping[str, str] | None = None,
         tokens: TokenServer | KeyPair | Realm | None = None,
-        target_brokers: int | None = None,
         kind: type[Cluster] = Cluster,
     ) -> None:
         self.versions = versions = version if isinstance(version, Versions) else versions_of(version)
@@ -75,9 +75,9 @@ class Lab:
         self.folder = Path(tempfile.mkdtemp(prefix="mm2-lab-")) if folder is None else folder.absolute()
         self.authority: Authority | None = None
         if users is None:
-            self.source = kind("source", self.folder / "source", versions.source, brokers, source_overrides)
-            many, voters = target_brokers or brokers, target_brokers or 1
-            self.target = kind("target", self.folder / "target", versions.target, many, target_overrides, voters)
+            source, target = self.folder / "source", self.folder / "target"
+            self.source = kind("source", source, versions.source, source_brokers, source_overrides)
+            self.target = kind("target", target, versions.target, target_brokers, target_overrides, target_brokers)
         else:
             self.authority = ca = Authority(self.folder / "certificates")
             source, target = self.folder / "source", self.folder / "target"

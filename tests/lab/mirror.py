@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from tests.lab.classes import archive, keep_classes
@@ -55,8 +55,8 @@ class MirrorMaker:
 
     @property
     def copying_client(self) -> str:
-        """The client id of the producer that writes the copies, in the one task that it has."""
-        return "connector-producer-MirrorSourceConnector-0"
+        """The client id of the producer that writes a task's copies, without the task's number."""
+        return "connector-producer-MirrorSourceConnector"
 
     @property
     def recording_client(self) -> str:
@@ -111,9 +111,13 @@ class MirrorMaker:
     def resume(self) -> None:
         self.process.resume()
 
-    def copying_held(self) -> AbstractContextManager[None]:
-        """Let it write one more request of copies, and then none; it is to be killed in the block."""
-        return self._held(self.copying_client)
+    @contextmanager
+    def copying_held(self) -> Iterator[None]:
+        """Let each task write one more request of copies, and then none; it is to be killed in the block."""
+        with ExitStack() as held:
+            for task in range(self.options.tasks_max):
+                held.enter_context(self._held(f"{self.copying_client}-{task}"))
+            yield
 
     @contextmanager
     def recording_held(self) -> Iterator[None]:
