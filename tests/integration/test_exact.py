@@ -15,12 +15,12 @@ from tests.integration.judge import UNNAMED_SECOND_COPY, Judge, Score, told
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 
-# The flow of every run; test_variants covers exactly-once, identity names and Kafka 3.9 in every run, too, and
-# test_any_replicator copies without syncs.
-ALWAYS = ("troubled",)
-POOL_ROWS, POOL_ROWS_ALWAYS = 5_000, 2_000
+# In every run the same judge has the rows of test_cutover and test_variants.
+pytestmark = pytest.mark.long
+
+POOL_ROWS = 5_000
 AT_BEST = 0.999
-RUNS_WITH_LONG = 3
+RUNS = 3
 # Of the rows of a scene where records look alike: those that skip one of them by identity, and none by looks.
 EXCUSED_BY_LOOKS = 0.05
 # Of the pool: rows at the very record that a killed MM2 resumed with. All groups that stand there share that fate.
@@ -40,14 +40,14 @@ class Judged:
 class Stage:
     """Runs each flow when it is first asked for, and keeps what came out: one MM2 at a time, one lab per version."""
 
-    def __init__(self, folders: pytest.TempPathFactory, runs: int) -> None:
-        self._folders, self._runs = folders, runs
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
         self._labs: dict[str, Lab] = {}
         self._judged: dict[str, list[Judged]] = {}
 
     def __getitem__(self, flow: str) -> list[Judged]:
         if flow not in self._judged:
-            self._judged[flow] = [judged for run in range(self._runs) for judged in self._run(flow, run)]
+            self._judged[flow] = [judged for run in range(RUNS) for judged in self._run(flow, run)]
         return self._judged[flow]
 
     def down(self) -> None:
@@ -86,14 +86,14 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     own_clusters_only()
-    made = Stage(tmp_path_factory, RUNS_WITH_LONG if request.config.getoption("--long") else 1)
+    made = Stage(tmp_path_factory)
     yield made
     made.down()
 
 
-@pytest.fixture(params=[pytest.param(flow, marks=() if flow in ALWAYS else pytest.mark.long) for flow in FLOWS])
+@pytest.fixture(params=list(FLOWS))
 def judged(request: pytest.FixtureRequest, stage: Stage) -> list[Judged]:
     return stage[request.param]
 
@@ -122,22 +122,20 @@ def test_a_plan_says_not_drained_of_what_is_not_and_of_nothing_else(judged: list
 
 
 def test_all_but_one_row_in_a_thousand_stand_at_the_best_offset_and_the_others_know_their_bound(
-    stage: Stage, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of all rows whose owed records are all on both clusters.
 
     Not of those behind the source's log start, where the source cannot tell what they are owed, nor of those whose
     records MM2 or the scene has lost, nor of those few that only a sync could tell apart, where MM2 wrote none.
     """
-    is_long = request.config.getoption("--long")
-    flows, least = (FLOWS, POOL_ROWS) if is_long else (ALWAYS, POOL_ROWS_ALWAYS)
-    scores = [each.score for flow in flows for each in stage[flow] if each.staged.drained]
+    scores = [each.score for flow in FLOWS for each in stage[flow] if each.staged.drained]
     rows = sum(score.pooled for score in scores)
     short = [each for score in scores for each in score.pooled_short]
     left_out = sum(score.rows - score.pooled for score in scores)
     with capsys.disabled():
         print(f"\n{rows} rows of {len(scores)} scenes, {len(short)} below the best offset; {left_out} rows left out")
-    assert rows >= least
+    assert rows >= POOL_ROWS
     unnamed = sum(score.excused[UNNAMED_SECOND_COPY] for score in scores)
     assert unnamed <= EXCUSED_WITHOUT_SYNC * rows
     # MM2 resumes once after each kill on each partition; few times with one record alone.

@@ -28,9 +28,12 @@ from tests.lab.cluster import Broker, Cluster
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
+# In every run test_killed_apply interrupts apply itself.
+pytestmark = pytest.mark.long
+
 TOPIC, COPY = "orders", "A.orders"
 PARTITIONS = 3
-GROUPS, FEW_GROUPS = 1000, 150
+GROUPS = 1000
 READ_GROUPS = 150
 ROUNDS = 9
 DEADLINE_SECONDS = 300.0
@@ -136,12 +139,11 @@ def applying(
 
 
 def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_where_it_stood(
-    cluster: Cluster, tmp_path: Path, pytestconfig: pytest.Config
+    cluster: Cluster, tmp_path: Path
 ) -> None:
     seed = new_seed()
-    groups = GROUPS if pytestconfig.getoption("--long") else FEW_GROUPS
     with (
-        applying(cluster, tmp_path, "g", groups, 1_700_000_000_000, "2") as made,
+        applying(cluster, tmp_path, "g", GROUPS, 1_700_000_000_000, "2") as made,
         rolling(cluster, Random(seed)) as killed,
     ):
         stdout, stderr = made.process.communicate(timeout=DEADLINE_SECONDS)
@@ -164,7 +166,6 @@ def test_applied_under_a_rolling_kill_nothing_is_wrong_and_the_journal_says_wher
         assert not judge.held().keys() & made.planned.keys(), f"seed {seed}"
 
 
-@pytest.mark.long
 def test_an_append_that_was_never_acknowledged_and_becomes_visible_later_is_rolled_back(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -203,7 +204,6 @@ def test_an_append_that_was_never_acknowledged_and_becomes_visible_later_is_roll
         made.commands.undo("cutover.plan").expect(0)
 
 
-@pytest.mark.long
 def test_offsets_read_under_a_rolling_kill_are_right_or_a_failure_whatever_librdkafka_dies_of(
     cluster: Cluster,
 ) -> None:

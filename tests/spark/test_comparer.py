@@ -19,7 +19,7 @@ from tests.spark.records import FLOW
 
 
 @pytest.mark.parametrize("held", [False, True])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_every_partition_is_answered_as_its_matching_answers_it_alone(spark, seed, held):
     scene = random_scene(seed)
     found = compare(spark, scene, held=held)

@@ -103,6 +103,7 @@ def test_a_full_scratch_folder_does_not_keep_spark_from_starting(tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, ""), done
 
 
+@pytest.mark.long
 def test_without_room_for_its_classes_a_run_ends_well_and_keeps_none(cache: Path) -> None:
     code = """
 from pyspark import SparkContext

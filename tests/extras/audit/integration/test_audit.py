@@ -30,7 +30,6 @@ from tests.integration.oracle import Truth, best, missing
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
-from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
@@ -119,15 +118,19 @@ def audit_plan(commands: CommandLine, scene: Scene, places: Mapping[str, Mapping
 
 @dataclass(frozen=True)
 class Story:
+    """What two audits found; what was written from `since_ms` on stands behind the `older` records of `plain`.
+
+    `longest` is how many records a partition of `reborn` had at most before it was created anew.
+    """
+
     scene: Scene
+    commands: CommandLine
     source_before: Mapping[str, Any]
     source_after: Mapping[str, Any]
     whole: Audited
     later: Audited
-    shown: Ran
-    places: Mapping[str, Mapping[Partition, int]]
-    planned: Audited
-    since: Audited
+    longest: int
+    since_ms: int
     older: Mapping[Partition, int]
 
 
@@ -139,9 +142,9 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    own_lab.change_mirror(MirrorOptions("A", "B"))
-    scene = Scene(own_lab, "audit", new_seed())
+def story(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    own_clusters_only()
+    scene = Scene(lab, "audit", new_seed())
     plain, tx, reborn, trimmed = (scene.create(name, 2) for name in ("plain", "tx", "reborn", "trimmed"))
     places = [(topic, p) for topic in (plain, reborn, trimmed) for p in range(2)]
 
@@ -149,13 +152,14 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
         scene.write(places, 900)
         scene.write_transactions([(tx, p) for p in range(2)], 300)
 
-    copied_through_kills(own_lab, [scene], write, kills=1)
-    commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"), warm=True)
-    source_before = portrait(own_lab.source_bootstrap, own_lab.options)
+    lab.mirror.kill()
+    copied_through_kills(lab, [scene], write, kills=1)
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("commands"), warm=True)
+    source_before = portrait(lab.source_bootstrap, lab.options)
     whole = audit(commands, scene, "state", "--exclude-topic", trimmed)
-    source_after = portrait(own_lab.source_bootstrap, own_lab.options)
+    source_after = portrait(lab.source_bootstrap, lab.options)
 
-    own_lab.mirror.kill()
+    lab.mirror.kill()
     longest = max(len(scene.written[reborn, p]) for p in range(2))
     scene.create_anew(reborn)
     # No record has key and time of one before it, whose copy on B would look like its own that was changed.
@@ -166,21 +170,12 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
         scene.write([(reborn, p)], longest + 100)
     scene.write([(plain, p) for p in range(2)], 200)
     scene.write_locally([(plain, p) for p in range(2)], 50)
-    own_lab.mirror.start()
+    lab.mirror.start()
     wait_copied(scene, [(topic, p) for topic in (plain, reborn) for p in range(2)])
     for p in range(2):
-        delete_before(own_lab.target_bootstrap, scene.copy(trimmed), p, TAKEN)
+        delete_before(lab.target_bootstrap, scene.copy(trimmed), p, TAKEN)
     later = audit(commands, scene, "state")
-    places = {
-        "early": {(plain, 0): 100, (reborn, 0): 0, (reborn, 1): longest},
-        "late": {(plain, 0): 850, (reborn, 0): longest + 50},
-    }
-    planned = audit_plan(commands, scene, places)
-    shown = commands.run("audit", "show", "state")
-    # Slowly enough for its tasks to pause at times.
-    options = "--since", str(since_ms), "--exclude-topic", f"(?!{plain}$).*", "--max-rate", "1MB/s", "--order"
-    since = audit(commands, scene, "since", *options)
-    return Story(scene, source_before, source_after, whole, later, shown, places, planned, since, older)
+    return Story(scene, commands, source_before, source_after, whole, later, longest, since_ms, older)
 
 
 def test_a_topic_that_was_copied_is_complete_though_mm2_was_killed_and_copied_aborted_records(story: Story) -> None:
@@ -218,50 +213,60 @@ def test_copies_that_retention_took_are_not_visible_and_never_missing(story: Sto
     assert gone and found["verdict"] == "NOT PROVEN" and found["counts"]["not-visible"] == len(gone)
 
 
+@pytest.mark.long
 def test_of_a_plan_each_group_is_told_what_it_would_miss_and_nothing_else_is_looked_at(story: Story) -> None:
-    story.planned.ran.expect(1)
+    plain, reborn, longest = story.scene.topic("plain"), story.scene.topic("reborn"), story.longest
+    places_of = {
+        "early": {(plain, 0): 100, (reborn, 0): 0, (reborn, 1): longest},
+        "late": {(plain, 0): 850, (reborn, 0): longest + 50},
+    }
+    planned = audit_plan(story.commands, story.scene, places_of)
+    planned.ran.expect(1)
     would_miss = {
         group: {
             (topic, p): sorted(r.offset for r in truth.source.records if r.identity in lost)
             for (topic, p), committed in places.items()
-            if (lost := missing(truth := story.planned.truth[topic, p], committed))
+            if (lost := missing(truth := planned.truth[topic, p], committed))
         }
-        for group, places in story.places.items()
+        for group, places in places_of.items()
     }
     assert would_miss["early"] and not would_miss["late"]
-    plan = story.planned.document["plan"]
+    plan = planned.document["plan"]
     (told,) = plan["open"]
     assert plan["groups"] == 2 and (told["group"], told["verdict"]) == ("early", "INCOMPLETE")
     assert [(lack.pop("topic"), lack.pop("partition"), lack) for lack in told["lacks"]] == [
         (topic, p, {"category": "missing", "records": len(o), "first_offset": o[0], "last_offset": o[-1]})
         for (topic, p), o in sorted(would_miss["early"].items())
     ]
-    lowest = {place: min(p[place] for p in story.places.values() if place in p) for place in story.places["early"]}
-    for topic in (story.scene.topic("plain"), story.scene.topic("reborn")):
-        truth = {place: story.planned.truth[place] for place in lowest if place[0] == topic}
-        counts = story.planned.topic(topic)["counts"]
+    lowest = {place: min(p[place] for p in places_of.values() if place in p) for place in places_of["early"]}
+    for topic in (plain, reborn):
+        truth = {place: planned.truth[place] for place in lowest if place[0] == topic}
+        counts = planned.topic(topic)["counts"]
         there = sum(r.offset >= lowest[place] for place, each in truth.items() for r in each.source.records)
         assert counts["copied"] + counts.get("missing", 0) == there
 
 
+@pytest.mark.long
 def test_since_a_time_only_what_was_written_from_then_on_is_looked_at(story: Story) -> None:
+    only, paced = ("--exclude-topic", f"(?!{story.scene.topic('plain')}$).*"), ("--max-rate", "1MB/s")
+    since = audit(story.commands, story.scene, "since", "--since", str(story.since_ms), *only, *paced, "--order")
     found = Counter[str]()
     for place, count in story.older.items():
-        truth = story.since.truth[place]
+        truth = since.truth[place]
         old = {record.identity for record in story.scene.written[place][:count]}
         logs = [
             replace(log, records=tuple(record for record in log.records if record.identity not in old))
             for log in (truth.source, truth.target)
         ]
         found += expected(replace(truth, source=logs[0], target=logs[1]))
-    (topic,) = story.since.document["topics"]
+    (topic,) = since.document["topics"]
     assert topic["counts"] == found and found["copied"] == 200 and found["foreign"] == 50
     # No copy is out of order: what was copied again does not count.
-    assert story.since.document["order_looked_at"]
+    assert since.document["order_looked_at"]
 
 
 def test_show_says_again_what_the_last_run_said(story: Story) -> None:
-    assert story.shown.exit_code == 1 and story.shown.stdout.startswith("INCOMPLETE: ")
+    assert story.commands.run("audit", "show", "state").expect(1).stdout.startswith("INCOMPLETE: ")
 
 
 def test_nothing_was_written_to_the_source(story: Story) -> None:

@@ -111,6 +111,7 @@ def test_what_a_transaction_that_is_still_open_on_the_source_has_copied_is_not_f
     assert found.counts == {Category.COPIED: 39, Category.ABORTED_COPY: 1}
 
 
+@pytest.mark.long
 def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_audited_once(quick):
     held, salt, logs = TopicSums("t", "t", "", "", CUT), new_seed(), some_logs()
     for share in (0.6, 1):

@@ -14,7 +14,7 @@ from tests.extras.audit.auditlogs import Topic, Truth
 from tests.extras.audit.spark.auditframes import audited
 from tests.seeds import new_seed
 
-SCENES, SCENES_WITH_LONG = 2, 50
+SCENES, SCENES_WITH_LONG = 1, 50
 # With these nearly every category is there.
 ROUGH = frozenset({"restarts", "drops", "changes", "local-writers", "transactions", "target-retention"})
 SOURCE = {Category.MISSING, Category.NOT_COPIED_YET, Category.SUPERSEDED, Category.CHANGED, Category.MAYBE_COPIED}

@@ -179,6 +179,7 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
         print(f"{len(in_life)} passes of the second run, {max(p['seconds'] for p in in_life)} s at most")
 
 
+@pytest.mark.long
 def test_renamed_groups_are_followed_killed_and_taken_back_under_their_new_names_by_kafkas_own_admin(
     lab: AnyLab, tmp_path: Path
 ) -> None:

@@ -75,16 +75,9 @@ class Story:
         return self.commands.run("groups", "compare", *self.commands.clusters, *chosen(self.scene), *options)
 
 
-@pytest.fixture(scope="module")
-def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    own_clusters_only()
-    with Lab(tmp_path_factory.mktemp("compare"), start_mirror=False) as lab:
-        yield lab
-
-
-def staged(lab: Lab, name: str, options: MirrorOptions) -> Scene:
+def staged(lab: Lab, name: str) -> Scene:
     """Plain and transactional partitions, copied by an MM2 that was killed once, and groups all over them."""
-    lab.change_mirror(options)
+    lab.mirror.kill()
     scene = Scene(lab, name, new_seed())
     plain, tx = scene.create("plain", 2), scene.create("tx", 2)
     places = [(topic, p) for topic in (plain, tx) for p in range(2)]
@@ -114,11 +107,12 @@ def chosen(scene: Scene) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    scene = staged(own_lab, "compare", MirrorOptions("A", "B"))
-    commands = CommandLine.of(own_lab, tmp_path_factory.mktemp("commands"), warm=True)
-    target, groups = own_lab.target_bootstrap, sorted(scene.commits)
-    source_before = portrait(own_lab.source_bootstrap, own_lab.options)
+def story(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    own_clusters_only()
+    scene = staged(lab, "compare")
+    commands = CommandLine.of(lab, tmp_path_factory.mktemp("commands"), warm=True)
+    target, groups = lab.target_bootstrap, sorted(scene.commits)
+    source_before = portrait(lab.source_bootstrap, lab.options)
     before = look(commands, scene, exit_code=1)
     commands.plan("cutover.plan", *chosen(scene)).expect(0)
     commands.execute("cutover.plan").expect(0)
@@ -135,7 +129,7 @@ def story(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
     reset = look(commands, scene, exit_code=1)
     return Story(
         scene, commands, before, applied, table, without_records, reset, behind, ahead, source_before,
-        portrait(own_lab.source_bootstrap, own_lab.options),
+        portrait(lab.source_bootstrap, lab.options),
     )  # fmt: skip
 
 
@@ -202,9 +196,17 @@ def test_to_compare_changes_nothing_on_the_source(story: Story) -> None:
 
 
 @pytest.fixture(scope="module")
-def synced(own_lab: Lab, story: Story) -> Scene:
+def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    own_clusters_only()
+    mirror = MirrorOptions(sync_group_offsets=True)
+    with Lab(tmp_path_factory.mktemp("compare"), mirror=mirror, start_mirror=False) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def synced(own_lab: Lab) -> Scene:
     """Another MM2, whose group sync writes the offsets; it has come to rest."""
-    scene = staged(own_lab, "synced", MirrorOptions("C", "D", sync_group_offsets=True))
+    scene = staged(own_lab, "synced")
     groups = sorted(scene.commits)
     own_lab.mirror.wait_checkpoints([scene.group("done")])
     seen: list[Any] = []

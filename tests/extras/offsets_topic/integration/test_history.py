@@ -132,6 +132,7 @@ def test_too_many_questions_are_refused_and_leave_no_file(scene: Scene) -> None:
     scene.history("--group", "stedy").expect(1)
 
 
+@pytest.mark.long
 def test_a_transaction_that_ends_soon_is_waited_for(scene: Scene) -> None:
     words = ("groups", "history", *scene.command.clusters, "--group", "transaction-open", "--format", "csv", "--no-lag")
     with ExitStack() as stack:

@@ -126,7 +126,7 @@ REQUESTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(REQUESTS)))
+@pytest.mark.parametrize("number", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3))])
 def test_every_record_is_written_or_left_out_for_one_reason_as_a_plain_walk_finds(quick, monkeypatch, number):
     request, records, made, parts = REQUESTS[number], some_records(random.Random(number)), [], []
     monkeypatch.setattr(reading, "OFFSETS_A_TASK", 1)

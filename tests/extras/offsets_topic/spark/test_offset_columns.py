@@ -84,7 +84,7 @@ def records_of_all_kinds(seed, count=2000):
     ]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_every_record_has_the_label_and_the_key_that_the_plain_decoder_gives_it(spark, seed):
     pairs = records_of_all_kinds(seed)
     named = columns.labelled(columns.shaped(frame(spark, pairs)))
