@@ -53,7 +53,6 @@ LANES = {
     "groups": (
         "integration/test_status.py",
         "integration/test_group_facts.py",
-        "integration/test_crowded_groups.py",
         "integration/test_admin.py",
     ),
     "spark": (

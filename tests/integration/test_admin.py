@@ -1,8 +1,8 @@
 """The confluent-kafka adapter against a real broker: what it answers, and how it fails."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,11 +11,12 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from migrate.errors import ClusterError
-from migrate.kafka.admin import ConfluentAdmin
+from migrate.kafka.admin import MEMBERS_NAMED, ConfluentAdmin
 from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, LogRange, Side, TopicPartition
+from tests.integration.rawmember import crowd
 from tests.lab.cluster import QUIET_CLIENT
 from tests.lab.ports import free_ports
 from tests.lab.proxy import ProxiedCluster, breaking
@@ -26,6 +27,7 @@ PASSWORD = "the-right-one-4711"
 WRONG = "the-wrong-one-0815"
 # Seldom enough for an answer to come through, and often enough to hit some.
 BROKEN_EVERY_SECONDS, ROUNDS = 0.15, 60
+CROWD = 40
 
 
 class Broker:
@@ -34,14 +36,17 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         self.cluster = ProxiedCluster("admin", folder)
         self.cluster.pick_ports()
-        port = free_ports(1)[0]
-        self.guarded = f"127.0.0.1:{port}"
+        self.guarded = f"127.0.0.1:{free_ports(1)[0]}"
         base = self.cluster.settings(self.cluster.brokers[0])
-        self.cluster.overrides |= {
+        more = {
+            "listeners": f"GUARDED://{self.guarded}",
+            "advertised.listeners": f"GUARDED://{self.guarded}",
+            "listener.security.protocol.map": "GUARDED:SASL_PLAINTEXT",
+        }
+        self.cluster.overrides |= {key: f"{base[key]},{value}" for key, value in more.items()} | {
             "auto.create.topics.enable": "true",
-            "listeners": f"{base['listeners']},GUARDED://{self.guarded}",
-            "advertised.listeners": f"{base['advertised.listeners']},GUARDED://{self.guarded}",
-            "listener.security.protocol.map": f"{base['listener.security.protocol.map']},GUARDED:SASL_PLAINTEXT",
+            # All members of a crowd join in one rebalance.
+            "group.initial.rebalance.delay.ms": "500",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.guarded.plain.sasl.jaas.config": f'{JAAS} user_mover="{PASSWORD}";',
         }
@@ -77,18 +82,10 @@ class Broker:
         """A member that has joined and holds the partitions."""
         settings = {"bootstrap.servers": self.bootstrap, "group.id": group, "client.id": "app"}
         settings |= {"enable.auto.commit": "false", **QUIET_CLIENT}
-        consumer = Consumer(settings | {key.replace("_", "."): value for key, value in config.items()})
-        try:
+        with closing(Consumer(settings | {key.replace("_", "."): value for key, value in config.items()})) as consumer:
             consumer.subscribe([topic])
-
-            def joined() -> bool:
-                consumer.poll(0.1)
-                return bool(consumer.assignment())
-
-            wait_until(joined, 60, f"{group} to join")
+            wait_until(lambda: consumer.poll(0.1) or consumer.assignment(), 60, f"{group} to join")
             yield consumer
-        finally:
-            consumer.close()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -128,14 +125,10 @@ def only(error: Callable[[], object]) -> str:
     return text
 
 
-def test_a_cluster_tells_its_id_and_that_we_may_describe_it(broker: Broker) -> None:
-    facts = broker.admin().facts()
-    assert facts.cluster_id == broker.cluster.cluster_id and facts.brokers == 1
-    assert facts.may_describe is True
-
-
-def test_topics_and_their_ids_are_read_and_none_is_created(broker: Broker) -> None:
+def test_a_cluster_tells_its_id_and_topics_with_their_ids_and_none_is_created(broker: Broker) -> None:
     admin, topic, absent = broker.admin(), broker.topic(3), f"absent-{uuid4().hex}"
+    facts = admin.facts()
+    assert (facts.cluster_id, facts.brokers, facts.may_describe) == (broker.cluster.cluster_id, 1, True)
     assert admin.topics()[topic] == 3
     ids = admin.topic_ids([topic, absent])
     assert set(ids) == {topic} and len(ids[topic]) == 22
@@ -152,11 +145,8 @@ def test_offsets_are_set_read_and_deleted_with_their_group(broker: Broker, group
     result = admin.alter({group: offsets(topic, 5, 0), other: offsets(topic, 7)})
     assert result == {group: dict.fromkeys(offsets(topic, 5, 0)), other: dict.fromkeys(offsets(topic, 7))}
     fresh = admin.renewed()
-    assert fresh.commits([group, other, "nobody"]) == {
-        group: offsets(topic, 5, 0),
-        other: offsets(topic, 7),
-        "nobody": {},
-    }
+    held = {group: offsets(topic, 5, 0), other: offsets(topic, 7), "nobody": {}}
+    assert fresh.commits([group, other, "nobody"]) == held
     assert {group, other} <= fresh.groups()
     assert fresh.group_states([group, "nobody"]) == {group: GroupState("Empty"), "nobody": GroupState("Dead")}
     assert fresh.delete_groups([group]) == {group: None}
@@ -165,21 +155,16 @@ def test_offsets_are_set_read_and_deleted_with_their_group(broker: Broker, group
     assert gone is not None and gone.code == "GROUP_ID_NOT_FOUND"
 
 
-def test_results_are_per_partition_the_good_one_is_written(broker: Broker, group: str) -> None:
-    admin, topic = broker.admin(), broker.topic(1)
-    result = admin.alter({group: offsets(topic, 3, 4)})[group]
-    assert result[TopicPartition(topic, 0)] is None
+def test_more_partitions_than_fit_one_request_are_written_in_several_and_each_has_its_own_result(
+    broker: Broker, group: str
+) -> None:
+    admin, topic = broker.admin(deadline_seconds=60), broker.topic(1)
+    result = admin.alter({group: offsets(topic, *[3] * 4500)})[group]
+    assert len(result) == 4500 and [p.partition for p, f in result.items() if f is None] == [0]
     failure = result[TopicPartition(topic, 1)]
     assert failure is not None and failure.code == "UNKNOWN_TOPIC_OR_PARTITION"
     assert not failure.retriable and not failure.outcome_unknown
     assert admin.commits([group])[group] == {TopicPartition(topic, 0): Commit(3)}
-
-
-def test_more_partitions_than_fit_one_request_are_written_in_several(broker: Broker, group: str) -> None:
-    admin, topic = broker.admin(deadline_seconds=60), broker.topic(1)
-    wanted = {TopicPartition(topic, 0): Commit(1)} | {TopicPartition(topic, n): Commit(1) for n in range(1, 4500)}
-    result = admin.alter({group: wanted})[group]
-    assert len(result) == 4500 and [p.partition for p, f in result.items() if f is None] == [0]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -200,10 +185,6 @@ def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
     wait_until(lambda: getattr(admin.group_states([group])[group], "is_stopped", False), 60, f"{group} to be stopped")
 
 
-def states(reader: ConfluentAdmin, groups: Iterable[str]) -> dict[str, str]:
-    return {group: getattr(state, "state", "") for group, state in reader.group_states(list(groups)).items()}
-
-
 def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_described_as(
     broker: Broker, group: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,14 +192,16 @@ def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_describ
     simple, left, classic, consumer = (f"{group}-{name}" for name in ("simple", "left", "classic", "consumer"))
     broker.admin().alter({simple: offsets(topic, 1)})
     reader = ConfluentAdmin(ClientSettings(Side.TARGET, "B", "target B", {"bootstrap.servers": broker.bootstrap}))
+
+    def states() -> list[str]:
+        return [getattr(state, "state", "") for state in reader.group_states([left, classic, consumer]).values()]
+
     with broker.consumer(left, topic):
         pass
-    wait_until(lambda: getattr(reader.group_states([left])[left], "is_stopped", False), 60, f"{left} to be stopped")
     with broker.consumer(classic, topic), broker.consumer(consumer, topic, group_protocol="consumer"):
-        groups = [simple, left, classic, consumer, "nobody"]
         # A group of KIP-848 is still reconciling when its member has partitions already.
-        stable = dict.fromkeys((classic, consumer), "Stable")
-        wait_until(lambda: states(reader, stable) == stable, 60, "both to be stable")
+        wait_until(lambda: states() == ["Empty", "Stable", "Stable"], 60, "one to be stopped, and two to be stable")
+        groups = [simple, left, classic, consumer, "nobody"]
         described = reader.group_states(groups)
         assert [getattr(described[name], "is_stopped", None) for name in groups] == [True, True, False, False, True]
         monkeypatch.setattr("migrate.kafka.admin.WORTH_LISTING", 1)
@@ -227,6 +210,13 @@ def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_describ
         monkeypatch.setattr(reader, "_described", lambda some, *how: asked.extend(some) or describe(some, *how))
         assert reader.group_states(groups) == described
         assert sorted(asked) == sorted([classic, consumer, "nobody"])
+
+
+def test_of_a_crowd_all_are_counted_and_some_are_named(broker: Broker, group: str) -> None:
+    with crowd(broker.bootstrap, group, broker.topic(), CROWD):
+        state = broker.admin().group_states([group])[group]
+    assert isinstance(state, GroupState) and state.member_count == CROWD, state
+    assert len(state.members) == MEMBERS_NAMED < CROWD and all("worker-" in name for name in state.members)
 
 
 def test_the_end_of_a_log_is_its_last_stable_offset(broker: Broker) -> None:
@@ -270,7 +260,7 @@ def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(brok
     producer = broker.produce(topic, 1, transactional=f"tx-{uuid4().hex}")
     with broker.consumer(group, topic) as reader:
         # Brokers list the partitions that have an offset: a first commit that is still open shows nowhere.
-        reader.commit(offsets=[KafkaPartition(topic, 0, 0)], asynchronous=False)
+        reader.commit(offsets=[KafkaPartition(topic, 0, 0, "AAA=")], asynchronous=False)
         members = reader.consumer_group_metadata()
         producer.send_offsets_to_transaction([KafkaPartition(topic, 0, 1)], members, 30)
         try:
@@ -278,17 +268,9 @@ def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(brok
             assert found[other] == {here: Commit(1)}
             unstable = found[group]
             assert isinstance(unstable, Failure) and unstable.code == "UNSTABLE_OFFSET_COMMIT"
-            assert admin.commits([group], require_stable=False)[group] == {here: Commit(0)}
+            assert admin.commits([group], require_stable=False)[group] == {here: Commit(0, "AAA=")}
         finally:
             producer.abort_transaction(30)
-
-
-def test_metadata_is_read_as_the_consumer_wrote_it(broker: Broker, group: str) -> None:
-    admin, topic = broker.admin(), broker.topic(1)
-    with broker.consumer(group, topic) as consumer:
-        consumer.commit(offsets=[KafkaPartition(topic, 0, 3, "AAA=")], asynchronous=False)
-    found = admin.commits([group])[group]
-    assert not isinstance(found, Failure) and found[TopicPartition(topic, 0)].metadata == "AAA="
 
 
 def test_a_broker_that_is_not_there_is_one_paragraph_that_names_it(broker: Broker, capfd) -> None:  # type: ignore[no-untyped-def]
@@ -307,14 +289,18 @@ def test_a_wrong_password_ends_the_call_and_shows_no_secret(broker: Broker, capf
     assert capfd.readouterr() == ("", "")
 
 
-def test_tls_to_a_plain_listener_says_so(broker: Broker) -> None:
-    text = only(broker.admin(deadline_seconds=2, security_protocol="SSL").topics)
-    assert "SSL connection closed by peer" in text and "security.protocol" in text
-
-
-def test_settings_that_the_library_refuses_are_an_error_of_this_cluster(broker: Broker) -> None:
-    text = only(broker.admin(security_protocol="SASL_SSL", sasl_mechanism="GSSAPI").topics)
-    assert "GSSAPI" in text
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"security_protocol": "SSL"}, ("SSL connection closed by peer", "security.protocol")),
+        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"}, ("GSSAPI",)),
+    ],
+)
+def test_tls_to_a_plain_listener_and_what_the_library_refuses_are_said(
+    broker: Broker, settings: dict[str, str], said: tuple[str, ...]
+) -> None:
+    text = only(broker.admin(deadline_seconds=2, **settings).topics)
+    assert all(word in text for word in said), text
 
 
 def answers(broker: Broker) -> bool:
@@ -330,7 +316,11 @@ def test_a_silent_broker_costs_one_deadline_and_never_the_process(broker: Broker
     here = TopicPartition(topic, 0)
     many = [f"{group}-{n}" for n in range(150)]
     assert admin.commits([group])[group] == {}
+    reading = broker.admin(deadline_seconds=2)
+    assert reading.facts().brokers == 1
     with broker.paused():
+        in_flight = reading.commits([group])[group]
+        assert isinstance(in_flight, Failure) and in_flight.code == "_TIMED_OUT"
         written = admin.alter({group: {here: Commit(1)}})[group][here]
         assert written is not None and (written.code, written.outcome_unknown) == ("_TIMED_OUT", True)
         only(lambda: admin.commits(many))
@@ -339,11 +329,3 @@ def test_a_silent_broker_costs_one_deadline_and_never_the_process(broker: Broker
         only(lambda: fresh.group_states([group]))
     wait_until(lambda: answers(broker), 90, "the broker to answer again")
     assert broker.admin().commits([group])[group] in ({}, {here: Commit(1)})
-
-
-def test_reads_in_flight_when_the_broker_falls_silent_are_failures_of_their_groups(broker: Broker, group: str) -> None:
-    admin = broker.admin(deadline_seconds=2)
-    assert admin.facts().brokers == 1
-    with broker.paused():
-        found = admin.commits([group])
-    assert isinstance(found[group], Failure) and found[group].code == "_TIMED_OUT"  # type: ignore[union-attr]

@@ -47,19 +47,14 @@ def copied(lab: AnyLab, folder: Path, kills: int = 2, ways: Ways = AS_IT_IS) -> 
     return scene
 
 
-def losses(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> int:
-    """How many rows lose a record that is on the target."""
-    places = ((row, truth[row["source_topic"], row["partition"]]) for row in rows)
-    return sum(bool(oracle.lost(place, row["source_committed"], row["target_offset"])) for row, place in places)
-
-
-def exceeded(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> int:
-    """How many rows re-read more than they admit."""
-    places = ((row, truth[row["source_topic"], row["partition"]]) for row in rows)
-    return sum(
-        oracle.rereads(place, row["source_committed"], row["target_offset"]) > row["rereads_at_most"]
-        for row, place in places
-    )
+def wrong(rows: Iterable[Row], truth: Mapping[Partition, Truth]) -> tuple[int, int]:
+    """How many rows lose a record that is on the target, and how many re-read more than they admit."""
+    lost = exceeded = 0
+    for row in rows:
+        asked = (truth[row["source_topic"], row["partition"]], row["source_committed"], row["target_offset"])
+        lost += bool(oracle.lost(*asked))
+        exceeded += row["rereads_at_most"] is not None and oracle.rereads(*asked) > row["rereads_at_most"]
+    return lost, exceeded
 
 
 def swapped(scene: CopiedScene, truth: Mapping[Partition, Truth]) -> dict[Partition, Truth]:
@@ -125,10 +120,9 @@ def test_a_whole_cutover_with_every_row_at_the_best_offset_there_and_back(
     assert len(rows) == GROUPS * 5 and {row["target_topic"] for row in rows} == {scene.copy(t) for t in scene.topics}
     assert not scene.contradictions(truth) and sum(map(oracle.replayed, truth.values())) > 0
     score = Judge(scene, truth, {}, whole=True).score(rows)
-    print(score)
     assert not score.complaints, told(score.complaints)
     assert not score.pooled_short, "\n".join(text for _, text in score.pooled_short)
-    assert losses(rows, truth) == 0
+    assert wrong(rows, truth)[0] == 0
     assert document["header"]["flow"]["replicator"] == "any"
     assert {"old-offset-syncs", "mm2-tasks", "mm2-checkpoints-topic"} <= checks_of(document, "pass")
 
@@ -138,7 +132,7 @@ def test_a_whole_cutover_with_every_row_at_the_best_offset_there_and_back(
     commands.plan("back.plan", *only, "--failback", "--rewind", "set").expect(0)
     back, way_back = commands.document("back.plan")["rows"], swapped(scene, truth)
     assert {row["target_topic"] for row in back} == set(scene.topics) and len(back) == len(rows)
-    assert losses(back, way_back) == 0
+    assert wrong(back, way_back)[0] == 0
     commands.undo("c.plan").expect(0)
     assert not commits_on(scene.lab.target_bootstrap, scene.commits)
 
@@ -153,7 +147,7 @@ def test_timestamps_alone_lose_nothing_and_what_they_do_not_tell_is_a_block_to_b
     assert {check["seen"] for check in not_drained} == {UNSEEN_3, UNSEEN_2} and all(c["accepted"] for c in not_drained)
     rows = document["rows"]
     assert {(row["grade"], row["method"], row["why"]) for row in rows} == {("bounded", "timestamp", "least-timestamp")}
-    assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0
+    assert wrong(rows, truth) == (0, 0)
 
 
 def test_two_topics_that_would_share_a_name_are_both_blocked(
@@ -178,9 +172,8 @@ def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_neve
     commands.plan("c.plan", *only).expect(0)
     rows, truth = commands.document("c.plan")["rows"], scene.truth()
     score = Judge(scene, truth, {}, whole=True).score(rows)
-    print(score)
     assert not score.complaints and not score.pooled_short, told(score.complaints)
-    assert losses(rows, truth) == 0
+    assert wrong(rows, truth)[0] == 0
     commands.plan("t.plan", *only, "--by", "timestamp", "--accept", "not-drained").expect(3)
     assert checks_of(commands.document("t.plan"), "block") == {"timestamps-not-kept"}
 
@@ -197,26 +190,7 @@ def test_a_replicator_that_leaves_records_out_loses_no_other(lab: AnyLab, tmp_pa
     behind = {place: sum(r.offset > last[place] for r in of.source.records) for place, of in truth.items()}
     assert not_copied_yet(document) == {place: many for place, many in behind.items() if many}
     score = Judge(scene, truth, {}, whole=False, named=frozenset(named), last_copied_offset=last).score(rows)
-    print(score)
-    assert losses(rows, truth) == 0 and exceeded(rows, truth) == 0
+    assert wrong(rows, truth) == (0, 0)
     assert named and not score.complaints, told(score.complaints)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ways", [Ways(), Ways(keeps_time=False), Ways(drops_key=DROPPED_KEY)], ids=str)
-@pytest.mark.parametrize("kills", [0, 3])
-def test_in_further_scenes_no_record_is_lost_and_every_comparable_row_is_at_the_best(
-    lab: AnyLab, tmp_path: Path, kills: int, ways: Ways
-) -> None:
-    scene = copied(lab, tmp_path, kills, ways)
-    commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
-    accepted = ("--accept", "missing-on-target", "--accept", "not-drained", "--accept", "timestamps-not-kept")
-    for by in ("records", "timestamp"):
-        commands.plan("c.plan", *only, "--by", by, *accepted).expect(0)
-        rows, truth = commands.document("c.plan")["rows"], scene.truth()
-        assert losses(rows, truth) == 0
-        if by == "records" and not ways.drops_key:
-            score = Judge(scene, truth, {}, whole=True).score(rows)
-            assert not score.complaints and not score.pooled_short, told(score.complaints)
-        if ways.keeps_time:
-            assert exceeded(rows, truth) == 0
+    commands.plan("t.plan", *only, "--by", "timestamp", *accepted).expect(0)
+    assert wrong(commands.document("t.plan")["rows"], truth) == (0, 0)

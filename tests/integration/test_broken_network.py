@@ -1,10 +1,7 @@
 """apply, verify and rollback over a network that is slow, stalls or breaks: the right answer, or a clear one."""
 
-import os
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +9,10 @@ import pytest
 
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from tests.integration.cli import REPOSITORY, CommandLine, Ran
+from tests.integration.cli import CommandLine
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
+from tests.integration.running import Running, started
 from tests.lab.proxy import ProxiedCluster
 from tests.lab.waiting import wait_until
 
@@ -95,32 +93,16 @@ def cutover(ground: Ground, tmp_path: Path) -> Iterator[Cutover]:
     ground.cluster.network.flow()
 
 
-def interfered(cutover: Cutover, meddle: Callable[[subprocess.Popen[str]], None], *options: str) -> Ran:
-    """Run apply, and meddle with the network once the first groups are written."""
-    arguments = ("apply", PLAN, *cutover.commands.clusters, "--approve", cutover.plan.fingerprint, "--execute")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "migrate", *arguments, *NARROW, *options],
-        cwd=cutover.commands.folder,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    said: list[str] = []
-    reading = threading.Thread(target=lambda: said.extend(process.communicate()), daemon=True)
-    reading.start()
-    try:
+@contextmanager
+def under_way(cutover: Cutover, *options: str) -> Iterator[Running]:
+    """An apply that has written the first groups."""
+    words = ("apply", PLAN, *cutover.commands.clusters, "--approve", cutover.plan.fingerprint, "--execute", *NARROW)
+    with started(cutover.commands, *words, *options) as running:
         wait_until(
-            lambda: cutover.is_under_way() or process.poll() is not None,
+            lambda: cutover.is_under_way() or running.has_ended,
             DEADLINE_SECONDS, "the first groups to be written", poll_seconds=0.002,
         )  # fmt: skip
-        meddle(process)
-        reading.join(DEADLINE_SECONDS)
-        assert not reading.is_alive(), "apply did not end"
-    finally:
-        process.kill()
-    return Ran("apply", process.returncode, *said)
+        yield running
 
 
 def finished_and_undone(cutover: Cutover) -> None:
@@ -140,52 +122,34 @@ def test_over_a_line_of_100_ms_a_cutover_goes_as_it_does_next_door(cutover: Cuto
 
 
 def test_a_line_that_stalls_for_a_while_costs_time_and_nothing_else(cutover: Cutover) -> None:
-    def stall(process: subprocess.Popen[str]) -> None:
+    with under_way(cutover) as running:
         with cutover.ground.cluster.network.stalled():
-            assert not process_ends(process, 3.0), "it ended while nothing could be known"
-
-    interfered(cutover, stall).expect(0)
+            assert not running.ends_within(3.0), "it ended while nothing could be known"
+        running.result().expect(0)
     assert cutover.ground.judge.held() == cutover.wanted
     finished_and_undone(cutover)
 
 
 def test_a_line_that_stalls_for_good_ends_in_what_is_known_and_the_same_command_finishes(cutover: Cutover) -> None:
     network = cutover.ground.cluster.network
-
-    def stall(process: subprocess.Popen[str]) -> None:
-        network.stall()
-        assert process_ends(process, DEADLINE_SECONDS), "it never gave up"
-
-    ran = interfered(cutover, stall, *IMPATIENT)
-    network.flow()
-    ran.expect(4)
-    assert "unknown" in ran.stdout and "Traceback" not in ran.stdout + ran.stderr
+    with under_way(cutover, *IMPATIENT) as running, network.stalled():
+        ran = running.result().expect(4)
+    assert "unknown" in ran.stdout and "Traceback" not in ran.stdout
     finished_and_undone(cutover)
 
 
 def test_connections_that_break_again_and_again_lose_nothing(cutover: Cutover) -> None:
     network = cutover.ground.cluster.network
-
-    def keep_breaking(process: subprocess.Popen[str]) -> None:
+    broken_before = network.resets
+    with under_way(cutover) as running:
         for _ in range(10):
             network.reset()
-            if process_ends(process, RESET_EVERY_SECONDS):
+            if running.ends_within(RESET_EVERY_SECONDS):
                 break
-
-    broken_before = network.resets
-    ran = interfered(cutover, keep_breaking)
+        ran = running.result()
     assert network.resets > broken_before
     is_through = ran.stdout.startswith("APPLIED: ")
     ran.expect(0 if is_through else 4)
     if is_through:
         assert cutover.ground.judge.held() == cutover.wanted
     finished_and_undone(cutover)
-
-
-def process_ends(process: subprocess.Popen[str], seconds: float) -> bool:
-    """True if it ends in time."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return False
-    return True

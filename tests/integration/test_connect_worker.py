@@ -17,7 +17,7 @@ from migrate.cli.options import resolve_flow
 from migrate.session.clusters import mm2_worker_of
 from tests.facts import facts, options
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import CALL_SECONDS, Partition, commit, create_topic
+from tests.integration.clusters import CALL_SECONDS, Partition
 from tests.integration.scene import Scene
 from tests.lab.connect import connector_lines
 from tests.lab.fixtures import own_clusters_only
@@ -145,6 +145,7 @@ def test_by_rest_the_positions_are_known_the_plan_is_drained_and_no_output_holds
 
     document = commands.document(PLAN)
     assert drained(document) == {"pass"}, str(planned)
+    assert tasks_told(document) == {"A-to-B-checkpoint, A-to-B-source": ("pass", "all of them are")}, str(planned)
     doctor = commands.run("doctor", *commands.clusters).expect(0)
     assert "holds positions of 2 partitions" in doctor.stdout
     wrong = commands.run("plan", *commands.clusters, "--debug", "--source", "B", "--target", "A")
@@ -184,11 +185,6 @@ def tasks_told(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return {c["subject"]: (c["level"], c["seen"]) for c in document["checks"] if c["check"] == "mm2-tasks"}
 
 
-def test_tasks_that_all_run_pass_in_the_plan(worker, planned):
-    told = tasks_told(worker.commands.document(PLAN))
-    assert told == {"A-to-B-checkpoint, A-to-B-source": ("pass", "all of them are")}, str(planned)
-
-
 def test_tasks_that_do_not_run_are_found_with_the_reason_and_without_its_secret(worker):
     commands, source = worker.commands, "/connectors/A-to-B-source"
     look = ("status", *commands.clusters, "--group", worker.scene.group("g"), "--no-match", "--settle", "1")
@@ -210,27 +206,6 @@ def test_tasks_that_do_not_run_are_found_with_the_reason_and_without_its_secret(
         asked(worker, "PUT", f"{source}/config", settings)
     for connector in ("A-to-B-source", "A-to-B-checkpoint"):
         wait_until(lambda c=connector: states(worker, c) == {"RUNNING"}, DEADLINE_SECONDS, f"{connector} to run again")
-
-
-def test_connects_own_topics_that_the_target_lacks_and_vendors_groups_are_named(worker):
-    commands, scene = worker.commands, worker.scene
-    family = {word: f"import-{word}-{scene.suffix}" for word in ("offsets", "configs", "status")}
-    history, tool = f"dbhistory.{scene.suffix}", f"_tool-{scene.suffix}"
-    for topic in (*family.values(), history):
-        create_topic(
-            worker.lab.source_bootstrap, topic, 1, {"cleanup.policy": "delete" if topic == history else "compact"}
-        )
-    create_topic(worker.lab.target_bootstrap, family["status"], 1)
-    commit(worker.lab.source_bootstrap, {tool: {(worker.topic, 0): 5}})
-    look = ("status", *commands.clusters, "--group", f".*{scene.suffix}", "--no-match", "--settle", "1")
-    checks = json.loads(commands.run(*look, "--format", "json").stdout)["checks"]
-    found = {c["subject"]: c["seen"] for c in checks if c["check"] == "connect-internal-topics"}
-    assert set(found) == {family["offsets"], family["configs"], history}
-    assert family["status"] in found[family["offsets"]] and "Debezium" in found[history]
-    (told,) = [c for c in checks if c["check"] == "vendor-groups"]
-    assert tool in told["seen"] and "--exclude-group" in told["todo"]
-    doctor = commands.run("doctor", *commands.clusters).expect(0)
-    assert family["offsets"] in " ".join(doctor.stdout.split())
 
 
 def test_without_the_worker_naming_its_offsets_topic_is_enough(worker):

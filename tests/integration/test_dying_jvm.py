@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +14,7 @@ from migrate.plan.plan import Plan
 from tests.integration.cli import REPOSITORY, CommandLine, Ran
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
+from tests.integration.running import started
 from tests.lab.cluster import Cluster
 from tests.lab.jars import java_executable
 from tests.lab.waiting import wait_until
@@ -29,7 +27,7 @@ DEADLINE_SECONDS = 120.0
 NARROW = ("--concurrency", "1")
 # On a slow machine the look before is soon too old, and is made again before each write: what the broker keeps back has
 # to be a write.
-UNHURRIED = "from migrate.apply import write; write.FRESH_SECONDS = 3600.0; from migrate.cli.main import main; main()"
+UNHURRIED = "from migrate.apply import write; write.FRESH_SECONDS = 3600.0"
 
 
 @dataclass
@@ -98,23 +96,15 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 def interfered(cutover: Cutover, meddle: Callable[[int], None], environment: Mapping[str, str] | None = None) -> Ran:
     """Run apply, and meddle with it (its process id is given) while the broker keeps an answer to a write back."""
-    arguments = ("apply", PLAN, *cutover.commands.clusters, "--approve", cutover.plan.fingerprint, "--execute", *NARROW)
-    process = subprocess.Popen(
-        # Who works with core dumps on must not get one of ours.
-        ["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-c", UNHURRIED, *arguments],
-        cwd=cutover.commands.folder,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    said: list[str] = []
-    reading = threading.Thread(target=lambda: said.extend(process.communicate()), daemon=True)
-    reading.start()
+    unhurried = cutover.commands.folder / "unhurried"
+    unhurried.mkdir()
+    (unhurried / "sitecustomize.py").write_text(UNHURRIED)
+    words = ("apply", PLAN, *cutover.commands.clusters, "--approve", cutover.plan.fingerprint, "--execute", *NARROW)
+    settings = {"PYTHONPATH": f"{unhurried}:{REPOSITORY}", **(environment or {})}
     broker = cutover.ground.cluster.brokers[0].process
-    try:
+    # Who works with core dumps on must not get one of ours.
+    with_dumps = ("sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"')
+    with started(cutover.commands, *words, before=with_dumps, environment=settings) as running:
         wait_until(
             lambda: cutover.events("outcome") >= 5,
             DEADLINE_SECONDS, "the first groups to be written", poll_seconds=0.002,
@@ -122,15 +112,10 @@ def interfered(cutover: Cutover, meddle: Callable[[int], None], environment: Map
         broker.pause()
         try:
             wait_until(cutover.stands_still, DEADLINE_SECONDS, "a write to be kept back")
-            meddle(process.pid)
+            meddle(running.process.pid)
         finally:
             broker.resume()
-        reading.join(DEADLINE_SECONDS)
-        assert not reading.is_alive(), "apply did not end"
-    finally:
-        process.kill()
-        process.wait()
-    return Ran(" ".join(arguments), process.returncode, *said)
+        return running.result()
 
 
 def children_of(pid: int) -> list[int]:

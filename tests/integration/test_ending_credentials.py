@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -175,15 +174,6 @@ def test_tokens_that_live_for_seconds_are_renewed_all_through_a_cutover(
     if how == "by_command":
         printed = (by_token.secure.secrets / "printed").read_text().split()
         assert len(printed) > 2 and not found_in(printed, tmp_path)
-
-
-def test_a_token_command_that_fails_is_told_before_anything_is_written(by_command: Night) -> None:
-    by_command.tokens.die()
-    ran = by_command.commands.run(*by_command.plan_words()).expect(1)
-    told = " ".join(ran.stderr.split())
-    assert "nobody is logged in" in told and "reading" not in told, str(ran)
-    assert f"The command of --source-token-command ({sys.executable}) ended with status 1." in told
-    assert not (by_command.commands.folder / PLAN).exists()
 
 
 def test_a_token_endpoint_that_dies_amid_a_plan_leaves_no_plan_and_a_clear_end(by_token: Night) -> None:

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +11,11 @@ import pytest
 from migrate.apply.history import read_history
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
-from tests.integration.cli import REPOSITORY, CommandLine, Ran, run
+from tests.integration.cli import CommandLine
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
 from tests.lab.cluster import Cluster
-from tests.unit.folders import fill, held, small_disk, without_root_powers
+from tests.unit.folders import fill, held, small_disk
 
 pytestmark = pytest.mark.long
 
@@ -139,37 +137,3 @@ def test_a_disk_that_becomes_full_amid_apply_ends_it_and_says_what_is_set_and_wh
         assert ground.judge.held() == after()
         commands.undo("cutover.plan").expect(0)
         assert ground.judge.held() == before()
-
-
-def test_a_folder_that_can_not_be_written_is_refused_before_the_first_write(ground: Ground, tmp_path: Path) -> None:
-    plan = ground.plan()
-    saved(plan, tmp_path / "cutover.plan")
-    commands, there = ground.commands(tmp_path), held(tmp_path)
-    tmp_path.chmod(0o555)
-    try:
-        words = ("apply", "cutover.plan", *commands.clusters, "--approve", plan.fingerprint, "--execute")
-        said = run(*words, folder=tmp_path, launcher=without_root_powers()).expect(1).complaint()
-    finally:
-        tmp_path.chmod(0o755)
-    assert "cannot be written: Permission denied. Nothing was changed. Prior offsets must be saved" in said
-    assert ground.judge.held() == before() and held(tmp_path) == there
-
-
-def test_results_that_nobody_gets_are_a_failure_that_says_what_stays(ground: Ground, tmp_path: Path) -> None:
-    plan = ground.plan()
-    path = saved(plan, tmp_path / "cutover.plan")
-    commands = ground.commands(tmp_path)
-    words = ["apply", "cutover.plan", *commands.clusters, "--approve", plan.fingerprint, "--execute"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "migrate", *words], cwd=tmp_path, env=environment, stdout=full,
-            stderr=subprocess.PIPE, text=True, timeout=170,
-        )  # fmt: skip
-    said = Ran(" ".join(words), done.returncode, "", done.stderr).expect(1).complaint()
-    assert "The output could not be written to stdout: No space left on device. What the command did" in said
-    assert ground.judge.held() == after()
-    journal = read_history(journal_path(path, plan.fingerprint).read_bytes(), "journal", plan.fingerprint)
-    assert all(trace.read_back for trace in journal.applied.values())
-    commands.undo("cutover.plan").expect(0)
-    assert ground.judge.held() == before()

@@ -9,20 +9,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType  # type: ignore[attr-defined]
 
 from migrate.kafka import group_facts
 from migrate.kafka.admin import ConfluentAdmin
 from migrate.kafka.client_config import client_settings
 from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.group_facts import ConfluentGroupFacts
+from migrate.kafka.settings import ClientSettings
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, Side
 from migrate.model import TopicPartition as Partition
@@ -33,7 +27,7 @@ from migrate.survey.expiry import OffsetClocks, expiry_of
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP_PREFIX, GroupKind, GroupLog, GroupRecord
 from migrate.survey.other_log import other_topic
 from tests.builders import make_plan, make_row
-from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic, delete_before
+from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic, delete_before, denied
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import commit_for
 from tests.lab.cluster import Cluster
@@ -72,30 +66,39 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         made.kill()
 
 
+def settings_of(cluster: Cluster, side: Side = Side.TARGET) -> ClientSettings:
+    return client_settings(FlowCluster(side, "B", {"bootstrap.servers": cluster.bootstrap}))
+
+
+def forget(cluster: Cluster, group: str) -> None:
+    client = admin(cluster.bootstrap)
+    client.delete_consumer_groups([group])[group].result(CALL_SECONDS)
+
+
 @pytest.fixture
 def facts(cluster: Cluster) -> Iterator[KafkaCluster]:
-    settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
-    with closing(KafkaCluster(settings, CALL_SECONDS)) as made:
+    with closing(KafkaCluster(settings_of(cluster), CALL_SECONDS)) as made:
         yield made
 
 
-def test_every_group_is_listed_with_its_kind_share_groups_too(facts: KafkaCluster) -> None:
+def records(facts: KafkaCluster, *groups: str) -> dict[str, GroupRecord]:
+    found = facts.group_records([*groups])
+    assert not isinstance(found, Failure)
+    return dict(found)
+
+
+def test_groups_are_listed_with_their_kinds_and_records_tell_them_and_since_when_a_classic_one_is_empty(
+    facts: KafkaCluster,
+) -> None:
     kinds = facts.group_kinds()
     assert kinds == dict.fromkeys([*SIMPLE, "classic", "kip-848"], "consumer") | {"sharers": "share"}
-
-
-def test_the_records_tell_the_kind_and_since_when_a_classic_group_is_empty(facts: KafkaCluster) -> None:
-    found = facts.group_records([*SIMPLE, "classic", "kip-848", "sharers", "nobody"])
-    assert not isinstance(found, Failure)
+    found = records(facts, *SIMPLE, "classic", "kip-848", "sharers", "nobody")
     assert {g: r.kind for g, r in found.items()} == dict.fromkeys(SIMPLE, GroupKind.SIMPLE) | {
         "classic": GroupKind.CLASSIC, "kip-848": GroupKind.CONSUMER, "sharers": GroupKind.SHARE,
     }  # fmt: skip
     now, classic = time.time() * 1000, found["classic"]
     assert classic.protocol_type == "consumer" and classic.empty_since_ms is not None
     assert classic.committed_ms[Partition("t", 0)] <= classic.empty_since_ms <= now
-
-
-def test_the_brokers_tell_how_long_they_keep_offsets_and_that_they_serve_kip_848(facts: KafkaCluster) -> None:
     assert facts.broker_settings() == BrokerSettings(4321 * 60_000, True)
 
 
@@ -103,8 +106,8 @@ def test_of_several_brokers_each_is_asked(tmp_path: Path) -> None:
     pair = Cluster("pair", tmp_path, brokers=2, overrides={"offsets.retention.minutes": "4321"})
     try:
         pair.start()
-        settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": pair.bootstrap}))
-        assert ConfluentGroupFacts(settings, CALL_SECONDS).broker_settings() == BrokerSettings(4321 * 60_000, True)
+        told = ConfluentGroupFacts(settings_of(pair), CALL_SECONDS).broker_settings()
+        assert told == BrokerSettings(4321 * 60_000, True)
     finally:
         pair.stop()
 
@@ -113,24 +116,17 @@ def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_
     cluster: Cluster, facts: KafkaCluster
 ) -> None:
     place, group = Partition("t", 0), "with-retention"
-
-    def record() -> GroupRecord:
-        found = facts.group_records([group])
-        assert not isinstance(found, Failure)
-        return found[group]
-
     commit_for(cluster.bootstrap, group, "t", 0, HOUR_MS)
     try:
-        told, settings = record(), facts.broker_settings()
+        told, settings = records(facts, group)[group], facts.broker_settings()
         assert told.expires_ms == {place: told.committed_ms[place] + HOUR_MS}
         now = told.committed_ms[place]
         found = expiry_of(group, GroupState("Empty"), {place}, False, OffsetClocks("B", settings, {group: told}, now))
         assert found.left_ms(now) == HOUR_MS, found.sentence
         commit(cluster.bootstrap, {group: {("t", 0): 0}})
-        assert record().expires_ms == {}
+        assert records(facts, group)[group].expires_ms == {}
     finally:
-        client = admin(cluster.bootstrap)
-        client.delete_consumer_groups([group])[group].result(CALL_SECONDS)
+        forget(cluster, group)
 
 
 def test_a_classic_groups_record_is_read_in_every_version_that_kafka_itself_writes(cluster: Cluster) -> None:
@@ -163,8 +159,7 @@ def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_
     header = {"flow": {"source_bootstrap": cluster.bootstrap}, "source_alias": "A"}
     lines = fence(make_plan([make_row(fenced)], **header), None, ("User:ANONYMOUS", "User:other"))
     add, remove, allow = [shlex.split(line) for line in lines if line.lstrip().startswith("kafka-acls.sh ")]
-    settings = client_settings(FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap}))
-    reader = ConfluentAdmin(settings, CALL_SECONDS)
+    reader = ConfluentAdmin(settings_of(cluster, Side.SOURCE), CALL_SECONDS)
 
     def refused(group: str) -> bool:
         try:
@@ -189,8 +184,7 @@ def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_
         acls(cluster, remove)
         acls(cluster, ["--remove" if word == "--add" else word for word in allow] + ["--force"])
     wait_until(lambda: not refused(fenced), CALL_SECONDS, "the fence to be gone")
-    client = admin(cluster.bootstrap)
-    client.delete_consumer_groups([fenced])[fenced].result(CALL_SECONDS)
+    forget(cluster, fenced)
 
 
 def test_connects_own_topics_are_told_from_others_of_such_names_by_their_settings(
@@ -207,47 +201,24 @@ def test_connects_own_topics_are_told_from_others_of_such_names_by_their_setting
     assert {topic for topic, policy in told.items() if policy == "compact"} == {*worker}
 
 
-def test_a_topic_tells_who_stamps_its_records(cluster: Cluster, facts: KafkaCluster) -> None:
+def test_a_topic_tells_who_stamps_its_records_and_the_time_of_the_newest_and_none_of_an_empty_one(
+    cluster: Cluster, facts: KafkaCluster
+) -> None:
     create_topic(cluster.bootstrap, "by-broker", 1, {"message.timestamp.type": "LogAppendTime"})
-    create_topic(cluster.bootstrap, "by-producer", 1)
-    told = facts.topic_settings(["by-broker", "by-producer", "gone"], TIMESTAMP_TYPE)
+    told = facts.topic_settings(["by-broker", "t", "gone"], TIMESTAMP_TYPE)
     assert not isinstance(told, Failure) and isinstance(told["gone"], Failure)
-    assert (told["by-broker"], told["by-producer"]) == ("LogAppendTime", "CreateTime")
-
-
-def test_the_newest_record_of_a_topic_is_told_and_none_of_an_empty_one(facts: KafkaCluster) -> None:
+    assert (told["by-broker"], told["t"]) == ("LogAppendTime", "CreateTime")
     assert facts.newest_record_ms("t") is None
     newest = facts.newest_record_ms("__consumer_offsets")
     assert isinstance(newest, int | None), "partition 0 may hold none of the groups"
 
 
 def test_what_is_forbidden_is_told_and_never_taken_for_nothing(cluster: Cluster, facts: KafkaCluster) -> None:
-    client = admin(cluster.bootstrap)
     # One ACL on a topic refuses whatever no other allows. On the cluster it would lock out the broker itself.
-    rules = [
-        AclBinding(
-            ResourceType.TOPIC, OFFSETS_TOPIC, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", operation, permission
-        )
-        for operation, permission in (
-            (AclOperation.READ, AclPermissionType.DENY), (AclOperation.DESCRIBE, AclPermissionType.ALLOW),
-        )
-    ]  # fmt: skip
-    for future in client.create_acls(rules).values():
-        future.result(CALL_SECONDS)
-
-    def code(answer: object) -> str:
-        return answer.code if isinstance(answer, Failure) else ""
-
-    try:
-        wait_until(lambda: code(facts.group_records(["classic"])) == DENIED, CALL_SECONDS, "the ACL")
+    with denied(cluster.bootstrap, ResourceType.TOPIC, OFFSETS_TOPIC, AclOperation.READ):
+        wait_until(lambda: getattr(facts.group_records(["classic"]), "code", "") == DENIED, CALL_SECONDS, "the ACL")
         kinds = facts.group_kinds()
         assert not isinstance(kinds, Failure) and kinds["sharers"] == "unknown" and kinds["classic"] == "consumer"
-    finally:
-        everything = AclBindingFilter(
-            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
-        )
-        for future in client.delete_acls([everything]).values():
-            future.result(CALL_SECONDS)
 
 
 def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digits(
@@ -257,27 +228,16 @@ def test_the_topic_that_a_commit_was_made_on_is_told_by_its_id_in_whatever_digit
     for topic in topics:
         create_topic(cluster.bootstrap, topic, 1)
     commit(cluster.bootstrap, {"of-twelve": {(topic, 0): 0 for topic in topics}})
-    found = facts.group_records(["of-twelve"])
-    assert not isinstance(found, Failure)
-    settings = client_settings(FlowCluster(Side.TARGET, "B", {"bootstrap.servers": cluster.bootstrap}))
-    reader = ConfluentAdmin(settings, CALL_SECONDS)
-    ids, made_on = reader.topic_ids(topics), found["of-twelve"].made_on
+    ids = ConfluentAdmin(settings_of(cluster), CALL_SECONDS).topic_ids(topics)
+    made_on = records(facts, "of-twelve")["of-twelve"].made_on
     assert set(ids) == set(topics) and set(made_on) == {Partition(topic, 0) for topic in topics}
     for topic in topics:
         assert other_topic(Commit(0), made_on[Partition(topic, 0)], ids[topic]) == "", (topic, ids[topic])
     assert len({made.topic_id for made in made_on.values()}) == len(topics)
 
 
-def test_more_records_than_a_plan_should_wait_for_are_not_read(facts: KafkaCluster) -> None:
-    assert facts.group_records([], most=0) == {}
-    found = facts.group_records(SIMPLE, most=0)
-    assert isinstance(found, Failure) and found.code == "TOO_MANY_RECORDS" and "to read" in found.message
-    assert not isinstance(facts.group_records(SIMPLE), Failure)
-
-
 def test_of_a_group_that_nobody_has_made_yet_brokers_tell_the_rights_all_the_same(cluster: Cluster) -> None:
-    settings = client_settings(FlowCluster(Side.SOURCE, "A", {"bootstrap.servers": cluster.bootstrap}))
-    found = ConfluentAdmin(settings, CALL_SECONDS).rights([READER_GROUP_PREFIX], [])
+    found = ConfluentAdmin(settings_of(cluster), CALL_SECONDS).rights([READER_GROUP_PREFIX], [])
     operations = found.groups[READER_GROUP_PREFIX]
     assert isinstance(operations, frozenset) and "DESCRIBE" in operations
 

@@ -1,10 +1,6 @@
 """Ctrl-C, a terminal that closes and a kill, while a command waits for clusters that do not answer."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from migrate.plan.plan import Plan
-from tests.integration.cli import REPOSITORY, CommandLine
+from tests.integration.cli import CommandLine
 from tests.integration.madeplan import made_plan, saved
+from tests.integration.running import started
 from tests.lab.proxy import ProxiedCluster
 from tests.lab.waiting import wait_until
 
@@ -22,7 +19,6 @@ pytestmark = pytest.mark.long
 TOPIC, COPY = "orders", "A.orders"
 PLAN, APPLIED = "cutover.plan", "applied.plan"
 DEADLINE_SECONDS = 120.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MM2 = """clusters = A, B
 A.bootstrap.servers = {bootstrap}
 B.bootstrap.servers = {bootstrap}
@@ -63,15 +59,17 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 def words(ground: Ground, command: str) -> tuple[str, ...]:
     name, *rest = command.split()
-    plan = {"apply": (PLAN, ground.plan), "verify": (PLAN, ground.plan), "rollback": (APPLIED, ground.applied)}
-    file = (plan[name][0],) if name in plan else ()
-    approval = ("--approve", plan[name][1].fingerprint) if "--execute" in rest else ()
-    return (*([name, *rest] if name == "mm2" else [name]), *file, *ground.commands.clusters,
-            *(() if name == "mm2" else rest), *approval)  # fmt: skip
+    file, plan = (APPLIED, ground.applied) if name == "rollback" else (PLAN, ground.plan)
+    files = [file] if name in ("apply", "verify", "rollback") else []
+    approval = ["--approve", plan.fingerprint] if "--execute" in rest else []
+    first, last = (rest, []) if name == "mm2" else (files, rest)
+    return (name, *first, *ground.commands.clusters, *last, *approval)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """The folder's files, but for what commands have said."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("command-"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def session_of(pid: int) -> int | None:
@@ -86,54 +84,37 @@ def left_of(session: int) -> list[int]:
     return [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and session_of(int(p.name)) == session]
 
 
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+COMMANDS = (
+    "doctor", "plan --out new.plan", "apply", "apply --execute", "verify", "rollback --execute", "status",
+    "status --watch", "mm2 offsets",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("command", "number"),
     [
-        "doctor",
-        "plan --out new.plan",
-        "apply",
-        "apply --execute",
-        "verify",
-        "rollback --execute",
-        "status",
-        "status --watch",
-        "mm2 offsets",
+        *((command, signal.SIGINT) for command in COMMANDS),
+        *(
+            (command, number)
+            for command in ("plan --out new.plan", "apply --execute", "status --watch")
+            for number in (signal.SIGTERM, signal.SIGHUP)
+        ),
     ],
 )
 def test_a_command_that_waits_ends_at_once_with_one_paragraph_and_leaves_nothing_behind(
     ground: Ground, command: str, number: signal.Signals
 ) -> None:
     folder, network = ground.commands.folder, ground.cluster.network
-    before = snapshot(folder)
     wait_until(lambda: network.is_idle, DEADLINE_SECONDS, "the connections of the command before to end")
-    with network.stalled():
-        held = network.held
-        process = subprocess.Popen(
-            [sys.executable, "-m", "migrate", *words(ground, command)],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            wait_until(lambda: network.held > held, DEADLINE_SECONDS, f"{command} to wait", poll_seconds=0.01)
-            process.send_signal(number)
-            sent = time.monotonic()
-            stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
-        finally:
-            process.kill()
-        wait_until(lambda: not left_of(process.pid), DEADLINE_SECONDS, "its children to end")
-    print(f"{command}, {number.name}: ended after {time.monotonic() - sent:.1f} s")
-    story = f"$ {command}\n{stdout}\n{stderr}\nexit {process.returncode}"
-    assert "Traceback" not in stderr and "Exception" not in stderr, story
-    assert snapshot(folder) == before, story
+    before, held = snapshot(folder), network.held
+    with network.stalled(), started(ground.commands, *words(ground, command)) as running:
+        wait_until(lambda: network.held > held, DEADLINE_SECONDS, f"{command} to wait", poll_seconds=0.01)
+        running.process.send_signal(number)
+        ran = running.result()
+        wait_until(lambda: not left_of(running.process.pid), DEADLINE_SECONDS, "its children to end")
+    assert "Traceback" not in ran.stderr and "Exception" not in ran.stderr, str(ran)
+    assert snapshot(folder) == before, str(ran)
     if number is signal.SIGINT:
-        assert process.returncode == 1, story
-        complaints = [line for line in stderr.splitlines() if line.startswith("mm2-migrate: ")]
-        assert len(complaints) == 1 and "nterrupted" in complaints[0], story
-    else:
-        assert process.returncode == 128 + number, story
+        complaints = [line for line in ran.stderr.splitlines() if line.startswith("mm2-migrate: ")]
+        assert len(complaints) == 1 and "nterrupted" in complaints[0], str(ran)
+    assert ran.exit_code == (1 if number is signal.SIGINT else 128 + number), str(ran)

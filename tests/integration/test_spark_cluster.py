@@ -63,15 +63,6 @@ def test_a_plan_made_on_a_spark_cluster_is_the_plan_made_on_this_machine(here: H
     here.judge(here.commands.plan("there.plan", *here.group, *on(standalone)))
 
 
-def test_executors_that_come_and_go_on_demand_make_the_same_plan(here: Here, standalone: Standalone) -> None:
-    demand = {
-        "spark_dynamicAllocation_enabled": "true",
-        "spark_dynamicAllocation_shuffleTracking_enabled": "true",
-        "spark_dynamicAllocation_executorIdleTimeout": "1s",
-    }
-    here.judge(here.commands.plan("there.plan", *here.group, *on(standalone, **demand)))
-
-
 def test_an_executor_that_is_killed_in_mid_comparison_changes_nothing(
     here: Here, standalone: Standalone, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """Spark's Kafka source and Kafka's Java Admin against real brokers and a real MirrorMaker 2."""
 
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import closing
 from random import Random
 from uuid import uuid4
 
@@ -78,6 +78,14 @@ def write(bootstrap, topic, pairs):
     assert sender.flush(30) == 0
 
 
+def numbered(bootstrap, topic, records):
+    """Write these records to the topic's first two partitions in turn."""
+    sender = producer(bootstrap)
+    for number in range(records):
+        sender.produce(topic, str(number), partition=number % 2)
+    assert sender.flush(30) == 0
+
+
 def pinned(bootstrap, topic):
     with topic_reader(bootstrap) as reader:
         return LogRange(*reader.bounds(topic, 0))
@@ -117,20 +125,16 @@ def mirror_reader(spark, flow, most_held):
 in_spark_and_here = pytest.mark.parametrize("most_held", [-1, 20_000])
 
 
-@contextmanager
-def commit_reader(spark, cluster, deadline_seconds):
-    with closing(KafkaJava(lambda: spark._jvm, java_settings(cluster), deadline_seconds)) as java:
-        yield java
+def commit_reader(spark, bootstrap, deadline_seconds=30):
+    cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": bootstrap})
+    return closing(KafkaJava(lambda: spark._jvm, java_settings(cluster), deadline_seconds))
 
 
 @in_spark_and_here
 def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow, most_held):
     name, group = f"orders-{uuid4().hex[:8]}", f"g-{uuid4().hex[:8]}"
     create_topic(lab.source_bootstrap, name, 2)
-    sender = producer(lab.source_bootstrap)
-    for number in range(500):
-        sender.produce(name, str(number), partition=number % 2)
-    assert sender.flush(30) == 0
+    numbered(lab.source_bootstrap, name, 500)
     commit(lab.source_bootstrap, group, [(name, 0, 100), (name, 1, 250)])
     lab.mirror.wait_until_replicated([name])
     lab.mirror.wait_checkpoints([group])
@@ -172,10 +176,7 @@ def test_mm2s_own_checkpoints_and_syncs_are_read_in_full(spark, lab, flow, most_
 def test_mm2s_own_positions_come_to_stand_on_the_last_record_that_it_copied(spark, lab, flow, most_held):
     name = f"positions-{uuid4().hex[:8]}"
     create_topic(lab.source_bootstrap, name, 3)
-    sender = producer(lab.source_bootstrap)
-    for number in range(90):
-        sender.produce(name, str(number), partition=number % 2)
-    assert sender.flush(30) == 0
+    numbered(lab.source_bootstrap, name, 90)
     lab.mirror.wait_until_replicated([name])
     reader, topic = mirror_reader(spark, flow, most_held), flow.connect_offsets_topics[0]
 
@@ -239,8 +240,7 @@ def test_java_reads_metadata_as_it_is_stored(spark, lab, topic):
     wanted = {Partition(f"{topic}-5", p): Commit(10 + p, text) for p, text in enumerate(texts)}
     for group in groups:
         java_commit(spark, lab.target_bootstrap, group, [(place, c.offset, c.metadata) for place, c in wanted.items()])
-    cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": lab.target_bootstrap})
-    with commit_reader(spark, cluster, 30) as reader:
+    with commit_reader(spark, lab.target_bootstrap) as reader:
         assert reader.commits([*groups, "nobody"]) == {**dict.fromkeys(groups, wanted), "nobody": {}}
         assert reader.commits([]) == {}
 
@@ -249,13 +249,9 @@ def test_a_pending_transaction_on_one_groups_offsets_is_told_and_hides_no_other_
     pending, settled = f"pending-{topic}", f"settled-{topic}"
     for group in (pending, settled):
         commit(lab.target_bootstrap, group, [(topic, 0, 1)])
-    cluster = Cluster(Side.TARGET, "B", {"bootstrap.servers": lab.target_bootstrap})
     config = {"bootstrap.servers": lab.target_bootstrap, "group.id": pending, **QUIET_CLIENT}
     sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
-    with (
-        commit_reader(spark, cluster, 30) as reader,
-        closing(Consumer(config)) as consumer,
-    ):
+    with commit_reader(spark, lab.target_bootstrap) as reader, closing(Consumer(config)) as consumer:
         sender.init_transactions(30)
         sender.begin_transaction()
         sender.send_offsets_to_transaction([TopicPartition(topic, 0, 7)], consumer.consumer_group_metadata(), 30)
@@ -271,9 +267,8 @@ def test_a_pending_transaction_on_one_groups_offsets_is_told_and_hides_no_other_
 
 def test_a_cluster_that_does_not_answer_is_named(spark):
     address = f"127.0.0.1:{free_ports(1)[0]}"
-    cluster = Cluster(Side.SOURCE, "A", {"bootstrap.servers": address})
     with (
-        commit_reader(spark, cluster, 2) as reader,
-        pytest.raises(ClusterError, match=rf"source A \({address}\) did not say"),
+        commit_reader(spark, address, 2) as reader,
+        pytest.raises(ClusterError, match=rf"target B \({address}\) did not say"),
     ):
         reader.commits(["g1", "g2"])

@@ -5,7 +5,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,14 +14,14 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from tests.integration.cli import REPOSITORY, CommandLine, Ran
+from tests.integration.cli import OF_THE_TREE, REPOSITORY, CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, QUIET, AnyLab, groups_on, member, portrait
+from tests.integration.running import started
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
-from tests.lab.ports import free_ports
+from tests.lab.quotas import quota
 from tests.lab.waiting import wait_until
 
-CONFIG_TOOL = "kafka.admin.ConfigCommand"
 # What MM2 may write in a second in a drain that takes several looks, in bytes; ten seconds of it at once to begin with.
 SLOW = 80_000
 
@@ -66,6 +65,11 @@ def topic_of(document: dict[str, Any], topic: str) -> dict[str, Any]:
     return found
 
 
+def end_of(scene: Scene, name: str) -> int:
+    ends = scene.source_ends()
+    return sum(ends[scene.topic(name), p][1] for p in (0, 1))
+
+
 @contextmanager
 def producing(bootstrap: str, topic: str) -> Iterator[None]:
     """Somebody writes about twenty records a second."""
@@ -94,16 +98,12 @@ def test_a_quiet_drained_flow_is_ready_and_what_it_says_is_true(
     ran, document = status(commands, quiet)
     ran.expect(0)
     assert document["ready"] and not blocks(document) and document["lag"]["records"] == 0
-    pool = topic_of(document, quiet.topic("pool"))
-    ends = quiet.source_ends()
-    end = sum(ends[quiet.topic("pool"), p][1] for p in (0, 1))
+    pool, end = topic_of(document, quiet.topic("pool")), end_of(quiet, "pool")
     assert (pool["source_end"], pool["copied"], pool["drained"]) == (end, end, True)
     assert pool["written"]["offsets"] == 0 and pool["written"]["seconds"] >= 1.5
     assert {g["group"] for g in document["groups"]} == set(quiet.commits)
-    assert {t["holds"]: t["newest_ms"] is not None for t in document["mm2_topics"]} == {
-        "offset sync": True,
-        "checkpoint": True,
-    }
+    told = {t["holds"]: t["newest_ms"] is not None for t in document["mm2_topics"]}
+    assert told == {"offset sync": True, "checkpoint": True}
     assert portrait(lab.source_bootstrap, lab.options) == before
     assert not groups_on(lab.target_bootstrap) & set(quiet.commits)
 
@@ -149,29 +149,6 @@ def test_a_group_that_is_alive_is_shown_with_its_members_and_hosts_on_either_sid
         assert table.startswith("NOT READY: ") and f"{group}: Stable on A, 1 member: " in table, table
 
 
-@pytest.mark.long
-def test_with_the_source_dead_the_target_alone_is_told_and_what_is_not_known(
-    quiet: Scene, commands: CommandLine, tmp_path: Path
-) -> None:
-    dead = tmp_path / "dead.properties"
-    (port,) = free_ports(1)
-    dead.write_text(f"bootstrap.servers=127.0.0.1:{port}\n")
-    aside = commands.against(*commands.clusters, "--source-config", str(dead), "--request-timeout", "6")
-    ran, document = status(aside, quiet)
-    ran.expect(3)
-    assert not document["ready"] and f"127.0.0.1:{port}" in document["source_down"]
-    checks = {check for check, _ in blocks(document)}
-    assert {"source-down"} <= checks <= {"source-down", "source-gone-without-checkpoint"}
-    pool = topic_of(document, quiet.topic("pool"))
-    assert pool["source_end"] is None and pool["lag"]["records"] is None and pool["drained"] is None
-    ends = quiet.source_ends()
-    # MM2's own positions tell how far it had come; it records them once a minute.
-    assert pool["copied"] is None or 0 <= pool["copied"] <= sum(ends[quiet.topic("pool"), p][1] for p in (0, 1))
-    assert {g["on_source"] is None and g["on_target"] is not None for g in document["groups"]} == {True}
-    table = aside.run("status", *aside.clusters, "--group", f".*{quiet.suffix}", "--settle", "0").expect(3).stdout
-    assert table.startswith("A DOES NOT ANSWER; NOT READY: source-down") and "on A: not known" in table, table
-
-
 # --- watching ---------------------------------------------------------------------------------------------
 
 
@@ -183,34 +160,12 @@ def own(lab: AnyLab) -> Lab:
 
 
 @contextmanager
-def slow_writers(lab: Lab, bytes_per_second: int) -> Iterator[None]:
-    """Let no client write faster than this to the target: a drain that takes a while."""
-    kind = ("--bootstrap-server", lab.target_bootstrap, "--entity-type", "clients", "--entity-default", "--alter")
-    done = lab.kafka_tool(CONFIG_TOOL, *kind, "--add-config", f"producer_byte_rate={bytes_per_second}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    try:
-        yield
-    finally:
-        lab.kafka_tool(CONFIG_TOOL, *kind, "--delete-config", "producer_byte_rate")
-
-
-@contextmanager
 def watching(commands: CommandLine, *options: str) -> Iterator[Callable[[], list[dict[str, Any]]]]:
     """A running `status --watch --format json`; yields the documents so far, and waits for its end on leaving."""
-    words = [sys.executable, "-m", "migrate", "status", *commands.clusters, "--watch", "--format", "json", *options]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MM2_MIGRATE_")}
-    environment["PYTHONPATH"] = str(REPOSITORY)
-    out, errors = commands.folder / "watch.jsonl", commands.folder / "watch.err"
-    with out.open("w") as stdout, errors.open("w") as stderr:
-        process = subprocess.Popen(
-            words, cwd=commands.folder, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-        )
-        try:
-            yield lambda: [json.loads(line) for line in out.read_text().split("\n")[:-1]]
-            assert process.wait(120) == 0, out.read_text()[-3000:] + errors.read_text()
-        finally:
-            process.kill()
-            process.wait()
+    words = ("status", *commands.clusters, "--watch", "--format", "json", "--timeout", "100", *options)
+    with started(commands, *words) as running:
+        yield lambda: [json.loads(line) for line in running.out.read_text().split("\n")[:-1]]
+        running.result().expect(0)
 
 
 @pytest.mark.long
@@ -224,11 +179,13 @@ def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is
     for number in range(6):
         scene.commit({scene.group(f"g{number}"): {(t, 0): 40 * number for t in topics}})
     commands = CommandLine.of(own, tmp_path)
-    chosen = ("--group", f".*{scene.suffix}", "--settle", "3", "--timeout", "100")
+    chosen = ("--group", f".*{scene.suffix}", "--settle", "3")
+    # A drain that takes a while.
+    slow = quota(own.target_bootstrap, {"client-id": None}, {"producer_byte_rate": SLOW})
     own.mirror.pause()
     try:
         scene.write([(t, 0) for t in topics], 12_000)
-        with slow_writers(own, SLOW), watching(commands, *chosen) as documents:
+        with slow, watching(commands, *chosen) as documents:
             wait_until(lambda: len(documents()) >= 2, 60, "two looks at an MM2 that stands still")
             own.mirror.resume()
     finally:
@@ -245,12 +202,6 @@ def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is
     # The first topic may pass in one burst, which a quota allows.
     left = [d["lag"]["records"] for d in told]
     assert left == sorted(left, reverse=True) and len(set(left)) >= 3, left
-    begun = told[0]["time_ms"]
-    readings = [[(d["time_ms"] - begun) / 1000, d["lag"]["records"]] for d in told]
-    (tmp_path / "drain.json").write_text(json.dumps(readings))
-    keep = os.environ.get("MM2_MIGRATE_KEEP_DRAIN")
-    if keep:
-        Path(keep).write_text(json.dumps(readings) + "\n")
     commands.plan("after.plan", "--group", f".*{scene.suffix}").expect(0)
     assert {row["grade"] for row in commands.document("after.plan")["rows"]} == {"exact"}
 
@@ -260,8 +211,7 @@ def test_while_a_broker_does_not_answer_a_watch_says_so_and_calls_nothing_ready(
     own: Lab, quiet: Scene, commands: CommandLine
 ) -> None:
     (broker,) = own.source.brokers
-    chosen = ("--group", f".*{quiet.suffix}", "--settle", "4", "--timeout", "100")
-    with watching(commands, *chosen) as documents:
+    with watching(commands, "--group", f".*{quiet.suffix}", "--settle", "4") as documents:
         try:
             wait_until(lambda: documents(), 60, "a look while the broker answers")
             broker.process.pause()
@@ -282,13 +232,13 @@ def test_while_a_broker_does_not_answer_a_watch_says_so_and_calls_nothing_ready(
 
 @pytest.mark.long
 def test_on_a_terminal_the_screen_is_drawn_in_place_and_given_back(quiet: Scene, commands: CommandLine) -> None:
-    words = [
-        sys.executable, "-m", "migrate", "status", *commands.clusters, "--group", f".*{quiet.suffix}", "--watch",
-        "--settle", "2", "--timeout", "60",
-    ]  # fmt: skip
+    words = ("status", *commands.clusters, "--group", f".*{quiet.suffix}", "--watch", "--settle", "2")
     master, slave = pty.openpty()
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
-    process = subprocess.Popen(words, cwd=commands.folder, env=environment, stdin=slave, stdout=slave, stderr=slave)
+    process = subprocess.Popen(
+        [*OF_THE_TREE, *words, "--timeout", "60"], cwd=commands.folder, env=environment, stdin=slave, stdout=slave,
+        stderr=slave,
+    )  # fmt: skip
     os.close(slave)
     said = b""
     try:

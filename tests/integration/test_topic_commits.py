@@ -1,6 +1,5 @@
 """Commits read in the offsets topic make the plan that coordinators' answers make, on real brokers."""
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -15,12 +14,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
 from migrate.survey.offsets_wire import CommitValue
 from tests.integration import oracle
-from tests.integration.cli import CommandLine, Ran
+from tests.integration.cli import CommandLine, Place, Ran, planned_offsets
 from tests.integration.clusters import (
     CALL_SECONDS,
     QUIET,
     AnyLab,
     admin,
+    by_place,
     commit,
     commits_on,
     groups_on,
@@ -48,6 +48,10 @@ class Compared:
     by_admin: dict[str, Any]
     by_topic: dict[str, Any]
     said: Ran
+
+
+def places(document: dict[str, Any], name: str = "source_committed") -> dict[Place, int]:
+    return {(row["group"], row["source_topic"], row["partition"]): row[name] for row in document["rows"]}
 
 
 def checks(document: dict[str, Any], name: str) -> dict[str, tuple[str, str]]:
@@ -114,14 +118,11 @@ def compared(lab: Lab, own_scene: Scene, tmp_path_factory: pytest.TempPathFactor
 
 def test_the_rows_are_those_that_coordinators_make(compared: Compared) -> None:
     assert compared.by_topic["rows"] == compared.by_admin["rows"]
-    of_mine = {row["group"] for row in compared.by_topic["rows"] if row["group"].endswith(compared.scene.suffix)}
-    assert len(of_mine) >= 24 and compared.scene.group("gone") not in of_mine
-    by_place = {
-        (r["group"], r["source_topic"], r["partition"]): r["source_committed"] for r in compared.by_topic["rows"]
-    }
-    topic, group = compared.scene.topic("t"), compared.scene.group
-    assert by_place[group("committed"), topic, 0] == 99 and by_place[group("aborted"), topic, 0] == 1
-    assert by_place[group("again"), topic, 2] == 7
+    told, topic, group = places(compared.by_topic), compared.scene.topic("t"), compared.scene.group
+    of_mine = {name for name, _, _ in told if name.endswith(compared.scene.suffix)}
+    assert len(of_mine) >= 24 and group("gone") not in of_mine
+    assert told[group("committed"), topic, 0] == 99 and told[group("aborted"), topic, 0] == 1
+    assert told[group("again"), topic, 2] == 7
 
 
 def test_the_header_says_where_the_commits_are_from_and_the_rest_is_the_same(compared: Compared, lab: Lab) -> None:
@@ -147,13 +148,10 @@ def test_a_commit_of_minus_one_is_named_and_moves_nothing(compared: Compared) ->
     assert f"{group}: {seen}" in " ".join(compared.said.stdout.split())
 
 
-def test_what_is_read_is_announced_in_bytes(compared: Compared) -> None:
+def test_what_is_read_is_announced_in_bytes_and_every_group_is_listed_that_has_commits(compared: Compared) -> None:
     said = " ".join(compared.said.stderr.split())
     announced = r"in __consumer_offsets of A: (\d+) of \1 partitions, [\d,]+ offsets, about \S+ \S+ in two passes"
     assert re.search(announced, said), said
-
-
-def test_every_group_is_listed_that_has_commits(compared: Compared) -> None:
     assert checks(compared.by_topic, "listing-agrees") == {"A": ("pass", "pass")}
     assert checks(compared.by_admin, "listing-agrees") == {}
 
@@ -164,10 +162,7 @@ def ghost(lab: Lab, own_scene: Scene) -> Iterator[str]:
     group = own_scene.group("ghost")
     producer = Producer({"bootstrap.servers": lab.source_bootstrap, "client.id": ADMIN_CLIENT, **QUIET})
     partitions = len(partitions_of(lab.source_bootstrap, [OFFSETS_TOPIC]))
-    key, value = (
-        commit_key(group, own_scene.topic("t"), 0),
-        commit_value(CommitValue(3, 5, None, "", 1_785_000_000_000)),
-    )
+    key = commit_key(group, own_scene.topic("t"), 0)
 
     def write(content: bytes | None) -> None:
         told: list[Any] = []
@@ -175,7 +170,7 @@ def ghost(lab: Lab, own_scene: Scene) -> Iterator[str]:
         producer.produce(OFFSETS_TOPIC, content, key, place, on_delivery=lambda problem, _: told.append(problem))
         assert producer.flush(CALL_SECONDS) == 0 and told == [None], told
 
-    write(value)
+    write(commit_value(CommitValue(3, 5, None, "", 1_785_000_000_000)))
     yield group
     write(None)
 
@@ -205,17 +200,6 @@ def test_groups_behind_an_open_transaction_are_pending(compared: Compared, lab: 
     assert [row["source_committed"] for row in document["rows"]] == [1]
 
 
-def test_a_plan_of_topic_commits_is_applied_as_any_other(compared: Compared, lab: Lab, tmp_path: Path) -> None:
-    commands, group = compared.commands.inside(tmp_path), compared.scene.group("again")
-    commands.plan("cutover.plan", "--group", group, *FROM_TOPIC).expect(0)
-    commands.execute("cutover.plan").expect(0)
-    commands.verify("cutover.plan").expect(0)
-    rows = json.loads(commands.show("cutover.plan", "json"))["rows"]
-    planned_for = {(row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
-    assert commits_on(lab.target_bootstrap, [group]) == {group: planned_for}
-    commands.undo("cutover.plan").expect(0)
-
-
 def test_a_group_that_somebody_reset_is_moved_to_where_it_was(
     compared: Compared, own_scene: Scene, lab: Lab, tmp_path: Path
 ) -> None:
@@ -231,15 +215,14 @@ def test_a_group_that_somebody_reset_is_moved_to_where_it_was(
     commands.plan("then.plan", *chosen).expect(0)
     document = commands.document("then.plan")
     assert document["header"]["settings"]["commits-from"] == "consumer-offsets"
-    told = {(row["source_topic"], row["partition"]): row for row in document["rows"]}
-    assert {place: row["source_committed"] for place, row in told.items()} == before
-    assert {place: row["live_source_offset"] for place, row in told.items()} == {p: end for p, (_, end) in ends.items()}
+    assert places(document) == {(group, *place): offset for place, offset in before.items()}
+    assert places(document, "live_source_offset") == {(group, *place): end for place, (_, end) in ends.items()}
     truth = own_scene.truth()
-    for place, row in told.items():
-        assert not oracle.lost(truth[place], before[place], row["target_offset"]), place
+    for (_, *place), offset in places(document, "target_offset").items():
+        assert not oracle.lost(truth[tuple(place)], before[tuple(place)], offset), place
     commands.execute("then.plan").expect(0)
-    planned_for = {(row["target_topic"], row["partition"]): row["target_offset"] for row in told.values()}
-    assert commits_on(lab.target_bootstrap, [group]) == {group: planned_for}
+    commands.verify("then.plan").expect(0)
+    assert by_place(commits_on(lab.target_bootstrap, [group])) == planned_offsets(document["rows"])
     commands.undo("then.plan").expect(0)
     # What is compared before apply is what is committed now.
     commands.plan("again.plan", *chosen).expect(0)
@@ -316,21 +299,6 @@ def test_a_group_that_committed_only_later_had_no_commit_then(compared: Compared
     ran, document = planned(compared.commands, "earliest.plan", *chosen, *decided)
     ran.expect(0)
     assert {(row["decision"], row["target_offset"]) for row in document["rows"]} == {("set", 0)}
-
-
-@pytest.mark.long
-def test_the_rows_of_a_cutover_behind_a_killed_mm2_are_those_that_coordinators_make(
-    lab: Lab, killed_scene: Scene, tmp_path: Path
-) -> None:
-    commands = CommandLine.of(lab, tmp_path, warm=True)
-    chosen = ("--group", f"g[0-9]+-{killed_scene.suffix}")
-    _, by_admin = planned(commands, "admin.plan", *chosen)
-    _, by_topic = planned(commands, "topic.plan", *chosen, *FROM_TOPIC)
-    assert by_topic["rows"] == by_admin["rows"]
-    by_place = {
-        (row["group"], row["source_topic"], row["partition"]): row["source_committed"] for row in by_topic["rows"]
-    }
-    assert by_place == killed_scene.places
 
 
 def test_a_source_that_is_down_has_no_offsets_topic_to_read(compared: Compared) -> None:
