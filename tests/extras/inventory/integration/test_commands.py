@@ -18,14 +18,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from migrate.survey.filters import read_groups_file
-from tests.integration.cli import CommandLine, run, wider
+from tests.integration.cli import CommandLine
 from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic, denied, groups_on, member
-from tests.integration.members import (
-    member_of_kip_848,
-    share_consumer,
-    share_group_without_members,
-    stay_and_leave,
-)
+from tests.integration.members import member_of_kip_848, share_consumer, share_group_without_members, stay_and_leave
 from tests.integration.rawmember import RawMember, commit_without_offset, member_with_assignor
 from tests.lab.cluster import Cluster
 from tests.lab.process import java_command
@@ -111,17 +106,11 @@ def populate(cluster: Cluster, stack: ExitStack) -> None:
     stay_and_leave(bootstrap, "left", "pay")
     whole: dict[tuple[str, int], int] = {("orders", 0): 1, ("orders", 1): 2, ("orders", 2): 3}
     commits: dict[str, dict[tuple[str, int], int]] = {
-        "simple": whole,
-        "partial": {("orders", 0): 1},
-        "live": {("orders", 0): 1, ("pay", 1): 0},
-        "beyond": {("clicks", 0): 99},
-        "in-transaction": {("open", 0): 2},
-        "rebalancing": {("orders", 1): 2},
-        "kip-848": {("pay", 0): 1},
-        "connect-sink": {("clicks", 0): 1},
-        "_vendor": {("clicks", 0): 5},
+        "simple": whole, "partial": {("orders", 0): 1}, "live": {("orders", 0): 1, ("pay", 1): 0},
+        "beyond": {("clicks", 0): 99}, "in-transaction": {("open", 0): 2}, "rebalancing": {("orders", 1): 2},
+        "kip-848": {("pay", 0): 1}, "connect-sink": {("clicks", 0): 1}, "_vendor": {("clicks", 0): 5},
         "shop": {("clicks", 0): 0},
-    }
+    }  # fmt: skip
     commit(bootstrap, commits)
     for offset in (0, 2, 4):
         commit(bootstrap, {"paced": {("orders", 0): offset}})
@@ -181,29 +170,6 @@ def test_groups_with_members_and_lag_that_commit_nothing_have_stalled(scene: Sce
     assert stalled == ["kip-848", "live", "rebalancing"]
 
 
-def test_groups_that_are_named_are_described_as_all_of_them_are(scene: Scene) -> None:
-    of_all = {row["group"] for row in scene.rows("describe", "--all-groups")}
-    command = ("groups", "describe", *sorted(of_all), *scene.command.clusters, "--format", "json")
-    named = json.loads(scene.command.run(*command).expect(0).stdout)["groups"]
-    every = ("groups", "describe", "--all-groups", *scene.command.clusters, "--format", "json")
-    found = json.loads(scene.command.run(*every).expect(1).stdout)["groups"]
-    assert named == [group for group in found if group["group"] in of_all] and len(named) > 10
-
-
-def test_a_flow_in_the_folder_is_the_cluster_that_is_typed_and_is_named_beside_the_data(
-    scene: Scene, tmp_path: Path
-) -> None:
-    file = scene.command.clusters[1]
-    where = f"source: A, target: B, source_config: {file}, target_config: {file}"
-    (tmp_path / "flows.yaml").write_text(f"flows: [{{name: here, {where}, groups: nobody}}]")
-    words = ("groups", "describe", "in-transaction", "--format", "csv")
-    typed = scene.command.run(*words, *scene.command.clusters).expect(0)
-    for flow in ((), ("--flow", "here")):
-        kept = scene.command.inside(tmp_path).run(*words, *flow).expect(0)
-        assert kept.stdout == typed.stdout and "in-transaction,open" in kept.stdout
-        assert kept.stderr.startswith("Flow here of flows.yaml: A -> B. Not read here: groups.")
-
-
 def test_every_group_is_in_the_state_and_at_the_coordinator_that_kafka_tells(scene: Scene) -> None:
     told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--state")
     theirs = {words[0]: words[1:] for words in told if words[0] in groups(scene)}
@@ -236,17 +202,12 @@ def test_lag_and_attention_say_what_is_known_and_never_0_for_what_is_not(scene: 
         assert found[group]["lag"] == sum(int(words[5]) for words in described if words[0] == group and words[5] != "-")
         assert found[group]["not_visible"] == {}
     assert (found["beyond"]["lag"], found["beyond"]["lag_partitions_unknown"]) == (None, 1)
-    assert {group: found[group]["attention"] for group in ("simple", "partial", "live", "beyond", "shop")} == {
-        "simple": [],
-        "partial": ["never-committed-partitions"],
-        "live": ["alive", "never-committed-partitions"],
-        "beyond": ["commit-beyond-log-end"],
-        "shop": ["streams"],
-    }
-    assert found["connect-sink"]["attention"] == ["connect-sink"] and found["_vendor"]["attention"] == [
-        "vendor-internal"
-    ]
-    assert found["connect-workers"]["attention"] == ["alive"]
+    attention = {
+        "simple": [], "partial": ["never-committed-partitions"], "live": ["alive", "never-committed-partitions"],
+        "beyond": ["commit-beyond-log-end"], "shop": ["streams"], "connect-sink": ["connect-sink"],
+        "_vendor": ["vendor-internal"], "connect-workers": ["alive"],
+    }  # fmt: skip
+    assert {group: found[group]["attention"] for group in attention} == attention
     for group in ("sharers", "sharers-to-be"):
         assert found[group]["attention"] == ["not-visible"]
         assert (found[group]["kind"], found[group]["state"], found[group]["lag"]) == ("share", None, None)
@@ -307,88 +268,35 @@ def test_groups_whose_newest_commits_an_open_transaction_hides_are_not_called_id
     client.delete_consumer_groups(["behind-open"])["behind-open"].result(CALL_SECONDS)
 
 
-def test_records_that_may_not_be_read_are_not_visible_and_no_group_is_idle(scene: Scene) -> None:
-    def look() -> dict[str, Any]:
-        command = ("groups", "list", *scene.command.clusters, "--records", "--group", "simple", "--format", "json")
-        document: dict[str, Any] = json.loads(scene.command.run(*command).stdout)
-        return document["groups"][0]  # type: ignore[no-any-return]
-
-    with denied(scene.cluster.bootstrap, ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ):
-        wait_until(lambda: look()["last_commit_ms"] is None, CALL_SECONDS, "the records to be forbidden")
-        simple = look()
-    assert "TOPIC_AUTHORIZATION_FAILED" in simple["not_visible"]["last_commit_ms"]
-    assert "not-visible" in simple["attention"] and "idle" not in simple["attention"]
-
-
-def test_what_is_left_out_is_counted_and_what_is_not_there_is_an_error(scene: Scene) -> None:
-    listed = scene.command.run(
-        "groups",
-        "list",
-        *scene.command.clusters,
-        "--group",
-        "simple|left",
-        "--exclude-group",
-        "left",
-        "--format",
-        "json",
-    ).expect(0)
-    document = json.loads(listed.stdout)
-    assert [group["group"] for group in document["groups"]] == ["simple"]
-    assert document["filtered"] == {"exclude-group": 1, "group": len(groups(scene)) - 2 + len(NO_CONSUMER_GROUPS)}
-    missing = scene.command.run("groups", "describe", "simple", "simpel", *scene.command.clusters).expect(1)
-    assert "simpel: no group on A has this name" in missing.stdout and "simple  Empty" in missing.stdout
-
-
-@pytest.mark.parametrize("width", [80, 200])
-def test_no_line_is_wider_than_the_page(scene: Scene, width: int) -> None:
-    for words in (("list",), ("describe", "--all-groups")):
-        arguments = ("groups", *words, *scene.command.clusters)
-        ran = run(*arguments, folder=scene.command.folder, environment={"COLUMNS": str(width)}).expect(1)
-        assert not wider(ran.stdout.splitlines(), width) and "simple" in ran.stdout
-
-
-def listed(scene: Scene) -> dict[str, Any]:
-    """The document of `groups list`: something is always lacking, be it the share group."""
-    ran = scene.command.run("groups", "list", *scene.command.clusters, "--format", "json").expect(1)
-    document: dict[str, Any] = json.loads(ran.stdout)
-    return document
-
-
-def until_seen(scene: Scene, seen: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
-    """A listing for which that holds: a broker learns of an ACL a moment after it was made."""
+def group_until(scene: Scene, name: str, seen: Callable[[dict[str, Any]], bool], *options: str) -> dict[str, Any]:
+    """What is told of a group once that holds: a broker learns of an ACL a moment after it was made."""
     found: list[dict[str, Any]] = []
 
     def look() -> bool:
-        found.append(listed(scene))
+        words = ("groups", "list", *scene.command.clusters, "--format", "json", *options)
+        document: dict[str, Any] = json.loads(scene.command.run(*words).expect(1).stdout)
+        found.append({"of_all": document["not_visible"], **next(g for g in document["groups"] if g["group"] == name)})
         return seen(found[-1])
 
-    wait_until(look, CALL_SECONDS, what)
+    wait_until(look, CALL_SECONDS, f"{name} to be forbidden")
     return found[-1]
 
 
-def test_a_group_that_may_not_be_described_is_there_with_the_reason(scene: Scene) -> None:
-    def of_simple(document: dict[str, Any]) -> dict[str, Any]:
-        return next(group for group in document["groups"] if group["group"] == "simple")
-
-    with denied(scene.cluster.bootstrap, ResourceType.GROUP, "simple", AclOperation.DESCRIBE):
-        found = of_simple(until_seen(scene, lambda d: bool(of_simple(d)["not_visible"]), "simple to be forbidden"))
+def test_what_may_not_be_read_is_not_visible_with_the_reason_and_no_group_is_idle(scene: Scene) -> None:
+    bootstrap = scene.cluster.bootstrap
+    with denied(bootstrap, ResourceType.GROUP, "simple", AclOperation.DESCRIBE):
+        found = group_until(scene, "simple", lambda group: bool(group["not_visible"]))
     assert "GROUP_AUTHORIZATION_FAILED" in found["not_visible"]["lag"] and "not-visible" in found["attention"]
     assert all(found[field] is None for field in ("lag", "state", "members", "topics", "partitions_committed"))
-
-
-def test_a_list_that_brokers_may_have_cut_short_says_so(scene: Scene) -> None:
-    with denied(scene.cluster.bootstrap, ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE):
-        document = until_seen(scene, lambda d: bool(d["not_visible"]), "the cluster to be forbidden")
-    assert "may not DESCRIBE" in document["not_visible"][0]
-
-
-def test_a_kind_that_nobody_may_look_up_is_not_visible(scene: Scene) -> None:
-    def of_sharers(document: dict[str, Any]) -> dict[str, Any]:
-        return next(group for group in document["groups"] if group["group"] == "sharers")
-
-    with denied(scene.cluster.bootstrap, ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ):
-        found = of_sharers(until_seen(scene, lambda d: of_sharers(d)["kind"] is None, "the kind to be forbidden"))
-    assert "__consumer_offsets was not read: " in found["not_visible"]["kind"] and found["lag"] is None
+    with denied(bootstrap, ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE):
+        found = group_until(scene, "simple", lambda group: bool(group["of_all"]))
+    assert "may not DESCRIBE" in found["of_all"][0]
+    with denied(bootstrap, ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ):
+        kindless = group_until(scene, "sharers", lambda group: group["kind"] is None)
+        simple = group_until(scene, "simple", lambda group: group["last_commit_ms"] is None, "--records")
+    assert "__consumer_offsets was not read: " in kindless["not_visible"]["kind"] and kindless["lag"] is None
+    assert "TOPIC_AUTHORIZATION_FAILED" in simple["not_visible"]["last_commit_ms"]
+    assert "not-visible" in simple["attention"] and "idle" not in simple["attention"]
 
 
 def test_waves_hold_every_group_with_commits_once_and_topics_stay_together(scene: Scene, tmp_path: Path) -> None:
@@ -405,12 +313,6 @@ def test_waves_hold_every_group_with_commits_once_and_topics_stay_together(scene
     assert "held together by these topics" in report and "orders: read by 5 groups" in report
     again = scene.command.run(*command).expect(3)
     assert "they are not overwritten" in again.complaint()
-
-
-def test_a_watch_shows_every_look_and_ends_in_time(scene: Scene) -> None:
-    command = ("groups", "describe", "live", *scene.command.clusters, "--watch", "--timeout", "5", "--format", "json")
-    looks = [json.loads(line) for line in scene.command.run(*command).expect(0).stdout.splitlines()]
-    assert len(looks) >= 2 and all(look["groups"][0]["state"] == "Stable" for look in looks)
 
 
 def groups(scene: Scene) -> frozenset[str]:

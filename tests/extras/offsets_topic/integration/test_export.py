@@ -1,6 +1,5 @@
 """`groups export` on real brokers, judged record by record by Kafka's own formatters."""
 
-import csv
 import json
 import stat
 import struct
@@ -18,7 +17,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from migrate.show.table import csv_cell
 from tests.extras.offsets_topic.integration.exportscene import (
     COMMIT_NONE,
     GROUP_NONE,
@@ -32,15 +30,7 @@ from tests.extras.offsets_topic.integration.exportscene import (
     with_none,
 )
 from tests.integration.cli import Ran
-from tests.integration.clusters import (
-    CALL_SECONDS,
-    admin,
-    commit,
-    commits_on,
-    create_topic,
-    denied,
-    partitions_of,
-)
+from tests.integration.clusters import CALL_SECONDS, admin, commit, commits_on, create_topic, denied, partitions_of
 from tests.integration.formatters import told
 from tests.integration.javajudge import JavaJudge
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
@@ -137,11 +127,8 @@ def test_every_commit_that_ever_was_is_told_as_kafkas_formatter_tells_it(scene: 
 
 
 def test_every_classic_group_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
-    lines = [
-        line
-        for line in scene.lines("groups.jsonl", "--history", "--tombstones", "--kinds", "groups")
-        if line["recordType"] == 2
-    ]
+    options = ("--history", "--tombstones", "--kinds", "groups")
+    lines = [line for line in scene.lines("groups.jsonl", *options) if line["recordType"] == 2]
     said = told(scene.cluster, "GroupMetadataMessageFormatter")
     keys = {key: json.loads(key) for key in said}
     # The judge itself is in a group of that name.
@@ -203,49 +190,6 @@ def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -
     assert mode == 0o600
     again = scene.export("summary.jsonl").expect(3)
     assert "it is not overwritten" in again.complaint()
-
-
-@pytest.mark.long
-def test_csv_and_parquet_say_the_same_as_json_lines(scene: Scene) -> None:
-    everything, place = ("--kinds", "all", "--tombstones"), ("logPartition", "logOffset")
-    # On a busy machine the member that lives on may join anew, and its group gets another record.
-    for attempt in range(4):
-        lines = scene.lines(f"all-{attempt}.jsonl", *everything)
-        scene.whole(f"all-{attempt}.csv", *everything, form="csv")
-        if scene.lines(f"again-{attempt}.jsonl", *everything) == lines:
-            break
-    else:
-        pytest.fail("the topic got new records during each of four exports")
-    with (scene.command.folder / f"all-{attempt}.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert {tuple(int(row[n]) for n in place) for row in rows} == {tuple(line[n] for n in place) for line in lines}
-    texts = {(int(row["logPartition"]), int(row["logOffset"])): row for row in rows}
-    for line in lines:
-        row = texts[line["logPartition"], line["logOffset"]]
-        for name, value in line.items():
-            wanted = "" if value is None else str(csv_cell(value))
-            if name == "members":
-                assert json.loads(row[name] or "null") == value
-            else:
-                assert row[name] == wanted, (name, line)
-    scene.whole("all.parquet", *everything, form="parquet")
-    folder = scene.command.folder / "all.parquet"
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and any(folder.glob("*.parquet"))
-    assert not list(scene.command.folder.glob(".all*"))
-    scene.export("all.parquet", form="parquet").expect(3)
-
-
-@pytest.mark.long
-def test_a_time_bound_tells_the_commits_as_they_stood_then(scene: Scene) -> None:
-    history = [line for line in scene.lines("then.jsonl", "--history", "--group", "again") if line["topic"] == "u"]
-    assert [line["offset"] for line in history] == [0, 1, 2, 3, 4]
-    then = str(history[3]["logTimestamp"])
-    (stood,) = [
-        line for line in scene.lines("until.jsonl", "--until", then, "--group", "again") if line["topic"] == "u"
-    ]
-    assert stood["offset"] <= 2 and stood["logTimestamp"] < int(then)
-    since = scene.lines("since.jsonl", "--history", "--since", then, "--group", "again", "--topic", "u")
-    assert since == [line for line in history if line["logTimestamp"] >= int(then)]
 
 
 @pytest.mark.long

@@ -101,17 +101,6 @@ def test_a_group_is_told_bucket_by_bucket_with_the_ends_of_its_logs_then(scene: 
 
 
 @pytest.mark.long
-def test_one_bucket_holds_all_of_it_and_the_table_says_so(scene: Scene) -> None:
-    ran = scene.history("--group", "steady", "--bucket", "52w").expect(0)
-    lines = [line.split() for line in ran.stdout.splitlines() if " steady " in line]
-    assert [line[-5:] for line in lines] == [["60", "4", "-", "100", "~40"]] * 2
-    assert "2 rows of 8 commits" in ran.stdout and "compacted by default" in ran.stdout
-    assert "reading __consumer_offsets of A: 1 of " in ran.stderr
-    shorter = scene.history("--group", "steady", "--bucket", "1s", "--rows", "2").expect(0).stdout
-    assert "and 6 rows of earlier times" in shorter
-
-
-@pytest.mark.long
 def test_what_retention_has_taken_has_no_lag_and_is_no_failure(scene: Scene) -> None:
     ran = scene.history("--group", "cutter", "--format", "csv").expect(0)
     assert told(ran, "offset", "end_at_time", "lag", "lag_is_estimate") == {("7", "", "", "")}
