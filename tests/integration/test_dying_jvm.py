@@ -143,6 +143,7 @@ def test_what_a_killed_jvm_was_asked_is_read_back_and_a_new_one_writes_the_rest(
     assert cutover.held() == {}
 
 
+@pytest.mark.long
 def test_where_no_new_jvm_starts_nothing_that_was_asked_counts_as_failed(ground: Ground, tmp_path: Path) -> None:
     cutover, home, gone = ground.cutover(tmp_path), tmp_path / "java", tmp_path / "gone"
     java = home / "bin" / "java"
@@ -179,6 +180,7 @@ def test_a_terminal_that_closes_ends_apply_between_two_groups_and_no_process_tha
     assert cutover.held() == cutover.wanted and cutover.all_set_in_the_journal()
 
 
+@pytest.mark.long
 def test_no_process_of_a_run_can_dump_its_memory_or_is_reached_by_its_terminal(ground: Ground, tmp_path: Path) -> None:
     cutover = ground.cutover(tmp_path)
     seen: dict[str, tuple[str, bool]] = {}
