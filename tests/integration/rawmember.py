@@ -3,19 +3,18 @@
 Hundreds of members of one group, without hundreds of consumers. And commits that no client library sends any more: with
 a retention time, as those from before Kafka 2.1 did, and of -1.
 
-Speaks Kafka's protocol by hand (JoinGroup 5, SyncGroup 3, LeaveGroup 1, OffsetCommit 2), with the one broker that a
-cluster has.
+Speaks Kafka's protocol by hand (FindCoordinator 0, JoinGroup 5, SyncGroup 3, LeaveGroup 1, OffsetCommit 2).
 """
 
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from tests.integration.clusters import CALL_SECONDS
 from tests.lab.protocol import NULL, Connection, data, string
 from tests.lab.waiting import wait_until
 
-JOIN, SYNC, LEAVE, COMMIT = (11, 5), (14, 3), (13, 1), (8, 2)
+FIND, JOIN, SYNC, LEAVE, COMMIT = (10, 0), (11, 5), (14, 3), (13, 1), (8, 2)
 MEMBER_ID_REQUIRED = 79
 SESSION_MS = 1_500_000
 CROWD_SECONDS = 180.0
@@ -30,11 +29,20 @@ def text_at(answer: bytes, at: int) -> tuple[str, int]:
 NO_USER_DATA = struct.pack(">i", -1)
 
 
+def coordinator(bootstrap: str, group: str) -> str | None:
+    """The address of the broker that coordinates a group; None while there is none."""
+    with closing(Connection(bootstrap, "raw-member")) as connection:
+        answer = connection.ask(FIND, string(group))
+    host, at = text_at(answer, 6)
+    return None if struct.unpack_from(">h", answer)[0] else f"{host}:{struct.unpack_from('>i', answer, at)[0]}"
+
+
 class RawMember:
-    """One connection to one broker, which coordinates the group."""
+    """One connection to the broker that coordinates the group."""
 
     def __init__(self, bootstrap: str, group: str, client: str = "raw-member", protocol_type: str = "consumer") -> None:
-        self._connection = Connection(bootstrap, client)
+        found = wait_until(lambda: coordinator(bootstrap, group), CALL_SECONDS, f"a coordinator of {group}")
+        self._connection = Connection(found, client)
         self._group = group
         self._protocol_type = protocol_type
         self._member = ""

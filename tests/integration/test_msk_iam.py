@@ -100,6 +100,10 @@ def test_a_cutover_by_signed_requests(secure: SecureScene, tmp_path: Path, login
     ran = by_iam.execute("cutover.plan").expect(0)
     by_iam.verify("cutover.plan", "--records").expect(0)
     by_iam.undo("cutover.plan").expect(0)
+    mine = "--topic", secure.scene.topic("pool")
+    by_iam.run("audit", "run", *by_iam.clusters, *mine, "--state", "audit").expect(0)
+    by_iam.run("groups", "export", *by_iam.clusters, *mine, "--format", "jsonl", "--out", "commits.jsonl").expect(0)
+    assert len((tmp_path / "commits.jsonl").read_text().splitlines()) == 2
     assert not found_in((PAIR.secret,), tmp_path, text=ran.stdout + ran.stderr)
 
 

@@ -163,7 +163,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab | ExternalLab]
         yield other
         return
     willing = {"auto.create.topics.enable": "true"}
-    mirror = MirrorOptions(tasks_max=3)
+    # Else MM2's own consumer makes a topic again that a scene deletes.
+    mirror = MirrorOptions(tasks_max=3, extra={"A.consumer.allow.auto.create.topics": "false"})
     with Lab(folder, mirror=mirror, source_brokers=2, source_overrides=willing, target_overrides=willing) as own:
         yield own
 
