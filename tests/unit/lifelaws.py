@@ -5,7 +5,7 @@
 
 from migrate.apply.history import APPLY, ROLLBACK
 from migrate.apply.outcome import RowOutcome, RowStatus, is_committed_as_planned
-from migrate.model import Commit, Decision, Failure, Row
+from migrate.model import Commit, Commits, Decision, Failure, Row
 from tests.unit.lifefakes import Place
 from tests.unit.planlife import FOLDERS, Life, Ran, told
 
@@ -152,27 +152,29 @@ def a_spent_plan_is_not_applied(life: Life, ran: Ran) -> None:
         assert ran.code in (3, None) and not ran.asked
 
 
-def the_same_command_again_finishes(life: Life, ran: Ran) -> None:
-    """Without errors apply ends with 0, or with 3 for a group that is blocked, alive, or moved by others."""
-    if ran.command != "apply" or not ran.calm or ran.journal.is_spent or ran.code == 4:
+def a_calm_run_finishes(life: Life, ran: Ran) -> None:
+    """Without errors apply and rollback end with 0, or 3 for groups that are blocked, alive, or moved by others.
+
+    With 4 a rollback ends for what a copy has written.
+    """
+    if ran.command not in ("apply", "rollback") or not ran.calm or ran.code == 4 or ran.plan is None:
+        return
+    if ran.journal.is_spent if ran.command == "apply" else ran.result is None:
         return
     assert ran.code in (0, 3), ran.said
-    refused = {g.group for g in ran.result.assessment.refused} if ran.result else set()
+    refused = {g.group: ran.plan.groups()[g.group] for g in ran.result.assessment.refused} if ran.result else {}
     assert bool(refused) == (ran.code == 3), ran.said
-    for group in refused:
-        rows = life.plan.groups()[group]
+    for group, rows in refused.items():
         held = ran.before.get(group, {})
-        assert (
-            any(r.decision is Decision.BLOCK for r in rows)
-            or life.is_alive(group)
-            or group in ran.journal.spent_groups
-            or any(
-                held.get(r.target_partition) not in (before(r), r.target_commit)
-                for r in rows
-                if r.decision in (Decision.SET, Decision.KEEP)
-            )
-            or any(r.decision is Decision.KEEP and held.get(r.target_partition) != before(r) for r in rows)
-        ), f"{group}: {ran.said}"
+        moved = ran.moved == "refuse" and any(is_moved(row, held) for row in rows)
+        blocked = any(row.decision is Decision.BLOCK for row in rows) or group in ran.journal.spent_groups
+        assert life.is_alive(group) or moved or (blocked and ran.command == "apply"), f"{group}: {ran.said}"
+
+
+def is_moved(row: Row, held: Commits) -> bool:
+    """Say whether somebody else has moved what the row is about: a kept one is not to be elsewhere at all."""
+    known = (before(row),) if row.decision is Decision.KEEP else (before(row), row.target_commit)
+    return row.decision is not Decision.SKIP and held.get(row.target_partition) not in known
 
 
 def rollback_brings_back_the_first_state(life: Life, ran: Ran) -> None:
@@ -189,19 +191,6 @@ def rollback_brings_back_the_first_state(life: Life, ran: Ran) -> None:
         assert life.at(place) == first or moved_on, f"{place}: {life.at(place)}, first {first}"
         late = [commit for by, commit in life.unseen(place) if by == ran.folder]
         assert all(commit == first for commit in late), f"{place}: {late} can still become visible"
-
-
-def rollback_finishes(life: Life, ran: Ran) -> None:
-    """Without errors it ends with 0, or 3 for what is alive or moved on, or 4 for what a copy has written."""
-    if ran.command != "rollback" or not ran.calm or ran.result is None or ran.code == 4:
-        return
-    assert ran.code in (0, 3), ran.said
-    refused = {g.group for g in ran.result.assessment.refused}
-    assert bool(refused) == (ran.code == 3), ran.said
-    for group in refused:
-        rows, held = ran.result.assessment.plan.groups()[group], ran.before.get(group, {})
-        moved = any(held.get(r.target_partition) not in (before(r), r.target_commit) for r in rows)
-        assert life.is_alive(group) or (moved and ran.moved == "refuse"), f"{group}: {ran.said}"
 
 
 def what_a_copy_has_written_is_named(life: Life, ran: Ran) -> None:
@@ -271,6 +260,6 @@ OF_A_COMMAND = (
     no_commit_of_others_is_written_over, no_second_try_is_made_unseen, no_living_group_is_written,
     nothing_is_written_before_the_way_back_is_on_disk, a_row_called_set_was_seen_there, exit_0_is_for_all_of_it,
     what_is_said_not_to_be_written_was_not, who_refuses_has_written_nothing, a_spent_plan_is_not_applied,
-    the_same_command_again_finishes, rollback_brings_back_the_first_state, rollback_finishes,
-    what_a_copy_has_written_is_named, a_stale_undo_is_refused, verified_means_as_planned,
+    a_calm_run_finishes, rollback_brings_back_the_first_state, what_a_copy_has_written_is_named,
+    a_stale_undo_is_refused, verified_means_as_planned,
 )  # fmt: skip

@@ -11,7 +11,6 @@ from migrate.show.plan_table import verdict
 from migrate.show.review import next_commands
 from tests.builders import make_check
 from tests.fakes import ALIVE, Script
-from tests.unit.answers import DENIED
 from tests.unit.applyscene import Scene, block, kept, statuses, text, with_checks
 from tests.unit.plans import plan, row
 
@@ -57,16 +56,6 @@ def test_plan_show_review_and_apply_agree_on_whether_a_plan_may_be_applied_whole
     assert ("apply" in typed) == (partial != 3) and ("--allow-partial" in typed) == (partial == 4)
 
 
-def test_a_kept_offset_that_expired_since_the_plan_refuses_its_group(tmp_path):
-    scene = Scene(plan(kept("a"), row("b")), tmp_path)
-    del scene.target.offsets["a"]
-    result = scene.apply()
-    assert result.exit_code == 3 and scene.target.writes == 0
-    assert "a/orders/0: target committed offset: expected 60" in text(result)
-    assert statuses(result)["a", "orders", 0] is RowStatus.LEFT_OUT
-    assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("b") == {("A.orders", 0): 60}
-
-
 def test_a_plan_that_only_keeps_or_skips_is_compared_before_it_is_called_as_planned(tmp_path):
     scene = Scene(plan(kept("a"), row("b", decision=Decision.SKIP, offset=None)), tmp_path)
     result = scene.apply()
@@ -95,13 +84,6 @@ def test_a_row_that_was_not_to_be_written_and_that_somebody_moves_meanwhile_has_
     assert [r.partition for r in scene.undo().rows] == [1], "and what was not written is not undone"
 
 
-def test_a_kept_row_that_can_not_be_read_back_is_unknown(tmp_path):
-    scene = Scene(plan(kept("a"), row("b")), tmp_path)
-    scene.target.when("alter", lambda: scene.target.script("commits", "a", Script(DENIED)))
-    result = scene.apply()
-    assert result.exit_code == 4 and statuses(result)["a", "orders", 0] is RowStatus.UNKNOWN
-
-
 @pytest.mark.parametrize("dies_at", ["facts", "commits", "states", "log_ranges"])
 def test_a_source_that_does_not_answer_refuses_before_any_write(scene, tmp_path, dies_at):
     scene.source.when(dies_at, lambda: setattr(scene.source, "down", True))
@@ -127,23 +109,6 @@ def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_optio
     assert scene.apply(execute=False).exit_code == 3
     result = scene.apply(source_unreachable=True)
     assert result.exit_code == 0 and "SOURCE NOT SEEN" in text(result) and "a: _TIMED_OUT" in text(result)
-
-
-def test_what_is_denied_fails_at_once_and_what_is_left_needs_the_source_and_a_finished_apply_does_not(scene):
-    scene.target.script("alter", "b", Script(DENIED))
-    result = scene.apply()
-    assert result.exit_code == 4 and scene.clock.waited == 0
-    assert statuses(result)["b", "bills", 0] is RowStatus.FAILED and statuses(result)["c", "orders", 0] is RowStatus.SET
-    scene.source.down = True
-    result = scene.apply()
-    assert result.exit_code == 3
-    fates = {g.group: g.fate for g in result.assessment.groups}
-    assert fates == {"a": Fate.DONE, "b": Fate.UNREAD, "c": Fate.DONE}
-    scene.source.down = False
-    assert scene.apply().exit_code == 0
-    scene.source.down = True
-    result = scene.apply()
-    assert result.exit_code == 0 and text(result).startswith("NOTHING LEFT TO DO")
 
 
 @pytest.mark.parametrize("side", list(Side))

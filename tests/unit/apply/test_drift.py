@@ -110,13 +110,6 @@ def test_what_a_plan_does_not_go_by_is_no_drift(made: Plan, change: Change):
     assert drift(made, change) == ()
 
 
-def test_what_a_plan_keeps_a_new_commit_on_any_topic_and_a_half_done_group_are_compared():
-    keeps = plan(row("g"), row("g", "bills", decision=Decision.KEEP, target_prior=60))
-    assert kinds(keeps, commits(61, "A.bills")) == ["target committed offset"]
-    assert [d.subject for d in drift(plan(row("g")), source_commits(7, "another"))] == ["g/another/0"]
-    assert kinds(TWO_TOPICS, commits(60), target_group()) == ["target group state"]
-
-
 def test_what_was_seen_instead_is_said():
     (found,) = drift(plan(row("g")), source_log(0, 203))
     assert str(found) == "orders-0: source log end: expected 200, seen 203: 3 records written since the plan"

@@ -1,4 +1,4 @@
-"""Whole runs of apply and rollback on a cluster in memory: what is written, what is left, and how the run ends."""
+"""Whole runs of apply and rollback on a cluster in memory, and undo plans: what is written, left, and how it ends."""
 
 import json
 import os
@@ -10,20 +10,21 @@ import pytest
 
 from migrate.apply.assess import Fate
 from migrate.apply.engine import ApplyResult
-from migrate.apply.history import APPLY, ROLLBACK, SET
+from migrate.apply.history import APPLY, ROLLBACK, SET, GroupTrace, JournalState
 from migrate.apply.outcome import RowStatus
+from migrate.apply.undo import Elsewhere, as_planned, look_elsewhere, outside, undo_plan
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import Refused
-from migrate.model import CheckResult, Decision, Failure, Level, TopicPartition
+from migrate.model import CheckResult, Commit, Decision, Failure, Level, TopicPartition
 from migrate.plan.plan import RESTORE_MOVED
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check
-from tests.fakes import ALIVE, Crash, FakeGroupFacts, Script
-from tests.unit.answers import DENIED, MOVED, TIMED_OUT
+from tests.fakes import ALIVE, FakeClock, FakeGroupFacts, NoProgress, Script
+from tests.unit.answers import DENIED
 from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import plan, row
 
-P0 = TopicPartition("A.orders", 0)
+P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
 NO_JAVA = Failure("JAVA_CLIENT_MISSING", "Java was not found")
 PRIOR_OF_A, PLANNED_OF_A = ({("A.orders", 0): o, ("A.orders", 1): o + 1} for o in (10, 60))
 TWO_ROWS = row("a", target_prior=10), row("a", partition=1)
@@ -69,19 +70,6 @@ def test_an_offset_of_0_is_set_like_any_other(tmp_path):
     assert scene.rollback().exit_code == 0 and scene.target.held("a") == {("A.orders", 1): 0}
 
 
-def test_what_a_killed_run_had_set_is_read_back_by_the_next_and_then_consumers_may_move_on(tmp_path):
-    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
-    scene.target.crash_after = 1
-    with pytest.raises(Crash):
-        scene.apply()
-    assert scene.journal.read().applied["a"].read_back is None
-    assert scene.apply().exit_code == 0 and scene.target.calls["alter"] == 1
-    trace = scene.journal.read().applied["a"]
-    assert trace.read_back and trace.results == {P0: SET}
-    scene.target.commit("a", *P0, 90)
-    assert scene.apply().exit_code == 0
-
-
 def test_a_blocked_group_stops_everything_and_allow_partial_leaves_out_whole_groups_and_exits_4(tmp_path):
     blocked = row("b", decision=Decision.BLOCK, reason="rewind", sentence="It would rewind.")
     scene = Scene(plan(row("a"), blocked, row("b", partition=1), row("c")), tmp_path)
@@ -103,40 +91,6 @@ def test_a_blocked_group_stops_everything_and_allow_partial_leaves_out_whole_gro
     assert scene.apply(allow_partial=True).exit_code == 3, "nothing is left to write"
 
 
-def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout(scene):
-    scene.target.script("alter", "c", *[Script(MOVED)] * 1000)
-    result = scene.apply(group_timeout_seconds=30)
-    assert result.exit_code == 4 and statuses(result)["c", "orders", 0] is RowStatus.UNKNOWN
-    assert 30 <= scene.clock.waited < 40 and scene.target.clients > 5
-    assert "NOT_COORDINATOR" in result.rows[-1].detail
-
-
-def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waited_for(scene):
-    """Or a run that is killed then would take consumers that have moved on for another client's commits."""
-    noted = list[set[str]]()
-
-    def look(call):
-        if call == "alter":
-            scene.target.script("commits", "c", Script(MOVED), Script(MOVED))
-        elif call == "commits" and scene.target.calls["alter"]:
-            noted.append({group for group, trace in scene.journal.read().applied.items() if trace.read_back})
-
-    scene.target.on_call = look
-    assert scene.apply().exit_code == 0
-    assert noted == [set(), {"a", "b"}, {"a", "b"}]
-
-
-@pytest.mark.parametrize(("there", "told"), [((60, "tim"), "60 with other metadata"), ((99, ""), "99")])
-def test_an_offset_that_somebody_overwrote_at_once_is_a_failure(tmp_path, there, told):
-    scene = Scene(plan(row("a", target_metadata="time", source_metadata="time")), tmp_path)
-    scene.target.when("commits", lambda: scene.target.commit("a", *P0, *there), once_written=True)
-    result = scene.apply()
-    assert result.exit_code == 4 and statuses(result)["a", "orders", 0] is RowStatus.FAILED
-    assert f"read back {told} instead of 60" in result.rows[0].detail
-    assert not text(result).startswith("FAILED: no offset was set"), "it was acknowledged"
-    assert scene.apply().exit_code == 3
-
-
 # --- many groups ------------------------------------------------------------------------------------------
 
 
@@ -144,21 +98,6 @@ def test_intents_go_to_disk_in_chunks_of_at_most_500_groups(tmp_path):
     scene = Scene(plan(*(row(f"g{n:04}") for n in range(1100))), tmp_path)
     assert scene.apply(concurrency=1000).exit_code == 0
     assert scene.target.widest_alter == 500 and scene.target.calls["alter"] == 3
-
-
-def test_a_group_that_nobody_answers_for_holds_up_no_other(chunks):
-    chunks.target.script("alter", "g00", *[Script(MOVED)] * 1000)
-    result = chunks.apply(concurrency=1, group_timeout_seconds=30)
-    assert result.exit_code == 4 and chunks.clock.waited <= 30
-    assert Counter(statuses(result).values()) == {RowStatus.SET: 14, RowStatus.UNKNOWN: 1}
-
-
-def test_where_nobody_answers_at_all_the_rest_is_not_tried_until_somebody_does(chunks):
-    for n in range(15):
-        chunks.target.script("alter", f"g{n:02}", *[Script(TIMED_OUT)] * 2)
-    result = chunks.apply(concurrency=1, group_timeout_seconds=30)
-    assert result.exit_code == 0 and chunks.target.held("g14") == {("A.orders", 0): 84}
-    assert all(trace.results == {P0: SET} for trace in chunks.journal.read().applied.values())
 
 
 def test_a_cluster_that_is_gone_ends_the_run_and_every_row_is_told(chunks):
@@ -180,19 +119,6 @@ def test_interrupted_it_takes_the_answers_of_what_is_in_flight_and_reads_back(ch
     assert told[RowStatus.SET] >= 5 and told[RowStatus.SET] + told[RowStatus.PLANNED] == 15
     assert all(set(t.results.values()) == {SET} for t in chunks.journal.read().applied.values())
     assert signal.getsignal(signal.SIGINT) is handler_before
-    chunks.target.calm()
-    assert chunks.apply().exit_code == 0
-
-
-def test_an_unexpected_fault_is_an_unknown_outcome_that_the_next_run_goes_on_from(chunks):
-    def fail(call):
-        if call == "alter" and chunks.target.calls["alter"] == 1:
-            raise RuntimeError("bug")
-
-    chunks.target.on_call = fail
-    result = chunks.apply(concurrency=1, group_timeout_seconds=0.0)
-    unknown = [r for r in result.rows if r.status is RowStatus.UNKNOWN]
-    assert result.exit_code == 4 and len(unknown) == WINDOWS_PER_CHUNK and "RuntimeError: bug" in unknown[0].detail
     chunks.target.calm()
     assert chunks.apply().exit_code == 0
 
@@ -267,22 +193,6 @@ def test_the_client_that_apply_or_its_rollback_needs_is_tried_before_the_first_w
     assert "d/orders/0: it is set with metadata" in refused["d"] and "Java was not found" in refused["d"]
     assert "c" not in refused
     assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("c") and not scene.target.held("d")
-
-
-def test_metadata_is_written_read_back_and_restored_byte_for_byte(tmp_path):
-    old, new = "old\x00é", "AgAAAZ\x00\x00" + "名" * 4088
-    scene = Scene(
-        plan(
-            row("a", target_prior=10, target_prior_metadata=old, source_metadata=new, target_metadata=new),
-            row("a", partition=1, target_prior=60, target_prior_metadata=old),
-        ),
-        tmp_path,
-    )  # fmt: skip
-    before = dict(scene.target.offsets["a"])
-    assert scene.apply().exit_code == 0
-    assert [c.metadata for c in scene.target.offsets["a"].values()] == [new, ""]
-    assert set(statuses(scene.apply()).values()) == {RowStatus.ALREADY}
-    assert scene.rollback().exit_code == 0 and scene.target.offsets["a"] == before
 
 
 @pytest.mark.parametrize(
@@ -372,3 +282,49 @@ def test_groups_that_mm2_writes_by_now_are_refused_unless_the_plan_accepted_it(s
     assert refused.group == "a" and "group-sync" in refused.reasons[0] and "KAFKA-19794" in refused.reasons[0]
     accepted = Scene(plan(row("a", target_prior=10), checks=(accepting("group-sync"),)), tmp_path)
     assert accepted.apply(synced=frozenset({"a"})).exit_code == 0
+
+
+# --- undo plans -------------------------------------------------------------------------------------------
+
+
+def test_what_was_never_reached_or_failed_for_sure_is_not_in_the_undo():
+    made = plan(row("g"), row("g", partition=1), row("other"))
+    assert undo_plan(made, JournalState(), 0, "9").rows == ()
+    trace = GroupTrace({P0: 60, P1: 60}, {P0: "unknown", P1: "failed"})
+    (r,) = undo_plan(made, JournalState(prior={"g": {}}, applied={"g": trace}), 5, "9").rows
+    assert (r.partition, r.decision, r.target_prior, r.target_offset) == (0, Decision.REMOVE, 60, None)
+
+
+def look(scene: Scene) -> Elsewhere:
+    return look_elsewhere(scene.plan, scene.plan.rows, scene.target, FakeClock(), 10.0, NoProgress())
+
+
+def test_rows_that_another_folder_has_set_are_outside_of_this_journal_and_found(scene):
+    to_set = [r.key for r in scene.plan.rows if r.decision == "set"]
+    assert [r.key for r in outside(scene.plan, JournalState())] == to_set
+    assert not look(scene), "they are still at their prior offsets"
+    scene.apply()
+    assert outside(scene.plan, scene.journal.read()) == ()
+    found = look(scene)
+    assert [r.key for r in found.rows] == to_set and not found.unread
+    made = plan(row("g"), row("g", partition=1), row("h"))
+    in_part = JournalState(applied={"g": GroupTrace({P0: 60}, {P0: "set"})})
+    assert [r.key for r in outside(made, in_part)] == [("g", "orders", 1), ("h", "orders", 0)]
+
+
+def test_an_offset_that_was_there_before_counts_only_with_the_planned_metadata():
+    planned = row("g", offset=60, target_prior=60, target_metadata="new", target_prior_metadata="old")
+    assert as_planned([planned], {"g": {P0: Commit(60, "old")}}) == as_planned([planned], {}) == ()
+    assert as_planned([planned], {"g": {P0: Commit(60, "new")}}) == (planned,)
+
+
+def test_what_cannot_be_read_is_named_with_the_reason_and_another_cluster_is_refused(scene):
+    scene.target.script("commits", "a", Script(DENIED))
+    found = look(scene)
+    assert found.unread == ("a",) and "GROUP_AUTHORIZATION_FAILED" in found.why
+    scene.target.cluster_id = "another"
+    with pytest.raises(Refused, match="another"):
+        look(scene)
+    scene.target.down = True
+    found = look(scene)
+    assert found.unread == ("a", "b", "c") and found.why

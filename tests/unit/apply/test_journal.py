@@ -83,23 +83,6 @@ def test_a_begin_that_finds_no_folder_or_no_room_changes_nothing_and_leaves_the_
 # --- what it tells --------------------------------------------------------------------------------------
 
 
-def test_state_tells_prior_planned_and_results_and_the_last_answer_and_the_last_reading_count(mine):
-    with mine.open(APPLY, {}) as writer:
-        one_group(writer, DENIED)
-        writer.read_back("g", False, {P0: None, P1: 61})
-    state = mine.read()
-    trace = state.applied["g"]
-    assert state.prior == {"g": {P0: Commit(10)}}
-    assert (trace.planned, trace.results, trace.written()) == ({P0: 60, P1: 61}, {P0: FAILED, P1: SET}, {P1})
-    assert (trace.read_back, trace.seen) == (False, {P0: None, P1: 61})
-    assert trace.errors == {P0: "GROUP_AUTHORIZATION_FAILED: no"}
-    with mine.open(APPLY, {}) as writer:
-        writer.outcome("g", {P0: SET})
-        writer.read_back("g", True, {P0: 60, P1: 61})
-    trace = mine.read().applied["g"]
-    assert (trace.errors, trace.read_back, trace.seen) == ({}, True, {P0: 60, P1: 61})
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -191,27 +174,22 @@ FAILS = [*DOUBT[:2], intent(2, metadata="m"), outcome(FAILED)]
     [
         # An acknowledged write takes the place of all before it.
         ([*DOUBT, outcome(SET)], [2]),
-        ([intent(1), outcome(UNKNOWN), intent(2), outcome(SET)], [2]),
         # A write without an answer may stand there, and so may those before, and what was there before us.
         (DOUBT, [1, 2]),
         ([*DOUBT, outcome(UNKNOWN)], [1, 2]),
         ([intent(1), intent(2)], [None, 1, 2]),
-        ([intent(1), intent(2), outcome(UNKNOWN)], [None, 1, 2]),
         ([intent(1)], [None, 1]),
-        ([intent(1), outcome(UNKNOWN)], [None, 1]),
         # A failure for sure leaves what stood there, and settles no earlier try.
         (FAILS, [1]),
         ([*FAILS, intent(3), outcome(UNKNOWN)], [1, 3]),
         ([intent(1), outcome(UNKNOWN), intent(2), outcome(FAILED)], [None, 1]),
         ([intent(1), outcome(FAILED)], [None]),
         ([*DOUBT, outcome(UNKNOWN), intent(2), outcome(FAILED)], [1, 2]),
-        ([*DOUBT, intent(2), outcome(FAILED)], [1, 2]),
         ([intent(1), outcome(FAILED), outcome(UNKNOWN)], [None, 1]),
         ([intent(1), outcome(UNKNOWN), outcome(FAILED)], [None, 1]),
         ([intent(1), outcome(SET), outcome(FAILED)], [1]),
         # A reading settles which of two stands there.
         ([*DOUBT, intent(1), outcome(SET)], [1]),
-        ([*DOUBT, outcome(UNKNOWN), outcome(SET)], [2]),
         # A value that is written again is a round of its own.
         ([intent(1), outcome(SET), intent(1), outcome(SET)], [1]),
         ([intent(1), outcome(SET), intent(1), outcome(UNKNOWN)], [1, 1]),

@@ -233,15 +233,6 @@ def test_rows_without_an_offset_or_that_nobody_was_to_write_are_left_out_and_a_l
     assert prove([row("g")], findings, *sides(NOW, SAME), NoProgress()).rows == ()
 
 
-def test_groups_at_the_same_place_share_one_reading_and_a_search_is_bounded_whatever_the_plan_estimates():
-    source, target = sides(NOW, SAME)
-    prove([row("a"), row("b")], as_planned(row("a"), row("b")), source, target, NoProgress())
-    assert len(target.next_records.asked) == len(source.next_records.asked) == 1, "and no log is searched without need"
-    source, target = sides(NOW, OTHER)
-    proved(row("g", rereads_estimate=10**9), (source, target))
-    assert max(p.most for p in target.next_records.asked) == LOOK_AHEAD
-
-
 def test_an_offset_that_was_moved_ahead_is_never_equal_and_the_planned_record_is_beside_it():
     logs = sides(NOW, [*copies([7, 8, 9], 60), record(95, 7)])
     for found in (exact(), row("g")):

@@ -9,7 +9,7 @@ import pytest
 from migrate.model import LogRange
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
-from tests.fakes import ALIVE, FakeApplyEdges, FakeClock, FakeCluster
+from tests.fakes import FakeApplyEdges, FakeClock, FakeCluster
 from tests.unit.commands import plug_in, run_on_plan
 from tests.unit.plans import plan, row
 
@@ -73,25 +73,3 @@ def test_apply_and_rollback_write_under_the_new_name_and_both_names_are_printed_
     night.target.commit("g-eu", "A.orders", 0, 60)
     said, code = night.run("rollback", execute=True)
     assert (code, night.held()) == (0, BEFORE) and "g -> g-eu" in said
-
-
-def test_a_member_of_the_new_name_refuses_the_group_and_one_of_the_old_name_does_not(night):
-    night.target.states["g"] = ALIVE
-    assert night.run("apply")[1] == 0
-    night.target.states["g-eu"] = ALIVE
-    said, code = night.run("apply", execute=True)
-    assert code == 3 and "\n  g -> g-eu\n" in said and night.held() == BEFORE
-
-
-def test_a_saved_undo_knows_the_names_and_looks_at_the_groups_that_it_does_not_write_by_theirs(night, tmp_path):
-    """Of `g` nothing was written here: a copy of the plan, elsewhere, has set it under its new name."""
-    night.target.states["g-eu"] = ALIVE
-    night.run("apply", execute=True, allow_partial=True)
-    assert night.held() == BEFORE | {"h": {0: 60}}
-    night.run("rollback", out=tmp_path / "undo.plan")
-    night.target.states.pop("g-eu")
-    for partition in (0, 1):
-        night.target.commit("g-eu", "A.orders", partition, 60)
-    said, code = night.run("apply", tmp_path / "undo.plan", execute=True)
-    assert code == 4 and "NOT ALL OF IT: 2 offsets of 1 group" in said and "g -> g-eu A.orders:0: at 60" in said
-    assert night.held() == APPLIED | {"h": {}}

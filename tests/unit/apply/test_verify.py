@@ -1,4 +1,4 @@
-"""What `verify` certifies: an offset is as planned, or somebody who may have moved it accounts for where it is."""
+"""What `verify` certifies, and where a row is, in which word, by the answer to its write and by what was read."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,28 +6,26 @@ from typing import Any
 
 import pytest
 
-from migrate.apply.history import FAILED, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.outcome import Noted, noted
+from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN, GroupTrace, JournalState
+from migrate.apply.outcome import Noted, RowStatus, State, noted, state_of, written
 from migrate.apply.verify import (
     Known,
     Standing,
     Verification,
     VerifyFinding,
-    blocks_without_rows,
     compare,
-    joint_exit_code,
     verify,
     with_members,
 )
-from migrate.model import UNACKNOWLEDGED, Commit, Decision, GroupState, Level, Row, Scope, TopicPartition
+from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.show.verify import verify_lines
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, NoProgress, Script
-from tests.unit.answers import DENIED
+from tests.unit.answers import DENIED, TIMED_OUT
 from tests.unit.plans import clusters, plan, row
 
-P0, P1 = TopicPartition("A.orders", 0), TopicPartition("A.orders", 1)
+P0 = TopicPartition("A.orders", 0)
 RAN = Known(consumers_ran=True)
 ALIVE_NOW = Known(states={"g": ALIVE})
 EMPTY_NOW = Known(states={"g": EMPTY})
@@ -108,23 +106,6 @@ def test_a_row_is_where_planned_or_somebody_accounts_for_where_it_is(made, seen,
     assert found.exit_code == (0 if good else 1) and only(found).standing is (standing or only(found).standing)
 
 
-def test_each_row_of_a_group_is_held_to_its_offset_and_what_cannot_be_read_is_no_pass():
-    made = plan(row("g"), row("g", partition=1))
-    assert compare(made, {"g": {P0: Commit(60), P1: Commit(60)}}).counts() == {Standing.EQUAL: 2}
-    assert compare(made, {"g": {P0: Commit(60), P1: Commit(59)}}).exit_code == 1
-    found = compare(plan(row("g")), {"g": DENIED})
-    assert only(found).standing is Standing.UNREADABLE and found.exit_code == 1
-    assert "GROUP_AUTHORIZATION_FAILED" in only(found).sentence
-
-
-def test_how_far_a_group_moved_on_is_said_and_who_accounts_for_it():
-    moved_on = only(held(row("g"), 180, known=ALIVE_NOW)).sentence
-    assert moved_on.startswith("moved on by 120 to 180: the group has 1 member;")
-    found = held(row("g"), 95)
-    assert "is at 95, 35 beyond the planned 60, and the group has no members" in only(found).sentence
-    assert "--consumers-ran" in text(found, plan(row("g")))
-
-
 @pytest.mark.parametrize(
     ("state", "word"),
     [
@@ -148,12 +129,6 @@ def test_a_journal_has_to_say_that_the_row_was_set_and_read_back_but_is_never_en
     alone = held(row("g"), 95, known=Known(state, states={"g": EMPTY}))
     assert alone.exit_code == 1
     assert only(alone).standing is (Standing.AHEAD_EMPTY if good else Standing.AHEAD_NOT_SET)
-
-
-def test_a_row_that_was_there_already_counts_as_read_back_with_its_group():
-    trace = GroupTrace({P1: 61}, {P1: SET}, True)
-    assert noted(row("g"), trace, journal()) is Noted.READ_BACK
-    assert noted(row("g"), replace(trace, read_back=None), journal()) is Noted.NO_WRITE
 
 
 def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reason():
@@ -208,14 +183,6 @@ def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_
     assert "lacks DESCRIBE" in only(found).sentence and "A.orders" in only(found).sentence
 
 
-def test_a_row_that_is_not_as_planned_outranks_one_that_was_not_written():
-    made = plan(row("g"), BLOCKED)
-    found = held(made, 95, known=EMPTY_NOW)
-    assert found.exit_code == 1
-    assert text(found, made).startswith("NOT AS PLANNED: 1 of 1 offset; and 1 row of 1 group was not written")
-    assert (joint_exit_code(4, 1), joint_exit_code(0, 4), joint_exit_code(0, 0)) == (1, 4, 0)
-
-
 def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole_and_no_selection_of_rows():
     misspelt = make_check("named-groups-exist", "biling", seen="no such group")
     made = plan(row("g"), checks=(misspelt,))
@@ -226,15 +193,6 @@ def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_w
     made = plan(row("g"), BLOCKED, checks=(misspelt,))
     assert compare(made, {"g": {P0: Commit(60)}}, [row("g")]).exit_code == 0
     assert compare(made, {"g": {P0: Commit(60)}}, [row("g"), BLOCKED]).exit_code == 4
-
-
-def test_a_block_is_said_once_by_its_rows_or_by_itself():
-    by_rows = [(Scope.GROUP, "b"), (Scope.TOPIC, "orders"), (Scope.ROW, "b/orders/0"), (Scope.CLUSTER, "A")]
-    for scope, subject in (*by_rows, (Scope.GROUP, "g"), (Scope.TOPIC, "bills")):
-        block = make_check("some-check", subject, scope=scope)
-        waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
-        made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
-        assert (blocks_without_rows(made) == ()) is ((scope, subject) in by_rows)
 
 
 def test_verify_reads_the_target_and_a_second_reading_tells_who_moves():
@@ -255,18 +213,6 @@ def test_verify_reads_the_target_and_a_second_reading_tells_who_moves():
     assert verify(made, target, NoProgress()).exit_code == 1
 
 
-@pytest.mark.parametrize("seen", [60, 10])
-@pytest.mark.parametrize(
-    ("read_back", "words"),
-    [(True, "ROLLED BACK: this plan is spent"), (None, "SPENT: a rollback of this plan has begun")],
-)
-def test_a_plan_that_was_rolled_back_is_never_verified(seen, read_back, words):
-    made = plan(row("g", target_prior=10))
-    back = {"g": GroupTrace({P0: 10}, {P0: SET}, read_back)}
-    found = held(made, seen, known=Known(journal(spends=("rollback",), rolled_back=back), consumers_ran=True))
-    assert found.exit_code == 1 and text(found, made).startswith(words)
-
-
 @pytest.mark.parametrize("seen", [None, 60])
 @pytest.mark.parametrize("prior", [{}, {"g": {}}])
 def test_a_group_that_was_given_up_before_its_write_needs_a_new_plan_wherever_it_is(seen, prior):
@@ -282,3 +228,68 @@ def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answe
     applied = {"g": GroupTrace({P0: 10}, {P0: answer}, True)} if answer else {}
     known = Known(JournalState(applied=applied, events=len(applied)))
     assert compare(undo, {"g": {P0: Commit(10)}}, known=known).exit_code == exit_code
+
+
+UNREAD = Failure("_TIMED_OUT", "no answer")
+MOVED = row("g", target_prior=10, target_prior_metadata="was")
+READ_BACK, READ_ONLY = GroupTrace({P0: 60}, {P0: SET}, True), GroupTrace({}, {}, True)
+NEEDING = row("g", reason=UNACKNOWLEDGED)
+LOST, SURE = TIMED_OUT, DENIED
+
+
+@pytest.mark.parametrize(
+    ("planned", "trace", "commit", "state"),
+    [
+        (MOVED, None, Commit(60), State.AS_PLANNED),
+        (MOVED, None, Commit(60, leader_epoch=7), State.AS_PLANNED),
+        (MOVED, None, Commit(60, "m"), State.CHANGED),
+        (MOVED, None, Commit(10, "was"), State.PENDING),
+        (MOVED, None, Commit(10), State.CHANGED),
+        (MOVED, None, Commit(75), State.CHANGED),
+        (MOVED, None, None, State.CHANGED),
+        (MOVED, None, UNREAD, State.UNKNOWN),
+        (GONE, None, None, State.AS_PLANNED),
+        # What was read back once has moved on, and not what lies before it.
+        (row("g"), READ_BACK, Commit(75), State.MOVED_ON),
+        (row("g"), READ_BACK, Commit(60, "m"), State.MOVED_ON),
+        (row("g"), READ_BACK, Commit(59), State.CHANGED),
+        (row("g"), READ_ONLY, Commit(75), State.CHANGED),
+        (KEPT, READ_ONLY, Commit(75), State.MOVED_ON),
+        (KEPT, None, Commit(75), State.CHANGED),
+        (GONE, GroupTrace({P0: None}, {P0: REMOVED}, True), Commit(3), State.MOVED_ON),
+        # The plan holds nothing of these.
+        *((row("g", decision=each), None, Commit(60), State.NOT_HELD) for each in (Decision.BLOCK, Decision.SKIP)),
+    ],
+)
+def test_a_row_is_as_planned_as_it_was_moved_on_or_changed_by_offset_and_metadata(planned, trace, commit, state):
+    assert state_of(planned, trace, commit) is state
+
+
+@pytest.mark.parametrize(
+    ("planned", "answer", "is_in_doubt", "after", "status"),
+    [
+        (row("g"), SET, False, Commit(60), RowStatus.SET),
+        (row("g"), LOST, False, Commit(60), RowStatus.SET),
+        (row("g"), SURE, False, Commit(60), RowStatus.ALREADY),
+        (GONE, REMOVED, False, None, RowStatus.REMOVED),
+        # Elsewhere, whatever is there: a failure, unless nobody knows what became of the write.
+        *((row("g", target_prior=10), SET, False, Commit(o), RowStatus.FAILED) for o in (10, 75)),
+        *((row("g", target_prior=10), LOST, False, Commit(o), RowStatus.UNKNOWN) for o in (10, 75)),
+        (row("g"), SURE, False, None, RowStatus.FAILED),
+        (row("g"), SURE, True, None, RowStatus.UNKNOWN),
+        (row("g"), SET, False, UNREAD, RowStatus.UNKNOWN),
+        (row("g"), SURE, False, UNREAD, RowStatus.FAILED),
+        # No reading proves a row that needs an acknowledgement.
+        *((NEEDING, LOST, False, after, RowStatus.UNKNOWN) for after in (Commit(60), Commit(10), UNREAD)),
+        (NEEDING, SET, False, Commit(60), RowStatus.SET),
+    ],
+)
+def test_nothing_is_called_set_that_was_not_read_back_nor_failed_where_the_answer_was_lost(
+    planned, answer, is_in_doubt, after, status
+):
+    assert written(planned, answer, is_in_doubt, after).status is status
+
+
+def test_one_cause_of_a_write_and_of_its_reading_back_is_said_once():
+    outcome = written(row("g"), LOST, False, UNREAD)
+    assert outcome.detail.count("no answer") == 1 and "nor could it be read back" in outcome.detail

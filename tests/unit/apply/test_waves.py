@@ -84,13 +84,6 @@ def test_what_was_rolled_back_is_undone_whether_by_rollback_or_by_an_undo_plan(t
     assert standings(one, other) == standings(*waves) == {"a": "undone", "z": "left"}
 
 
-def test_a_group_that_may_have_been_written_is_uncertain_and_never_moved(wave):
-    waves = applied(wave("wave1", row("a"), row("b")), unsure="a"), wave("wave2", row("z"))
-    assert standings(*waves)["a"] == "uncertain"
-    shown = show(*waves).stdout
-    assert "uncertain: a" in shown and "verify" in shown
-
-
 BACK = {
     "source_alias": "B", "target_alias": "A", "source_cluster_id": "target-id", "target_cluster_id": "source-id",
     "failback": True,
@@ -126,13 +119,6 @@ def test_a_group_that_went_there_back_and_there_again_is_where_the_last_wave_mov
             assert places(*waves) == {"A": ["a"] * (number == 1), "B": ["a"] * (number == 2), "?": []}
     waves[-1].rollback()
     assert places(*waves)["A"] == ["a"], "what was rolled back did not go"
-
-
-def test_where_a_group_is_that_a_plan_had_nothing_to_write_for_is_not_certain_and_one_way_tells_nothing(wave):
-    one, back = wave("wave1", KEPT, created_at_ms=1), wave("back", row("a"), created_at_ms=2, **BACK)
-    assert places(one, back) == {"A": [], "B": ["a"], "?": ["kept"]}
-    two = wave("wave2", row("b"))
-    assert told(one, two)["locations"] == [] and "on A" not in show(one, two).stdout
 
 
 def test_one_plan_twice_and_options_for_one_plan_are_wrong_use(wave):

@@ -4,23 +4,16 @@ Commands as they are typed, on a cluster in memory.
 """
 
 import itertools
-import os
-import shutil
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 
-from migrate.apply.history import APPLY
-from migrate.apply.journal import Journal, JournalLost, JournalWriter
+from migrate.apply.journal import JournalLost, JournalWriter
 from migrate.apply.waves import wave_of
-from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.cli import rollback
 from migrate.clock import SystemClock
 from migrate.model import Decision
-from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Script
@@ -61,50 +54,6 @@ def later_plan_that_keeps(night: Night):
     ends(night.execute("apply", "later.plan"), 0)
 
 
-# --- a saved undo and a journal that has gone on ----------------------------------------------------------
-
-
-def test_an_undo_that_was_saved_after_a_kill_is_refused_once_the_apply_was_finished(half):
-    ends(half.save_undo(), 0)
-    assert len(read_plan(half.folder / UNDO).rows) < len(GROUPS)
-    ends(half.execute("apply", "cutover.plan"), 0)
-    for ask in (half.run, half.execute):
-        ends(ask("apply", UNDO), 3, STALE, "Make the undo anew")
-    assert half.all_at(PLANNED)
-    ends(half.save_undo("anew.plan"), 0)
-    ends(half.execute("apply", "anew.plan"), 0, "RESTORED")
-    assert half.all_at(PRIOR)
-
-
-def test_what_a_journal_gains_without_a_write_does_not_make_an_undo_stale(night):
-    """A run that only finds out that all is written, and one that died at once."""
-    journal = journal_path(night.folder / "cutover.plan", night.plan().fingerprint)
-    night.killed("apply", "cutover.plan", len(GROUPS))
-    ends(night.save_undo(), 0)
-    before = journal.stat().st_size
-    ends(night.execute("apply", "cutover.plan"), 0)
-    assert journal.stat().st_size > before
-    ends(night.execute("apply", UNDO), 0, "RESTORED")
-    assert night.all_at(PRIOR)
-
-
-@pytest.mark.parametrize("undone", ["rollback", "undo"])
-def test_undoing_twice_leaves_alone_what_a_later_plan_has_set_in_between(applied, undone):
-    ends(applied.save_undo(), 0)
-    if undone == "rollback":
-        ends(applied.execute("rollback", "cutover.plan"), 0)
-    else:
-        ends(applied.save_undo("another.plan"), 0)
-        ends(applied.execute("apply", "another.plan"), 0)
-    applied.plan("later.plan")
-    ends(applied.execute("apply", "later.plan"), 0)
-    ends(applied.execute("apply", UNDO), 3, "Make the undo anew")
-    ends(applied.save_undo("second.plan"), 0, "NOTHING TO UNDO")
-    assert not (applied.folder / "second.plan").exists()
-    ends(applied.execute("rollback", "cutover.plan"), 0, "NOTHING")
-    assert applied.all_at(PLANNED)
-
-
 def test_what_a_killed_undo_plan_has_left_a_rollback_finishes_and_show_counts_all_of_it_as_undone(applied):
     ends(applied.save_undo(), 0)
     applied.target.script("alter", "g07", *[Script(DENIED)] * 9)
@@ -135,23 +84,6 @@ def test_a_rollback_that_was_read_before_an_apply_went_on_writes_nothing(half, m
     assert half.all_at(PLANNED)
     ends(half.execute("rollback", "cutover.plan"), 0)
     assert half.all_at(PRIOR)
-
-
-def test_while_a_plan_or_its_undo_is_applied_nobody_else_undoes_it(applied):
-    path = applied.folder / "cutover.plan"
-    fingerprint = read_plan(path).fingerprint
-    with Journal(journal_path(path, fingerprint), fingerprint, lambda: 0).open(APPLY, {}):
-        ends(applied.save_undo(), 3, "in use")
-    ends(applied.save_undo(), 0)
-    others: list[Result] = []
-
-    def meanwhile():
-        applied.target.calm()
-        others.append(applied.execute("rollback", "cutover.plan"))
-
-    applied.target.when("alter", meanwhile)
-    ends(applied.execute("apply", UNDO), 0)
-    ends(others[0], 3, f"in use by process {os.getpid()} on")
 
 
 # --- some groups alone ------------------------------------------------------------------------------------
@@ -215,41 +147,6 @@ def test_options_of_a_rollback_that_contradict_each_other_or_name_no_group_are_w
 # --- what a journal does not tell -------------------------------------------------------------------------
 
 
-def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(half):
-    other, left = half.elsewhere(), GROUPS[WINDOWS_PER_CHUNK:]
-    ends(half.execute("apply", "cutover.plan", folder=other), 0, "APPLIED")
-    dry = half.run("rollback", "cutover.plan")
-    ends(dry, 4, f"NOT ALL OF IT: {len(left)} offsets of {len(left)} groups are as planned")
-    # The undo of the half here is no undo beside the journal there.
-    ends(half.save_undo(), 4)
-    shutil.copy(half.folder / UNDO, other)
-    ends(half.execute("apply", UNDO, folder=other), 3, "or is another one")
-    done = half.execute("rollback", "cutover.plan")
-    ends(done, 4, "this journal did not write them", f"{left[0]} A.orders:0: at {PLANNED}", "Roll back there too")
-    assert [g for g, offset in half.at().items() if offset == PLANNED] == left
-    ends(half.execute("rollback", "cutover.plan", folder=other), 0, "RESTORED")
-    assert half.all_at(PRIOR)
-    ends(half.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
-
-
-def test_groups_that_cannot_be_looked_at_are_not_taken_for_untouched(half):
-    half.target.script("commits", "g11", *[Script(DENIED)] * 99)
-    ends(half.execute("rollback", "cutover.plan"), 4, "NOT LOOKED AT: 1 group", "g11: GROUP_AUTHORIZATION_FAILED")
-
-
-def test_a_signal_after_the_last_write_does_not_hide_what_was_restored(half):
-    asked: list[str] = []
-
-    def interrupt(call):
-        asked.append(call)
-        if call == "facts" and "alter" in asked:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    half.target.on_call = interrupt
-    ends(half.execute("rollback", "cutover.plan"), 0, "RESTORED: 5 offsets")
-    assert asked.count("facts") == 2
-
-
 def test_what_the_target_does_not_show_was_not_removed(night):
     """Brokers leave commits on a topic without DESCRIBE out of their answer, and the topic out of every listing."""
     night.target.offsets.clear()
@@ -300,14 +197,6 @@ def test_an_undo_that_was_saved_before_another_plan_found_the_offsets_right_is_r
     ends(applied.execute("rollback", "later.plan"), 0, "NOTHING TO UNDO")
     ends(applied.execute("rollback", "cutover.plan"), 0, "RESTORED")
     assert applied.all_at(PRIOR)
-
-
-@pytest.mark.parametrize("words", [(), ("--allow-partial",), ("--group", "g0.*")])
-def test_a_write_in_doubt_is_taken_back_to_what_an_earlier_plan_holds(applied, words):
-    another(applied, "second.plan", GROUPS, target_prior=PLANNED, target_offset=40)
-    applied.killed("apply", "second.plan", 3)
-    ends(applied.execute("rollback", "second.plan", *words), 0, "RESTORED")
-    assert applied.all_at(PLANNED)
 
 
 def test_of_two_plans_that_set_the_same_offset_the_later_one_can_be_rolled_back(night, monkeypatch):

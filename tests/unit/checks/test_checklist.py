@@ -8,13 +8,12 @@ import pytest
 
 from migrate import checks
 from migrate.checks import checklist
-from migrate.checks.check import Check, groups_of, is_without_members
+from migrate.checks.check import Check
 from migrate.checks.checklist import CHECKS, NEVER_ACCEPTABLE, parse_waiver
 from migrate.errors import UsageError
-from migrate.model import CheckResult, Failure, GroupState, Level, Scope
-from migrate.row_table import PlanRows
+from migrate.model import CheckResult, Level, Scope
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import ROWS, SURVEY, row, surveyed
+from tests.unit.checkscene import ROWS, SURVEY, surveyed
 
 
 def test_a_sound_cutover_has_no_block_and_its_results_come_in_the_order_of_the_list_whatever_is_waived():
@@ -33,14 +32,6 @@ def test_every_check_that_a_module_has_is_in_the_list_once_and_under_a_name_of_i
     each = chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in values)
     written = [value.name for value in each if isinstance(value, Check)]
     assert sorted(written) == sorted(check.name for check in CHECKS) == sorted(set(written))
-
-
-def test_a_waiver_covers_every_subject_or_the_one_that_it_names_even_if_that_holds_colons():
-    waiver = parse_waiver("source-group-stopped")
-    assert waiver.covers("source-group-stopped", "g1") and not waiver.covers("re-read-limit", "g1")
-    waiver = parse_waiver("source-group-stopped:team:orders")
-    assert waiver == Waiver("source-group-stopped", "team:orders")
-    assert not waiver.covers("source-group-stopped", "team")
 
 
 @pytest.mark.parametrize("check", sorted(NEVER_ACCEPTABLE))
@@ -68,10 +59,3 @@ def test_a_clusters_block_touches_every_group_a_topics_those_on_it_a_groups_itse
     whole = block("a", Scope.CLUSTER, "A")
     assert checklist.blocked_groups([*blocks, whole], ROWS) == {"g": ("a", said), "h": ("a", said)}
     assert checklist.blocked_rows(blocks) == {"g/t/0": ("d", said)}, "the first of several is the reason"
-
-
-def test_a_group_is_without_members_only_where_that_was_seen_and_groups_of_rows_come_once_and_in_order():
-    assert all(is_without_members(GroupState(state)) for state in ("Empty", "Dead", "Absent"))
-    for state in (GroupState("Stable", 1), GroupState("Unknown"), Failure("GROUP_AUTHORIZATION_FAILED", "no"), None):
-        assert not is_without_members(state)
-    assert groups_of(PlanRows.of([row("h"), row("h", "u"), row("g")])) == ["g", "h"]

@@ -8,14 +8,13 @@ import pytest
 from migrate.mm2.chain import Window
 from migrate.mm2.flow import FlowFilter, TopicFilter
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
-from migrate.mm2.topics import CheckpointReading
-from migrate.model import Commit, Decision, Failure, GroupState, Level, OffsetSync, TopicPartition
+from migrate.model import Commit, Decision, Failure, GroupState, Level, OffsetSync
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.connect_topics import ConnectTopic, Purpose
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.policies import Policies, Waiver
-from tests.unit.checkscene import HOUR, NOW, blocked, checkpointed_at, found, levels, row, waiving
+from tests.unit.checkscene import HOUR, NOW, blocked, found, levels, row, waiving
 
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
 OF_G = (row("g", "t", 0), row("g", "t", 1))
@@ -64,14 +63,6 @@ def test_too_many_rereads_block_their_group_and_can_be_accepted():
         assert blocked(far, policies=Policies(waivers, max_rereads=20)) == groups
 
 
-def test_partitions_without_a_committed_offset_are_named_with_what_decides_there():
-    (result,) = found("partitions-never-committed", source_topics={"t": 3, "u": 1})
-    assert (result.subject, result.level, result.seen) == ("g", Level.WARN, "none on t-2")
-    assert "There auto.offset.reset decides on the target: set it to earliest" in result.todo
-    (result,) = found("partitions-never-committed", without_offset={"h": (TopicPartition("u", 0),)})
-    assert (result.subject, result.seen) == ("h", "a commit without an offset (-1) on u-0")
-
-
 def test_with_the_source_down_every_group_waits_for_a_reviewer_and_who_else_there_was_is_not_known():
     assert blocked(source_down=True) == {"g", "h"}
     assert blocked(source_down=True, **waiving("source-down", "g")) == {"h"}
@@ -79,15 +70,6 @@ def test_with_the_source_down_every_group_waits_for_a_reviewer_and_who_else_ther
     assert levels("groups-unknown", source_down=True, group_filter=own) == {"connect-.*": Level.NOT_VISIBLE}
     assert levels("groups-unknown", source_down=True) == {"groups.exclude": Level.NOT_VISIBLE}
     assert not found("groups-unknown")
-
-
-def test_a_group_that_mm2_checkpointed_on_a_topic_that_the_source_does_not_show_is_blocked():
-    check, without_t = "checkpointed-topics-listed", {"source_topics": {"u": 1}}
-    assert levels(check, **without_t) == {"g": Level.BLOCK}
-    assert blocked(**without_t, **waiving(check, "g")) == set()
-    for no_block in ({"source_down": True}, {"filters": Filters.from_options(topics=["u"])}):
-        assert not found(check, **without_t, **no_block)
-    assert not found(check)
 
 
 def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write():
@@ -119,22 +101,6 @@ def test_offsets_that_would_be_gone_within_two_hours_block_within_a_day_warn_as_
     assert set(levels("offsets-expiry", **emptied(1)).values()) == {Level.PASS}
 
 
-def test_a_clock_of_ours_that_is_behind_promises_no_time_that_the_brokers_do_not_give():
-    # Two hours behind: by our clock 165 hours have passed since then, by the brokers' 167.
-    just_now = GroupRecord(GroupKind.CLASSIC, "consumer", NOW)
-    silent = {"taken_at_ms": NOW - 2 * HOUR, "checkpoints": CheckpointReading({}, {}), "newest_sync_ms": None}
-    silent |= emptied(167)
-    assert blocked(**silent) == set()
-    for seen in (
-        {"checkpoints": checkpointed_at(NOW)},
-        {"newest_sync_ms": NOW},
-        {"target_records": silent["target_records"] | {"k": just_now}},
-    ):
-        assert blocked(**silent | seen) == {"h"}, seen
-        (told,) = [r for r in found("offsets-expiry", **silent | seen) if r.subject == "h"]
-        assert "reckoned at 2026-08-01 03:00 UTC" in told.seen
-
-
 def test_a_retention_of_an_hour_blocks_new_groups_too_and_one_that_is_alive_on_the_target_is_told_once():
     (passed,) = found("offsets-expiry")
     assert passed.level is Level.PASS and "2026-08-08 03:00 UTC" in passed.seen
@@ -143,16 +109,6 @@ def test_a_retention_of_an_hour_blocks_new_groups_too_and_one_that_is_alive_on_t
     assert levels("offsets-expiry", **an_hour) == {"g": Level.BLOCK, "h": Level.BLOCK}
     assert levels("offsets-expiry", **alive) == {"h": Level.BLOCK}
     assert levels("target-group-empty", **alive)["g"] is Level.BLOCK
-
-
-def test_commits_that_move_without_members_are_named_with_how_far():
-    moved = {"moving_on_source": {"g": ("t-0: 50 to 60",)}}
-    (moving,) = found("commits-moving", **moved)
-    assert moving.level is Level.WARN and "t-0: 50 to 60" in moving.seen and "assign()" in moving.todo
-    # Whoever looks for a stranger must not pass over a process of our own.
-    assert "MM2's group sync" in moving.todo and "mm2-migrate" in moving.todo
-    assert levels("commits-moving", moving_on_target={"h": ("A.u-0: 5 to 6",)}) == {"h": Level.WARN}
-    assert not found("commits-moving", source_states=states(GroupState("Stable", 1)), **moved)
 
 
 def test_connects_own_topics_that_the_target_lacks_are_named_with_what_they_are():

@@ -1,18 +1,21 @@
 """Rights: what each command needs, what is missing, what the doctor says, and that docs/rights.md says the same."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from migrate.checks import rights
 from migrate.checks.rights import COMMANDS, Health, Resources, missing, needed, resources_of
-from migrate.mm2.flow import Mm2Home, Mm2Runtime
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import READER_GROUP_PREFIX
 from tests.unit.rightscene import FLOW, REFUSED, granted, seen
+
+
+def grants(*asked):
+    return [rights.grant_text(right, names) for right, names in missing(*asked).items()]
+
 
 RIGHTS_PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 SOURCE, TARGET = (resources_of(FLOW, side, ["g"], ["t"]) for side in (Side.SOURCE, Side.TARGET))
@@ -20,10 +23,6 @@ BARE_TARGET = TARGET | {Resources.POSITIONS: []}
 LATE = Failure("REQUEST_TIMED_OUT", "no answer", retriable=True)
 GONE = Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")
 FORBIDDEN = Failure("GROUP_AUTHORIZATION_FAILED", "no")
-
-
-def grants(*asked):
-    return [rights.grant_text(right, names) for right, names in missing(*asked).items()]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -37,29 +36,10 @@ def test_with_all_rights_none_is_missing_and_without_any_each_is_named(command, 
     assert all(str(right.operation) in rights.grant_text(right, names) for right, names in lacking.items())
 
 
-def test_resources_are_called_what_their_side_calls_them():
-    assert (SOURCE[Resources.TOPICS], TARGET[Resources.TOPICS]) == (["t"], ["A.t"])
-    assert SOURCE[Resources.SYNCS] == ["mm2-offset-syncs.B.internal"] and Resources.SYNCS not in TARGET
-    assert TARGET[Resources.POSITIONS] == ["mm2-offsets.A.internal"]
-    assert SOURCE[Resources.CLUSTER] == [rights.CLUSTER_NAME]
-    in_worker = replace(FLOW, runtime=Mm2Runtime(home=Mm2Home.CONNECT))
-    assert in_worker.connect_offsets_topics == ()
-    assert resources_of(in_worker, Side.TARGET, [], [])[Resources.POSITIONS] == [], "nobody asks for a right on none"
-
-
 def test_on_the_way_back_mm2s_syncs_lie_on_the_side_that_is_written():
     resources = resources_of(FLOW.reversed(), Side.TARGET, ["g"], ["A.t"])
     on_topics = ["READ on topic t", "READ on topic mm2-offset-syncs.B.internal"]
     assert grants("plan", Side.TARGET, resources, granted(resources, frozenset({"DESCRIBE"}))) == on_topics
-
-
-def test_what_a_cluster_refuses_to_describe_is_missing_and_what_it_does_not_report_is_neither_granted_nor_missing():
-    of_both = ["DESCRIBE on group g", "DESCRIBE on topic t"]
-    assert grants("apply", Side.SOURCE, SOURCE, rights.Seen(None, {"g": FORBIDDEN}, {"t": REFUSED})) == of_both
-    silent = rights.Seen(None, {"g": LATE}, {"t": LATE})
-    assert grants("apply", Side.SOURCE, SOURCE, silent) == []
-    assert grants("apply", Side.SOURCE, SOURCE, silent, None) == of_both
-    assert "DESCRIBE on the cluster" in grants("plan", Side.SOURCE, SOURCE, silent, None)
 
 
 def test_the_page_of_rights_lists_exactly_these_and_every_kind_of_resource_is_one_that_acls_know():

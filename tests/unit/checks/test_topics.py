@@ -1,4 +1,4 @@
-"""The checks on the records of a plan's topics, and how their blocks reach the rows."""
+"""The checks on the records of a plan's topics and on single commits, and how their blocks reach the rows."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from migrate.match.equality import Equality
 from migrate.match.protocol import Matched, Tail, Unmatched, Why, WhyUnmatched
 from migrate.mm2.connect_offsets import Positions
 from migrate.mm2.flow import ANY
-from migrate.model import Decision, Failure, Level, LogRange, Method, Scope, TopicPartition
+from migrate.model import Commit, Decision, Failure, Level, LogRange, Method, Scope, TopicPartition
 from migrate.survey.survey import Logs
 from tests.fakes import FakeComparer
 from tests.unit.checkscene import blocked, compared, found, levels, row, verdicts, waiving
 from tests.unit.planscene import accepting, checks_of, planned, results_of, rows_of, world
 
-T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
+T0 = TopicPartition("t", 0)
 ROWS = (row("g", "t", 0), row("g", "t", 1), row("h", "u", 0))
 WAITING, UNKNOWN = Tail(17), Tail(None)
 PASS, BLOCK = (Level.PASS, Level.PASS), (Level.BLOCK, Level.BLOCK)
@@ -72,20 +72,6 @@ def test_not_knowing_counts_as_a_block_and_says_why_and_names_the_waiver_where_i
     left = found("not-drained", ROWS, comparison=compared(t0=WAITING), replicator=ANY)[0]
     assert "et the replicator copy the rest" in left.todo and "MM2" not in left.todo
     assert found("not-drained", ROWS, **tail, replicator=ANY)[0].seen == "partition 1: the records do not show it"
-
-
-def test_a_rehearsal_blocks_the_undrained_topics_groups_and_shows_the_translation():
-    comparer = FakeComparer(tails={("t", 1): Tail(3)})
-    source, target, mirror = world()
-    mirror.last_copied_offset = {}
-    plan = planned(source, target, mirror, comparer=comparer)
-    assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 55, "not-drained")
-    assert rows_of(plan)["h", "u", 0] == (Decision.SET, 100, "proven")
-    assert planned(source, target, mirror, comparer=comparer, **waiving("not-drained", "t")).is_clean()
-    source, target, mirror = world()
-    source.watermarks[U0] = 104
-    (block,) = planned(source, target, mirror, comparer=FakeComparer()).blocks()
-    assert block.subject == "u" and "4 beyond its last stable offset" in block.seen, "a transaction is open"
 
 
 def test_a_row_with_owed_records_that_have_no_copy_is_blocked_and_its_group_with_it_until_accepted_by_name():
@@ -200,3 +186,39 @@ def test_on_a_failback_unread_records_that_only_look_like_others_do_not_pass_whe
     # A row without a translated commit is not asked for its unread records.
     for changed in ({"target_offset": None}, {"source_committed": None}, {"method": Method.EXPLICIT}):
         assert judged(PROVEN, row("h", "u")._replace(**changed)) == passed
+
+
+LIMITED = {"answer": Unmatched(WhyUnmatched.MATCH_LIMIT)}
+
+
+def test_a_rewind_an_offset_of_another_log_and_a_commit_beyond_the_log_end_are_named_by_row():
+    rows = (row("g", "t", prior=Commit(90)), row("h", "u", commit=Commit(101)), row("k", "u", prior=Commit(4100)))
+    for check, subject, way in (
+        ("rewind", "g/t/0", "--rewind keep"),
+        ("commit-beyond-log-end", "h/u/0", "--untranslatable commit-beyond-log-end=earliest"),
+        ("inside-target-log", "k/u/0", "--rewind set"),
+    ):
+        (block,) = found(check, rows)
+        assert (block.level, block.subject) == (Level.BLOCK, subject) and way in block.todo
+
+
+def test_metadata_that_brokers_refuse_by_default_blocks_until_somebody_has_raised_their_limit():
+    # Java counts UTF-16 units: 2,048 characters beyond the first plane are 4,096.
+    fits, too_long = ((row(commit=Commit(50, text)),) for text in ("x" * 4096, "\U0001f600" * 2049))
+    assert not found("metadata-too-long", fits)
+    (block,) = found("metadata-too-long", too_long)
+    assert (block.level, block.seen) == (Level.BLOCK, "4,098 characters")
+    assert found("metadata-too-long", too_long, **waiving("metadata-too-long"))[0].accepted
+
+
+def test_estimated_rows_are_counted_by_what_kept_them_from_being_compared_apart_from_those_at_the_log_start():
+    rows = (row("g", "t", **LIMITED), row("h", "u"), row("h", "t", **LIMITED))
+    reasons = "2 match-limit, 1 not-compared"
+    assert found("estimated-rows", rows)[0].seen == f"3 rows rest on MM2's syncs alone: {reasons}"
+    # Another replicator writes none.
+    assert found("estimated-rows", rows, replicator=ANY)[0].seen == f"3 rows rest on no record: {reasons}"
+    at_start = [each._replace(lower_kind="log-start") for each in rows[1:]]
+    assert [result.seen for result in found("estimated-rows", (rows[0], *at_start))] == [
+        "1 row rests on MM2's syncs alone: 1 match-limit",
+        "2 rows rest on no record: 1 match-limit, 1 not-compared",
+    ]

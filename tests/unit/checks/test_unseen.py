@@ -1,6 +1,5 @@
 """What nobody has seen is never a pass: each check without its information says so, and counts as its block or warn."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +17,7 @@ from tests.unit.applyscene import Scene
 from tests.unit.checkscene import WEEK, blocked, found, row, verdicts, waiving
 from tests.unit.plans import plan
 from tests.unit.plans import row as planned_row
-from tests.unit.planscene import accepting, checkpoints, planned, planned_flow, results_of, rows_of, world
+from tests.unit.planscene import accepting, planned, planned_flow, results_of, rows_of, world
 
 REFUSED = Failure("GROUP_AUTHORIZATION_FAILED", "not allowed")
 PASS, UNSEEN_WARN, UNSEEN_BLOCK = (
@@ -69,14 +68,6 @@ def judged(made, check):
 )  # fmt: skip
 def test_what_a_check_could_not_judge_it_does_not_pass(check, changes, expected):
     assert verdicts(check, **changes) == expected
-
-
-def test_what_was_not_seen_is_said():
-    assert "how many records 1 row will read twice" in found("re-read-limit", (NO_REREADS,))[0].seen
-    (served,) = found("group-protocol", source_states=EMPTY_H)
-    assert served.level is Level.PASS and "1 unknown" in served.seen
-    (unknown,) = found("streams-group", **UNKNOWN_KIND)
-    assert "--accept share-group:GROUP --accept streams-group:GROUP" in unknown.todo
 
 
 def test_an_answer_that_lacks_a_topic_of_the_flow_is_never_it_shows_us_all():
@@ -180,15 +171,3 @@ def test_an_apply_without_mm2s_configuration_says_that_it_did_not_look_at_its_gr
     assert "group sync" in notes and "was not looked at" in notes and words in notes.partition("When the plan")[2]
     assert not [note for note in scene.apply().assessment.notes if "group sync" in note]
     assert not [note for note in scene.rollback(synced=None).assessment.notes if "group sync" in note]
-
-
-def test_on_the_way_back_nobody_knows_whether_another_mm2_sets_offsets():
-    there = replace(planned_flow(), group_sync=False)
-    assert there.synced(["g"]) == frozenset() and there.reversed().synced(["g"]) is None
-    assert verdicts("group-sync", failback=True, group_sync=there.reversed().group_sync) == {"B": UNSEEN_WARN}
-
-
-def test_with_the_source_down_no_commit_is_known_to_lie_inside_its_log():
-    source, target, mirror = world()
-    mirror.latest = checkpoints(("g", "A.t", 0, 55))
-    assert judged(planned(source, target, mirror, down=True), "commit-beyond-log-end") == {"A": UNSEEN_WARN}

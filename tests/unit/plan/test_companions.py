@@ -12,13 +12,12 @@ from migrate.apply.history import APPLY, ROLLBACK
 from migrate.apply.journal import Journal, journal_to_read
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
 from migrate.errors import MigrateError, Refused
-from migrate.plan.companions import is_no_ordinary_file, journal_path, journals_under_any_name
+from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from tests.unit.commands import clusters, run
 from tests.unit.plans import plan, row
 
 MADE = plan(row("a", target_prior=10))
-FINGERPRINT, TWIN = (f"0123456789ab{digit * 52}" for digit in "12")
 
 
 def journal(plan_path, fingerprint=MADE.fingerprint):
@@ -132,21 +131,3 @@ def test_a_run_that_finds_the_journal_there_brings_its_name_to_disk_as_well(tmp_
     monkeypatch.setattr(os, "fsync", lambda d: (synced.append(str(Path(f"/proc/self/fd/{d}").readlink())), sync(d)))
     with log.open(APPLY, {}):
         assert synced[0] == str(tmp_path)
-
-
-def test_names_have_32_digits_and_lines_all_of_them_and_two_plans_that_share_12_share_no_file(tmp_path):
-    path = tmp_path / "cutover.plan"
-    log, signed = begun(path, fingerprint=FINGERPRINT), signatures_path(path, FINGERPRINT)
-    assert log.name == f"cutover.plan.{FINGERPRINT[:32]}.journal.jsonl"
-    assert signed.name == f"cutover.plan.{FINGERPRINT[:32]}.signatures.jsonl"
-    assert FINGERPRINT in log.read_text()
-    assert not journal_path(path, TWIN).exists() and journals_under_any_name(tmp_path, TWIN) == ()
-    assert signed != signatures_path(path, TWIN)
-
-
-def test_a_pipe_and_a_device_are_no_ordinary_files_also_behind_a_link(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "file").touch()
-    (tmp_path / "link").symlink_to("pipe")
-    odd = ("pipe", "link", "/dev/null")
-    assert [name for name in (*odd, "file", ".", "nowhere") if is_no_ordinary_file(tmp_path / name)] == [*odd]

@@ -16,7 +16,6 @@ from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
 from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
-from migrate.survey.policies import Policies, Untranslatable
 from tests.builders import make_plan
 from tests.fakes import FakeClock, FakeCluster, FakeComparer, NoProgress
 from tests.unit import planscene
@@ -99,17 +98,6 @@ def test_an_original_that_is_missing_or_was_created_anew_since_it_was_copied_blo
     assert missing.subject == "A.u" and "transforms" not in missing.todo, "they are no reason why it is missing"
 
 
-def test_a_group_in_the_first_of_two_whole_copies_lacks_nothing_on_a():
-    """MM2 was killed before it recorded anything, and wrote all to B once more."""
-    a, b, mirror = world()
-    b.ranges[TopicPartition("A.t", 0)] = LogRange(5, 205)
-    mirror.history["t", 0] += [OffsetSync(10 + i, 10 * i + 105, 10 * i) for i in range(10)]
-    plan = planned(a, b, mirror)
-    first = plan.groups()["g"][0]
-    assert (first.upper_source_offset, first.upper_target_offset) == (105, 0)
-    assert not blocks_of(plan, "target-recreated")
-
-
 def test_records_that_stand_on_b_only_and_are_unread_block_their_group_until_that_is_waived_by_name():
     comparer = matched(Matched(100, Why.PROVEN, 0, missing_on_target=7))
     plan = planned(*world(), comparer)
@@ -132,19 +120,6 @@ def test_where_nothing_was_compared_the_swapped_chain_places_rows_and_unread_rec
     one, other = blocks_of(plan, "unread-on-target-only")
     assert one.level is other.level is Level.NOT_VISIBLE and "not all compared" in one.seen
     assert planned(a, b, mirror, policies=accepting("unread-on-target-only")).is_clean()
-
-
-def test_topics_of_bs_own_are_named_and_no_choice_sets_an_offset_for_them():
-    a, b, mirror = world()
-    b.commit("g", "local", 0, 3)
-    b.ranges[TopicPartition("t", 0)] = LogRange(0, 9)
-    b.commit("g", "t", 0, 3)
-    chosen = Policies(untranslatable_by_reason={"topic-not-replicated": Untranslatable.EARLIEST})
-    for policies in (None, chosen):
-        rows = {r.source_topic: r for r in planned(a, b, mirror, matched(), policies).rows}
-        assert rows["t"].decision is rows["local"].decision is Decision.BLOCK
-        assert (rows["local"].reason, rows["local"].target_topic) == ("topic-not-replicated", "")
-        assert "not a copy of a topic of A" in rows["local"].sentence
 
 
 def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path):

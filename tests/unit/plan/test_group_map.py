@@ -40,17 +40,6 @@ def test_the_offsets_and_members_of_the_old_name_on_the_target_are_none_of_the_g
     assert not checks_of(planned(*world()), "group-under-old-name")
 
 
-def test_priors_and_members_are_those_of_the_new_name():
-    source, target, mirror = world()
-    target.commit("g-eu", "A.t", 0, 3, "old")
-    target.states["g-eu"] = ALIVE
-    plan = renamed(source, target, mirror)
-    prior = plan.groups()["g"][0]
-    assert (prior.target_prior, prior.target_prior_metadata) == (3, "old")
-    (block,) = blocks_of(plan, "target-group-empty")
-    assert block.subject == "g" and "on B as g-eu" in block.seen
-
-
 def test_a_line_that_decides_for_no_group_blocks_by_name_as_a_misspelt_group_does_and_one_of_another_wave_does_not():
     first, second = blocks_of(renamed(names=map_of("g,g-eu", "typo,x", "regex:none-.*,y")), "named-groups-exist")
     assert (first.subject, second.subject) == ("typo", "regex:none-.*") and "line 3 decides for none" in first.seen
@@ -94,14 +83,6 @@ def test_a_group_that_is_excluded_by_name_never_moves_and_is_in_nobodys_way_but_
     assert block.subject == "g" and "A has a group h as well" in block.seen
     mirror.latest = checkpoints(("h", "A.t", 0, 90))
     assert not renamed(source, target, mirror, down=True, **without_h).rows
-
-
-def test_checkpoints_are_looked_up_by_the_sources_name_and_by_the_targets_where_that_has_none():
-    source, target, mirror = world()
-    mirror.latest = checkpoints(("g", "A.t", 0, 40), ("g-eu", "A.t", 0, 41), ("g-eu", "A.t", 1, 42))
-    plan = renamed(source, target, mirror)
-    assert [row.checkpoint_target_offset for row in plan.groups()["g"]] == [40, 42]
-    assert not checks_of(plan, "checkpointed-groups-listed")
 
 
 @pytest.mark.parametrize("lines", [["g,h", "h,k"], ["g,h", "h,g"]])

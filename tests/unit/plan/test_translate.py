@@ -1,12 +1,9 @@
 """Where a row stands by what comparing the records said, and Law 2 where it could say nothing."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.match.protocol import Limits, Matched, Unmatched, Why, WhyUnmatched
-from migrate.mm2.chain import Window
-from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method, OffsetSync
+from migrate.model import Commit, Decision, Failure, Grade, LogRange, Method
 from migrate.plan.translate import Place, Rules, place
 from migrate.survey.policies import Policies, Rewind
 from tests.fakes import FakeComparer
@@ -72,13 +69,6 @@ def test_law_2_takes_the_smaller_of_the_window_and_the_timestamp():
     dark = placed(Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED"))
     assert (dark.target_offset, dark.reason) == (111, "not-readable"), "without a guard the window stands"
     assert dark.sentence.startswith("The records could not be read (TOPIC_AUTHORIZATION_FAILED).")
-
-
-@given(st.integers(0, 1100), st.integers(0, 149), st.integers(0, 1099))
-def test_law_2_never_stands_beyond_the_timestamp_nor_beyond_the_sync(guard, u, d):
-    found = placed(unread(guard), around=Window(OffsetSync(1, u, d), None))
-    assert found.target_offset == min(d + 1, guard) and found.grade is Grade.ESTIMATED
-    assert found.rereads_at_most is None and found.rereads_estimate is not None
 
 
 def test_a_sync_whose_records_differ_bounds_nothing_and_a_proven_one_takes_the_place_of_the_nearest():

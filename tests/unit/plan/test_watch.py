@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -19,7 +18,6 @@ from migrate.model import LogRange, TopicPartition
 from migrate.plan.watch import Pace, Reading, Watch, time_left, watch_until_ready
 from migrate.progress import LineProgress
 from migrate.show.plan_table import Page
-from migrate.show.screen import fitting
 from migrate.show.status import first_look_lines, left_text, progress_line, status_document, status_lines
 from migrate.silence import asking, heard, longest_silence
 from migrate.survey.filters import Filters
@@ -119,14 +117,6 @@ def test_a_source_that_goes_down_in_a_watch_takes_what_was_known_of_it_along():
     assert left == "an unknown number of records left" and "100%" not in shown and "[#" not in shown
     document = status_document(down, None, watch.bars, watch.time_left())
     assert document["time_left"]["pace"] == "too-early" and document["topics"][0]["progress"] is None
-
-
-def test_what_is_done_never_falls_even_if_an_estimate_takes_something_back():
-    _, told = watched(Draining(wobble=120))
-    done = [(bars["t"].done, bars["t"].percent) for _, bars, _ in told]
-    assert done == sorted(done) and len(set(done)) > 5 and done[-1][0] == 1200
-    ready = [percent for (_, percent), (said, _, _) in zip(done, told, strict=True) if said.seen.is_ready]
-    assert set(ready) == {100} and all(percent < 100 for _, percent in done[: -len(ready)])
 
 
 def test_the_time_left_is_told_once_it_can_be_and_without_a_terminal_each_look_is_one_line():
@@ -261,17 +251,6 @@ def test_one_look_sees_no_motion_and_a_watch_says_copying_only_once_records_were
     assert words == ["behind", "no progress for 2 s", "copying", "copying", "no progress for 26 s"]
 
 
-def test_a_watch_shows_bars_and_what_is_missing_fits_a_screen_of_24_lines():
-    _, told = watched(Draining())
-    said, bars, left = told[len(told) // 2]
-    screen = text(said.seen, 80, progress=bars, left=left_text(left, said.seen.lag))
-    shown = fitting(screen.splitlines(), 80, 24)
-    assert "To copy      700 records left" in screen and "[####......]  41% copying" in "\n".join(shown)
-    assert "WHAT IS MISSING" in shown and any(line.startswith("BLOCK  not-drained") for line in shown)
-    last, bars, _ = told[-1]
-    assert "[##########] 100% copied" in text(last.seen, progress=bars)
-
-
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_a_bar_never_breaks_and_no_line_is_wider_than_the_screen(width):
     bar = re.compile(r"\[[#.]+\] +\d+% (?:copied|copying|behind|no progress for \d+ s|not known)$", re.M)
@@ -285,16 +264,6 @@ def recorded(name):
     """The readings of a real drain."""
     file = Path(__file__).parents[1] / "drains" / f"{name}.json"
     return [Reading(*reading) for reading in json.loads(file.read_text())]
-
-
-def test_over_the_last_half_of_a_steady_drain_of_a_real_mm2_the_estimate_is_within_a_factor_of_two():
-    """A quota lets MM2 write 80 kB/s to the target, which comes to 250 records per second in steps of some seconds."""
-    readings = recorded("steady-under-a-quota")
-    end = next(reading.seconds for reading in readings if not reading.left)
-    # In its last four seconds a step of the quota is all that is left.
-    judged = [at for at, reading in enumerate(readings) if end / 2 <= reading.seconds < end - 4]
-    ratios = [time_left(readings[: at + 1]).seconds / (end - readings[at].seconds) for at in judged]
-    assert len(ratios) > 10 and all(0.5 <= ratio <= 2 for ratio in ratios)
 
 
 def test_an_uneven_drain_of_a_real_mm2_is_told_by_the_pace_that_was_seen():
@@ -347,15 +316,3 @@ def test_the_pace_is_a_number_or_a_reason(left, pace, per_second):
     told = time_left([Reading(float(s), records) for s, records in enumerate(left)])
     assert (told.pace, told.per_second) == (pace, pytest.approx(per_second))
     assert told.seconds == (left[-1] / per_second if per_second else per_second)
-
-
-def test_two_readings_at_once_tell_no_more_than_one():
-    assert time_left([Reading(0, 100), Reading(0.5, 90)]).pace is Pace.TOO_EARLY
-
-
-@given(st.lists(st.tuples(st.floats(0.1, 60), st.integers(0, 10**9)), max_size=40))
-def test_an_estimate_is_a_number_of_seconds_or_a_reason_whatever_was_read(steps):
-    seconds = accumulate(step for step, _ in steps)
-    told = time_left([Reading(now, left) for now, (_, left) in zip(seconds, steps, strict=True)])
-    assert (told.seconds is None) == (told.pace not in (Pace.DONE, Pace.FALLING))
-    assert told.seconds is None or told.seconds >= 0

@@ -3,9 +3,9 @@
 import pytest
 
 from migrate.errors import UsageError
-from migrate.model import Decision, Grade, Method, Scope
+from migrate.model import Decision, Grade, Method
 from migrate.show.explain import explanation, kept_elsewhere
-from tests.builders import make_check, make_plan, make_row, make_untranslated
+from tests.builders import make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan
 
 SOURCE_DOWN, AS_OF = {"source_down": True}, {"settings": {"commits-as-of": "2026-11-23T22:00:00.000Z"}}
@@ -137,14 +137,6 @@ def test_behind_another_replicator_nothing_is_said_of_mm2_nor_of_an_undo_anythin
     assert not [word for word in ("Syncs", "Compared", "checkpoint", "Considered") if word in undo]
 
 
-def test_a_block_is_told_with_the_check_that_lifts_it():
-    row = make_row(decision=Decision.BLOCK, reason="source-group-stopped", sentence="Stable on A.")
-    text = told(make_plan([row], checks=(make_check(subject="billing"),)))
-    assert "Block source-group-stopped: expected no member on A; seen: Stable on A" in text
-    assert "Stop these consumers, then plan again." in text
-    assert "By orders:0 (source-group-stopped); a group is set whole or not at all." in text
-
-
 def test_one_row_is_picked_by_either_sides_name_and_a_wrong_name_is_told_with_the_right_ones():
     plan = make_plan([make_row(partition=p) for p in range(3)] + [make_row("other")])
     assert "orders:1 ->" in told(plan, place="orders:1")
@@ -154,15 +146,6 @@ def test_one_row_is_picked_by_either_sides_name_and_a_wrong_name_is_told_with_th
         list(explanation(plan, "billing", "orders:7"))
     with pytest.raises(UsageError, match=r"no group BILL\. Groups: billing\.$"):
         list(explanation(plan, "BILL"))
-
-
-def test_checks_on_a_topic_and_a_row_are_told_once_each():
-    checks = (
-        *(make_check("not-drained", topic, scope=Scope.TOPIC) for topic in ("orders", "other")),
-        make_check("inside-target-log", "billing/orders/1", scope=Scope.ROW), make_check(subject="other-group"),
-    )  # fmt: skip
-    text = told(make_plan([make_row(partition=0), make_row(partition=1)], checks=checks))
-    assert text.count("not-drained") == text.count("inside-target-log") == 1 and "source-group-stopped" not in text
 
 
 def test_every_row_of_a_plan_with_every_reason_is_explained_within_the_width():

@@ -6,7 +6,7 @@ import pytest
 
 from migrate.errors import UsageError
 from migrate.model import Decision
-from migrate.show.fence import GROUPS_AT_ONCE, fence
+from migrate.show.fence import fence
 from migrate.text import shell_word
 from tests.builders import make_plan, make_row, make_untranslated
 
@@ -62,20 +62,6 @@ def test_principals_and_one_group_can_be_named():
     (words,) = added(fence(plan("billing", "crm"), "crm", ("User:app", "User:CN=x, OU=y")))
     assert values(words, "--deny-principal") == ["User:app", "User:CN=x, OU=y"]
     assert values(words, "--group") == ["crm"]
-
-
-def test_on_a_failback_the_fence_is_on_the_cluster_that_the_groups_leave_then():
-    back = plan("g", failback=True, source_alias="B", target_alias="A", flow={"source_bootstrap": "b:1"})
-    lines = list(fence(back, None, ()))
-    assert lines[0].startswith("A FENCE for 1 group on B: ")
-    assert values(added(lines)[0], "--bootstrap-server") == ["b:1"]
-
-
-def test_many_groups_make_several_commands_and_none_is_lost():
-    names = [f"g{n:04}" for n in range(2 * GROUPS_AT_ONCE + 1)]
-    typed = added(fence(plan(*names), None, ()))
-    assert [len(values(words, "--group")) for words in typed] == [GROUPS_AT_ONCE, GROUPS_AT_ONCE, 1]
-    assert [group for words in typed for group in values(words, "--group")] == names
 
 
 @pytest.mark.parametrize("group", ["*", " blank", "\x01billing", "billing\x1b", "\t", "x\x1f", "a\x00b"])

@@ -1,18 +1,32 @@
-"""`show`: five formats of one plan that agree with each other, hide nothing, and obey no name."""
+"""`show`: formats of one plan that agree with each other, hide nothing, obey no name, and say what comes next."""
 
 import csv
 import json
 import re
-from io import StringIO
 
 import pytest
 
-from migrate.cli.main import cli
 from migrate.errors import EXIT_USAGE, UsageError
 from migrate.model import Decision, Grade, Level, Scope
-from migrate.plan.plan import PlannedGroupState
-from migrate.show.plan_export import FORMATS, kcg_companion, refuse_unprintable, select
-from migrate.show.plan_table import Page, table
+from migrate.plan.diff import diff
+from migrate.plan.plan import PlannedActivity, PlannedGroupState
+from migrate.plan.totals import totals
+from migrate.show import review
+from migrate.show.aftermath import Aftermath
+from migrate.show.diff import diff_lines
+from migrate.show.explain import explanation
+from migrate.show.group_table import activity_texts, group_lines
+from migrate.show.next_steps import OPTIONS_TO_ADD, next_steps
+from migrate.show.plan_export import (
+    FORMATS,
+    csv_lines,
+    kcg_companion,
+    kcg_lines,
+    refuse_unprintable,
+    select,
+)
+from migrate.show.plan_table import Page, identity, made_with, totals_lines
+from migrate.show.report_data import report_data
 from tests.builders import make_check, make_plan, make_row
 from tests.unit.goldenfiles import compare_with_golden
 from tests.unit.goldenplan import golden_plan
@@ -41,62 +55,35 @@ def test_the_other_formats_look_as_they_were_agreed(form):
     compare_with_golden(f"plan.{form}", text(golden_plan(), form))
 
 
-def test_the_summary_is_the_table_without_the_rows():
-    whole, short = text(golden_plan()), "\n".join(table(golden_plan(), None, Page("cutover.plan"))) + "\n"
-    before, after = whole.split("GROUPS\n")[0], whole[whole.index("Passed: ") :]
-    assert short == before + after
+ONE, BLOCKED, KEPT, REMOVED = (
+    make_row(decision=each) for each in (Decision.SET, Decision.BLOCK, Decision.KEEP, Decision.REMOVE)
+)
+WHOLE, MISNAMED = make_check("clusters-differ", "B", scope=Scope.CLUSTER), make_check("named-groups-exist", "x")
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("rows", "header", "verdict"),
     [
-        ({}, "on 1 row they lie 40 records beyond this plan"),
-        ({"grade": Grade.EXACT}, "on 1 row they would skip records that the group has not read"),
-        ({"grade": Grade.EXACT, "target_log_end": 650}, "on 1 row they lie 40 records beyond this plan"),
+        ([ONE], {}, "READY TO APPLY: 1 offset of 1 group"),
+        ([BLOCKED, make_row("x")], {}, "BLOCKED: 1 of 2 groups; 1 other can be applied with --allow-partial"),
+        ([BLOCKED], {"checks": (WHOLE,)}, "BLOCKED: everything, by clusters-differ"),
+        ([ONE], {"checks": (MISNAMED,)}, "BLOCKED: 1 check, see below; 1 group can be applied with --allow-partial"),
+        ([], {}, "NOTHING TO DO: no commit is inside the filters"),
+        ([KEPT], {}, "NOTHING TO DO: no row changes an offset"),
+        ([make_row(target_prior=900)], {}, "READY TO APPLY: 1 offset of 1 group; but 1 row rewinds, see below"),
+        ([REMOVED], {"kind": "undo"}, "UNDO: READY TO APPLY: 1 offset of 1 group"),
     ],
 )
-def test_only_beside_a_proven_row_mm2_is_said_to_skip_and_not_at_the_logs_end(changes, said):
-    row = make_row(checkpoint_target_offset=690, rereads_at_most=0, rereads_estimate=None, **changes)
-    assert said in text(make_plan([row]), width=200)
-
-
-@pytest.mark.parametrize(
-    ("plan", "verdict"),
-    [
-        (make_plan([make_row()]), "READY TO APPLY: 1 offset of 1 group"),
-        (
-            make_plan([make_row(), make_row("x", decision=Decision.BLOCK, reason="rewind")]),
-            "BLOCKED: 1 of 2 groups; 1 other can be applied with --allow-partial",
-        ),
-        (
-            make_plan([make_row(decision=Decision.BLOCK)],
-                      checks=(make_check("clusters-differ", "B", scope=Scope.CLUSTER),)),
-            "BLOCKED: everything, by clusters-differ",
-        ),
-        (make_plan([make_row()], checks=(make_check("named-groups-exist", "x"),)), "BLOCKED: 1 check, see below; "
-             "1 group can be applied with --allow-partial"),
-        (make_plan([make_row()], checks=(make_check(level=Level.NOT_VISIBLE, counts_as=Level.BLOCK),)),
-         "BLOCKED: 1 check, see below; 1 group can be applied with --allow-partial"),
-        (make_plan([]), "NOTHING TO DO: no commit is inside the filters"),
-        (make_plan([make_row(decision=Decision.KEEP, reason="already-there")]),
-         "NOTHING TO DO: no row changes an offset"),
-        (make_plan([make_row(target_prior=900, reason="rewound")]),
-         "READY TO APPLY: 1 offset of 1 group; but 1 row rewinds, see below"),
-        (make_plan([make_row(decision=Decision.REMOVE)], kind="undo"), "UNDO: READY TO APPLY: 1 offset of 1 group"),
-    ],
-)  # fmt: skip
-def test_the_first_line_is_the_verdict(plan, verdict):
-    assert lines(plan)[0] == verdict
+def test_the_first_line_is_the_verdict(rows, header, verdict):
+    assert lines(make_plan(rows, **header))[0] == verdict
 
 
 def test_what_was_accepted_commits_that_are_nowhere_and_why_rows_are_estimated_is_said():
     accepted = make_plan([make_row()], checks=(make_check(level=Level.WARN, accepted=True),))
     assert text(accepted).startswith("READY") and "ACCEPTED  source-group-stopped" in text(accepted)
-    assert "MISSING" not in text(golden_plan())
     assert "Do not apply" in " ".join(text(make_plan([make_row()], counts={"commits_read": 2})).split())
     assert "records were not compared" in text(make_plan([make_row()]))
-    exact = make_row(grade=Grade.EXACT, rereads_at_most=0, rereads_estimate=None)
-    assert "No records" not in text(make_plan([exact]))
+    assert "records were not compared" not in text(make_plan([make_row(grade=Grade.EXACT)]))
 
 
 def attention_of(checks, width=80):
@@ -108,17 +95,6 @@ def attention_of(checks, width=80):
 def alike(count, **values):
     return [make_check(subject=f"group-{i:03}", seen="its groups and groups.exclude leave it out", **values)
             for i in range(count)]  # fmt: skip
-
-
-def test_thirty_groups_with_the_same_warning_take_a_few_lines_and_all_are_named():
-    told = attention_of(alike(30, level=Level.WARN))
-    assert told.count("leave it out") == 1 and "    all: its groups and groups.exclude leave it out" in told
-    assert all(f"group-{i:03}" in told for i in range(30)) and " more" not in told
-    assert len(told.splitlines()) <= 9 and all(len(line) <= 80 for line in told.splitlines())
-
-    checks = [*alike(3), make_check(subject="other", seen="another thing"), *alike(5)[3:]]
-    told = attention_of(checks, 120)
-    assert "    5 groups: its groups" in told and "    other: another thing" in told
 
 
 def test_names_and_kinds_of_evidence_beyond_the_cap_are_counted_with_the_command_that_prints_them():
@@ -136,16 +112,6 @@ def test_rows_that_skip_or_rewind_are_red():
     for group in ("kept-ahead", "reset-to-latest", "left-alone"):
         assert any(line.startswith(group) and " A." in line for line in red), group
     assert any("rewound" in line and "payments" in line for line in red)
-
-
-LONG = "a-very-long-group-name-that-somebody-generated-from-a-deployment-" + "x" * 150
-
-
-@pytest.mark.parametrize(("width", "size"), [(40, 10**18), (80, 10**18), (200, 10**3)])
-def test_no_name_and_no_number_is_ever_cut(width, size):
-    row = make_row(LONG, f"{LONG}-topic", source_committed=size, source_log_end=size + 1, target_offset=size)
-    shown = text(make_plan([row]), width=width)
-    assert LONG in shown and f"A.{LONG}-topic" in shown and f" {size} " in shown
 
 
 def hostile_plan():
@@ -171,12 +137,6 @@ def test_a_hostile_name_reaches_no_terminal_and_is_exact_in_json(form, width):
     assert json.loads(text(hostile_plan(), "json"))["rows"][0]["group"] == HOSTILE
 
 
-@pytest.mark.parametrize("name", [HOSTILE.replace("\n", ""), "a\rb", "\r", " a ", "#a", "", "a,b", 'a"b'])
-def test_a_name_is_one_field_of_the_kcg_form(name):
-    (fields,) = csv.reader(StringIO(text(make_plan([make_row(name)]), "kcg"), newline=""))
-    assert fields == [name, "A.orders", "0", "650"]
-
-
 def companion(plan):
     return kcg_companion(plan, "cutover.plan", plan.rows)
 
@@ -187,12 +147,6 @@ def test_a_group_that_kafkas_tool_would_cut_in_two_is_left_out_of_the_kcg_form_a
     assert r"LEFT OUT: a\nb: that tool cannot read a line feed" in companion(plan)
     assert "1 row of 1 group" in companion(plan)
     assert companion(make_plan()) == "There is no row to set: the file is empty."
-
-
-def test_the_kcg_form_is_not_for_a_terminal_where_a_name_holds_control_characters():
-    refuse_unprintable(make_plan([make_row("名前 =1 [red]")]).rows)
-    with pytest.raises(UsageError, match=r"group a\\x1b\[2J holds control characters"):
-        refuse_unprintable(make_plan([make_row("a\x1b[2J")]).rows)
 
 
 def test_the_companion_text_says_what_is_lost_and_gives_the_dry_run():
@@ -243,8 +197,128 @@ def test_a_selection_is_the_same_in_every_format_and_the_verdict_stays_the_plans
     assert select([make_row()], only=["remove"]) == () and "No rows." in text(make_plan([make_row()]), only=["exact"])
 
 
-def test_the_command_line_offers_the_five_formats_and_the_golden_plan_has_every_decision_and_every_grade():
-    assert set(golden_plan().decisions()) == set(Decision)
-    assert {row.grade for row in golden_plan().rows} == {*Grade, None}
-    (form,) = (option for option in cli.commands["show"].params if option.name == "form")
-    assert list(form.type.choices) == list(FORMATS) == ["table", "json", "jsonl", "csv", "kcg"]
+TWO = make_plan([make_row("a"), make_row("b", decision=Decision.BLOCK)], checks=(make_check("re-read-limit", "b"),))
+
+
+def test_the_next_command_quotes_the_path_and_carries_the_options():
+    _, commands = next_steps(TWO, totals(TWO), "my plan", ("--target", "b:1"))
+    (_, dry), (_, writing) = commands
+    assert dry == "mm2-migrate apply 'my plan' --target b:1 --allow-partial"
+    assert writing == f"{dry} --approve {TWO.fingerprint} --execute"
+    plan = make_plan([make_row()])
+    sentences, commands = next_steps(plan, totals(plan), "p", ())
+    assert sentences == () and commands[0][1] == "mm2-migrate apply p", "the only flow needs no options"
+    assert next_steps(plan, totals(plan), "p", None)[0] == (OPTIONS_TO_ADD,)
+    whole = make_check("clusters-differ", "A", scope=Scope.CLUSTER)
+    for decision, checks in ((Decision.BLOCK, ()), (Decision.KEEP, ()), (Decision.SET, (whole,))):
+        nothing = make_plan([make_row(decision=decision)], checks=checks)
+        assert next_steps(nothing, totals(nothing), "p", ())[1] == []
+
+
+def test_what_the_plan_is_of_comes_in_order_and_without_what_it_lacks():
+    plan = make_plan([make_row()], undoes="f" * 64, failback=True)
+    labels = [label for label, _ in identity(plan, "p")]
+    assert labels[:5] == ["Plan", "Undoes", "Failback", "Source", "Target"]
+    assert [label for label, _ in made_with(plan)][-1] == "Waivers"
+    told = dict(identity(make_plan([make_row()], settings={"commits-as-of": "2026-11-23T22:00:00.000Z"}), "c.plan"))
+    assert "2026-11-23T22:00:00.000Z" in told["As of"] and "read again" in told["As of"]
+    assert "As of" not in dict(identity(make_plan([make_row()]), "c.plan"))
+
+
+def test_behind_another_replicator_nothing_is_said_of_mm2_and_timestamps_are_read_not_compared():
+    counted = [f"{side}_{of}" for side in ("source", "target")
+               for of in ("bytes_estimated", "bytes_fetched", "records_estimated", "records_read")]  # fmt: skip
+    comparison = dict.fromkeys(["partitions", "left_out", *counted], 7)
+    another = {"flow": {"replicator": "any"}, "settings": {"by": "timestamp"}}
+    plans = [make_plan([make_row()], comparison=comparison, **header) for header in ({}, another)]
+    by_mm2, by_another = (dict(totals_lines(plan, totals(plan))) for plan in plans)
+    assert "MM2 itself" in by_mm2 and "compared on 7 partitions" in by_mm2["Records"]
+    assert "as long as MM2's own offset syncs tell the truth" in by_mm2["Estimated"]
+    assert "MM2 itself" not in by_another and "read for their timestamps" in by_another["Records"]
+    assert "as long as copies keep their timestamps" in by_another["Estimated"] and "MM2" not in by_another["Estimated"]
+    labels = [label for label, _ in made_with(plans[1])]
+    assert "Replicator" in labels and "MM2" not in labels
+
+
+def test_a_plan_of_an_earlier_time_shows_what_is_committed_now_beside_it():
+    rows = [make_row("g", source_committed=12, live_source_offset=99)]
+    for width in (200, 70):
+        plain, as_of = (
+            list(group_lines(make_plan(rows, settings=settings), rows, width, False))
+            for settings in ({}, {"commits-as-of": "2026-11-23T22:00:00.000Z"})
+        )
+        assert "LIVE" not in " ".join(plain)
+        assert "LIVE-OFFSET" in " ".join(as_of) and any(" 99 " in f"{line} " for line in as_of)
+
+
+@pytest.mark.parametrize("header", [{"flow": {"replicator": "any"}}, {"failback": True}])
+@pytest.mark.parametrize("width", [80, 200])
+def test_without_checkpoints_there_is_no_column_for_them(header, width):
+    row = make_row(checkpoint_target_offset=None, target_topic="orders")
+    with_them, without = (
+        "\n".join(group_lines(plan, plan.rows, width, False)) for plan in (make_plan([row]), make_plan([row], **header))
+    )
+    assert "MM2-OFFSET" in with_them and "MM2" not in without
+    assert "TARGET-TOPIC" not in with_them, "no topic is renamed"
+    assert "TARGET-OFFSET" in without and "RE-READS" in without and str(row.target_offset) in without
+
+
+def test_what_a_groups_own_records_told_of_its_commits_is_said_as_far_as_they_told_it():
+    activity = (
+        PlannedActivity("g", 1_700_000_000_000, 5_000, 12), PlannedActivity("once", 1_700_000_240_000, None, None),
+        PlannedActivity("by-a-faster-clock", 1_700_000_300_000, None, None),
+    )  # fmt: skip
+    told = activity_texts(make_plan([make_row("g")], activity=activity, created_at_ms=1_700_000_240_000))
+    assert told == {
+        "g": "last commit 2023-11-14T22:13:20.000Z, 4 min before the plan was made; commits about every 5 s, each time "
+        "12 records of a partition: a hard stop reads them twice",
+        "once": "last commit 2023-11-14T22:17:20.000Z, 0 s before the plan was made",
+        "by-a-faster-clock": "last commit 2023-11-14T22:18:20.000Z, 0 s before the plan was made",
+    }
+
+
+PLAN = make_plan([make_row("orders", target_group="orders-eu"), make_row("plain")])
+
+
+@pytest.mark.parametrize("name", ["orders", "orders-eu"])
+def test_a_group_is_selected_and_explained_by_either_name(name):
+    assert [row.group for row in select(PLAN.rows, [name])] == ["orders"]
+    text = "\n".join(explanation(PLAN, name, width=200))
+    assert text.startswith("orders -> orders-eu, in plan") and "On B it is called orders-eu, by --group-map." in text
+
+
+def test_table_difference_report_and_notebooks_have_both_names():
+    table = "\n".join(FORMATS["table"](PLAN, PLAN.rows, Page("cutover.plan", 200)))
+    assert "1 group with another name on B" in table
+    assert "orders -> orders-eu  SET" in table and "\nplain  SET" in table
+    other = make_plan([make_row("orders", target_group="orders-us"), make_row("plain")])
+    text = "\n".join(diff_lines(diff(PLAN, other), ("a", "b"), 200))
+    assert "DECIDED OTHERWISE" in text and "target group orders-eu -> orders-us" in text
+    assert "orders -> orders-eu" in json.dumps(report_data(PLAN, Aftermath(), "p", 10).page)
+    assert list(review.groups_table(PLAN)["target_group"]) == ["orders-eu", "plain"]
+    assert list(review.rows_table(PLAN)["target_group"]) == ["orders-eu", ""]
+
+
+def cells(row):
+    (read,) = csv.DictReader(csv_lines(make_plan([row]), [row]))
+    return read
+
+
+def test_what_a_file_for_kafkas_tool_cannot_remove_is_said_beside_it():
+    rows = [make_row("a"), make_row("b", decision=Decision.REMOVE, target_offset=None)]
+    assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]
+    undo = make_plan(rows, kind="undo")
+    for chosen, is_left_out in ((rows, True), (rows[1:], True), (rows[:1], False)):
+        assert ("LEFT OUT: 1 offset to be removed" in kcg_companion(undo, "undo.plan", chosen)) is is_left_out
+
+
+def test_other_tools_are_given_the_targets_name_of_a_group_whose_control_characters_are_looked_for_and_csv_both():
+    row = make_row("orders", target_group="orders-eu")
+    assert list(kcg_lines([row])) == ["orders-eu,A.orders,0,650"]
+    assert (cells(row)["GROUP"], cells(row)["TARGET GROUP"]) == ("orders", "orders-eu")
+    assert (cells(make_row("orders"))["TARGET GROUP"], cells(make_row("=1+1"))["GROUP"]) == ("orders", "'=1+1")
+    assert " --group orders-eu --dry-run" in kcg_companion(make_plan([row]), "cutover.plan", [row])
+    refuse_unprintable([make_row("a\x1b", target_group="名前 =1 [red]")])
+    with pytest.raises(UsageError, match=r"group a\\x1b holds control characters"):
+        refuse_unprintable([make_row("a", target_group="a\x1b")])
+    assert list(kcg_lines([make_row("a\n", target_group="b")])) == ["b,A.orders,0,650"]

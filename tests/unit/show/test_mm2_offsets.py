@@ -65,14 +65,3 @@ def test_what_a_store_does_not_say_is_a_dash_and_null_and_one_that_was_not_read_
     (partition,) = document["partitions"]
     assert (partition["position"], partition["newest_sync"]) == (None, None)
     assert "POSITION: not known, no such topic." in text and document["not_known"] == {"position": "no such topic"}
-
-
-@pytest.mark.parametrize("width", [80, 200])
-def test_the_table_keeps_to_its_width_and_names_each_topic(width):
-    (known,) = stores(59).partitions
-    name = "a-topic-with-a-long-name"
-    long = replace(known, source=TopicPartition(name, 3), target_topic=f"A.{name}")
-    lines = list(stores_lines(replace(stores(59), partitions=(known, long)), FLOW, width, False))
-    assert all(len(line) <= width for line in lines)
-    for topics in ("t -> A.t", f"{name} -> A.{name}"):
-        assert sum(line.strip().startswith(topics) for line in lines) == 1

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ from migrate.show.aftermath import Aftermath
 from migrate.show.report_outcome import Verified, aftermath, verified_of
 from migrate.show.verify import verify_document
 from tests.builders import make_check
-from tests.fakes import Crash, NoProgress, Script
+from tests.fakes import NoProgress, Script
 from tests.unit.answers import DENIED, TIMED_OUT, UNSURE
 from tests.unit.applyscene import Scene
 from tests.unit.plans import plan, row
@@ -35,10 +34,6 @@ def after(scene: Scene, verified: Verified | None = None) -> Aftermath:
     content = scene.journal.path.read_bytes() if scene.journal.path.exists() else b""
     state = read_history(content, "journal", scene.plan.fingerprint)
     return aftermath(scene.plan, state, verified)
-
-
-def statuses(told: Aftermath) -> dict[Any, str]:
-    return {key: row_after.status for key, row_after in told.rows.items()}
 
 
 def verdicts(told: Aftermath) -> list[tuple[str, str]]:
@@ -79,30 +74,6 @@ def test_the_report_says_of_each_row_what_apply_said(tmp_path: Path, answer: Fai
     assert_same(result, told)
     good = result.exit_code == 0
     assert told.complete is good and (told.verdicts[0].kind == "good") is good
-
-
-def test_a_crash_is_never_told_as_done_nor_a_blocked_group_that_was_left_out_as_planned(tmp_path: Path) -> None:
-    scene = Scene(plan(row("a"), row("b", partition=1)), tmp_path)
-    scene.target.crash_after = 1
-    with pytest.raises(Crash):
-        scene.apply()
-    told = after(scene)
-    assert not told.complete and [v.kind for v in told.verdicts] == ["bad"]
-    assert "NOT FINISHED" in told.verdicts[0].text and set(statuses(told).values()) == {"unknown"}
-    scene = Scene(plan(row("a"), row("b", partition=1, decision=Decision.BLOCK, reason="x")), tmp_path)
-    assert scene.apply(allow_partial=True).exit_code == 4 and not after(scene).complete
-    assert after(scene).verdicts[0].text == "PARTLY APPLIED: 1 as planned, 1 left-out"
-
-
-def test_a_rollback_makes_the_plan_spent(tmp_path: Path) -> None:
-    scene = Scene(plan(row("a", target_prior=10), row("b", partition=1, target_prior=20)), tmp_path)
-    scene.apply()
-    assert scene.rollback().exit_code == 0
-    told = after(scene)
-    assert told.spent and statuses(told) == {("a", "orders", 0): "restored", ("b", "orders", 1): "restored"}
-    said = "ROLLED BACK AT 2023-11-14T22:13:20.000Z: 2 offsets restored, read back; this plan is SPENT"
-    assert told.verdicts[0].text == said
-    assert told.rows["a", "orders", 0].seen == "10"
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -159,19 +130,6 @@ def test_a_verification_that_leaves_rows_or_blocks_out_is_no_good_news(tmp_path:
     assert told.rows["b", "orders", 1].verified == "not verified: Alive."
 
 
-def test_a_verification_from_before_the_last_run_is_no_good_news(tmp_path: Path) -> None:
-    scene = Scene(plan(row("a", target_prior=10)), tmp_path)
-    scene.apply()
-    content = verified(scene)
-    assert after(scene, read_text(tmp_path, content, scene.plan)).verdicts[-1].kind == "good"
-    scene.clock.wait(60.0)
-    scene.rollback()
-    assert verdicts(after(scene, read_text(tmp_path, content, scene.plan))) == [
-        ("ROLLED BACK AT 2023-11-14T22:14:20.000Z: 1 offset restored, read back; this plan is SPENT", "warn"),
-        ("VERIFIED BEFORE THE LAST ROLLBACK: 1 equal", "warn"),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"fingerprint": "x", "exit_code": 0, "offsets": [1]}'])
 def test_a_file_that_is_no_verification_or_one_of_another_plan_is_refused(tmp_path: Path, content: str) -> None:
     scene = Scene(plan(row("a")), tmp_path)
@@ -210,22 +168,9 @@ def test_an_undone_write_without_a_certain_answer_is_restored_only_once_it_is_ac
     assert after(scene).rows["a", "orders", 0].status == "restored"
 
 
-def test_a_source_that_was_not_seen_stands_in_the_verdict(tmp_path: Path) -> None:
-    scene = Scene(plan(row("a")), tmp_path)
-    scene.source.down = True
-    assert scene.apply(source_unreachable=True).exit_code == 0
-    said = "APPLIED AT 2023-11-14T22:13:20.000Z, SOURCE NOT SEEN: 1 offset is as planned, read back"
-    assert verdicts(after(scene)) == [(said, "warn")]
-
-
 def test_a_kept_row_that_was_read_back_elsewhere_has_failed(tmp_path: Path) -> None:
     scene = Scene(plan(row("a"), row("c", decision=Decision.KEEP, target_prior=60)), tmp_path)
-
-    def move(call: str) -> None:
-        if call == "alter":
-            scene.target.commit("c", "A.orders", 0, 95)
-
-    scene.target.on_call = move
+    scene.target.when("alter", lambda: scene.target.commit("c", "A.orders", 0, 95))
     result = scene.apply()
     assert result.exit_code == 4
     assert_same(result, after(scene))

@@ -17,7 +17,7 @@ from migrate.errors import Refused
 from migrate.model import Decision, lag
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan, PlannedActivity
-from migrate.plan.totals import group_totals, totals
+from migrate.plan.totals import totals
 from migrate.row_table import row_document
 from migrate.show.aftermath import Aftermath
 from migrate.show.next_steps import next_steps
@@ -25,9 +25,9 @@ from migrate.show.plan_table import identity, totals_lines, verdict
 from migrate.show.report_data import GAP, as_json, report_data, split_sentence
 from migrate.show.report_page import ROWS_EMBEDDED, report
 from migrate.text import safe
-from tests.builders import make_check, make_plan, make_row
+from tests.builders import make_plan, make_row
 from tests.unit.goldenplan import golden_plan
-from tests.unit.pages import render, squeezed
+from tests.unit.pages import squeezed
 
 NOTHING = Aftermath()
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'`\x1b[2J\u202e{{7*7}}<!--"
@@ -115,40 +115,10 @@ def test_every_field_of_every_row_is_in_the_page_as_it_is_in_the_plan():
         assert seen["lag"] == lag(row)
 
 
-def test_every_number_of_a_group_agrees_with_show():
-    plan = golden_plan()
-    listed = "\n".join(render(plan, "table", "cutover.plan", width=10_000))
-    for group, rows in plan.groups().items():
-        told = next(g for g in report_data(plan, NOTHING, "cutover.plan", 1000).page["groups"] if g["name"] == group)
-        line = next(text for text in listed.splitlines() if text.startswith(f"{group}  {told['word']}"))
-        assert told["decisions"] in line
-        assert f"lag {'unknown' if told['lag'] is None else told['lag']}" in line
-        assert f"re-reads {'unknown' if told['rereads'] is None else told['sign'] + str(told['rereads'])}" in line
-        assert told["rows"] == len(rows) == sum(told["grades"])
-        assert told["lag"] == group_totals(rows).lag
-
-
 def hostile_plan(name: str) -> Plan:
     rows = [make_row(name, name, 0, sentence=name, reason=name, source_metadata=name)]
     rows.append(make_row("plain", name, 1, decision=Decision.BLOCK, reason=name))
     return make_plan(rows, settings={name: name}, waivers=(name,), source_alias=name, flow={name: name})
-
-
-def test_what_was_seen_on_many_groups_alike_is_said_once_with_all_of_them():
-    checks = [make_check(subject=f"g{i:02}", seen="their own words" if i == 7 else "one sentence") for i in range(30)]
-    shown = page(make_plan([make_row()], checks=tuple(checks)))
-    attention = squeezed(shown.split('id="attention"')[1].split("</section>")[0])
-    assert attention.count("one sentence") == 1 and attention.count("their own words") == 1
-    assert all(f"g{i:02}" in attention for i in range(30)) and "29 groups: one sentence" in attention
-
-
-@pytest.mark.parametrize(
-    ("seen", "more"),
-    [("{}", "380 more"), ("the same", "and 360 more: mm2-migrate show cutover.plan --format json has all")],
-)
-def test_findings_and_names_beyond_what_the_page_lists_are_counted_with_where_they_are(seen, more):
-    checks = tuple(make_check(subject=f"g{i}", seen=seen.format(i)) for i in range(400))
-    assert more in squeezed(page(make_plan([make_row()], checks=checks)))
 
 
 def test_names_with_html_in_them_stay_text():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from migrate.model import Failure
 from migrate.show.lines import aligned, wrapped
 from migrate.show.screen import fitting, screen_if
-from migrate.show.table import INDENT, Column, Table, csv_cell, csv_line, document_lines, field, harmless
+from migrate.show.table import INDENT, Column, Table, csv_cell, document_lines, field, harmless
 from migrate.text import Colour, cells
 
 UNSEEN = Failure("DENIED", "not authorized")
@@ -56,18 +56,6 @@ def test_headings_are_broken_at_their_last_hyphen_only_where_that_makes_the_line
     assert Table(COLUMNS[:3], ROWS, 26).headings == ("        LOG-END-", "TOPIC     OFFSET  LAG")
 
 
-@given(rows, st.integers(10, 60))
-def test_a_table_fits_exactly_where_no_line_is_wider_than_the_page(found, width):
-    table = Table(COLUMNS[:3], found, width, INDENT)
-    assert table.fits == all(cells(line) <= width for line in table.lines(colour=False))
-
-
-@given(rows)
-def test_values_stand_under_their_heading_whatever_columns_their_letters_take(found):
-    ends = {cells(line) for line in Table((COLUMNS[0], END), found, 80).lines(colour=False)}
-    assert len(ends) == 1
-
-
 def test_what_rows_have_in_common_stands_above_them_what_is_said_of_one_below_it_and_a_row_has_its_colour():
     found = [Lag("a", 1), Lag("a", 2), Lag("b", 3)]
     lines = Table((END,), found, 80, INDENT).lines(
@@ -78,13 +66,6 @@ def test_what_rows_have_in_common_stands_above_them_what_is_said_of_one_below_it
     shaded = table.lines(True, lambda row: Colour.RED if row.end is UNSEEN else None)
     assert [line.startswith("\x1b[1;31m") for line in shaded] == [False, False, True]
     assert not any("\x1b" in line for line in table.lines(False, lambda _: Colour.RED))
-
-
-def test_a_line_of_csv_has_no_end_and_reads_as_the_values_that_it_was_made_of():
-    values = ["a,b", 'say "hi"', "two\nlines", "", 7]
-    line = csv_line(values)
-    assert not line.endswith(("\r", "\n"))
-    assert next(csv.reader(StringIO(line, newline=""))) == [str(value) for value in values]
 
 
 def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe_and_numbers_and_nothing_stay_as_they_are():
