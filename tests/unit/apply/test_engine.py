@@ -20,7 +20,7 @@ from migrate.plan.plan import RESTORE_MOVED
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check
 from tests.fakes import ALIVE, FakeClock, FakeGroupFacts, NoProgress, Script
-from tests.unit.answers import DENIED
+from tests.unit.answers import DENIED, MOVED
 from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import plan, row
 
@@ -89,6 +89,21 @@ def test_a_blocked_group_stops_everything_and_allow_partial_leaves_out_whole_gro
     scene = Scene(plan(row("c")), tmp_path)
     scene.target.states["c"] = ALIVE
     assert scene.apply(allow_partial=True).exit_code == 3, "nothing is left to write"
+
+
+def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waited_for(scene):
+    """Or a run that is killed then would take consumers that have moved on for another client's commits."""
+    noted = list[set[str]]()
+
+    def look(call):
+        if call == "alter":
+            scene.target.script("commits", "c", Script(MOVED), Script(MOVED))
+        elif call == "commits" and scene.target.calls["alter"]:
+            noted.append({group for group, trace in scene.journal.read().applied.items() if trace.read_back})
+
+    scene.target.on_call = look
+    assert scene.apply().exit_code == 0
+    assert noted == [set(), {"a", "b"}, {"a", "b"}]
 
 
 # --- many groups ------------------------------------------------------------------------------------------

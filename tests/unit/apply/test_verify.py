@@ -1,5 +1,6 @@
 """What `verify` certifies, and where a row is, in which word, by the answer to its write and by what was read."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,12 +15,13 @@ from migrate.apply.verify import (
     Verification,
     VerifyFinding,
     compare,
+    joint_exit_code,
     verify,
     with_members,
 )
 from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import Plan
-from migrate.show.verify import verify_lines
+from migrate.show.verify import ROWS_SHOWN, verify_document, verify_lines
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, NoProgress, Script
 from tests.unit.answers import DENIED, TIMED_OUT
@@ -183,6 +185,14 @@ def test_what_is_on_a_topic_that_is_not_shown_is_unreadable_and_neither_missing_
     assert "lacks DESCRIBE" in only(found).sentence and "A.orders" in only(found).sentence
 
 
+def test_a_row_that_is_not_as_planned_outranks_one_that_was_not_written():
+    made = plan(row("g"), BLOCKED)
+    found = held(made, 95, known=EMPTY_NOW)
+    assert found.exit_code == 1
+    assert text(found, made).startswith("NOT AS PLANNED: 1 of 1 offset; and 1 row of 1 group was not written")
+    assert (joint_exit_code(4, 1), joint_exit_code(0, 4), joint_exit_code(0, 0)) == (1, 4, 0)
+
+
 def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole_and_no_selection_of_rows():
     misspelt = make_check("named-groups-exist", "biling", seen="no such group")
     made = plan(row("g"), checks=(misspelt,))
@@ -211,6 +221,18 @@ def test_verify_reads_the_target_and_a_second_reading_tells_who_moves():
     assert second.moving == {"h"} and second.exit_code == 0
     target.script("states", "h", Script(DENIED))
     assert verify(made, target, NoProgress()).exit_code == 1
+
+
+@pytest.mark.parametrize("seen", [60, 10])
+@pytest.mark.parametrize(
+    ("read_back", "words"),
+    [(True, "ROLLED BACK: this plan is spent"), (None, "SPENT: a rollback of this plan has begun")],
+)
+def test_a_plan_that_was_rolled_back_is_never_verified(seen, read_back, words):
+    made = plan(row("g", target_prior=10))
+    back = {"g": GroupTrace({P0: 10}, {P0: SET}, read_back)}
+    found = held(made, seen, known=Known(journal(spends=("rollback",), rolled_back=back), consumers_ran=True))
+    assert found.exit_code == 1 and text(found, made).startswith(words)
 
 
 @pytest.mark.parametrize("seen", [None, 60])
@@ -293,3 +315,17 @@ def test_nothing_is_called_set_that_was_not_read_back_nor_failed_where_the_answe
 def test_one_cause_of_a_write_and_of_its_reading_back_is_said_once():
     outcome = written(row("g"), LOST, False, UNREAD)
     assert outcome.detail.count("no answer") == 1 and "nor could it be read back" in outcome.detail
+
+
+def test_rows_beyond_what_is_shown_are_counted_and_the_document_has_all_and_what_was_not_compared():
+    made = plan(row("g"), BLOCKED)
+    found = held(made, 60)
+    many = Verification((only(found)._replace(standing=Standing.BEHIND),) * (ROWS_SHOWN + 5))
+    assert "and 5 more; --format json has every row" in text(many, made)
+    document = json.loads("".join(verify_document(found, made, None, 0)))
+    assert document["offsets"] == [
+        {"group": "g", "target_group": "", "target_topic": "A.orders", "partition": 0, "expected": 60, "seen": 60,
+         "standing": "equal", "sentence": only(found).sentence, "journal": ""},
+    ]  # fmt: skip
+    assert (document["time"], document["rows_looked_at"]) == ("1970-01-01T00:00:00.000Z", 2)
+    assert document["left_out"][0]["why"] == "blocked" and "records" not in document

@@ -19,11 +19,15 @@ from migrate.apply.write import FRESH_SECONDS, SIGNALS, Interruption
 from migrate.errors import MigrateError, Refused
 from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
 from migrate.plan.file import refuse_replaced, write_plan
+from migrate.ports import Outcomes
 from migrate.spark.machine import _quieten_py4j
 from tests.fakes import Crash, FakeClock, FakeCluster, Script
 from tests.unit.answers import DENIED, MOVED, TIMED_OUT
 from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import clusters, plan, row
+
+MOVED_ROW, SECOND_ROW = row("a", target_prior=10), row("a", partition=1, target_prior=11)
+
 
 P0 = TopicPartition("A.orders", 0)
 MOVED_ROW = row("a", target_prior=10)
@@ -74,6 +78,21 @@ def test_a_failure_for_sure_does_not_undo_that_an_earlier_try_may_be_written_and
     assert one.journal.read().applied["a"].results == {P0: UNKNOWN} and len(one.undo().rows) == 1
     one.target.offsets["a"][P0] = Commit(77)
     assert one.rollback().exit_code == 3 and one.target.held("a") == {("A.orders", 0): 77}, "that is somebody else's"
+
+
+def test_a_partition_that_the_answer_leaves_out_is_unknown_and_written_again(tmp_path):
+    scene = Scene(plan(MOVED_ROW, SECOND_ROW), tmp_path)
+    alter = scene.target.alter
+
+    def forgetful(wanted: Mapping[str, Commits]) -> Outcomes:
+        # Neither carried out nor answered.
+        first = scene.target.calls["alter"] == 0
+        return alter({g: {p: c for p, c in commits.items() if p == P0 or not first} for g, commits in wanted.items()})
+
+    scene.target.alter = forgetful
+    result = scene.apply()
+    assert result.exit_code == 0 and scene.target.calls["alter"] == 2
+    assert scene.target.held("a") == {("A.orders", 0): 60, ("A.orders", 1): 60}
 
 
 NO_SPACE = os.strerror(errno.ENOSPC)

@@ -42,6 +42,15 @@ def test_on_the_way_back_mm2s_syncs_lie_on_the_side_that_is_written():
     assert grants("plan", Side.TARGET, resources, granted(resources, frozenset({"DESCRIBE"}))) == on_topics
 
 
+def test_what_a_cluster_refuses_to_describe_is_missing_and_what_it_does_not_report_is_neither_granted_nor_missing():
+    of_both = ["DESCRIBE on group g", "DESCRIBE on topic t"]
+    assert grants("apply", Side.SOURCE, SOURCE, rights.Seen(None, {"g": FORBIDDEN}, {"t": REFUSED})) == of_both
+    silent = rights.Seen(None, {"g": LATE}, {"t": LATE})
+    assert grants("apply", Side.SOURCE, SOURCE, silent) == []
+    assert grants("apply", Side.SOURCE, SOURCE, silent, None) == of_both
+    assert "DESCRIBE on the cluster" in grants("plan", Side.SOURCE, SOURCE, silent, None)
+
+
 def test_the_page_of_rights_lists_exactly_these_and_every_kind_of_resource_is_one_that_acls_know():
     text = RIGHTS_PAGE.read_text()
     listed = set(re.findall(r"^\| `([^`]+)` \| (source|target) \| ([A-Z_]+) \| ([^|]+?) \|", text, re.MULTILINE))

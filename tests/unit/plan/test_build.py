@@ -22,7 +22,7 @@ from migrate.survey.offsets_topic import GroupKind, GroupRecord, PastCommit
 from migrate.survey.policies import Policies, Uncommitted, parse_untranslatable
 from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
-from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
+from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
 from tests.randomsurveys import KINDS, random_survey
 from tests.unit.planscene import checkpoints, checks_of, planned, planned_flow, results_of, rows_of, survey_of, world
 from tests.unit.surveyscene import request
@@ -40,6 +40,8 @@ def test_every_commit_becomes_one_row_of_a_plan_that_is_clean_in_a_sound_world()
     source.commit("g", "t", 0, 0)
     at_0 = planned(source, target, mirror)
     assert [row.source_committed for row in at_0.rows] == [0, 60, 100] and at_0.fingerprint != plan.fingerprint
+    cost = planned(*world(), comparer=FakeComparer()).header.comparison
+    assert plan.header.comparison == {} and (cost["partitions"], cost["source_bytes_fetched"]) == (3, 1_100_000_000)
 
 
 def test_rows_and_filtered_add_up_to_what_was_read_and_added_and_connect_groups_are_rows_though_mm2_leaves_them_out():

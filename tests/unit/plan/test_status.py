@@ -2,17 +2,20 @@
 
 import json
 
+import pytest
+
 from migrate.cli.status import exit_code
 from migrate.errors import EXIT_DONE, EXIT_REFUSED
 from migrate.match.protocol import Tail
 from migrate.mm2.name_map import NameMap
 from migrate.model import Failure, Level, LogRange, TopicPartition
 from migrate.plan.status import ONLY_PLAN_SHOWS
-from migrate.plan.watch import Watch
-from migrate.show.status import progress_line, status_document
+from migrate.plan.watch import Pace, TimeLeft, Watch
+from migrate.show.status import late_text, left_text, progress_line, status_document
 from migrate.survey.drain import UNKNOWN, Lag
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import GroupKind, GroupRecord, PastCommit
+from migrate.watch import Freshness, Waiting
 from tests.fakes import ALIVE, FakeClock, FakeComparer, FakeGroupFacts
 from tests.unit.planscene import accepting, checkpoints, planned, world
 from tests.unit.statusscene import looked, text
@@ -201,3 +204,27 @@ def test_where_the_offsets_topic_is_not_to_be_read_nothing_is_said_of_commits_an
     assert status_document(status)["groups"][0]["commits_on_source"] == {"error": "TOPIC_AUTHORIZATION_FAILED"}
     _, said = with_commits(alive(), Failure("TOO_MANY_RECORDS", "up to 900,000 records to read"))
     assert said.count("their commits on A were not looked at: up to 900,000 records to read") == 1
+
+
+@pytest.mark.parametrize(("lag", "left", "said"), [
+    (Lag(0, True), TimeLeft(Pace.TOO_EARLY), "everything is copied"),
+    (Lag(None, False), TimeLeft(Pace.TOO_EARLY), "an unknown number of records left"),
+    (Lag(1, True), TimeLeft(Pace.STALLED), "1 record left: nothing is being copied: restart MM2, or your replicator"),
+    (Lag(90, False), TimeLeft(Pace.GROWING), "about 90 records left: producers are faster than MM2"),
+])  # fmt: skip
+def test_why_nobody_can_tell_how_long_is_said(lag, left, said):
+    assert left_text(left, lag) == said
+
+
+def test_who_does_not_answer_is_said_escaped_and_since_when():
+    freshness = Freshness(problem="it\x1b failed", waiting=Waiting("log ends of A", 75.0))
+    assert late_text(freshness) == r"it\x1b failed NO ANSWER for 75 s: log ends of A"
+    assert late_text(Freshness()) == ""
+
+
+@pytest.mark.parametrize(
+    "freshness", [Freshness(settling=True), Freshness(problem="x"), Freshness(waiting=Waiting("log ends", 9.0))]
+)
+def test_nothing_is_ready_that_the_newest_whole_look_did_not_see(freshness):
+    status = looked(*world())
+    assert status.is_ready and status_document(status, freshness=freshness)["ready"] is False

@@ -99,12 +99,14 @@ def alike(count, **values):
 
 def test_names_and_kinds_of_evidence_beyond_the_cap_are_counted_with_the_command_that_prints_them():
     told = " ".join(attention_of(alike(300)).split())
-    assert told.count("BLOCK source-group-stopped, 300 groups") == 1
+    assert told.count("BLOCK source-group-stopped, 300 groups") == told.count("all: its groups and") == 1
     assert "group-039" in told and "group-040" not in told
     assert "and 260 more: mm2-migrate show cutover.plan --format json" in told
     told = attention_of([make_check(subject=f"g{i}", seen=f"stable with {i} members") for i in range(300)], 120)
     assert " g19: " in told and " g20: " not in told
     assert "and 280 more: mm2-migrate show cutover.plan --format json" in told
+    mixed = attention_of([*alike(3), make_check(subject="other", seen="another thing")], 120)
+    assert "    3 groups: its groups" in mixed and "    other: another thing" in mixed
 
 
 def test_rows_that_skip_or_rewind_are_red():
