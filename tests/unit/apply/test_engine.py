@@ -138,6 +138,19 @@ def test_interrupted_it_takes_the_answers_of_what_is_in_flight_and_reads_back(ch
     assert chunks.apply().exit_code == 0
 
 
+def test_an_unexpected_fault_is_an_unknown_outcome_that_the_next_run_goes_on_from(chunks):
+    def fail(call):
+        if call == "alter" and chunks.target.calls["alter"] == 1:
+            raise RuntimeError("bug")
+
+    chunks.target.on_call = fail
+    result = chunks.apply(concurrency=1, group_timeout_seconds=0.0)
+    unknown = [r for r in result.rows if r.status is RowStatus.UNKNOWN]
+    assert result.exit_code == 4 and len(unknown) == WINDOWS_PER_CHUNK and "RuntimeError: bug" in unknown[0].detail
+    chunks.target.calm()
+    assert chunks.apply().exit_code == 0
+
+
 # --- the way back -----------------------------------------------------------------------------------------
 
 

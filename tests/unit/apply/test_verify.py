@@ -21,7 +21,7 @@ from migrate.apply.verify import (
 )
 from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, GroupState, Row, TopicPartition
 from migrate.plan.plan import Plan
-from migrate.show.verify import ROWS_SHOWN, verify_document, verify_lines
+from migrate.show.verify import ROWS_SHOWN, verdict, verify_document, verify_lines
 from tests.builders import make_check
 from tests.fakes import ALIVE, EMPTY, NoProgress, Script
 from tests.unit.answers import DENIED, TIMED_OUT
@@ -139,7 +139,10 @@ def test_rows_that_the_plan_does_not_write_are_counted_and_named_with_their_reas
     assert found.exit_code == 4
     assert [(n.group, n.standing) for n in found.not_written] == [("b", Standing.BLOCKED), ("s", Standing.SKIPPED)]
     told = text(found, made)
-    assert told.startswith("VERIFIED: 1 offset of 1 group, BUT 2 rows of 2 groups were not written")
+    assert verdict(found)[0] == "VERIFIED: 1 offset of 1 group, BUT 2 rows of 2 groups were not written"
+    assert verdict(held(row("g"), 60))[0] == "VERIFIED: 1 offset of 1 group"
+    assert verdict(replace(found, findings=()))[0].startswith("NOTHING VERIFIED: 2 rows")
+    assert verdict(Verification(()))[0].startswith("NOTHING TO VERIFY")
     assert "1 equal, 1 blocked, 1 skipped" in told
     assert "b: 1 row blocked in the plan: target-group-empty" in told
     assert "s: 1 row skipped, as the plan says: not-replicated" in told

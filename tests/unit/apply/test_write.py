@@ -26,6 +26,12 @@ from tests.unit.answers import DENIED, MOVED, TIMED_OUT
 from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import clusters, plan, row
 
+ALIVE = Failure("UNKNOWN_MEMBER_ID", "the group has active members")
+
+
+BETWEEN = "another client has committed this offset since the check"
+
+
 MOVED_ROW, SECOND_ROW = row("a", target_prior=10), row("a", partition=1, target_prior=11)
 
 
@@ -55,6 +61,19 @@ def surface_all(scene: Scene):
         scene.target.surface("a")
 
 
+@pytest.mark.parametrize(
+    ("failure", "exit_code", "status"), [(ALIVE, 1, RowStatus.FAILED), (HIDDEN, 4, RowStatus.UNKNOWN)]
+)
+def test_a_removal_is_not_said_to_be_done_where_the_hidden_append_could_not_be_overtaken(
+    hidden, failure, exit_code, status
+):
+    hidden.target.script("alter", "a", Script(failure))
+    result = hidden.rollback(group_timeout_seconds=0.0)
+    assert result.exit_code == exit_code and list(statuses(result).values()) == [status]
+    assert hidden.target.calls["delete"] == 0
+    assert hidden.rollback().exit_code == 0 and not hidden.target.unseen["a"] and hidden.target.held("a") == {}
+
+
 def test_a_group_that_could_not_be_read_before_its_removal_is_not_removed_over_a_hidden_append(hidden):
     judged = hidden.target.calls["commits"] + 1
 
@@ -78,6 +97,37 @@ def test_a_failure_for_sure_does_not_undo_that_an_earlier_try_may_be_written_and
     assert one.journal.read().applied["a"].results == {P0: UNKNOWN} and len(one.undo().rows) == 1
     one.target.offsets["a"][P0] = Commit(77)
     assert one.rollback().exit_code == 3 and one.target.held("a") == {("A.orders", 0): 77}, "that is somebody else's"
+
+
+@pytest.mark.parametrize(("answer", "exit_code"), [(HIDDEN, 4), (LOADING, 1)])
+@pytest.mark.parametrize("rows", [[MOVED_ROW], [MOVED_ROW, SECOND_ROW]], ids=["one row", "one of two rows"])
+def test_what_somebody_has_committed_between_two_tries_is_not_overwritten_nor_the_rest_of_its_group_written(
+    tmp_path, answer, exit_code, rows
+):
+    scene = Scene(plan(*rows), tmp_path)
+    before = scene.target.held("a")
+    scene.target.script("alter", "a", Script(answer))
+    scene.target.when("commits", lambda: scene.target.offsets["a"].update({P0: Commit(65)}), once_written=True)
+    result = scene.apply()
+    assert result.exit_code == exit_code and BETWEEN in result.rows[0].detail
+    assert scene.target.held("a") == before | {("A.orders", 0): 65} and scene.target.calls["alter"] == 1
+
+
+def test_a_group_that_could_not_be_read_between_two_tries_is_read_again_before_the_next_one(one):
+    one.target.script("alter", "a", *[Script(LOADING)] * 8)
+    moved: list[str] = []
+
+    def move(call):
+        if call == "alter" and one.target.calls["alter"]:
+            one.target.script("commits", "a", Script(LOADING))  # the look between this try and the next
+        if call == "commits" and one.clock.waited > 20 and not moved:
+            moved.append(call)
+            one.target.offsets["a"][P0] = Commit(65)
+
+    one.target.on_call = move
+    result = one.apply()
+    assert one.clock.waited > 20 and one.target.held("a") == {("A.orders", 0): 65}
+    assert result.exit_code == 1 and BETWEEN in result.rows[0].detail
 
 
 def test_a_partition_that_the_answer_leaves_out_is_unknown_and_written_again(tmp_path):

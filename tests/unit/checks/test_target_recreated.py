@@ -92,6 +92,12 @@ def test_a_copy_that_reaches_as_far_as_what_counts_of_mm2s_words_passes(case):
     assert told(planned(*scene(*PASSING[case]))) == PASSES
 
 
+def test_a_copy_that_was_copied_again_beyond_the_commit_passes_by_timestamps_as_well():
+    again = scene(20, (*PAIRS, (0, 0), (50, 8), (90, 18)), 56)
+    by_time = planned(*again, comparer=placed(Why.LEAST_TIMESTAMP), limits=Limits(10, None, by_timestamp=True))
+    assert CHECK not in {c.check for c in (*planned(*again).blocks(), *by_time.blocks())}
+
+
 def test_what_was_written_while_the_plan_was_made_and_what_a_transaction_hides_is_no_cut_log_and_a_dark_end_blocks():
     source, target, mirror = scene(85)
     target.watermarks[COPY] = 100

@@ -70,6 +70,14 @@ def test_what_a_check_could_not_judge_it_does_not_pass(check, changes, expected)
     assert verdicts(check, **changes) == expected
 
 
+def test_what_was_not_seen_is_said():
+    assert "how many records 1 row will read twice" in found("re-read-limit", (NO_REREADS,))[0].seen
+    (served,) = found("group-protocol", source_states=EMPTY_H)
+    assert served.level is Level.PASS and "1 unknown" in served.seen
+    (unknown,) = found("streams-group", **UNKNOWN_KIND)
+    assert "--accept share-group:GROUP --accept streams-group:GROUP" in unknown.todo
+
+
 def test_an_answer_that_lacks_a_topic_of_the_flow_is_never_it_shows_us_all():
     def looked(told):
         source, target, mirror = world()

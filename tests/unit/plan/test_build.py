@@ -40,8 +40,21 @@ def test_every_commit_becomes_one_row_of_a_plan_that_is_clean_in_a_sound_world()
     source.commit("g", "t", 0, 0)
     at_0 = planned(source, target, mirror)
     assert [row.source_committed for row in at_0.rows] == [0, 60, 100] and at_0.fingerprint != plan.fingerprint
+
+
+def test_the_header_has_the_ids_the_states_and_every_range_that_was_pinned_sorted_and_what_comparing_cost():
+    header = planned(*world()).header
+    assert header.target_topic_ids == {"A.t": "id-of-t", "A.u": "id-of-u"}
+    assert header.source_topic_ids == {"t": "id-of-source-t", "u": "id-of-source-u"}
+    states = [f"{s.side} {s.group} {s.state}" for s in header.group_states]
+    assert states == ["source g Empty", "source h Empty", "target g Absent", "target h Absent"]
+    assert [f"{r.side} {r.topic}-{r.partition} {r.end}" for r in header.pinned] == [
+        "source mm2-offset-syncs.B.internal-0 30", "source t-0 100", "source t-1 100", "source u-0 100",
+        "target A.checkpoints.internal-0 5", "target A.t-0 100", "target A.t-1 100", "target A.u-0 100",
+        "target mm2-offsets.A.internal-0 7",
+    ]  # fmt: skip
     cost = planned(*world(), comparer=FakeComparer()).header.comparison
-    assert plan.header.comparison == {} and (cost["partitions"], cost["source_bytes_fetched"]) == (3, 1_100_000_000)
+    assert header.comparison == {} and cost["partitions"] == 3 and cost["source_bytes_fetched"] == 1_100_000_000
 
 
 def test_rows_and_filtered_add_up_to_what_was_read_and_added_and_connect_groups_are_rows_though_mm2_leaves_them_out():

@@ -105,6 +105,12 @@ def test_an_undo_names_what_it_gives_up_and_which_offsets_it_removes_and_nothing
     assert findings(make_plan([rewound], kind="undo")) == ()
 
 
+def test_records_of_mm2s_topics_that_nobody_can_read_are_counted():
+    counts = {"checkpoints topic: undecodable:short": 2, "offset-syncs topic: undecodable:x": 0, "a: checkpoint": 9}
+    (finding,) = findings(make_plan(mm2_counts=counts))
+    assert finding.what == "2 records" and finding.seen == (("checkpoints topic: undecodable:short", "2 records"),)
+
+
 EXACT = {"grade": Grade.EXACT}
 
 

@@ -5,7 +5,7 @@ import pytest
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Method
 from migrate.show.explain import explanation, kept_elsewhere
-from tests.builders import make_plan, make_row, make_untranslated
+from tests.builders import make_check, make_plan, make_row, make_untranslated
 from tests.unit.goldenplan import golden_plan
 
 SOURCE_DOWN, AS_OF = {"source_down": True}, {"settings": {"commits-as-of": "2026-11-23T22:00:00.000Z"}}
@@ -135,6 +135,14 @@ def test_behind_another_replicator_nothing_is_said_of_mm2_nor_of_an_undo_anythin
     assert "MM2" not in by_another and "Syncs" not in by_another
     undo = told(make_plan([make_row(decision=Decision.REMOVE, target_offset=None)], kind="undo"))
     assert not [word for word in ("Syncs", "Compared", "checkpoint", "Considered") if word in undo]
+
+
+def test_a_block_is_told_with_the_check_that_lifts_it():
+    row = make_row(decision=Decision.BLOCK, reason="source-group-stopped", sentence="Stable on A.")
+    text = told(make_plan([row], checks=(make_check(subject="billing"),)))
+    assert "Block source-group-stopped: expected no member on A; seen: Stable on A" in text
+    assert "Stop these consumers, then plan again." in text
+    assert "By orders:0 (source-group-stopped); a group is set whole or not at all." in text
 
 
 def test_one_row_is_picked_by_either_sides_name_and_a_wrong_name_is_told_with_the_right_ones():

@@ -32,6 +32,9 @@ from tests.unit.goldenfiles import compare_with_golden
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render
 
+LONG = "a-very-long-group-name-that-somebody-generated-from-a-deployment-" + "x" * 150
+
+
 HOSTILE = "=cmd|' /C calc'!A0\x1b[2J\r\n\"quo,te\"\u202e注文"
 
 
@@ -114,6 +117,13 @@ def test_rows_that_skip_or_rewind_are_red():
     for group in ("kept-ahead", "reset-to-latest", "left-alone"):
         assert any(line.startswith(group) and " A." in line for line in red), group
     assert any("rewound" in line and "payments" in line for line in red)
+
+
+@pytest.mark.parametrize(("width", "size"), [(40, 10**18), (80, 10**18), (200, 10**3)])
+def test_no_name_and_no_number_is_ever_cut(width, size):
+    row = make_row(LONG, f"{LONG}-topic", source_committed=size, source_log_end=size + 1, target_offset=size)
+    shown = text(make_plan([row]), width=width)
+    assert LONG in shown and f"A.{LONG}-topic" in shown and f" {size} " in shown
 
 
 def hostile_plan():
@@ -215,6 +225,13 @@ def test_the_next_command_quotes_the_path_and_carries_the_options():
     for decision, checks in ((Decision.BLOCK, ()), (Decision.KEEP, ()), (Decision.SET, (whole,))):
         nothing = make_plan([make_row(decision=decision)], checks=checks)
         assert next_steps(nothing, totals(nothing), "p", ())[1] == []
+
+
+def test_a_plan_made_while_groups_were_alive_offers_the_dry_run_alone():
+    plan = make_plan(TWO.rows, checks=(make_check("source-group-stopped", "b"),))
+    sentences, commands = next_steps(plan, totals(plan), "p", ())
+    assert "then make a new plan" in sentences[0]
+    assert [command for _, command in commands] == ["mm2-migrate apply p --allow-partial"]
 
 
 def test_what_the_plan_is_of_comes_in_order_and_without_what_it_lacks():
