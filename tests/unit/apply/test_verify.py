@@ -14,12 +14,13 @@ from migrate.apply.verify import (
     Standing,
     Verification,
     VerifyFinding,
+    blocks_without_rows,
     compare,
     joint_exit_code,
     verify,
     with_members,
 )
-from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, GroupState, Row, TopicPartition
+from migrate.model import UNACKNOWLEDGED, Commit, Decision, Failure, GroupState, Level, Row, Scope, TopicPartition
 from migrate.plan.plan import Plan
 from migrate.show.verify import ROWS_SHOWN, verdict, verify_document, verify_lines
 from tests.builders import make_check
@@ -106,6 +107,14 @@ def test_a_row_is_where_planned_or_somebody_accounts_for_where_it_is(made, seen,
     found = held(made, *seen, known=known) if isinstance(seen, tuple) else held(made, seen, known=known)
     good = standing in (Standing.EQUAL, Standing.AHEAD, Standing.OTHER_METADATA)
     assert found.exit_code == (0 if good else 1) and only(found).standing is (standing or only(found).standing)
+
+
+def test_how_far_a_group_moved_on_is_said_and_who_accounts_for_it():
+    moved_on = only(held(row("g"), 180, known=ALIVE_NOW)).sentence
+    assert moved_on.startswith("moved on by 120 to 180: the group has 1 member;")
+    found = held(row("g"), 95)
+    assert "is at 95, 35 beyond the planned 60, and the group has no members" in only(found).sentence
+    assert "--consumers-ran" in text(found, plan(row("g")))
 
 
 @pytest.mark.parametrize(
@@ -206,6 +215,15 @@ def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_w
     made = plan(row("g"), BLOCKED, checks=(misspelt,))
     assert compare(made, {"g": {P0: Commit(60)}}, [row("g")]).exit_code == 0
     assert compare(made, {"g": {P0: Commit(60)}}, [row("g"), BLOCKED]).exit_code == 4
+
+
+def test_a_block_is_said_once_by_its_rows_or_by_itself():
+    by_rows = [(Scope.GROUP, "b"), (Scope.TOPIC, "orders"), (Scope.ROW, "b/orders/0"), (Scope.CLUSTER, "A")]
+    for scope, subject in (*by_rows, (Scope.GROUP, "g"), (Scope.TOPIC, "bills")):
+        block = make_check("some-check", subject, scope=scope)
+        waived = replace(block, accepted=True, level=Level.WARN, counts_as=Level.WARN)
+        made = plan(row("g"), row("b", decision=Decision.BLOCK, reason="some-check"), checks=(block, waived))
+        assert (blocks_without_rows(made) == ()) is ((scope, subject) in by_rows)
 
 
 def test_verify_reads_the_target_and_a_second_reading_tells_who_moves():
@@ -315,9 +333,11 @@ def test_nothing_is_called_set_that_was_not_read_back_nor_failed_where_the_answe
     assert written(planned, answer, is_in_doubt, after).status is status
 
 
-def test_one_cause_of_a_write_and_of_its_reading_back_is_said_once():
+def test_what_was_read_back_instead_is_said_and_one_cause_of_a_write_and_of_its_reading_back_once():
     outcome = written(row("g"), LOST, False, UNREAD)
     assert outcome.detail.count("no answer") == 1 and "nor could it be read back" in outcome.detail
+    for there, told in ((Commit(60, "tim"), "60 with other metadata"), (Commit(99), "99"), (None, "no offset")):
+        assert f"read back {told} instead of 60" in written(row("g"), SET, False, there).detail
 
 
 def test_rows_beyond_what_is_shown_are_counted_and_the_document_has_all_and_what_was_not_compared():

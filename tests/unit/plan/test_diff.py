@@ -41,6 +41,14 @@ def test_groups_outside_of_this_plans_filters_are_a_count_and_what_moved_stands_
     assert listed["outside"] == {"rows": 1, "groups": 1} and not listed["gone"]
 
 
+def test_a_group_that_the_filters_ask_for_and_that_is_gone_is_named():
+    missing = make_check("groups-unknown", "other")
+    rehearsal = make_plan([make_row("wave-1"), make_row("other")])
+    for header in ({"settings": {"group": "wave-.* oth.*"}}, {"settings": {"groups-file": "w"}, "checks": (missing,)}):
+        told = said(rehearsal, make_plan([make_row("wave-1")], **header))
+        assert "ROWS THAT ARE GONE" in told and "other" in told
+
+
 def test_a_plan_and_itself_have_no_difference_and_a_block_that_was_accepted_since_is_no_new_one():
     found = diff(golden_plan(), golden_plan())
     assert found.is_empty and found.same_rows == len(golden_plan().rows)

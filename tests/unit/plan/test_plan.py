@@ -95,6 +95,15 @@ def test_many_groups_with_one_trouble_are_one_finding_beside_those_of_which_it_c
     assert [(e.seen, e.subjects) for e in finding.evidence] == [("Stable", ("a", "b"))]
 
 
+def test_a_blocked_row_that_no_check_explains_is_named_and_its_group_once():
+    own = make_row(partition=0, decision=Decision.BLOCK, reason="rewind")
+    dragged = make_row(partition=1, decision=Decision.BLOCK, reason="group-blocked")
+    told = [(f.name, f.what) for f in findings(make_plan([own, dragged]))]
+    assert told == [("rewind", "1 row"), ("group-blocked", "1 row")]
+    (finding,) = findings(make_plan([own, dragged], checks=(make_check("rewind", own.subject, **BLOCK),)))
+    assert finding.name == "rewind" and finding.seen[0][0] == own.subject
+
+
 def test_an_undo_names_what_it_gives_up_and_which_offsets_it_removes_and_nothing_that_it_does_by_its_nature():
     rewound = make_row("a", target_prior=60, target_offset=10)
     rows = [rewound, make_row("b", decision=Decision.REMOVE, target_offset=None)]

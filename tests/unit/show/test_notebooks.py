@@ -10,14 +10,9 @@ import pytest
 from matplotlib import pyplot
 from nbclient.exceptions import CellExecutionError
 
-from migrate.apply.assess import ApplyClusters, RunOptions
-from migrate.apply.engine import apply_plan
-from migrate.apply.journal import Journal
 from migrate.apply.signatures import add_signature, signature_of, signatures_path
-from migrate.apply.undo import undo_plan
 from migrate.apply.verify import verify
 from migrate.model import Decision, Grade, Row
-from migrate.plan.companions import journal_path
 from migrate.plan.file import write_plan
 from migrate.plan.totals import totals
 from migrate.show import review
@@ -29,11 +24,12 @@ from migrate.show.review import ReviewStopped
 from migrate.show.review_charts import grades_chart, lag_chart, places_chart, rereads_chart
 from migrate.show.verify import verify_document
 from tests.builders import make_plan, make_row, make_untranslated
-from tests.fakes import FakeClock, NoProgress
+from tests.fakes import NoProgress
 from tests.notebooks import NOTEBOOKS, Tables, facts, outputs, run
+from tests.unit.applyscene import Scene
 from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render, squeezed
-from tests.unit.plans import clusters, plan, row
+from tests.unit.plans import plan, row
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -148,26 +144,21 @@ def test_a_plan_of_rules_is_no_plan_to_review(tmp_path):
 
 
 @pytest.fixture
-def applied(tmp_path):
-    made = plan(row("billing"), row("crm", decision=Decision.BLOCK), row("shipping", partition=1))
-    path = tmp_path / "cutover.plan"
+def applied(tmp_path) -> Scene:
+    rows = row("billing"), row("crm", decision=Decision.BLOCK), row("shipping", partition=1)
+    scene = Scene(plan(*rows), tmp_path)
+    made, path = scene.plan, scene.path
     write_plan(made, path)
-    add_signature(
-        signatures_path(path, made.fingerprint),
-        signature_of(made.fingerprint, "Ada", "read", "2026-11-21T02:00:00.000Z"),
-    )
-    target, source = clusters(made)
-    journal = Journal(journal_path(path, made.fingerprint), made.fingerprint, FakeClock().now_ms)
-    options = RunOptions(execute=True, allow_partial=True)
-    assert apply_plan(made, ApplyClusters(target, source), journal, FakeClock(), NoProgress(), options).exit_code == 4
-    found = verify(made, target, NoProgress())
-    lines = verify_document(found, made, None, FakeClock().now_ms())
+    signature = signature_of(made.fingerprint, "Ada", "read", "2026-11-21T02:00:00.000Z")
+    add_signature(signatures_path(path, made.fingerprint), signature)
+    assert scene.apply(allow_partial=True).exit_code == 4
+    lines = verify_document(verify(made, scene.target, NoProgress()), made, None, scene.clock.now_ms())
     (tmp_path / "verification.json").write_text("\n".join(lines))
-    return path, made
+    return scene
 
 
 def test_the_second_notebook_tells_what_was_done_and_found(applied):
-    path, made = applied
+    path, made = applied.path, applied.plan
     notebook = run("after_cutover.ipynb", path.parent, VERIFICATION="verification.json")
     tables = [Tables(text).rows for text in outputs(notebook, "text/html")]
     standings = {r[0]: r[1] for r in tables[1][1:]}
@@ -184,7 +175,7 @@ def test_the_second_notebook_tells_what_was_done_and_found(applied):
 
 
 def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_line(tmp_path, applied):
-    _, made = applied
+    made = applied.plan
     other = make_plan([make_row()])
     with pytest.raises(review.ReviewStopped, match="There is no journal"):
         outcome.open_wave(tmp_path / "other.plan", other)
@@ -194,17 +185,10 @@ def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_lin
 
 
 def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
-    path, made = applied
-    target, _ = clusters(made)
-    later = FakeClock(1_700_000_060_000)
-    log = Journal(journal_path(path, made.fingerprint), made.fingerprint, later.now_ms)
-    undo = undo_plan(made, log.read(), 0, "0.1.0")
-    own = Journal(journal_path(path.with_name("undo.plan"), undo.fingerprint), undo.fingerprint, FakeClock().now_ms)
-    for planned in made.rows:
-        if planned.decision is Decision.SET:
-            target.commit(planned.group, planned.target_topic, planned.partition, planned.target_offset)
-    done = apply_plan(undo, ApplyClusters(target), own, FakeClock(), NoProgress(), RunOptions(True, spends=log))
-    assert done.exit_code == 0
+    applied.clock.wait(60.0)
+    undo = Scene(applied.undo(), applied.folder, applied.clock, name="undo.plan")
+    assert undo.apply(spends=applied.journal).exit_code == 0
+    path, made = applied.path, applied.plan
     wave = outcome.open_wave(path, made)
     assert outcome.standings_table(wave)["groups"].to_dict() == {
         "moved": 0, "uncertain": 0, "undone": 2, "left": 1, "as-it-is": 0,

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.apply.assess import ApplyClusters, RunOptions
-from migrate.apply.engine import ApplyResult, apply_plan
+from migrate.apply.engine import ApplyResult
 from migrate.apply.history import read_history
-from migrate.apply.journal import Journal
 from migrate.apply.outcome import RowStatus
 from migrate.apply.runs import UNDONE
 from migrate.apply.verify import Known, compare
@@ -21,7 +19,7 @@ from migrate.show.aftermath import Aftermath
 from migrate.show.report_outcome import Verified, aftermath, verified_of
 from migrate.show.verify import verify_document
 from tests.builders import make_check
-from tests.fakes import NoProgress, Script
+from tests.fakes import Script
 from tests.unit.answers import DENIED, TIMED_OUT, UNSURE
 from tests.unit.applyscene import Scene
 from tests.unit.plans import plan, row
@@ -80,13 +78,11 @@ def test_the_report_says_of_each_row_what_apply_said(tmp_path: Path, answer: Fai
 def test_an_undo_that_was_begun_makes_it_spent_and_is_never_told_as_applied(tmp_path: Path, fails: bool) -> None:
     scene = Scene(plan(row("a", target_prior=10)), tmp_path)
     scene.apply()
-    undo = scene.undo()
-    own = Journal(tmp_path / "undo.journal.jsonl", undo.fingerprint, scene.clock.now_ms)
-    scene.target.script("alter", "a", *[Script(DENIED)] * 500 * fails)
-    options = RunOptions(execute=True, spends=scene.journal)
-    assert apply_plan(undo, ApplyClusters(scene.target), own, scene.clock, NoProgress(), options).exit_code == fails
+    undo = Scene(scene.undo(), tmp_path, scene.clock, name="undo.plan")
+    undo.target.script("alter", "a", *[Script(DENIED)] * 500 * fails)
+    assert undo.apply(spends=scene.journal).exit_code == fails
     told = after(scene)
-    said = f"SPENT: its undo {undo.short_fingerprint} was begun, and the journal of that is not beside this plan"
+    said = f"SPENT: its undo {undo.plan.short_fingerprint} was begun, and the journal of that is not beside this plan"
     assert told.spent and verdicts(told) == [(said, "warn")]
     assert [(run.command, bool(run.ended)) for run in told.runs] == [("apply", True), (UNDONE, False)]
     assert told.runs[-1].exit_code is None
