@@ -101,6 +101,7 @@ def test_a_source_that_is_known_to_be_gone_is_named_in_verdict_and_journal_and_n
     assert result.exit_code == 0 and set(statuses(result).values()) == {RowStatus.SET}
     assert text(result).startswith("APPLIED, SOURCE NOT SEEN: 5 offsets")
     assert '"source_not_seen":"source A cannot be reached."' in scene.journal.path.read_text()
+    assert text(scene.apply()).startswith("NOTHING LEFT TO DO"), "a finished apply does not need the source"
 
 
 def test_a_source_group_that_nobody_answers_for_is_passed_over_only_by_the_option(scene):

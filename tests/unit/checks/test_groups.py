@@ -72,6 +72,15 @@ def test_with_the_source_down_every_group_waits_for_a_reviewer_and_who_else_ther
     assert not found("groups-unknown")
 
 
+def test_a_group_that_mm2_checkpointed_on_a_topic_that_the_source_does_not_show_is_blocked():
+    check, without_t = "checkpointed-topics-listed", {"source_topics": {"u": 1}}
+    assert levels(check, **without_t) == {"g": Level.BLOCK}
+    assert blocked(**without_t, **waiving(check, "g")) == set()
+    for no_block in ({"source_down": True}, {"filters": Filters.from_options(topics=["u"])}):
+        assert not found(check, **without_t, **no_block)
+    assert not found(check)
+
+
 def test_what_only_java_can_write_or_bring_back_is_said_before_the_first_write():
     prior = row("g", "t", 0, prior=Commit(10, "m"))
     for rows, said in (

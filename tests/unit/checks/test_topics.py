@@ -211,6 +211,13 @@ def test_metadata_that_brokers_refuse_by_default_blocks_until_somebody_has_raise
     assert found("metadata-too-long", too_long, **waiving("metadata-too-long"))[0].accepted
 
 
+def test_a_row_that_the_targets_retention_has_moved_is_named_where_nothing_was_compared():
+    late = row("g", "t", target_log=LogRange(70, 100))
+    assert levels("target-retention", (late,)) == {"g/t/0": Level.WARN}
+    assert not found("target-retention", (late._replace(missing_on_target=0),))
+    assert not found("target-retention")
+
+
 def test_estimated_rows_are_counted_by_what_kept_them_from_being_compared_apart_from_those_at_the_log_start():
     rows = (row("g", "t", **LIMITED), row("h", "u"), row("h", "t", **LIMITED))
     reasons = "2 match-limit, 1 not-compared"

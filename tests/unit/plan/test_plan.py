@@ -6,7 +6,7 @@ import pytest
 
 from migrate.errors import UsageError
 from migrate.model import Decision, Grade, Level, Method, Row, Scope
-from migrate.plan.attention import AttentionKind, findings, findings_of, not_ruled_out, passed
+from migrate.plan.attention import AttentionKind, findings, findings_of, listed, not_ruled_out, passed, shared
 from migrate.plan.plan import UNDO, Header, Plan, refuse_rules
 from migrate.plan.totals import compare_with_mm2, forecast, group_totals, totals
 from migrate.row_table import GroupRows, PlanRows
@@ -118,6 +118,12 @@ def test_records_of_mm2s_topics_that_nobody_can_read_are_counted():
     counts = {"checkpoints topic: undecodable:short": 2, "offset-syncs topic: undecodable:x": 0, "a: checkpoint": 9}
     (finding,) = findings(make_plan(mm2_counts=counts))
     assert finding.what == "2 records" and finding.seen == (("checkpoints topic: undecodable:short", "2 records"),)
+
+
+def test_a_name_with_a_comma_or_a_blank_is_quoted_in_a_list_or_it_would_pass_for_two():
+    assert listed(["a", "b, c", "d e"]) == 'a, "b, c", "d e"'
+    (evidence,) = shared([("a", "x"), ("b", "x"), ("c", "x")])
+    assert evidence.listed(2) == "a, b"
 
 
 EXACT = {"grade": Grade.EXACT}

@@ -59,6 +59,15 @@ def reviewed(tmp_path_factory):
     return made, notebook
 
 
+def test_the_review_runs_from_a_clean_kernel_draws_its_charts_and_compares(reviewed):
+    made, notebook = reviewed
+    rows = [row for text in outputs(notebook, "text/html") for row in Tables(text).rows]
+    assert ["20", "gone", "long-gone", "orders", "0", "set 650 (translated, estimated)", "", "<NA>", "<NA>"] in rows
+    assert len(outputs(notebook, "image/png")) == 4
+    assert outputs(notebook, "print") == [review.next_commands(made, "cutover.plan") + "\n"]
+    assert made.fingerprint in outputs(notebook, "print")[0]
+
+
 def test_the_notebooks_head_says_what_the_table_and_the_report_say(reviewed):
     made, notebook = reviewed
     table = "\n".join(render(made, "table", "cutover.plan", width=2000))
