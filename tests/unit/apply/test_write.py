@@ -26,17 +26,10 @@ from tests.unit.answers import DENIED, MOVED, TIMED_OUT
 from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import clusters, plan, row
 
-ALIVE = Failure("UNKNOWN_MEMBER_ID", "the group has active members")
-
-
-BETWEEN = "another client has committed this offset since the check"
-
-
-MOVED_ROW, SECOND_ROW = row("a", target_prior=10), row("a", partition=1, target_prior=11)
-
-
 P0 = TopicPartition("A.orders", 0)
-MOVED_ROW = row("a", target_prior=10)
+MOVED_ROW, SECOND_ROW = row("a", target_prior=10), row("a", partition=1, target_prior=11)
+ALIVE = Failure("UNKNOWN_MEMBER_ID", "the group has active members")
+BETWEEN = "another client has committed this offset since the check"
 HIDDEN = Failure("COORDINATOR_NOT_AVAILABLE", "not available", retriable=True, outcome_unknown=True)
 LOADING = Failure("COORDINATOR_LOAD_IN_PROGRESS", "loading", retriable=True)
 
@@ -214,7 +207,7 @@ def test_what_somebody_has_committed_since_the_look_is_not_overwritten_where_tha
     meanwhile(scene, seconds, lambda: scene.target.commit("a", *P0, 65))
     result = scene.apply()
     assert scene.target.held("a") == {("A.orders", 0): there} and scene.target.held("b") == {("A.orders", 0): 60}
-    said = "another client has committed this offset since the check" in result.rows[0].detail
+    said = BETWEEN in result.rows[0].detail
     assert (result.exit_code, said) == ((4, True) if there == 65 else (0, False))
     assert scene.rollback().exit_code == 0 and scene.target.held("b") == {("A.orders", 0): 20}
     assert scene.target.held("a") == {("A.orders", 0): 65 if there == 65 else 10}

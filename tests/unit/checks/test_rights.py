@@ -12,17 +12,16 @@ from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import READER_GROUP_PREFIX
 from tests.unit.rightscene import FLOW, REFUSED, granted, seen
 
-
-def grants(*asked):
-    return [rights.grant_text(right, names) for right, names in missing(*asked).items()]
-
-
 RIGHTS_PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 SOURCE, TARGET = (resources_of(FLOW, side, ["g"], ["t"]) for side in (Side.SOURCE, Side.TARGET))
 BARE_TARGET = TARGET | {Resources.POSITIONS: []}
 LATE = Failure("REQUEST_TIMED_OUT", "no answer", retriable=True)
 GONE = Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")
 FORBIDDEN = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+
+
+def grants(*asked):
+    return [rights.grant_text(right, names) for right, names in missing(*asked).items()]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -188,7 +188,7 @@ def test_on_a_failback_unread_records_that_only_look_like_others_do_not_pass_whe
         assert judged(PROVEN, row("h", "u")._replace(**changed)) == passed
 
 
-LIMITED = {"answer": Unmatched(WhyUnmatched.MATCH_LIMIT)}
+NOT_COMPARED = {"answer": Unmatched(WhyUnmatched.MATCH_LIMIT)}
 
 
 def test_a_rewind_an_offset_of_another_log_and_a_commit_beyond_the_log_end_are_named_by_row():
@@ -219,7 +219,7 @@ def test_a_row_that_the_targets_retention_has_moved_is_named_where_nothing_was_c
 
 
 def test_estimated_rows_are_counted_by_what_kept_them_from_being_compared_apart_from_those_at_the_log_start():
-    rows = (row("g", "t", **LIMITED), row("h", "u"), row("h", "t", **LIMITED))
+    rows = (row("g", "t", **NOT_COMPARED), row("h", "u"), row("h", "t", **NOT_COMPARED))
     reasons = "2 match-limit, 1 not-compared"
     assert found("estimated-rows", rows)[0].seen == f"3 rows rest on MM2's syncs alone: {reasons}"
     # Another replicator writes none.

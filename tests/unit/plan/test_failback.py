@@ -98,6 +98,17 @@ def test_an_original_that_is_missing_or_was_created_anew_since_it_was_copied_blo
     assert missing.subject == "A.u" and "transforms" not in missing.todo, "they are no reason why it is missing"
 
 
+def test_a_group_in_the_first_of_two_whole_copies_lacks_nothing_on_a():
+    """MM2 was killed before it recorded anything, and wrote all to B once more."""
+    a, b, mirror = world()
+    b.ranges[TopicPartition("A.t", 0)] = LogRange(5, 205)
+    mirror.history["t", 0] += [OffsetSync(10 + i, 10 * i + 105, 10 * i) for i in range(10)]
+    plan = planned(a, b, mirror)
+    first = plan.groups()["g"][0]
+    assert (first.upper_source_offset, first.upper_target_offset) == (105, 0)
+    assert not blocks_of(plan, "target-recreated")
+
+
 def test_records_that_stand_on_b_only_and_are_unread_block_their_group_until_that_is_waived_by_name():
     comparer = matched(Matched(100, Why.PROVEN, 0, missing_on_target=7))
     plan = planned(*world(), comparer)

@@ -33,8 +33,6 @@ from tests.unit.goldenplan import golden_plan
 from tests.unit.pages import render
 
 LONG = "a-very-long-group-name-that-somebody-generated-from-a-deployment-" + "x" * 150
-
-
 HOSTILE = "=cmd|' /C calc'!A0\x1b[2J\r\n\"quo,te\"\u202e注文"
 
 
