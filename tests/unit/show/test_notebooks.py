@@ -213,6 +213,11 @@ def test_bars_are_the_longest_first_and_equal_ones_by_name():
     assert [(bar.group, bar.own) for bar in lag_bars(make_plan(rows).groups())] == [("c", 5), ("a", 1), ("b", 1)]
 
 
+def test_a_group_whose_number_nobody_tells_has_a_bar_without_one():
+    (bar,) = lag_bars(make_plan([make_row("g", source_log_end=None)]).groups())
+    assert (bar.own, bar.total) == (None, 0)
+
+
 def test_what_mm2_adds_lengthens_the_bar_and_what_it_leaves_out_is_noted():
     placed = make_row("g", target_offset=600, checkpoint_target_offset=560, rereads_at_most=3, grade=Grade.BOUNDED)
     without = make_row("g", partition=1, target_offset=600, checkpoint_target_offset=None)
