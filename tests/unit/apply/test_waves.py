@@ -109,18 +109,6 @@ def test_after_a_failback_the_sum_ends_with_where_each_group_is(wave):
     assert unknown == "on A or B, which these journals do not say: 1 group: never-moved"
 
 
-@pytest.mark.parametrize("renamed", [{}, {"source_alias": "backup", "target_alias": "primary"}])
-def test_a_group_that_went_there_back_and_there_again_is_where_the_last_wave_moved_it(wave, renamed):
-    """A plan that calls the clusters otherwise means the same clusters."""
-    waves = []
-    for number, way in enumerate(({}, BACK | renamed, {})):
-        waves.append(applied(wave(f"{number}", row("a", offset=60 + number), created_at_ms=number + 1, **way)))
-        if number:
-            assert places(*waves) == {"A": ["a"] * (number == 1), "B": ["a"] * (number == 2), "?": []}
-    waves[-1].rollback()
-    assert places(*waves)["A"] == ["a"], "what was rolled back did not go"
-
-
 def test_one_plan_twice_and_options_for_one_plan_are_wrong_use(wave):
     one, two, copy = (wave(name, row(group)) for name, group in (("wave1", "a"), ("wave2", "b"), ("copy", "a")))
     assert show(one, copy).exit_code == 2 and show(one, one).exit_code == 2

@@ -24,7 +24,7 @@ from migrate.survey.survey import Clusters
 from migrate.survey.take import take_survey
 from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
 from tests.randomsurveys import KINDS, random_survey
-from tests.unit.planscene import checkpoints, checks_of, planned, planned_flow, results_of, rows_of, survey_of, world
+from tests.unit.planscene import checks_of, planned, planned_flow, results_of, rows_of, survey_of, world
 from tests.unit.surveyscene import request
 
 
@@ -115,19 +115,6 @@ def test_what_the_clusters_and_a_worker_tell_reaches_the_checks():
     tasks = {"src": ConnectorTasks(Role.SOURCE, (ConnectorPart(None, "RUNNING"), ConnectorPart(0, "FAILED", "Boom")))}
     plan = planned(*world(), worker=SimpleNamespace(where="the worker", tasks=lambda: tasks))
     assert checks_of(plan, "mm2-tasks") == ["src"] and {row.decision for row in plan.rows} == {Decision.BLOCK}
-
-
-def test_with_the_source_down_checkpoints_stand_in_and_every_group_waits_for_a_reviewer():
-    source, target, mirror = world()
-    mirror.latest = checkpoints(("g", "A.t", 0, 51), ("h", "A.u", 0, 90))
-    plan = planned(source, target, mirror, down=True)
-    rows = rows_of(plan)
-    assert rows["h", "u", 0] == (Decision.BLOCK, 90, "source-down")
-    assert rows["g", "t", 1] == (Decision.BLOCK, None, "source-gone-without-checkpoint")
-    assert plan.header.source_down and plan.header.source_cluster_id == ""
-    assert checks_of(plan, "groups-unknown")
-    (syncs,) = results_of(plan, "mm2-offset-syncs-topic")
-    assert syncs.level is Level.NOT_VISIBLE and "not checked" in syncs.seen, "nobody says that it is missing"
 
 
 def test_waiting_for_a_jvm_and_for_spark_is_timed_by_itself():

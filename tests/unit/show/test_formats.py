@@ -268,18 +268,6 @@ def test_a_plan_of_an_earlier_time_shows_what_is_committed_now_beside_it():
         assert "LIVE-OFFSET" in " ".join(as_of) and any(" 99 " in f"{line} " for line in as_of)
 
 
-@pytest.mark.parametrize("header", [{"flow": {"replicator": "any"}}, {"failback": True}])
-@pytest.mark.parametrize("width", [80, 200])
-def test_without_checkpoints_there_is_no_column_for_them(header, width):
-    row = make_row(checkpoint_target_offset=None, target_topic="orders")
-    with_them, without = (
-        "\n".join(group_lines(plan, plan.rows, width, False)) for plan in (make_plan([row]), make_plan([row], **header))
-    )
-    assert "MM2-OFFSET" in with_them and "MM2" not in without
-    assert "TARGET-TOPIC" not in with_them, "no topic is renamed"
-    assert "TARGET-OFFSET" in without and "RE-READS" in without and str(row.target_offset) in without
-
-
 def test_what_a_groups_own_records_told_of_its_commits_is_said_as_far_as_they_told_it():
     activity = (
         PlannedActivity("g", 1_700_000_000_000, 5_000, 12), PlannedActivity("once", 1_700_000_240_000, None, None),
