@@ -13,7 +13,7 @@ from migrate.errors import ClusterError
 from migrate.match.protocol import Matched, Why
 from migrate.mm2.flow import Mm2Runtime
 from migrate.mm2.naming import ReplicationPolicy, ReversedPolicy
-from migrate.model import LogRange, OffsetSync, Side, TopicPartition
+from migrate.model import Decision, Grade, Level, LogRange, OffsetSync, Side, TopicPartition
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from tests.builders import make_plan
@@ -118,6 +118,19 @@ def test_records_that_stand_on_b_only_and_are_unread_block_their_group_until_tha
     assert planned(*world(), comparer, accepting("unread-on-target-only:g/A.t/1")).is_clean()
     limited = planned(*world(), matched(Matched(40, Why.NOT_ALL_READ, 60)))
     assert limited.groups()["g"][1].reason == "unread-on-target-only", "not taken for absent"
+
+
+def test_where_nothing_was_compared_the_swapped_chain_places_rows_and_unread_records_block_but_where_all_was_read():
+    a, b, mirror = world()
+    plan = planned(a, b, mirror)
+    assert [(row.decision, row.target_offset) for row in plan.rows] == [
+        (Decision.BLOCK, 51), (Decision.BLOCK, 60), (Decision.SET, 91),
+    ]  # fmt: skip
+    assert {row.grade for row in plan.rows} == {Grade.ESTIMATED}
+    assert {q.source_topic for q in mirror.asked} == {"t", "u"}, "MM2's own names"
+    one, other = blocks_of(plan, "unread-on-target-only")
+    assert one.level is other.level is Level.NOT_VISIBLE and "not all compared" in one.seen
+    assert planned(a, b, mirror, policies=accepting("unread-on-target-only")).is_clean()
 
 
 def test_apply_writes_to_a_and_its_undo_too_and_both_say_so_first(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -236,6 +237,18 @@ def test_an_mm2_that_copies_nothing_shows_the_share_it_has_copied_and_is_to_be_r
     assert "nothing is being copied: restart MM2" in screen
     missing = next(c for c in said.seen.blocks if c.check == "not-drained")
     assert "restart it" in missing.todo and "--accept" not in missing.todo and "Stop the producers" not in missing.todo
+
+
+def test_one_look_sees_no_motion_and_a_watch_says_copying_only_once_records_were_seen_to_arrive():
+    seen, watch, words = watched(Draining())[1][0][0].seen, Watch(), []
+    topic = seen.topics[0]
+    first, *others = topic.partitions
+    for seconds, copied in ((0, 0), (2, 0), (4, 1), (6, 1), (30, 1)):
+        log = LogRange(first.target_log.start, first.target_log.end + copied)
+        moved = replace(seen, topics=(replace(topic, partitions=(replace(first, target_log=log), *others)),))
+        watch.take(moved, seconds)
+        words += re.findall(r"\[[#.]+\] +\d+% (.*)", text(moved, progress=watch.bars))
+    assert words == ["behind", "no progress for 2 s", "copying", "copying", "no progress for 26 s"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])

@@ -49,6 +49,19 @@ def read_text(folder: Path, content: str, plan: Plan) -> Verified:
     return verified_of((folder / "v.json").read_bytes(), "v.json", plan)
 
 
+def test_an_apply_that_went_well_is_told_as_such(tmp_path: Path) -> None:
+    scene = Scene(plan(row("a"), row("b", partition=1), row("c", decision=Decision.KEEP, target_prior=60)), tmp_path)
+    assert not after(scene)
+    result = scene.apply()
+    told = after(scene)
+    assert result.exit_code == 0 and told.complete and not told.spent
+    assert verdicts(told) == [("APPLIED AT 2023-11-14T22:13:20.000Z: 2 offsets are as planned, read back", "good")]
+    assert_same(result, told)
+    assert told.rows["a", "orders", 0].seen == "60"
+    run = told.runs[0]
+    assert (run.command, run.exit_code) == ("apply", 0) and run.began and run.ended and "process" in run.who
+
+
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("answer", [DENIED, TIMED_OUT, UNSURE, Failure("GROUP_SUBSCRIBED_TO_TOPIC", "alive")])
 def test_the_report_says_of_each_row_what_apply_said(tmp_path: Path, answer: Failure, applied: bool) -> None:
