@@ -13,19 +13,16 @@ from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import APPLY
 from migrate.apply.journal import Journal, journal_path
-from migrate.apply.outcome import RowStatus
 from migrate.apply.signatures import read_signatures, signatures_path
-from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.cli.sign import run_sign
 from migrate.errors import MigrateError
-from migrate.plan.file import refuse_overwrite, write_plan
+from migrate.plan.file import write_plan
 from tests.builders import make_plan, make_row
 from tests.fakes import NoProgress
 from tests.integration.cli import REPOSITORY, Ran, run
-from tests.unit.applyscene import Scene, statuses, three_groups
+from tests.unit.applyscene import three_groups
 from tests.unit.commands import clusters
 from tests.unit.folders import fill, give_away, held, small_disk, without_root_powers
-from tests.unit.plans import plan, row
 
 READ_ONLY, CLOSED, FULL, GONE = "read-only", "another's, closed", "on a full disk", "gone"
 WHY = {
@@ -168,59 +165,6 @@ def test_output_that_nobody_gets_is_a_failure_in_one_paragraph(tmp_path: Path, w
     said = run(*words.split(), folder=tmp_path, launcher=into_full).expect(1).stderr
     assert said.startswith("mm2-migrate: The output could not be written to stdout: No space left on device.")
     assert said.count("\n") == 1, said
-
-
-# The journal on a disk that is full, or becomes full.
-
-
-@pytest.mark.parametrize(
-    ("pages", "said"),
-    [
-        (0, r"cutover\.plan\..*journal.*Nothing was changed.*Make room"),
-        (1, "journal could not be written.*Nothing was written"),
-    ],
-    ids=["no room for a journal", "none for the prior offsets"],
-)
-def test_on_a_full_disk_nothing_is_written_to_the_cluster_and_later_it_is_no_obstacle(tmp_path, pages, said):
-    with small_disk(tmp_path, 64):
-        scene = Scene(plan(*(row(f"g{n:03}", offset=70, target_prior=10) for n in range(100))), tmp_path)
-        write_plan(scene.plan, tmp_path / "cutover.plan")
-        filler = fill(tmp_path, pages)
-        before = held(tmp_path)
-        with pytest.raises(MigrateError, match=f"(?s){said}") as raised:
-            scene.apply()
-        assert raised.value.exit_code == 1 and "No space left on device" in str(raised.value)
-        assert scene.target.writes == 0 and (pages or held(tmp_path) == before)
-        filler.unlink()
-        if not pages:  # no journal was begun: a new plan may take this one's place
-            refuse_overwrite(tmp_path / "cutover.plan")
-        assert scene.apply().exit_code == 0 and scene.rollback().exit_code == 0
-        assert {scene.target.held(f"g{n:03}")["A.orders", 0] for n in range(100)} == {10}
-
-
-def test_a_disk_that_becomes_full_amid_apply_ends_it_with_what_was_set_and_what_the_journal_lacks(tmp_path):
-    groups = 20 * WINDOWS_PER_CHUNK
-    with small_disk(tmp_path, 256):
-        scene = Scene(plan(*(row(f"g{n:03}", offset=70, target_prior=10) for n in range(groups))), tmp_path)
-        fillers = []
-
-        def fill_the_disk(call: str) -> None:
-            if call == "alter" and not fillers:
-                fillers.append(fill(tmp_path, pages_left=1))
-
-        scene.target.on_call = fill_the_disk
-        result = scene.apply(concurrency=1)
-        told = statuses(result)
-        assert result.exit_code == 4 and "No space left on device" in result.trouble
-        assert "what the cluster answered from then on" in result.journal_gap
-        now = {key: scene.target.held(key[0])["A.orders", 0] == 70 for key in told}
-        assert 0 < sum(now.values()) < groups, "it ended amid them"
-        assert {key: status is RowStatus.SET for key, status in told.items()} == now
-        assert set(told.values()) == {RowStatus.SET, RowStatus.PLANNED}
-        fillers[0].unlink()
-        assert scene.apply().exit_code == 0
-        assert scene.rollback().exit_code == 0
-        assert {scene.target.held(key[0])["A.orders", 0] for key in told} == {10}
 
 
 def test_the_journal_of_another_user_is_named_and_whose_it_must_be(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Aliases in MM2's settings that are not those of `clusters`: its topics, copies and positions bear the former."""
 
 import json
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,36 +18,31 @@ from tests.unit.connectscene import connectors, strimzi
 from tests.unit.mm2.flowlines import from_strimzi, from_worker
 
 EMPTY_SEPARATOR = "replication.policy.separator =\n"
+NO_ALIASES = "source.cluster.alias =\ntarget.cluster.alias =\n"
 
 
 @pytest.mark.parametrize(
-    ("lines", "names"),
+    ("lines", "alias", "separator", "syncs_of"),
     [
-        ("", "A.orders A.checkpoints.internal mm2-offset-syncs.B.internal"),
-        ("source.cluster.alias = prod\n", "prod.orders prod.checkpoints.internal mm2-offset-syncs.B.internal"),
-        ("A->B.source.cluster.alias = own \nsource.cluster.alias = prod\nA.alias = mine\n",
-         "own.orders own.checkpoints.internal mm2-offset-syncs.B.internal"),
-        ("A.alias = mine\nsource.cluster.alias = prod\n",
-         "mine.orders mine.checkpoints.internal mm2-offset-syncs.B.internal"),
-        ("C->A.source.cluster.alias = other\nC.alias = other\n",
-         "A.orders A.checkpoints.internal mm2-offset-syncs.B.internal"),
-        ("source.cluster.alias = prod\noffset-syncs.topic.location = target\n",
-         "prod.orders prod.checkpoints.internal mm2-offset-syncs.prod.internal"),
-        ("target.cluster.alias = dr\n", "A.orders A.checkpoints.internal mm2-offset-syncs.dr.internal"),
-        ("B.alias = dr\n", "A.orders A.checkpoints.internal mm2-offset-syncs.dr.internal"),
-        ("source.cluster.alias =\ntarget.cluster.alias =\n" + EMPTY_SEPARATOR,
-         "orders checkpointsinternal mm2-offset-syncsinternal"),
-        ("source.cluster.alias =\n", ".orders .checkpoints.internal mm2-offset-syncs.B.internal"),
-        (EMPTY_SEPARATOR, "Aorders Acheckpointsinternal mm2-offset-syncsBinternal"),
+        ("source.cluster.alias = prod\n", "prod", ".", "B"),
+        ("A->B.source.cluster.alias = own \nsource.cluster.alias = prod\nA.alias = mine\n", "own", ".", "B"),
+        ("A.alias = mine\nsource.cluster.alias = prod\n", "mine", ".", "B"),
+        ("C->A.source.cluster.alias = other\nC.alias = other\n", "A", ".", "B"),
+        ("source.cluster.alias = prod\noffset-syncs.topic.location = target\n", "prod", ".", "prod"),
+        ("target.cluster.alias = dr\n", "A", ".", "dr"),
+        ("B.alias = dr\n", "A", ".", "dr"),
+        ("source.cluster.alias =\n", "", ".", "B"),
+        (EMPTY_SEPARATOR, "A", "", "B"),
+        (NO_ALIASES + EMPTY_SEPARATOR, "", "", ""),
     ],
-)  # fmt: skip
+)
 def test_a_flows_own_alias_wins_over_that_of_its_cluster_and_of_the_top_and_names_all_but_the_offsets_topic(
-    flow_of, lines, names
+    flow_of, lines, alias, separator, syncs_of
 ):
-    flow = flow_of(lines)
-    copy = flow.policy.target_topic("orders")
-    assert f"{copy} {flow.checkpoints_topic} {flow.offset_syncs_topic}" == names
-    assert flow.policy.source_topic(copy) == "orders"
+    flow, copy = flow_of(lines), f"{alias}{separator}orders"
+    assert (flow.policy.target_topic("orders"), flow.policy.source_topic(copy)) == (copy, "orders")
+    assert flow.checkpoints_topic == f"{alias}{separator}checkpoints{separator}internal"
+    assert flow.offset_syncs_topic == f"mm2-offset-syncs{separator}{syncs_of}{separator}internal"
     assert (flow.source.alias, flow.target.alias) == ("A", "B")
     # MM2's worker knows only the aliases of `clusters`.
     assert flow_names(flow)["mm2_offsets_topic"] == "mm2-offsets.A.internal"
@@ -57,44 +52,26 @@ def test_what_came_from_the_target_is_known_by_the_alias_in_mm2s_settings(flow_o
     flow = flow_of("target.cluster.alias = dr\n")
     assert "came from dr" in flow.why_not_replicated("dr.orders")
     assert not flow.why_not_replicated("B.orders")
-    unnamed = flow_of("source.cluster.alias =\ntarget.cluster.alias =\n" + EMPTY_SEPARATOR)
-    assert not unnamed.why_not_replicated("orders")
+    assert not flow_of(NO_ALIASES + EMPTY_SEPARATOR).why_not_replicated("orders")
     # With a separator an empty alias is an origin like any other.
     assert "came from" in flow_of("target.cluster.alias =\nreplication.policy.separator = -\n").why_not_replicated("-t")
 
 
-@dataclass(frozen=True)
-class PositionsTopic:
-    """An offsets topic with one position, under one alias."""
-
-    alias: str
-
-    def scan(self, wanted):
-        key = json.dumps(["MirrorSourceConnector", {"cluster": self.alias, "partition": 0, "topic": "t"}]).encode()
-        return {place: {0: Content(0, key, b'{"offset":7}', ())} for place in wanted}
-
-
-@pytest.mark.parametrize(("lines", "alias"), [("", "A"), ("A->B.source.cluster.alias = prod\n", "prod"),
-                                              ("source.cluster.alias =\n", "")])  # fmt: skip
+@pytest.mark.parametrize(("lines", "alias"), [("A->B.source.cluster.alias = prod\n", "prod"), (NO_ALIASES, "")])
 def test_mm2s_positions_are_read_and_reset_under_the_alias_in_its_settings(flow_of, lines, alias):
+    key = json.dumps(["MirrorSourceConnector", {"cluster": alias, "partition": 0, "topic": "t"}]).encode()
+    log = SimpleNamespace(scan=lambda wanted: {place: {0: Content(0, key, b'{"offset":7}', ())} for place in wanted})
     flow = flow_of(lines)
-    read = ConsumedMm2Topics(flow, PositionsTopic(alias), PositionsTopic(alias))
+    read = ConsumedMm2Topics(flow, log, log)
     assert read.positions("mm2-offsets.A.internal", {0: LogRange(0, 1)}) == {TopicPartition("t", 0): 7}
     site = site_of(make_header(flow=flow_names(flow)))
     assert f'"cluster":"{alias}"' in "\n".join(resetting(site, TopicPartition("orders", 3)))
 
 
-def connect(**more):
-    """A worker's connectors, where None leaves a setting out."""
-    listed = connectors({}, **more)
-    for about in listed.values():
-        config = about["info"]["config"]
-        about["info"]["config"] = {key: value for key, value in config.items() if value is not None}
-    return listed
-
-
 def test_a_connector_without_an_alias_of_its_target_has_mm2s_default_and_its_name_for_the_syncs():
-    listed = connect(**{"target.cluster.alias": None})
+    listed = connectors({})
+    for about in listed.values():
+        about["info"]["config"].pop("target.cluster.alias", None)
     flow = from_worker(listed, target="target")
     assert flow.offset_syncs_topic == "mm2-offset-syncs.target.internal"
     assert (flow.target.alias, flow.checkpoints_topic) == ("target", "A.checkpoints.internal")
@@ -104,7 +81,8 @@ def test_a_connector_without_an_alias_of_its_target_has_mm2s_default_and_its_nam
 
 
 def test_a_cluster_whose_alias_is_empty_is_called_by_its_side():
-    listed = connect(**{"source.cluster.alias": "", "replication.policy.separator": "", "target.cluster.alias": "B "})
+    unnamed = {"source.cluster.alias": "", "replication.policy.separator": "", "target.cluster.alias": "B "}
+    listed = connectors({}, **unnamed)
     flow = from_worker(listed, source="source")
     assert flow.source.alias == "source" and flow.policy.target_topic("orders") == "orders"
     assert (flow.checkpoints_topic, flow.offset_syncs_topic) == ("checkpointsinternal", "mm2-offset-syncsBinternal")

@@ -17,17 +17,21 @@ TEAMS = {"groups": ["team-.*", "x"], "exclude_groups": ["team-b.*"], "topics": [
 @pytest.mark.parametrize(
     ("options", "group", "topic", "taken_by"),
     [
-        ({}, "orders", "t", None), ({}, "connect-sink", "t", None),
-        ({}, "__internal", "t", "default-exclude"), ({}, "console-consumer-123", "t", "default-exclude"),
-        (TEAMS, "team-a", "orders", None), (TEAMS, "x", "orders", None),
-        (TEAMS, "xx", "orders", "group"), (TEAMS, "my-team-a", "orders", "group"),
-        (TEAMS, "team-b1", "orders", "exclude-group"), (TEAMS, "team-a", "other", "exclude-topic"),
+        ({}, "connect-sink", "t", None),
+        ({}, "__internal", "t", "default-exclude"),
+        ({}, "console-consumer-123", "t", "default-exclude"),
+        (TEAMS, "team-a", "orders", None),
+        (TEAMS, "xx", "orders", "group"),
+        (TEAMS, "my-team-a", "orders", "group"),
+        (TEAMS, "team-b1", "orders", "exclude-group"),
+        (TEAMS, "team-a", "other", "exclude-topic"),
         (TEAMS, "team-a", "a.orders", "topic"),
         # The default exclude holds unless the group is named literally.
-        ({"groups": [".*"]}, "__x", "t", "default-exclude"), ({"groups": ["__x"]}, "__x", "t", None),
+        ({"groups": [".*"]}, "__x", "t", "default-exclude"),
+        ({"groups": ["__x"]}, "__x", "t", None),
         ({"groups": ["__x"], "exclude_groups": ["__.*"]}, "__x", "t", "exclude-group"),
     ],
-)  # fmt: skip
+)
 def test_patterns_match_in_full_and_each_taker_is_named(options, group, topic, taken_by):
     assert Filters.from_options(**options).verdict(group, topic) == taken_by
 
@@ -38,7 +42,7 @@ def test_a_name_whose_dots_are_escaped_is_a_name():
     assert filters.verdict("__my.own", "t") is None and filters.verdict("comXacme.biling", "t") == "group"
 
 
-@pytest.mark.parametrize("name", ["team:biling", "team/biling", "biling@eu", "a#b", "my biling", "zahlung-ü", r"a\+b"])
+@pytest.mark.parametrize("name", ["team:/@#biling", "my biling", "zahlung-ü", r"a\+b"])
 def test_a_name_may_have_any_character_that_means_nothing_in_an_expression(name):
     filters, literally = Filters.from_options(groups=[name]), name.replace("\\", "")
     assert filters.unknown_names({"team:billing"}) == (literally,) and filters.unknown_names({literally}) == ()
@@ -97,7 +101,5 @@ def test_every_commit_stays_or_is_taken_by_one_filter_that_was_given(
 
 def test_groups_that_are_left_out_by_name_are_excluded_as_they_are_spelt_and_no_others():
     filters = Filters.from_options(("team.*",), ("team.x",)).without(["team.a", "team(b"])
-    verdicts = {group: filters.group_verdict(group) for group in ("team.a", "team-a", "team(b", "team.c", "team.x")}
-    assert verdicts == {
-        "team.a": "exclude-group", "team-a": None, "team(b": "exclude-group", "team.c": None, "team.x": "exclude-group",
-    }  # fmt: skip
+    groups = ("team.a", "team-a", "team(b", "team.c", "team.x")
+    assert [group for group in groups if filters.group_verdict(group)] == ["team.a", "team(b", "team.x"]

@@ -1,6 +1,8 @@
 """What a watch remembers of group facts: never a failure, never for long, and nothing in the look that decides."""
 
-from collections import Counter
+from functools import partial
+from itertools import count
+from unittest.mock import Mock
 
 from migrate.cli.status import Lookout
 from migrate.mm2.config_file import client_flow
@@ -20,31 +22,6 @@ REFUSED = Failure("_TIMED_OUT", "no answer within 60 s")
 RECORDS = "records"
 
 
-class Counted:
-    """The facts of a cluster; `asked` counts the questions."""
-
-    def __init__(self, facts):
-        self.facts, self.asked = facts, Counter()
-
-    def __getattr__(self, question):
-        def ask(*about):
-            self.asked[question] += 1
-            return getattr(self.facts, question)(*about)
-
-        return ask
-
-
-def counting():
-    """A question that is answered with how often it was asked."""
-    asked = Counter()
-
-    def ask():
-        asked["times"] += 1
-        return asked["times"]
-
-    return ask
-
-
 def test_an_answer_is_remembered_of_the_same_question_about_the_same_groups_and_a_failure_is_not():
     memory = AnswerMemory(FakeClock())
     answers = iter([REFUSED, {"t": REFUSED}, "well"])
@@ -55,7 +32,7 @@ def test_an_answer_is_remembered_of_the_same_question_about_the_same_groups_and_
 
 
 def test_nothing_is_remembered_for_longer_than_a_minute_nor_once_it_is_to_be_forgotten():
-    clock, ask = FakeClock(), counting()
+    clock, ask = FakeClock(), partial(next, count(1))
     memory = AnswerMemory(clock)
     assert memory.answer(RECORDS, ("g",), ask) == 1
     clock.wait(REMEMBERED_SECONDS - 1)
@@ -110,11 +87,11 @@ def test_the_look_that_decides_asks_afresh_and_glances_do_not():
     clusters[1].commit("g", "A.t", 0, 50)
     clusters[1].states["g"] = GroupState("Empty", kind="classic")
     record = GroupRecord(GroupKind.CLASSIC, "consumer", clock.now_ms() - 167 * HOUR_MS)
-    cluster = Counted(FakeGroupFacts(records={"g": record}))
+    cluster = Mock(wraps=FakeGroupFacts(records={"g": record}))
     looks = lookout(*clusters, cluster, clock)
     for _ in range(3):
         looks.look(1.0)
-    assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 1
+    assert cluster.broker_settings.call_count == cluster.group_records.call_count == 1
     blocks = looks.look(15.0).blocks
     assert [c.subject for c in blocks if c.check == "offsets-expiry"] == ["g"]
-    assert cluster.asked["broker_settings"] == cluster.asked["group_records"] == 2
+    assert cluster.broker_settings.call_count == cluster.group_records.call_count == 2

@@ -11,9 +11,8 @@ TOPICS = ("app-store-changelog", "app-by-key-repartition", "app-notes", "apple-s
 
 
 def test_internal_topics_carry_the_applications_name():
-    assert applications_of(TOPICS, {"app", "ap", "apple"}) == {
-        "app": ["app-store-changelog", "app-by-key-repartition"], "apple": ["apple-store-changelog"]
-    }  # fmt: skip
+    of_app, of_apple = ["app-store-changelog", "app-by-key-repartition"], ["apple-store-changelog"]
+    assert applications_of(TOPICS, {"app", "ap", "apple"}) == {"app": of_app, "apple": of_apple}
     assert applications_of(["a-b-x-changelog"], {"a", "a-b"}) == {"a-b": ["a-b-x-changelog"]}, "the longest name"
 
 
