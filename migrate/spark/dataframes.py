@@ -18,6 +18,7 @@ from migrate.spark.java_errors import root_cause
 from migrate.spark.java_settings import JavaSettings, allow_token_endpoint, is_for_this_machine, out_of_reach
 from migrate.spark.machine import log_file
 from migrate.spark.session_settings import is_local
+from migrate.survey.offsets_topic import READER_GROUP_PREFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -142,8 +143,10 @@ def reading_topic(settings: JavaSettings, topic: str) -> Iterator[None]:
         yield
     except (Py4JError, PySparkException) as error:
         cause = redact(root_cause(error), settings.secrets)
+        remedy = "Check that the topic still exists and that this principal may READ and DESCRIBE it"
+        if "GroupAuthorizationException" in cause:
+            remedy = f"Let this principal DESCRIBE groups that begin with {READER_GROUP_PREFIX}: docs/rights.md"
         raise ClusterError(
             f"Topic {topic} on {settings.name} could not be read: {cause}.",
-            f"Check that the topic still exists and that this principal may READ and DESCRIBE it; "
-            f"Spark's own log is {log_file()}.",
+            f"{remedy}; Spark's own log is {log_file()}.",
         ) from error

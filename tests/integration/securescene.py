@@ -13,9 +13,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
-from migrate.checks.rights import ResourceKind, needed, resources_of
+from migrate.checks.rights import ResourceKind, Resources, needed, resources_of
 from migrate.cli.options import ClusterOptions, resolve_flow
 from migrate.model import Side
+from migrate.survey.offsets_topic import READER_GROUP_PREFIX
 from tests.integration.cli import CommandLine
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
@@ -89,7 +90,8 @@ class SecureScene:
         given = ClusterOptions(
             mm2_config=self.lab.mm2_properties, source=options.source_alias, target=options.target_alias
         )
-        names = resources_of(resolve_flow(given), side, groups, [self.pool], "consumer-offsets" in command)
+        names = dict(resources_of(resolve_flow(given), side, groups, [self.pool], "consumer-offsets" in command))
+        names[Resources.READER] = [f"{READER_GROUP_PREFIX}*"]
         return {
             (
                 str(right.operation),

@@ -145,10 +145,13 @@ def test_commits_from_the_offsets_topic_take_two_rights_more_and_without_it_the_
     refused = commands.plan("none.plan", *options).expect(1).complaint()
     assert "__consumer_offsets" in refused and "--commits-from admin" in refused
     commands.plan("admin.plan", "--group", group).expect(0)
-    more = secure.grants(reading, Side.SOURCE, [group])
+    more = secure.grants("plan", Side.SOURCE, [group]) | secure.grants(reading, Side.SOURCE, [group])
     # Under such a name Spark reads: it asks what the group has committed, which is nothing.
     reader = {("DESCRIBE", "GROUP", "mm2-migrate-*")}
-    secure.source.grant(USER, secure.grants("plan", Side.SOURCE, [group]) | more | reader)
+    secure.source.grant(USER, more - reader)
+    unnamed = commands.plan("none.plan", *options).expect(1).complaint()
+    assert "DESCRIBE groups that begin with mm2-migrate-" in unnamed
+    secure.source.grant(USER, more | reader)
     made = commands.plan("topic.plan", *options).expect(0)
     assert commands.document("topic.plan")["rows"] == commands.document("admin.plan")["rows"]
     assert not found_in(SECRETS, tmp_path, text=refused + said(made))
