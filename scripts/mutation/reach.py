@@ -14,13 +14,14 @@ from coverage import CoverageData
 
 from scripts.mutation.reach_plugin import RUNNING, SECONDS
 
-# `context` is what a process that a test starts is measured under.
+# Every process of the run reads these as it starts; one that a test starts is measured under that test. Coverage's own
+# way to its subprocesses, `patch = subprocess`, hands on a context that was read before the first test.
 SETTINGS = f"""
 [run]
 source = migrate
 relative_files = True
 parallel = True
-patch = subprocess, _exit
+patch = _exit
 context = ${{{RUNNING}-}}
 """
 
@@ -67,16 +68,18 @@ def reach(tree: Path, folder: Path, tests: Sequence[str], jobs: int) -> Reach:
         left.unlink()
     settings = folder / "coveragerc"
     settings.write_text(f"{SETTINGS}data_file = {folder / 'lines'}\n")
-    environment = os.environ | {"PYTHONPATH": str(tree), SECONDS: str(folder / "seconds.json")}
-    coverage = [sys.executable, "-m", "coverage"]
+    environment = os.environ | {"PYTHONPATH": str(tree)}
+    measured = {"COVERAGE_PROCESS_START": str(settings), SECONDS: str(folder / "seconds.json")}
     options = ["-q", "-n", str(jobs), "-p", "no:cacheprovider"]
     plugins = ["-p", "scripts.mutation.plugin", "-p", "scripts.mutation.reach_plugin"]
     with (folder / "output").open("w") as output:
         done = subprocess.run(
-            [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", *options, *plugins, *tests],
-            cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False,
+            [sys.executable, "-m", "pytest", *options, *plugins, *tests],
+            cwd=tree, env=environment | measured, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            check=False,
         )  # fmt: skip
     if done.returncode > 1:
         raise click.ClickException(f"pytest ended with {done.returncode}: see {folder / 'output'}")
-    subprocess.run([*coverage, "combine", "--quiet", f"--rcfile={settings}"], cwd=tree, env=environment, check=True)
+    combine = [sys.executable, "-m", "coverage", "combine", "--quiet", f"--rcfile={settings}"]
+    subprocess.run(combine, cwd=tree, env=environment, check=True)
     return found

@@ -205,6 +205,11 @@ def test_a_row_that_is_not_as_planned_outranks_one_that_was_not_written():
     assert (joint_exit_code(4, 1), joint_exit_code(0, 4), joint_exit_code(0, 0)) == (1, 4, 0)
 
 
+def test_each_partition_of_a_group_is_compared():
+    found = compare(plan(row("g"), row("g", partition=1)), {"g": {P0: Commit(60)}})
+    assert [finding.standing for finding in found.findings] == [Standing.EQUAL, Standing.MISSING]
+
+
 def test_open_blocks_that_no_blocked_row_shows_keep_a_plan_from_being_verified_whole_and_no_selection_of_rows():
     misspelt = make_check("named-groups-exist", "biling", seen="no such group")
     made = plan(row("g"), checks=(misspelt,))
