@@ -91,6 +91,14 @@ def test_a_blocked_group_stops_everything_and_allow_partial_leaves_out_whole_gro
     assert scene.apply(allow_partial=True).exit_code == 3, "nothing is left to write"
 
 
+def test_a_passing_failure_is_tried_again_with_a_fresh_client_until_the_group_timeout(scene):
+    scene.target.script("alter", "c", *[Script(MOVED)] * 1000)
+    result = scene.apply(group_timeout_seconds=30)
+    assert result.exit_code == 4 and statuses(result)["c", "orders", 0] is RowStatus.UNKNOWN
+    assert 30 <= scene.clock.waited < 40 and scene.target.clients > 5
+    assert "NOT_COORDINATOR" in result.rows[-1].detail
+
+
 def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waited_for(scene):
     """Or a run that is killed then would take consumers that have moved on for another client's commits."""
     noted = list[set[str]]()
@@ -106,6 +114,17 @@ def test_what_was_read_back_is_in_the_journal_while_other_groups_are_still_waite
     assert noted == [set(), {"a", "b"}, {"a", "b"}]
 
 
+@pytest.mark.parametrize(("there", "told"), [((60, "tim"), "60 with other metadata"), ((99, ""), "99")])
+def test_an_offset_that_somebody_overwrote_at_once_is_a_failure(tmp_path, there, told):
+    scene = Scene(plan(row("a", target_metadata="time", source_metadata="time")), tmp_path)
+    scene.target.when("commits", lambda: scene.target.commit("a", *P0, *there), once_written=True)
+    result = scene.apply()
+    assert result.exit_code == 4 and statuses(result)["a", "orders", 0] is RowStatus.FAILED
+    assert f"read back {told} instead of 60" in result.rows[0].detail
+    assert not text(result).startswith("FAILED: no offset was set"), "it was acknowledged"
+    assert scene.apply().exit_code == 3
+
+
 # --- many groups ------------------------------------------------------------------------------------------
 
 
@@ -113,6 +132,13 @@ def test_intents_go_to_disk_in_chunks_of_at_most_500_groups(tmp_path):
     scene = Scene(plan(*(row(f"g{n:04}") for n in range(1100))), tmp_path)
     assert scene.apply(concurrency=1000).exit_code == 0
     assert scene.target.widest_alter == 500 and scene.target.calls["alter"] == 3
+
+
+def test_a_group_that_nobody_answers_for_holds_up_no_other(chunks):
+    chunks.target.script("alter", "g00", *[Script(MOVED)] * 1000)
+    result = chunks.apply(concurrency=1, group_timeout_seconds=30)
+    assert result.exit_code == 4 and chunks.clock.waited <= 30
+    assert Counter(statuses(result).values()) == {RowStatus.SET: 14, RowStatus.UNKNOWN: 1}
 
 
 def test_a_cluster_that_is_gone_ends_the_run_and_every_row_is_told(chunks):
@@ -221,6 +247,22 @@ def test_the_client_that_apply_or_its_rollback_needs_is_tried_before_the_first_w
     assert "d/orders/0: it is set with metadata" in refused["d"] and "Java was not found" in refused["d"]
     assert "c" not in refused
     assert scene.apply(allow_partial=True).exit_code == 4 and scene.target.held("c") and not scene.target.held("d")
+
+
+def test_metadata_is_written_read_back_and_restored_byte_for_byte(tmp_path):
+    old, new = "old\x00é", "AgAAAZ\x00\x00" + "名" * 4088
+    scene = Scene(
+        plan(
+            row("a", target_prior=10, target_prior_metadata=old, source_metadata=new, target_metadata=new),
+            row("a", partition=1, target_prior=60, target_prior_metadata=old),
+        ),
+        tmp_path,
+    )  # fmt: skip
+    before = dict(scene.target.offsets["a"])
+    assert scene.apply().exit_code == 0
+    assert [c.metadata for c in scene.target.offsets["a"].values()] == [new, ""]
+    assert set(statuses(scene.apply()).values()) == {RowStatus.ALREADY}
+    assert scene.rollback().exit_code == 0 and scene.target.offsets["a"] == before
 
 
 @pytest.mark.parametrize(

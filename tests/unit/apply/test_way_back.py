@@ -4,6 +4,7 @@ Commands as they are typed, on a cluster in memory.
 """
 
 import itertools
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from migrate.apply.journal import JournalLost, JournalWriter
 from migrate.apply.waves import wave_of
+from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.cli import rollback
 from migrate.clock import SystemClock
 from migrate.model import Decision
@@ -145,6 +147,23 @@ def test_options_of_a_rollback_that_contradict_each_other_or_name_no_group_are_w
 
 
 # --- what a journal does not tell -------------------------------------------------------------------------
+
+
+def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(half):
+    other, left = half.elsewhere(), GROUPS[WINDOWS_PER_CHUNK:]
+    ends(half.execute("apply", "cutover.plan", folder=other), 0, "APPLIED")
+    dry = half.run("rollback", "cutover.plan")
+    ends(dry, 4, f"NOT ALL OF IT: {len(left)} offsets of {len(left)} groups are as planned")
+    # The undo of the half here is no undo beside the journal there.
+    ends(half.save_undo(), 4)
+    shutil.copy(half.folder / UNDO, other)
+    ends(half.execute("apply", UNDO, folder=other), 3, "or is another one")
+    done = half.execute("rollback", "cutover.plan")
+    ends(done, 4, "this journal did not write them", f"{left[0]} A.orders:0: at {PLANNED}", "Roll back there too")
+    assert [g for g, offset in half.at().items() if offset == PLANNED] == left
+    ends(half.execute("rollback", "cutover.plan", folder=other), 0, "RESTORED")
+    assert half.all_at(PRIOR)
+    ends(half.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
 
 
 def test_what_the_target_does_not_show_was_not_removed(night):
