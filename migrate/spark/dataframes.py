@@ -145,7 +145,7 @@ def reading_topic(settings: JavaSettings, topic: str) -> Iterator[None]:
         cause = redact(root_cause(error), settings.secrets)
         remedy = "Check that the topic still exists and that this principal may READ and DESCRIBE it"
         if "GroupAuthorizationException" in cause:
-            remedy = f"Let this principal DESCRIBE groups that begin with {READER_GROUP_PREFIX}: docs/rights.md"
+            remedy = f"Let this principal DESCRIBE groups that begin with {READER_GROUP_PREFIX} (docs/rights.md)"
         raise ClusterError(
             f"Topic {topic} on {settings.name} could not be read: {cause}.",
             f"{remedy}; Spark's own log is {log_file()}.",

@@ -16,6 +16,7 @@ from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.model import Commit, Failure, TopicPartition
 from migrate.silence import silence_text
 from migrate.spark import java_admin
+from migrate.spark.dataframes import reading_topic
 from migrate.spark.dead_jvm import LostMachine, asking_machine, needing_machine
 from migrate.spark.java_admin import JavaMachine, KafkaJava, _commits, topics_of
 from migrate.spark.java_errors import described, innermost, java_exception, last_line, root_cause
@@ -199,6 +200,23 @@ def test_a_throwable_without_a_message_is_its_class_and_an_error_of_pythons_own_
         assert described(Throwable("EOFException", message)) == "EOFException"
     for error, phrase in ((ValueError("no.\nmore"), "no"), (KeyError(), "KeyError")):
         assert java_exception(error) is None and root_cause(error) == phrase
+
+
+@pytest.mark.parametrize(
+    ("java_class", "remedy"),
+    [
+        ("GroupAuthorizationException", "Let this principal DESCRIBE groups that begin with mm2-migrate- (docs/rights"),
+        ("UnknownTopicOrPartitionException", "Check that the topic still exists"),
+    ],
+)
+def test_what_a_reader_of_spark_lacks_is_named_and_nothing_secret(java_class: str, remedy: str) -> None:
+    settings = JavaSettings("source A", {}, {}, frozenset({"hush-hush"}))
+    failed = Raised(Throwable("SparkException", "Job aborted", Throwable(java_class, "refused for hush-hush")))
+    with pytest.raises(ClusterError) as raised, reading_topic(settings, "orders"):
+        raise failed
+    told = f"{raised.value}"
+    assert "Topic orders on source A could not be read" in told and java_class in told and remedy in told
+    assert "hush-hush" not in told
 
 
 @pytest.fixture
