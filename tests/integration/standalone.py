@@ -58,14 +58,12 @@ def started_standalone(folder: Path) -> Iterator[Standalone]:
         log = folder / f"worker-{number}.log"
         processes.append(GuardedProcess(f"Spark's worker {number}", java("worker.Worker", *words), log))
 
-    def workers() -> bool:
-        with urllib.request.urlopen(f"http://{HOST}:{page}/json/", timeout=5) as page_:
-            return json.load(page_)["aliveworkers"] == len(processes) - 1
-
     def ready() -> bool:
         try:
-            return workers()
-        except OSError:
+            with urllib.request.urlopen(f"http://{HOST}:{page}/json/", timeout=5) as page_:
+                return json.load(page_)["aliveworkers"] == len(processes) - 1
+        except (OSError, json.JSONDecodeError):
+            # The page is served before its JSON is, and answers for it meanwhile.
             return False
 
     try:
