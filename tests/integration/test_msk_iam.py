@@ -101,10 +101,12 @@ def test_a_cutover_by_signed_requests(secure: SecureScene, tmp_path: Path, login
     by_iam.verify("cutover.plan", "--records").expect(0)
     by_iam.undo("cutover.plan").expect(0)
     mine = "--topic", secure.scene.topic("pool")
-    by_iam.run("audit", "run", *by_iam.clusters, *mine, "--state", "audit").expect(0)
-    by_iam.run("groups", "export", *by_iam.clusters, *mine, "--format", "jsonl", "--out", "commits.jsonl").expect(0)
+    audited = by_iam.run("audit", "run", *by_iam.clusters, *mine, "--state", "audit").expect(0)
+    form = "--format", "jsonl", "--out", "commits.jsonl"
+    exported = by_iam.run("groups", "export", *by_iam.clusters, *mine, *form).expect(0)
     assert len((tmp_path / "commits.jsonl").read_text().splitlines()) == 2
-    assert not found_in((PAIR.secret,), tmp_path, text=ran.stdout + ran.stderr)
+    said = "".join(each.stdout + each.stderr for each in (ran, audited, exported))
+    assert not found_in((PAIR.secret,), tmp_path, text=said)
 
 
 def test_a_role_is_taken_by_both_clients(

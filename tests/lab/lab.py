@@ -46,8 +46,8 @@ class Lab:
     clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
     With `users` (names and passwords) the clusters are `SecureCluster`s: the lab itself, MM2 and the properties files
     here go on using their plain listeners; `authority` signs what clients of the others need, and they take tokens of
-    `tokens`. `version` is the brokers', or `Versions`; Kafka's tools are those of MM2's version. All of the
-    target's brokers vote, and one of the source's.
+    `tokens`. `version` is the brokers', or `Versions`; Kafka's tools are those of MM2's version. All of the target's
+    brokers vote, and one of the source's.
     """
 
     external = False
@@ -74,13 +74,12 @@ class Lab:
         self._mirror: MirrorMaker | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="mm2-lab-")) if folder is None else folder.absolute()
         self.authority: Authority | None = None
+        source, target = self.folder / "source", self.folder / "target"
         if users is None:
-            source, target = self.folder / "source", self.folder / "target"
             self.source = kind("source", source, versions.source, source_brokers, source_overrides)
             self.target = kind("target", target, versions.target, target_brokers, target_overrides, target_brokers)
         else:
             self.authority = ca = Authority(self.folder / "certificates")
-            source, target = self.folder / "source", self.folder / "target"
             self.source = SecureCluster("source", source, versions.source, ca, users, source_overrides, tokens)
             self.target = SecureCluster("target", target, versions.target, ca, users, target_overrides, tokens)
         self.source_properties = self.folder / "source.properties"
