@@ -93,6 +93,7 @@ def main() -> None:  # noqa: PLR0915 - a list of options
     audited = benches.add_parser("audit", help=AUDIT, description=AUDIT)
     audited.add_argument("--records", type=int, action="append", help="a side; several times for several sizes")
     audited.add_argument("--rounds", type=int, default=2, help="measured rounds (default: %(default)s)")
+    audited.add_argument("--copy", choices=audit.OTHERS, action="append", help="beside the clean one (default: all)")
     for each, what in (
         (matched, "whole plans, from start to exit, of all commits of each workload"),
         (applied, "whole plan, apply --execute, verify and rollback, from start to exit, of as many groups"),
@@ -122,7 +123,7 @@ def main() -> None:  # noqa: PLR0915 - a list of options
         positions.measure(chosen.rows or [100_000, 300_000, 1_000_000])
         return
     if chosen.bench == "audit":
-        audit.measure(chosen.records or [1_000_000, 3_000_000, 10_000_000], chosen.rounds)
+        audit.measure(chosen.records or [1_000_000, 3_000_000, 10_000_000], chosen.rounds, chosen.copy or audit.OTHERS)
         return
     if chosen.bench == "start":
         start.measure(chosen.rounds, chosen.against)

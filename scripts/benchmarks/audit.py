@@ -33,6 +33,8 @@ from tests.wirebytes import encode_sync
 PARTITIONS = 4
 KEY_BYTES, LEAST_VALUE, MOST_VALUE = 16, 84, 484
 PLANTED, SWAPPED = 1_000, 100
+CLEAN = "clean"
+OTHERS = ONE_IN_100, KILLED, ANYWHERE, SWITCHED = "1 in 100", "killed", "anywhere", "swapped"
 REPLAYS, REPLAYED = 10, 5_000
 POLL_EVERY = 10_000
 PERF_TOOL = "org.apache.kafka.tools.ConsumerPerformance"
@@ -82,12 +84,12 @@ def copies_of(records: int) -> dict[str, Copy]:
     ends = [records * (i + 1) // (REPLAYS + 1) for i in range(REPLAYS)]
     again = min(REPLAYED * PARTITIONS, records // (REPLAYS + 1))
     return {
-        "clean": Copy("A"),
-        "1 in 100": _planted("C", dice.sample(sorted(set(close)), 3 * PLANTED)),
-        "killed": Copy("D", replays=[range(end - again, end) for end in ends]),
-        "anywhere": _planted("E", dice.sample(range(records), 3 * PLANTED)),
+        CLEAN: Copy("A"),
+        ONE_IN_100: _planted("C", dice.sample(sorted(set(close)), 3 * PLANTED)),
+        KILLED: Copy("D", replays=[range(end - again, end) for end in ends]),
+        ANYWHERE: _planted("E", dice.sample(range(records), 3 * PLANTED)),
         # No two of them, nor those that they were swapped with, are the same.
-        "swapped": Copy("F", swapped=_swapped(dice.sample(range(records // PARTITIONS // 2 - 1), SWAPPED), dice)),
+        SWITCHED: Copy("F", swapped=_swapped(dice.sample(range(records // PARTITIONS // 2 - 1), SWAPPED), dice)),
     }
 
 
@@ -110,8 +112,8 @@ class Row:
     differing: int = 0
 
 
-def measure(sizes: Sequence[int], rounds: int) -> None:
-    """Start two brokers; for each size write all logs, run everything in turns, and print a table."""
+def measure(sizes: Sequence[int], rounds: int, names: Sequence[str]) -> None:
+    """Start two brokers; for each size write the clean copy and these, run everything in turns, and print a table."""
     with TemporaryDirectory(prefix="mm2-bench-") as name:
         folder = Path(name)
         source, target = Cluster("source", folder / "source"), Cluster("target", folder / "target")
@@ -120,7 +122,7 @@ def measure(sizes: Sequence[int], rounds: int) -> None:
             start_clusters(source, target)
             source.create_topic(SYNCS_TOPIC, 1, KEPT)
             for records in sizes:
-                Bench(source, target, folder, records).run(rounds)
+                Bench(source, target, folder, records, names).run(rounds)
         finally:
             source.stop()
             target.stop()
@@ -129,11 +131,11 @@ def measure(sizes: Sequence[int], rounds: int) -> None:
 class Bench:
     """Logs of one size, their copies, and what is measured of them."""
 
-    def __init__(self, source: Cluster, target: Cluster, folder: Path, records: int) -> None:
+    def __init__(self, source: Cluster, target: Cluster, folder: Path, records: int, names: Sequence[str]) -> None:
         self._source, self._target, self._folder = source, target, folder
         self._records = records
         self._topic = f"records-{records}"
-        self._copies = copies_of(records)
+        self._copies = {name: copy for name, copy in copies_of(records).items() if name in (CLEAN, *names)}
         self._words: dict[str, tuple[str, ...]] = {}
 
     def run(self, rounds: int) -> None:
@@ -226,14 +228,14 @@ class Bench:
 
     def _second_run(self) -> tuple[Measured, Measured]:
         """Append one record in a hundred to both logs of the clean copy; return an audit of these, and of nothing."""
-        copy, more = self._copies["clean"], self._records // 100
+        copy, more = self._copies[CLEAN], self._records // 100
         numbers = range(self._records, self._records + more)
         for cluster, topic in ((self._source, self._topic), (self._target, f"{copy.alias}.{self._topic}")):
             write_log(cluster.bootstrap, topic, numbers, self._began, copy)
         self._say_position(copy, self._records + more)
-        again = self._audit("clean", "state-0")
-        self._check("clean", "state-0", more)
-        return again, self._audit("clean", "state-0")
+        again = self._audit(CLEAN, "state-0")
+        self._check(CLEAN, "state-0", more)
+        return again, self._audit(CLEAN, "state-0")
 
 
 def write_log(bootstrap: str, topic: str, numbers: range, began: int, copy: Copy) -> None:
@@ -290,7 +292,7 @@ def report(records: int, rows: Mapping[str, Row], grown: tuple[Measured, Measure
     for name, row in rows.items():
         steps = min(row.audit, key=attrgetter("seconds")).steps
         print(f"{name}: " + "; ".join(f"{text} {seconds:.1f} s" for text, seconds in steps if seconds >= TOLD_SECONDS))
-    first = min(each.seconds for each in rows["clean"].audit)
+    first = min(each.seconds for each in rows[CLEAN].audit)
     print(
         f"A later run over 1 % more: {grown[0].seconds:.1f} s; over nothing: {grown[1].seconds:.1f} s; the first took "
         f"{first:.1f} s. All that was planted was found, and nothing else.",
