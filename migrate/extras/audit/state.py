@@ -139,15 +139,18 @@ def last_result(folder: Path) -> Mapping[str, Any]:
 
 
 def named_lines(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield every record that the last run has named. Raises `UsageError` if its file cannot be read."""
-    path = folder / FOUND
+    """Yield every record that the last run has named. Raises `UsageError`; `MigrateError` if its file is damaged."""
+    path, again = folder / FOUND, "Run `audit run` again: it is written anew."
+    number = 0
     try:
         with path.open("rb") as file:
-            yield from map(json.loads, file)
+            for line in file:
+                number += 1
+                yield json.loads(line)
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}.", "Run `audit run` again: it is written anew."
-        ) from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}.", again) from error
+    except ValueError as error:
+        raise MigrateError(f"{path} is damaged in line {number}.", again) from error
 
 
 def _whole(data: bytes) -> bytes:

@@ -7,7 +7,7 @@ from multiprocessing import get_context
 import pytest
 
 from migrate.errors import MigrateError, Refused, UsageError
-from migrate.extras.audit.state import FILE, FOUND, named_file, opened_state, read_state
+from migrate.extras.audit.state import FILE, FOUND, named_file, named_lines, opened_state, read_state
 from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Named
 from migrate.match.equality import Equality
@@ -105,7 +105,7 @@ def test_one_run_at_a_time_writes_to_a_folder(folder):
         other.join(60)
 
 
-def test_all_that_is_named_is_written_and_the_first_of_each_category_told(folder):
+def test_all_that_is_named_is_written_the_first_of_each_category_told_and_a_damaged_line_said(folder):
     filled(folder)
     records = [Named(Category.MISSING, 0, o, 1_000 - o) for o in range(12)] + [Named(Category.FOREIGN, 1, 0, 5)]
     with named_file(folder) as found:
@@ -114,3 +114,7 @@ def test_all_that_is_named_is_written_and_the_first_of_each_category_told(folder
     lines = [json.loads(line) for line in (folder / FOUND).read_text().splitlines()]
     assert len(lines) == 13
     assert lines[0] == {"category": "missing", "topic": "t", "partition": 0, "offset": 0, "time_ms": 1_000}
+    with (folder / FOUND).open("a") as file:
+        file.write('{"category": "miss')
+    with pytest.raises(MigrateError, match="damaged in line 14"):
+        list(named_lines(folder))
