@@ -17,8 +17,12 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 PYTHON = "spark.pyspark.python"
 _PYTHON_VARIABLE = "PYSPARK_PYTHON"
 CLASS_PATH = "spark.driver.extraClassPath"
-# Shorter pauses are worth nothing to a batch, throughput is.
-LARGE_JAVA = "-XX:+UseParallelGC"
+# Shorter pauses are worth nothing to a batch, throughput is. By default a JVM that reads for a minute spends a quarter
+# of its CPU on optimising what soon ends, and the tasks wait: here it waits for ten times as many calls and rounds.
+LARGE_JAVA = (
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
 # A JVM that lives for seconds compiles for longer than it runs.
 SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
