@@ -1,13 +1,15 @@
 """Law 2: a commit that is not compared stands at a proven sync or at its timestamp, whichever is smaller."""
 
+from functools import partial
+
 import pytest
 
 from migrate.match.anchors import WIDE
 from migrate.match.equality import Equality
-from migrate.match.log_reader import Wanted
 from migrate.match.matcher import matching
-from migrate.match.protocol import Matched, PartitionAnswer, PartitionQuestion, Supply, Unmatched, Why, WhyUnmatched
+from migrate.match.protocol import Matched, PartitionQuestion, Unmatched, Why, WhyUnmatched
 from migrate.match.sync_only import STEP, guarding
+from migrate.match.task import match_partitions
 from migrate.model import TopicPartition
 from tests.memorylogs import Log, MemoryReader, log_range, record
 
@@ -17,36 +19,15 @@ LOG: Log = {n: record(n) for n in range(100)}
 
 def answer(
     target: Log, sync_pairs, *committed: int,
-    reason="match-limit", bounded=True, equality=Equality.ALL, source: Log = LOG, asked=None, match=None, **known,
+    reason="match-limit", bounded=True, equality=Equality.ALL, source: Log = LOG, law=None, **known,
 ):  # fmt: skip
-    """The answer; `asked` takes the ranges of the source that it was read for."""
     question = PartitionQuestion(
         SOURCE, TARGET, log_range(source), log_range(target), tuple(sorted(committed)), sync_pairs=tuple(sync_pairs),
         equality=equality, **known,
     )  # fmt: skip
-    reader = MemoryReader({SOURCE: source, TARGET: target})
-    conversation = match(question) if match else guarding(question, reason, bounded)
-    given = None
-    try:
-        while True:
-            needs = conversation.send(given)
-            if asked is not None:
-                asked += needs.source
-            given = supply(reader, needs, question)
-    except StopIteration as done:
-        found: PartitionAnswer = done.value
-        return found
-
-
-def supply(reader: MemoryReader, needs, question) -> Supply:
-    both = ((SOURCE, needs.source, needs.source_times, question.source_log),
-            (TARGET, needs.target, needs.target_times, question.target_log))  # fmt: skip
-    stretches = [reader.read({place: Wanted(r, question.equality)})[place] for place, r, _, _ in both]
-    first = [
-        {time: log.end if at is None else at for time, at in reader.first_offsets({place: times})[place].items()}
-        for place, _, times, log in both
-    ]
-    return Supply(*stretches, *first)
+    readers = MemoryReader({SOURCE: source}), MemoryReader({TARGET: target})
+    law = law or partial(guarding, reason=reason, is_bounded=bounded)
+    return dict(match_partitions(*readers, [question], law))[SOURCE]
 
 
 def test_behind_a_proven_sync_it_stands_where_the_first_owed_records_time_begins_if_that_is_lower():
@@ -94,31 +75,27 @@ def test_where_no_sync_bounds_the_commit_the_reason_is_said(target, sync, known,
 def test_a_log_is_not_read_through_for_the_timestamp_of_one_record():
     beyond = 10 * STEP
     log = {0: record(0)} | {n: record(n) for n in range(beyond, 2 * beyond)}
-    asked = []
-    place = answer({0: record(0), 1: record(beyond)}, [(0, 0)], 10, source=log, asked=asked).places[10]
-    assert isinstance(place, Matched) and place.target_offset == 1
-    assert max(piece.end for piece in asked) <= beyond + STEP
+    found = answer({0: record(0), 1: record(beyond)}, [(0, 0)], 10, source=log)
+    assert found.places[10].target_offset == 1 and found.source_read <= STEP + 1
 
 
 def test_a_window_beyond_the_limit_is_not_read_to_find_that_out():
-    asked = []
     end = 3 * WIDE
     log = {n: record(n) for n in range(end)}
     known = {"equality": Equality.WITHOUT_TIMESTAMP, "match_limit": 2 * WIDE}
-    found = answer(log, [(0, 0), (end - 50, end - 50)], end - 100, source=log, asked=asked, match=matching, **known)
+    found = answer(log, [(0, 0), (end - 50, end - 50)], end - 100, source=log, law=matching, **known)
     assert found.places[end - 100].reason is WhyUnmatched.MATCH_LIMIT
-    assert sum(piece.end - piece.start for piece in asked) <= 2 * WIDE
+    assert found.source_read <= 2 * WIDE
 
 
 def test_where_the_next_sync_is_far_a_commit_is_proven_by_the_records_near_it():
-    asked = []
     end, ahead = 3 * WIDE, 20_000
     log = {n: record(n) for n in range(end)}
     copies = {n + ahead: log[n] for n in range(end)}
     syncs = [(0, ahead), (end - 50, end - 50 + ahead)]
-    found = answer(copies, syncs, 100, source=log, asked=asked, match=matching).places[100]
-    assert isinstance(found, Matched) and (found.target_offset, found.why) == (100 + ahead, Why.PROVEN)
-    assert sum(piece.end - piece.start for piece in asked) < WIDE
+    found = answer(copies, syncs, 100, source=log, law=matching)
+    assert (found.places[100].target_offset, found.places[100].why) == (100 + ahead, Why.PROVEN)
+    assert found.source_read < WIDE
 
 
 def test_a_commit_at_the_sources_end_is_owed_nothing_whether_timestamps_are_kept_or_not():

@@ -27,12 +27,9 @@ NO_ALIASES = "source.cluster.alias =\ntarget.cluster.alias =\n"
         ("source.cluster.alias = prod\n", "prod", ".", "B"),
         ("A->B.source.cluster.alias = own \nsource.cluster.alias = prod\nA.alias = mine\n", "own", ".", "B"),
         ("A.alias = mine\nsource.cluster.alias = prod\n", "mine", ".", "B"),
-        ("C->A.source.cluster.alias = other\nC.alias = other\n", "A", ".", "B"),
         ("source.cluster.alias = prod\noffset-syncs.topic.location = target\n", "prod", ".", "prod"),
         ("target.cluster.alias = dr\n", "A", ".", "dr"),
-        ("B.alias = dr\n", "A", ".", "dr"),
         ("source.cluster.alias =\n", "", ".", "B"),
-        (EMPTY_SEPARATOR, "A", "", "B"),
         (NO_ALIASES + EMPTY_SEPARATOR, "", "", ""),
     ],
 )
@@ -100,10 +97,3 @@ def test_a_resources_clusters_and_its_connectors_may_have_another_alias(tmp_path
     flow = from_strimzi(tmp_path, strimzi(own, form))
     assert (flow.policy.target_topic("orders"), flow.checkpoints_topic) == ("orders", "checkpointsinternal")
     assert flow.offset_syncs_topic == "mm2-offset-syncsdrinternal"
-
-
-def test_connectors_of_one_flow_with_two_aliases_are_refused_and_the_settings_named(tmp_path):
-    resource = strimzi({})
-    resource["spec"]["mirrors"][0]["sourceConnector"]["config"]["source.cluster.alias"] = ""
-    with pytest.raises(ConfigError, match="do not agree on how MM2 names its topics.*source.cluster.alias"):
-        from_strimzi(tmp_path, resource)

@@ -58,14 +58,6 @@ def test_the_lower_end_is_the_sync_on_the_commit_or_the_offset_behind_one_and_ne
     assert lower_end(around, committed, LogRange(start, 100)) == target
 
 
-@given(histories, offsets, offsets, offsets)
-def test_translation_is_monotonic_in_the_committed_offset(history, one, other, start):
-    kept = chain(history, 61, 61)
-    low, high = sorted((one, other))
-    log = LogRange(start, 61)
-    assert lower_end(window(kept, low), low, log) <= lower_end(window(kept, high), high, log)
-
-
 @pytest.mark.parametrize(
     ("pairs", "committed", "lower", "target_end", "estimate"),
     [

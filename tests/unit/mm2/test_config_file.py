@@ -7,7 +7,6 @@ from migrate.kafka.client_config import librdkafka_config
 from migrate.mm2.config_file import Overrides, client_flow, read_flow, with_clients
 from migrate.mm2.naming import PolicyKind
 from migrate.model import Side
-from migrate.spark.java_settings import java_settings
 from tests.unit.mm2.flowlines import FILE_PROVIDER, refusal
 
 
@@ -118,28 +117,6 @@ def test_a_reference_in_a_connection_is_refused_unless_a_client_file_stands_in(f
     helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
     config = librdkafka_config(helped.source.properties, "A")
     assert (config["bootstrap.servers"], config["security.protocol"]) == ("a:1", "PLAINTEXT")
-
-
-def test_references_are_followed_in_names_filters_and_brokers(flow_of, tmp_path):
-    kept = tmp_path / "kept.properties"
-    kept.write_text("topics = orders\nbrokers = a:7\n")
-    flow = flow_of(
-        FILE_PROVIDER + f"topics = ${{file:{kept}:topics}}\nA.bootstrap.servers = ${{file:{kept}:brokers}}\n"
-    )
-    assert flow.topic_filter.accepts("orders") and not flow.topic_filter.accepts("other")
-    assert librdkafka_config(flow.source.properties, "A")["bootstrap.servers"] == "a:7"
-    helped = with_clients(flow, {"security.protocol": "PLAINTEXT"}, None)
-    assert helped.source.properties == {"bootstrap.servers": "a:7", "security.protocol": "PLAINTEXT"}
-
-
-def test_brokers_with_ipv6_addresses_reach_every_client_with_their_brackets(flow_of):
-    brokers = "localhost:1,[2001:db8::7]:9092"
-    flow = flow_of(f"A.bootstrap.servers = {brokers}\nB.bootstrap.servers={brokers}\n")
-    for cluster in (flow.source, flow.target):
-        assert cluster.bootstrap == brokers
-        assert librdkafka_config(cluster.properties, "A")["bootstrap.servers"] == brokers
-        assert java_settings(cluster).admin["bootstrap.servers"] == brokers
-        assert java_settings(cluster).source["kafka.bootstrap.servers"] == brokers
 
 
 def test_options_change_the_names_that_the_file_gave(flow_of):

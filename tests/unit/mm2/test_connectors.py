@@ -3,7 +3,6 @@
 import pytest
 
 from migrate.errors import ConfigError
-from migrate.mm2.flow import BYTES
 from tests.unit.connectscene import connectors, strimzi
 from tests.unit.mm2.flowlines import from_strimzi, from_worker
 
@@ -111,11 +110,3 @@ def test_a_checkpoint_connector_of_another_flow_is_of_that_flow_alone():
     other = connectors({**SYNC, "target.cluster.bootstrap.servers": "c:1"}, target="C", name="other")
     for target, synced in (("B", set()), ("C", {"g"})):
         assert from_worker(connectors({}) | other, target=target).synced(["g"]) == synced
-
-
-def test_a_connectors_converter_with_blanks_or_by_its_bare_name_is_the_same_class():
-    for written in (f" {BYTES}", "ByteArrayConverter ", "\tByteArray"):
-        assert "mm2_converters" not in from_worker(connectors({"value.converter": written})).runtime_words(), written
-    for pair in (("x.C", BYTES), (BYTES, "x.C")):
-        words = of_two(*({"value.converter": converter} for converter in pair)).runtime_words()
-        assert words["mm2_converters"] == "value.converter x.C"

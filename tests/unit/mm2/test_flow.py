@@ -6,9 +6,7 @@ import pytest
 
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import FlowFilter, TopicFilter
-from migrate.mm2.naming import ReversedPolicy
 from migrate.mm2.settings import java_pattern
-from migrate.model import Side
 
 FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
 ONLY_G = FlowFilter(((TopicFilter((java_pattern("g.*"),), (java_pattern("gx"),)),),))
@@ -28,16 +26,6 @@ def test_a_plans_header_tells_how_mm2_runs_and_nothing_that_is_not_known(flow_of
     assert plain.runtime_words() == {"mm2_offsets_topic": "mm2-offsets.A.internal"}
     assert "mm2_offsets_topic" not in plain.reversed().runtime_words()
     assert "mm2_group_sync" not in flow_of().reversed().runtime_words()
-
-
-def test_the_way_back_swaps_the_clusters_and_keeps_mm2s_own_names():
-    back = FLOW.reversed()
-    assert (back.source.alias, back.source.side) == ("B", Side.SOURCE)
-    assert (back.target.alias, back.target.side) == ("A", Side.TARGET)
-    assert back.failback and isinstance(back.policy, ReversedPolicy)
-    assert back.syncs_side is Side.TARGET and replace(FLOW, syncs_side=Side.TARGET).reversed().syncs_side is Side.SOURCE
-    assert (back.checkpoints_topic, back.offset_syncs_topic) == (FLOW.checkpoints_topic, FLOW.offset_syncs_topic)
-    assert (FLOW.mm2_topic("t"), back.mm2_topic("A.t")) == ("t", "t")
 
 
 def test_mm2s_group_filter_leaves_groups_out_and_says_nothing_of_the_way_back():
@@ -60,11 +48,3 @@ def test_mm2s_group_filter_leaves_groups_out_and_says_nothing_of_the_way_back():
 def test_only_on_a_failback_may_aborted_records_count_and_not_where_mm2_leaves_them_out(of_mm2, there, back):
     flow = replace(FLOW, mm2_isolation_level=of_mm2)
     assert (flow.target_isolation_level, flow.reversed().target_isolation_level) == (there, back)
-
-
-def test_a_topic_that_mm2s_filter_leaves_out_is_not_replicated_and_the_sentence_names_it():
-    flow = replace(FLOW, topic_filter=FlowFilter(((TopicFilter((java_pattern("orders"),), ()),),)))
-    assert flow.why_not_replicated("orders") == ""
-    assert "topic filter" in flow.why_not_replicated("bills") and "bills" in flow.why_not_replicated("bills")
-    assert "internal" in flow.why_not_replicated("__consumer_offsets")
-    assert "topic filter" in flow.reversed().why_not_replicated("A.bills")

@@ -1,9 +1,6 @@
 """Properties files: read as Java reads them, and refused without telling a value."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from javaproperties import dumps
 
 from migrate.errors import ConfigError
 from migrate.mm2.java_properties import read_properties
@@ -31,13 +28,6 @@ def test_lines_are_read_by_javas_rules(tmp_path):
         "A->B.enabled": "true",
         "g": "Ã©",  # bytes are Latin-1, as in Java
     }
-
-
-@given(st.dictionaries(st.text(min_size=1), st.text()))
-def test_what_is_written_is_read_back(tmp_path_factory, settings):
-    path = tmp_path_factory.mktemp("round") / "x.properties"
-    path.write_bytes(dumps(settings).encode("latin-1"))
-    assert read_properties(path) == settings
 
 
 @pytest.mark.parametrize(

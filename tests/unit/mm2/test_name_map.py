@@ -44,13 +44,6 @@ def test_a_name_is_mapped_by_the_first_line_that_matches_and_keeps_its_own_witho
     assert [line.number for line in names.idle_lines(mapped)] == ([4] if "a2,too-late" in lines else [])
 
 
-@pytest.mark.parametrize("kind", ["group", "topic"])
-def test_the_heading_names_what_is_mapped(kind):
-    assert map_of(f"Source_{kind}, target_{kind}", "a,b", kind=kind).mapped("a") == "b"
-    with pytest.raises(UsageError, match=f"expected source_{kind},target_{kind} as the first line".capitalize()):
-        map_of("source_x,target_x", "a,b", kind=kind)
-
-
 @pytest.mark.parametrize(
     ("lines", "said"),
     [

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 
 from migrate.mm2.naming import PolicyKind, ReplicationPolicy
-from migrate.model import Side
 from tests.unit.names import POLICIES, TOPICS
 
 DEFAULT = ReplicationPolicy(PolicyKind.DEFAULT, "source1", "target2")
@@ -29,28 +28,11 @@ def test_policies_rename_as_mm2_does_in_its_checkpoints_the_identity_policy_hear
     assert (DEFAULT.target_topic(topic), IDENTITY.target_topic(topic)) == (copy, identity)
 
 
-@pytest.mark.parametrize(("separator", "enabled", "used"), [(".", True, "."), ("__", True, "__"), ("__", False, ".")])
-@pytest.mark.parametrize("kind", list(PolicyKind))
-def test_mm2s_own_topics_use_the_separator_unless_that_is_disabled(kind, separator, enabled, used):
-    policy = ReplicationPolicy(kind, "source1", "target2", separator, enabled)
-    assert policy.checkpoints_topic() == f"source1{used}checkpoints{used}internal"
-    assert policy.offset_syncs_topic(Side.SOURCE) == f"mm2-offset-syncs{used}target2{used}internal"
-    assert policy.offset_syncs_topic(Side.TARGET) == f"mm2-offset-syncs{used}source1{used}internal"
-
-
 @pytest.mark.parametrize("policy", [DEFAULT, IDENTITY])
 def test_internal_topics_are_those_of_kafka_4(policy):
     internal = ["mm2-offset-syncs.B.internal", "mm2x.internal", "A.checkpoints.internal", "__consumer_offsets", ".a"]
     assert all(map(policy.is_internal, internal))
     assert not any(map(policy.is_internal, ["foo.internal", "foo-internal", "mm2internal", "topic3"]))
-
-
-def test_a_topic_that_came_from_the_target_is_not_replicated_and_the_reason_says_so():
-    assert DEFAULT.why_not_replicated("orders") is DEFAULT.why_not_replicated("source6.orders") is None
-    assert DEFAULT.why_not_replicated("x.target2.t")
-    assert "target2" in (DEFAULT.why_not_replicated("target2.orders") or "")
-    assert IDENTITY.why_not_replicated("target2.orders") is None
-    assert IDENTITY.why_not_replicated("target2.heartbeats")
 
 
 @given(POLICIES, TOPICS)

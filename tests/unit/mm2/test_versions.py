@@ -2,10 +2,8 @@
 
 import pytest
 
-from migrate.model import Decision, Level, TopicPartition
 from tests.unit.connectscene import connectors, strimzi
 from tests.unit.mm2.flowlines import from_properties, from_strimzi, from_worker
-from tests.unit.planscene import planned, world
 
 OLD, NEW, UNKNOWN = "before 4.0", "from 4.0 on", "not known"
 HOMES = [
@@ -61,17 +59,3 @@ def test_before_kafka_4_topics_that_end_in_internal_are_never_copied_and_that_is
     plain = told(tmp_path, home, version, {})
     assert bool(plain.why_not_replicated("foo-internal")) is (age is OLD)
     assert not plain.why_not_replicated("foo_internal")
-
-
-def test_a_topic_that_is_missing_on_the_target_is_told_with_what_may_have_left_it_out(tmp_path):
-    source, target, mirror = world()
-    source.ranges[TopicPartition("foo.internal", 0)] = source.ranges["t", 0]
-    source.commit("g", "foo.internal", 0, 5)
-    plan = planned(source, target, mirror, flow=told(tmp_path, "properties", "", {}))
-    (check,) = [c for c in plan.header.checks if c.check == "target-topic-exists"]
-    assert (check.subject, check.level) == ("foo.internal", Level.BLOCK)
-    assert "MM2 before Kafka 4.0 never copies topics that end in .internal" in check.todo
-    plan = planned(source, target, mirror, flow=told(tmp_path, "connect", "3.9.2", {}))
-    (row,) = [row for row in plan.rows if row.source_topic == "foo.internal"]
-    assert (row.decision, row.reason) == (Decision.BLOCK, "topic-not-replicated")
-    assert "before Kafka 4.0 never copies" in row.sentence

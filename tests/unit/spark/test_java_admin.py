@@ -76,12 +76,19 @@ def test_a_broker_or_a_directory_that_does_not_tell_is_a_failure(told, code):
     assert isinstance(failure, Failure) and failure.code == code
 
 
+class Throwable:
+    """A `java.lang.Throwable` as py4j shows one."""
+
+    def __init__(self, name, message, cause=None):
+        self.getClass = lambda: SimpleNamespace(getName=lambda: name, getSimpleName=lambda: name.rpartition(".")[2])
+        self.getMessage, self.getCause = lambda: message, lambda: cause
+
+
 class Thrown(Py4JJavaError):
     """As py4j raises what Java has thrown, without a JVM to ask."""
 
-    def __init__(self, name: str, message: str) -> None:
-        kind = SimpleNamespace(getName=lambda: name, getSimpleName=lambda: name.rpartition(".")[2])
-        self.java_exception = SimpleNamespace(getClass=lambda: kind, getMessage=lambda: message, getCause=lambda: None)
+    def __init__(self, *throwable):
+        self.java_exception = Throwable(*throwable)
 
 
 SETTINGS = JavaSettings("source A", {"sasl.password": "hunter2"}, {}, frozenset({"hunter2"}))
@@ -142,22 +149,6 @@ def test_a_login_that_fails_says_where_to_look(java, mechanism, thrown, said):
         KafkaJava(client._machine, replace(SETTINGS, admin={"sasl.mechanism": mechanism}), 5).prove()
 
 
-class Throwable:
-    """A `java.lang.Throwable` as py4j shows one."""
-
-    def __init__(self, name, message, cause=None):
-        self._name, self._message, self._cause = name, message, cause
-
-    def getClass(self):  # noqa: N802
-        return SimpleNamespace(getSimpleName=lambda: self._name)
-
-    def getMessage(self):  # noqa: N802
-        return self._message
-
-    def getCause(self):  # noqa: N802
-        return self._cause
-
-
 CAUSE = Throwable("TimeoutException", "timed out\n  after 5 s.")
 WRAPPED = Throwable("SparkException", "Job aborted", Throwable("ExecutionException", "x", CAUSE))
 
@@ -178,21 +169,12 @@ def test_a_kdcs_refusal_is_told_and_not_that_it_is_no_ticket():
     assert innermost(Throwable("GSSException", "No valid credentials provided", refusal)) is refusal
 
 
-class Raised(Py4JJavaError):
-    """As py4j raises it, without a JVM to ask."""
-
-    def __init__(self, throwable):
-        self.java_exception = throwable
-
-
 def test_the_end_of_a_workers_stream_is_told_by_what_it_came_from():
     gone = Throwable("SparkException", "Python worker exited unexpectedly (crashed).", Throwable("EOFException", None))
-    assert last_line(Raised(Throwable("SparkException", "Job aborted", gone))) == (
-        "Python worker exited unexpectedly (crashed)"
-    )
-    trace = Throwable("PythonException", "Traceback\n  File x\nModuleNotFoundError: No module named 'y'\n")
-    assert last_line(Raised(trace)) == "ModuleNotFoundError: No module named 'y'"
-    assert last_line(Raised(Throwable("EOFException", None))) == "no reason was given"
+    assert last_line(Thrown("SparkException", "Job aborted", gone)) == "Python worker exited unexpectedly (crashed)"
+    trace = Thrown("PythonException", "Traceback\n  File x\nModuleNotFoundError: No module named 'y'\n")
+    assert last_line(trace) == "ModuleNotFoundError: No module named 'y'"
+    assert last_line(Thrown("EOFException", None)) == "no reason was given"
 
 
 def test_a_throwable_without_a_message_is_its_class_and_an_error_of_pythons_own_its_first_line_or_its_class():
@@ -211,7 +193,7 @@ def test_a_throwable_without_a_message_is_its_class_and_an_error_of_pythons_own_
 )
 def test_what_a_reader_of_spark_lacks_is_named_and_nothing_secret(java_class: str, remedy: str) -> None:
     settings = JavaSettings("source A", {}, {}, frozenset({"hush-hush"}))
-    failed = Raised(Throwable("SparkException", "Job aborted", Throwable(java_class, "refused for hush-hush")))
+    failed = Thrown("SparkException", "Job aborted", Throwable(java_class, "refused for hush-hush"))
     with pytest.raises(ClusterError) as raised, reading_topic(settings, "orders"):
         raise failed
     told = f"{raised.value}"

@@ -18,8 +18,7 @@ def names(*topics, groups=(), cleanup=None, own=()):
         ("connect-offsets", "connect-configs", "connect-status"),
         ("dbz.offset", "dbz.config", "dbz.status"),
         ("offsets.prod", "configs.prod", "statuses.prod"),
-        ("MY_CONNECT_OFFSETS", "MY_CONNECT_CONFIGS", "MY_CONNECT_STATUS"),
-        ("__amazon_msk_connect_offsets_x_1", "__amazon_msk_connect_configs_x_1", "__amazon_msk_connect_status_x_1"),
+        ("__AMAZON_MSK_CONNECT_OFFSETS_X_1", "__AMAZON_MSK_CONNECT_CONFIGS_X_1", "__AMAZON_MSK_CONNECT_STATUS_X_1"),
     ],
 )
 def test_a_workers_three_topics_are_known_by_the_one_word_in_which_they_differ(worker):
@@ -28,37 +27,32 @@ def test_a_workers_three_topics_are_known_by_the_one_word_in_which_they_differ(w
     assert {topic: {topic, *each.siblings} for topic, each in found.items()} == dict.fromkeys(worker, set(worker))
 
 
-def test_connect_is_known_as_a_word_of_the_name_and_else_only_beside_positions():
-    for topic in ("connect-offsets", "my.connect.status", "connect2-configs", "kafkaconnect-status"):
-        assert names(topic) == [topic]
-    for topic in ("connected-car-status", "disconnect-status", "connection-configs", "reconnect.config"):
-        assert names(topic, groups=("connect-sink",)) == []
-        positions = topic.replace("status", "offsets").replace("configs", "offsets").replace("config", "offsets")
-        assert names(topic, positions) == sorted([topic, positions])
-
-
 @pytest.mark.parametrize(
-    ("topics", "groups", "are_ones"),
+    "topics",
     [
-        (["import-offsets"], [], False),
-        (["import-configs", "import-offsets"], [], True),
-        (["import-offsets"], ["connect-sink"], True),
-        (["offsets-of-orders"], ["connect-sink"], False),
+        ["connect2-offsets"],
+        ["my.connect.status"],
+        ["kafkaconnect-status"],
+        ["import-configs", "import-offsets"],
+        ["connected-car-offsets", "connected-car-status"],
     ],
 )
-def test_other_positions_count_beside_settings_or_where_sinks_run(topics, groups, are_ones):
-    assert names(*topics, groups=groups) == (topics if are_ones else [])
+def test_a_workers_topics_are_known_by_connect_as_a_word_of_the_name_or_beside_its_positions(topics):
+    assert names(*topics) == topics
+
+
+def test_positions_alone_are_a_workers_where_sinks_run():
+    assert names("import-offsets") == []
+    assert names("import-offsets", groups=("connect-sink",)) == ["import-offsets"]
 
 
 @pytest.mark.parametrize(
     "topics",
     [
-        ("orders-config", "orders-status"),
-        ("mm2-offsets.A.internal", "mm2-configs.A.internal", "mm2-status.A.internal"),
-        ("mm2-offset-syncs.B.internal", "A.checkpoints.internal", "heartbeats"),
+        ("orders-config", "connected-car-status", "disconnect-status", "reconnect.config", "offsets-of-orders"),
+        ("mm2-offsets.A.internal", "mm2-offset-syncs.B.internal", "A.checkpoints.internal", "heartbeats"),
         ("mirrormaker2-cluster-offsets", "mirrormaker2-cluster-configs", "mirrormaker2-cluster-status"),
-        ("__consumer_offsets", "__transaction_state"),
-        ("app-offsets-changelog", "app-configs-changelog"),
+        ("__consumer_offsets", "app-offsets-changelog", "app-configs-changelog"),
         ("statusquo", "reconfigs", "offsetting"),
     ],
 )
@@ -80,13 +74,7 @@ def test_the_worker_that_runs_mm2_stays_where_it_is():
 
 
 def test_a_schema_history_is_known_by_its_name_compacted_or_not_if_nothing_goes_on_after_its_words():
-    for topic in (
-        "schema-changes.inventory",
-        "schemahistory.x",
-        "x.schema_history",
-        "INVENTORY-SCHEMA-CHANGES",
-        "db_history",
-    ):
+    for topic in ("schema-changes.inventory", "schemahistory.x", "x.schema_history", "INVENTORY-SCHEMA-CHANGES"):
         (found,) = connect_topics([topic, "orders"], (), {topic: "delete"})
         assert found.purpose is Purpose.HISTORY and found.topic == topic
     assert names("db-history-report", "schema_changes_audit", "adb-history", "schemahistorys") == []

@@ -111,11 +111,6 @@ def test_the_first_clock_that_is_known_to_run_decides_unless_an_earlier_one_may(
     assert hours_left(**known) == hours
 
 
-def test_where_the_records_are_forbidden_that_is_said():
-    said = expiry(records=FORBIDDEN).sentence
-    assert "__consumer_offsets" in said and FORBIDDEN.code in said
-
-
 @pytest.mark.parametrize("settings", [WEEK, FORBIDDEN])
 @pytest.mark.parametrize("kind", [GroupKind.SIMPLE, GroupKind.CONSUMER, GroupKind.CLASSIC])
 @pytest.mark.parametrize("sets", [False, True])

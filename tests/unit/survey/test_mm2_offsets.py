@@ -63,15 +63,6 @@ def test_each_partition_has_its_position_its_newest_sync_and_the_furthest_checkp
     assert document["not_known"] == {}
 
 
-def test_a_position_beyond_the_end_and_none_at_all_are_told_apart_from_what_is_left():
-    source, target, mirror = world()
-    mirror.last_copied_offset = {T0: 250, TopicPartition("t", 1): 99}
-    stores = read(source, target, mirror)
-    assert [s.left for s in stores.partitions] == [-151, 0, None]
-    assert "3 partitions, at least 0 offsets left; 1 without a position" in text(stores)
-    assert "1 with a position beyond the log's end" in text(stores)
-
-
 @pytest.mark.parametrize(("position", "left"), [(129, 0), (99, 30), (130, -1)])
 def test_records_of_an_open_transaction_that_mm2_has_copied_are_no_other_log(position, left):
     source, target, mirror = world()
@@ -151,9 +142,3 @@ def test_where_nobody_tells_the_positions_the_topics_name_is_asked_for():
         assert "MM2's replication progress is unknown." in text(stores)
     del target.ranges[TopicPartition("mm2-offsets.A.internal", 0)]
     assert "--connect-offsets-topic" in read(source, target, mirror).positions_unknown
-
-
-def test_filters_on_topics_hold_and_nothing_is_wider_than_the_terminal():
-    stores = read(*world(), filters=Filters.from_options(topics=["t"]))
-    assert {s.source.topic for s in stores.partitions} == {"t"}
-    assert all(len(line) <= 80 for line in stores_lines(stores, FLOW, 80, False))

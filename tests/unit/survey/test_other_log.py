@@ -3,7 +3,6 @@
 import pytest
 
 from migrate.model import Commit, Decision, Level, LogRange, TopicPartition
-from migrate.show.plan_table import Page, table
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from migrate.survey.other_log import other_log, other_topic
 from migrate.survey.policies import Policies, Untranslatable
@@ -80,17 +79,6 @@ def test_where_the_commit_decides_nothing_or_has_no_log_it_blocks_nothing(offset
     assert (Level.BLOCK, Level.BLOCK) not in results(planned(source, target, mirror, **options))
 
 
-def test_commits_that_nothing_refutes_are_counted_and_are_neither_a_pass_nor_a_warning():
-    plan = planned(*world())
-    (silent,) = results(plan).values()
-    assert silent.level is Level.NOT_VISIBLE and "3 commits" in silent.seen and plan.is_clean()
-    told = "\n".join(table(plan, plan.rows, Page("", 200)))
-    assert "Not ruled out: commit-of-another-log: no topic id proves on which log 3 commits were made" in told
-    assert "created anew since its groups committed: reset them there, then plan again." in " ".join(told.split())
-    assert "WARN  commit-of-another-log" not in told
-    assert "commit-of-another-log" not in told.partition("Passed:")[2].partition("\n")[0]
-
-
 def test_an_offset_that_is_kept_on_the_target_must_not_be_of_another_log_either():
     source, target, mirror = with_epochs()
     source.commit("g", "t", 0, 55)
@@ -109,13 +97,6 @@ def told(*made_on: CommitTopic) -> FakeGroupFacts:
     """What the offsets topic says of the topics that group g has committed on: that of t-0, and that of t-1."""
     places = dict(zip((T0, T1), made_on, strict=True))
     return FakeGroupFacts(commits={"g": GroupRecord(GroupKind.CLASSIC, "consumer", made_on=places)})
-
-
-def test_a_commit_on_a_topic_that_was_deleted_since_blocks_by_its_id():
-    plan = planned(*world(), source_groups=told(CommitTopic(55, "gone"), CommitTopic(60, "id-of-source-t")))
-    assert rows_of(plan)["g", "t", 0] == (Decision.BLOCK, 51, "commit-of-another-log")
-    block = results(plan)[Level.BLOCK, Level.BLOCK]
-    assert block.subject == "g/t/0" and "with id gone, and the topic there has id id-of-source-t" in block.seen
 
 
 def test_what_ids_prove_passes_what_nothing_refutes_is_counted_beside_it_and_a_row_that_is_skipped_is_neither():

@@ -1,9 +1,7 @@
 """Producers that still write: two readings of the log ends, the check, and what an accepted writer means to apply."""
 
-from migrate.apply.drift import SideWorld, World, group_drift, group_now
-from migrate.model import Commit, Decision, Failure, GroupState, Level, LogRange, TopicPartition
+from migrate.model import Decision, Failure, Level, LogRange, TopicPartition
 from migrate.survey.producers import Growth, growth_of
-from tests.builders import make_check, make_plan, make_row
 from tests.fakes import FakeClock
 from tests.unit.checkscene import found, row
 from tests.unit.planscene import planned, rows_of, world
@@ -76,21 +74,3 @@ def test_the_ends_are_read_a_whole_settle_time_after_they_were_pinned():
     plan = planned(source, target, mirror, clock=clock)
     (passed,) = [c for c in plan.header.checks if c.check == "producers-stopped"]
     assert passed.expected == "no record written to it for 15 s" and source.calls["high_watermarks"] == 2
-
-
-def drifts(accepted, source_end, target_end):
-    checks = [make_check("producers-stopped", "orders", accepted=True)] if accepted else []
-    plan = make_plan([make_row()], checks=tuple(checks))
-    place, copy, empty = TopicPartition("orders", 0), TopicPartition("A.orders", 0), {"billing": GroupState("Empty")}
-    now = World(
-        SideWorld("cluster-id-of-B", {copy: LogRange(0, target_end)}, empty, {"billing": {}}),
-        SideWorld("cluster-id-of-A", {place: LogRange(0, source_end)}, empty, {"billing": {place: Commit(700)}}),
-        {},
-    )
-    return [d.what for d in group_drift(plan, "billing", group_now(plan, "billing", now), now)]
-
-
-def test_apply_refuses_what_was_written_since_the_plan_unless_the_writer_was_accepted_there():
-    assert drifts(False, 1010, 965) == ["target log end", "source log end"]
-    assert drifts(True, 1010, 965) == []
-    assert drifts(True, 990, 950) == ["target log end", "source log end"], "it excuses no log that was cut"

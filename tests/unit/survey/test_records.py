@@ -48,18 +48,6 @@ def test_every_partition_with_commits_is_one_work_with_its_open_transaction_and_
     assert comparer.asked[0].source_log == LogRange(0, 100) == comparer.asked[0].target_log
 
 
-def test_what_no_law_translates_is_not_compared():
-    source, target, mirror = world()
-    source.commit("g", "t", 1, 101)
-    for topic in ("new", "__hidden"):
-        source.ranges[TopicPartition(topic, 0)] = LogRange(0, 9)
-        source.commit("h", topic, 0, 3)
-    target.ranges[TopicPartition("A.__hidden", 0)] = LogRange(0, 9)
-    comparer = FakeComparer()
-    planned(source, target, mirror, comparer=comparer)
-    assert [str(w.source) for w in comparer.asked] == ["t-0", "u-0"]
-
-
 def test_a_commit_that_the_records_prove_is_an_exact_row_with_the_proven_syncs_around_it():
     _, row = compared_row("g", "t", 0, 55, Matched(57, Why.PROVEN, 2))
     assert (row.decision, row.target_offset, row.method, row.grade) == (Decision.SET, 57, Method.MATCH, Grade.EXACT)

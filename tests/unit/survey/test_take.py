@@ -10,7 +10,7 @@ from migrate.progress import Timer
 from migrate.survey.hidden_topics import hosted_ahead, in_full, with_hidden
 from migrate.survey.survey import Clusters, ClusterSurvey
 from migrate.survey.take import take_survey
-from tests.fakes import ALIVE, EMPTY, FakeClock, FakeComparer, NoProgress
+from tests.fakes import FakeClock, FakeComparer, NoProgress
 from tests.unit.planscene import world
 from tests.unit.surveyscene import request
 
@@ -47,17 +47,6 @@ def test_commits_come_first_then_the_targets_ends_then_the_sources_and_high_wate
     assert pinned[2] < calls.index(("A", "high_watermarks"))
 
 
-def test_groups_and_ends_are_looked_at_again_a_settle_time_later_unless_there_is_no_group():
-    source, target, mirror = world()
-    clock = FakeClock()
-    survey = taken(source, target, mirror, clock)
-    assert clock.waited == 15.0 == survey.source.seconds_apart and len(survey.growth) == 3
-    source.offsets.clear()
-    source.states.clear()
-    clock = FakeClock()
-    assert taken(source, target, mirror, clock).growth == {} and clock.waited == 0
-
-
 @pytest.mark.parametrize(
     ("grown", "settle", "last_copied_offset", "uncopied"),
     [(0, 15.0, None, 2), (3, 15.0, None, 5), (REFUSED, 15.0, None, 5), (0, 0.5, None, 5), (0, 15.0, 70, 5)],
@@ -73,14 +62,6 @@ def test_what_was_passed_over_comes_no_more_where_the_copy_has_not_grown_for_a_s
     clock = clock_that(lambda: target.watermarks.update(later))
     survey = taken(source, target, mirror, clock, comparer, settle_seconds=settle)
     assert survey.answers[T1].tail.uncopied == uncopied and survey.answers["t", 0].tail.uncopied == 7
-
-
-@pytest.mark.parametrize(("at_first", "later"), [(ALIVE, EMPTY), (EMPTY, ALIVE)])
-def test_of_two_looks_at_a_group_the_livelier_counts(at_first, later):
-    source, target, mirror = world()
-    source.states["g"] = at_first
-    clock = clock_that(lambda: source.states.update(g=later))
-    assert taken(source, target, mirror, clock).source.states["g"] == ALIVE
 
 
 def test_a_log_that_may_not_be_read_is_a_failure_of_that_log_alone_and_a_silent_cluster_never_a_smaller_plan():
