@@ -15,6 +15,7 @@ from migrate.kafka.admin import NOT_EXACT, SIDE_BY_SIDE, ConfluentAdmin, EmptyGr
 from migrate.kafka.errors import code_of, failure_of, is_passing, note_cause, on_one_line, or_too_few_copies, timed_out
 from migrate.kafka.settings import ClientSettings
 from migrate.model import UNREAD_METADATA, Commit, Failure, Side, TopicPartition
+from migrate.write_outcome import NOT_WRITTEN, may_be_written
 from tests.unit.logscene import NOWHERE, settings
 
 P0, P1, P2 = (TopicPartition("t", partition) for partition in range(3))
@@ -300,13 +301,18 @@ AFTER_THE_APPEND = (
     "NOT_ENOUGH_REPLICAS", "NOT_LEADER_FOR_PARTITION", "KAFKA_STORAGE_ERROR", "UNKNOWN", "NETWORK_EXCEPTION",
     "_TRANSPORT", "_TIMED_OUT", "_DESTROY", "_FAIL",
 )  # fmt: skip
+BEFORE_IT = (
+    "UNKNOWN_MEMBER_ID", "GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART",
+    "OFFSET_METADATA_TOO_LARGE", "ILLEGAL_GENERATION", "NON_EMPTY_GROUP",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*AFTER_THE_APPEND, "TOPIC_AUTHORIZATION_FAILED", "NON_EMPTY_GROUP"])
+@pytest.mark.parametrize("name", [*AFTER_THE_APPEND, *BEFORE_IT])
 def test_an_error_that_may_arise_after_the_append_leaves_a_write_unknown_and_a_reading_not(name):
     error = KafkaError(getattr(KafkaError, name))
     assert failure_of(error, writing=True).outcome_unknown is (name in AFTER_THE_APPEND)
     assert not failure_of(error).outcome_unknown
+    assert may_be_written("AN_ERROR_OF_KAFKA_5") and "AN_ERROR_OF_KAFKA_5" not in NOT_WRITTEN
 
 
 def test_the_right_that_is_missing_depends_on_what_was_to_be_done():

@@ -1,6 +1,8 @@
 """Java client properties for librdkafka, Spark and Java: mapped, ignored or refused by name, never told."""
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from migrate.kafka import client_config
 from migrate.kafka.client_config import CLIENT_ID, client_settings
@@ -104,11 +106,22 @@ def test_a_reference_that_stands_for_nothing_is_refused_only_where_the_setting_i
     assert "MM2_MIGRATE_NO_SUCH_VARIABLE" in refusal(PLAIN | reference)
 
 
-def test_names_of_brokers_are_looked_up_as_java_does_where_librdkafka_can():
-    words = "default", "USE_ALL_DNS_IPS"
-    assert [mapped(BROKERS | {"client.dns.lookup": word}).get("client.dns.lookup") for word in words] == [
-        None, "use_all_dns_ips",
-    ]  # fmt: skip
+WORDS = {
+    "client.id": st.just("mine"), "client.rack": st.just("r1"), "isolation.level": st.just("read_committed"),
+    "client.dns.lookup": st.sampled_from(["default", "use_all_dns_ips"]), "acks": st.just("all"),
+    "ssl.endpoint.identification.algorithm": st.sampled_from(["", "https", "HTTPS"]),
+    "ssl.enabled.protocols": st.just("TLSv1.3"),
+}  # fmt: skip
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from([BROKERS, PLAIN, OAUTH, TLS]), st.booleans(), st.fixed_dictionaries({}, optional=WORDS))
+def test_whatever_is_mapped_librdkafka_accepts_in_silence(capfd, security, tls, words):
+    properties = security | words
+    if tls and security is not BROKERS:
+        properties["security.protocol"] = properties["security.protocol"].replace("PLAINTEXT", "SSL")
+    assert accepted(properties)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_mapped_configuration_does_not_show_itself():

@@ -25,18 +25,27 @@ NOT_HERE = Failure("UNSUPPORTED_BY_CLIENT", "not by this client")
 NAMES = TargetNames({"orders": "orders-eu", "a": "b", "b": "a"})
 
 
-def in_memory(cluster: FakeCluster) -> Any:
+class InMemory:
     """librdkafka's client, without a process and a broker."""
 
-    def call(method: str, *arguments: Any) -> Any:
-        return getattr(cluster, method)(*arguments)
+    def __init__(self, cluster: FakeCluster) -> None:
+        self.cluster = cluster
 
-    return SimpleNamespace(read=call, call=call, renew=cluster.renewed, holding=lambda lock: in_memory(cluster))
+    def read(self, method: str, *arguments: Any) -> Any:
+        return getattr(self.cluster, method)(*arguments)
+
+    call = read
+
+    def renew(self) -> None:
+        self.cluster.renewed()
+
+    def holding(self, lock: int) -> "InMemory":
+        return InMemory(self.cluster)
 
 
 def cluster_of(fake: FakeCluster, java: Any = None, exact: Collection[str] | ByJava = (), facts: Any = None) -> Any:
     made: Any = KafkaCluster(ClientSettings(Side.TARGET, "B", "target B", {}), java=java, exact=exact)
-    made.client, made._facts = in_memory(fake), lambda: facts
+    made.client, made._facts = InMemory(fake), lambda: facts
     return made
 
 

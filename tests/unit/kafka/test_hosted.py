@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,18 +15,30 @@ from typing import IO, Any
 
 import pytest
 
+from migrate.apply.history import APPLY, SET
+from migrate.apply.journal import Journal
+from migrate.apply.write import GroupWriter
+from migrate.clock import SystemClock
 from migrate.errors import ClusterError
 from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.model import Commit, Side, TopicPartition
+from migrate.plan.companions import journal_path
 from migrate.silence import silence_text
 from tests import mockcluster
-from tests.lab.waiting import wait_until
-from tests.mockcluster import COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, MockCluster
+from tests.mockcluster import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, MockCluster
+from tests.unit.plans import plan, row
 
 DEADLINE_SECONDS = 30.0
 PASSWORD = "hidden-from-everybody"
 PLACE = TopicPartition("t", 0)
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.01)
 
 
 def state_of(pid: int) -> str:
@@ -105,8 +118,7 @@ def test_while_it_waits_for_a_cluster_that_says_nothing_that_cluster_is_named(mo
     with silent_port() as listener:
         hosted = admin(listener)
         with in_thread(hosted.facts):
-            named = "no answer from target B for "
-            wait_until(lambda: silence_text().startswith(named), DEADLINE_SECONDS, "the name of who is waited for")
+            until(lambda: silence_text().startswith("no answer from target B for "), "nobody says who is waited for")
             assert silence_text().endswith(" of 3600 s")
             hosted.close()
         assert silence_text() == ""
@@ -117,7 +129,7 @@ def test_a_question_is_asked_again_of_a_new_process_when_one_dies_over_it() -> N
         hosted = admin(listener, 8.0)
         with in_thread(lambda: hosted.commits(["g"])) as answers:
             first = kill(hosted, listener, signal.SIGSEGV)
-            wait_until(lambda: hosted.client.pid not in (None, first), DEADLINE_SECONDS, "a second process")
+            until(lambda: hosted.client.pid not in (None, first), "no second process")
             assert hosted.client.deaths == 1 and not answers
         assert isinstance(answers[0], ClusterError) and hosted.client.deaths == 1
         hosted.close()
@@ -159,14 +171,14 @@ def test_killed_its_owner_takes_it_along_and_the_lock_falls_with_the_last_of_the
         caller, _ = listener.accept()
         (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
         os.kill(child, signal.SIGSTOP)
-        wait_until(lambda: state_of(child) == "T", DEADLINE_SECONDS, "the client process to stop")
+        until(lambda: state_of(child) == "T", "the client process goes on")
         owner.kill()
         owner.wait(DEADLINE_SECONDS)
         with file.open() as again:
             assert not locks(again), "the lock fell with the owner alone"
             os.kill(child, signal.SIGCONT)
-            wait_until(lambda: not alive(child), DEADLINE_SECONDS, "the end of the client process")
-            wait_until(lambda: locks(again), DEADLINE_SECONDS, "the lock to fall with them both")
+            until(lambda: not alive(child), "the client process outlives its owner")
+            until(lambda: locks(again), "the lock outlives them both")
         caller.close()
 
 
@@ -193,6 +205,21 @@ def test_an_answer_that_librdkafka_dies_of_is_asked_for_again_and_is_no_silence(
     # Two deaths by librdkafka 2.16 (#5040); a later one may have learned to live with it.
     assert hosted.client.deaths in (0, 2)
     hosted.close()
+
+
+def test_applied_while_coordinators_move_load_and_go_away(mock: MockCluster, tmp_path: Path) -> None:
+    rows = [row(f"g{n}", partition=p, offset=50 + n) for n in range(20) for p in range(3)]
+    made = plan(*rows)
+    hosted = of(mock)
+    trouble = [NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE] * 4
+    mock.will_answer(mockcluster.OFFSET_COMMIT, trouble)
+    journal = Journal(journal_path(tmp_path / "p", made.fingerprint), made.fingerprint, SystemClock().now_ms)
+    with journal.open(APPLY, {}) as told:
+        writer = GroupWriter(hosted.holding(told.lock), told, SystemClock(), DEADLINE_SECONDS, 5)
+        written = writer.write_offsets(made.groups(), {}, SystemClock().monotonic())
+    assert not written.trouble
+    assert {a for results in written.answers.values() for a in results.values()} == {SET}
+    assert all(set(t.results.values()) == {SET} for t in journal.read().applied.values())
 
 
 def test_a_thread_that_outlives_the_command_gets_no_new_client_to_read_or_write_with() -> None:

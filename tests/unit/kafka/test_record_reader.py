@@ -64,6 +64,13 @@ def test_a_line_that_breaks_until_the_deadline_is_the_clusters_silence(reader, m
         reader.first_offsets({PLACES[0]: [0]})
 
 
+def test_a_partition_that_the_cluster_does_not_have_is_told_and_not_taken_for_forgotten(reader):
+    missing = TopicPartition("t", 77)
+    assert reader.first_offsets({missing: [0]}) == {missing: Unreadable("UNKNOWN_TOPIC_OR_PARTITION")}
+    (start,) = reader._log_times.starts([missing]).values()
+    assert start.code == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
 NOT_TOLD = Failure("UNSUPPORTED_VERSION", "the broker is older than that question")
 PASSING = Failure("_TRANSPORT", "the line broke", retriable=True)
 
@@ -150,6 +157,13 @@ def clients():
     made = ReaderClients(settings(NOWHERE), 0.5, "read_committed")
     yield made
     made.close()
+
+
+def test_bytes_received_are_the_last_count_of_each_consumer_in_sum(clients):
+    for reach, count in ((Reach.SHORT, 5), (Reach.SHORT, 7), (Reach.WHOLE, 100)):
+        clients._count(reach, f'{{"brokers":{{"b":{{"rx_bytes":1}}}},"rx_bytes":{count}}}')
+    clients._count(Reach.LONG, "{}")
+    assert clients.received_bytes == 107
 
 
 def test_a_silent_cluster_is_reported_with_the_best_cause_that_its_clients_had(clients):

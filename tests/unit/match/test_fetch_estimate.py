@@ -2,9 +2,14 @@
 
 import random
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from migrate.match.calibration import ANCHORS
 from migrate.match.compare import (
+    MOST_TASKS,
     PER_PARTITION,
+    TASKS_PER_CORE,
     UNKNOWN_SIZE,
     Cost,
     LogReading,
@@ -115,6 +120,18 @@ def test_timestamps_cost_the_source_alone_from_the_lowest_commit_that_may_be_rea
     assert cost_of(question((), (10, 60_000), limit=50_000, by_timestamp=True)).width == 40_000
     assert cost_of(question((), (100_000,), by_timestamp=True)).width == 0
     assert cost.newest == ((0, 0),)
+
+
+WIDTHS = st.integers(0, 10**10)
+CORES = st.integers(1, 300)
+
+
+@given(WIDTHS, WIDTHS, CORES)
+def test_there_is_a_task_never_fewer_where_there_is_more_to_read_and_never_so_many_that_brokers_drown(
+    one, other, cores
+):
+    fewer, more = (task_count(width, cores) for width in sorted((one, other)))
+    assert 1 <= fewer <= more <= min(MOST_TASKS, TASKS_PER_CORE * cores)
 
 
 def test_two_cores_share_what_is_worth_two_connections_and_have_two_tasks_each_of_much():

@@ -6,8 +6,10 @@ The rule that others use, the timestamp of the first owed record, is judged on t
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from migrate.match.least_timestamp import NEVER, by_timestamp, placed, question_for
+from migrate.match.least_timestamp import NEVER, LeastTimestamps, by_timestamp, placed, question_for
 from migrate.match.protocol import Matched, PartitionAnswer, Unmatched, Unreadable, Why, WhyUnmatched
 from migrate.model import LogRange
 from tests.world.model import World
@@ -93,3 +95,15 @@ def test_a_log_that_can_not_be_read_is_said(rounds):
     with pytest.raises(StopIteration) as done:
         talk.send(Unreadable("TOPIC_AUTHORIZATION_FAILED"))
     assert done.value.value.places == {1: Unmatched.not_readable("TOPIC_AUTHORIZATION_FAILED")}
+
+
+@given(
+    times=st.lists(st.integers(-1, 50), max_size=40),
+    asked=st.sets(st.integers(0, 45), min_size=1),
+    cut=st.integers(0, 40),
+)
+def test_the_least_time_since_an_offset_is_the_least_of_all_that_follow(times, asked, cut):
+    least = LeastTimestamps(sorted(asked))
+    for low, top in ((cut, len(times)), (0, cut)):
+        least.add(range(low, min(top, len(times))), times[low:top])
+    assert least.since() == {g: min(times[g:], default=NEVER) for g in asked}

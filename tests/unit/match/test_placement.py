@@ -12,6 +12,20 @@ from tests.unit.matchcases import judged, place
 from tests.world.model import World
 from tests.world.notation import hand
 
+
+def changed(before: Content, after: Content, world: World) -> World:
+    """The world, of whose topic other partitions have five records that are changed so on their way."""
+    return replace(world, elsewhere=((before, after),) * 5)
+
+
+BROKEN_OFF = "0..9@0..9 old10@10 old11@11 old12@12 old13@13 0..4@14..18"
+LOST_AGAIN = "0..58@0..58 61..64@59..62 61..63@63..65 66..68@66..68"
+DROPPED = {"source": "0..8", "target": "0..4@0..4 6..8@5..7", "times": {"5": 5_000}}
+BELOW_START = hand("~0 ~1 2", "0..2@0..2", [(0, 0), (2, 2)], source_start=2, commits=[0, 1, 2, 3])
+STALE_SYNC = hand("~0 1 ~2 ~3..11 12 ~13 14 15", "12@0 14@1 15@2", [(1, 1)], source_start=0)
+# MM2 was killed right behind the copy of record 6, and began anew with it; a marker stands before it.
+KILLED = {"source": "0..4 |5 6 |7 8..9", "target": "0..4@0..4 6@5 6@6 8..9@7..8"}
+BEFORE, BEHIND = [(0, 0), (4, 4), (6, 5)], [(8, 7), (9, 8)]
 MASKED = (Content(1, b"k", b"v", ()), Content(1, b"k", b"masked", ()))
 
 CASES: dict[str, tuple[World, int, dict[str, Any]]] = {
@@ -20,17 +34,20 @@ CASES: dict[str, tuple[World, int, dict[str, Any]]] = {
     "c2, an altered record before a kept one is not stepped over": (
         hand("0..4", "0@0 1@1 2@2 3A@3 4@4", [(0, 0), (4, 4)]), 3, {"target_offset": 3, "exact": False}),
     "c3, a dropped record with a late timestamp carries no row beyond its successor": (
-        hand("0..8", "0..4@0..4 6..8@5..7", [(0, 0), (8, 7)], times={"5": 5_000}), 5,
-        {"at_most": 5, "missing_on_target": 1}),
+        hand(**DROPPED, syncs=[(0, 0), (8, 7)]), 5, {"at_most": 5, "missing_on_target": 1}),
+    "c3, without a sync behind it": (
+        hand(**DROPPED, syncs=[(0, 0)]), 5, {"at_most": 5, "missing_on_target": 1}),
     # Truncated to 10; MM2 resets, copies 0 to 4 again, dies before a flush, and resumes from its old commit 9.
     "c5, a replay after a truncation that was broken off": (
-        hand("0..13", "0..9@0..9 old10@10 old11@11 old12@12 old13@13 0..4@14..18 10..13@19..22",
-             [(0, 0), (9, 9), (0, 14), (10, 19)]), 0, {"at_most": 5}),
+        hand("0..13", f"{BROKEN_OFF} 10..13@19..22", [(0, 0), (9, 9), (0, 14), (10, 19)]), 0, {"at_most": 5}),
+    "c5, nothing written since": (
+        hand("0..9", BROKEN_OFF, [(0, 0), (9, 9), (0, 14)], reached=10, last_copied_offset=9), 0, {"at_most": 5}),
     # 61..64 at 59..62, replayed as 61..65 at 63..67; the target is truncated at 66 and MM2 goes on there with 66.
     # 64 has its only copy at 62.
     "c6, a replay that the target lost again in part": (
-        hand("0..68", "0..58@0..58 61..64@59..62 61..63@63..65 66..68@66..68", [(0, 0), (61, 63), (66, 66)]), 59,
-        {"at_most": 62}),
+        hand("0..68", LOST_AGAIN, [(0, 0), (61, 63), (66, 66)]), 59, {"at_most": 62}),
+    "c6, the syncs of the replay lost": (
+        hand("0..68", LOST_AGAIN, [(0, 0), (58, 58)]), 59, {"at_most": 62}),
     "c7, a paused writer that wakes late": (
         hand("0..7", "0..2@0..2 3..4@3..4 5..6@6..7 L@5 L2@8 7@9 2..4@10..12", [(0, 0), (7, 9), (3, 11)], reached=8),
         2, {"at_most": 9}),
@@ -39,11 +56,12 @@ CASES: dict[str, tuple[World, int, dict[str, Any]]] = {
     # The transaction of 2 is open, so the pin stands at 2; MM2 reads uncommitted and has copied everything.
     "c8, a source record behind an open transaction is still owed": (
         hand("0..1 2? 3", "0..3@0..3", [(0, 0), (3, 3)], commits=[0, 1, 2]), 2, {"at_most": 2}),
-    "c9, a stale sync to a log that is gone is refuted by its records": (
-        hand("~0 1 ~2 ~3..11 12 ~13 14 15", "12@0 14@1 15@2", [(1, 1)], source_start=0), 2, {"target_offset": 0}),
+    "c9, a stale sync to a log that is gone is refuted by its records": (STALE_SYNC, 2, {"target_offset": 0}),
+    "c9, further on": (STALE_SYNC, 12, {"target_offset": 0}),
     "c10, a group below the log start is owed what retention removed": (
-        hand("~0 ~1 2", "0..2@0..2", [(0, 0), (2, 2)], source_start=2, commits=[0]), 0,
-        {"target_offset": 0, "exact": False}),
+        BELOW_START, 0, {"target_offset": 0, "exact": False}),
+    "c10, further on": (BELOW_START, 1, {"at_most": 1}),
+    "c10, at the log start": (BELOW_START, 2, {"target_offset": 2}),
     "a record in another shape before a replay that stopped is not passed over": (
         hand("0..1", "1A@0 0@1", [(1, 0)], commits=[1], reached=1, last_copied_offset=0), 1, {"target_offset": 0}),
     "below the log start nothing is counted where a record that is left has no copy": (
@@ -56,13 +74,17 @@ CASES: dict[str, tuple[World, int, dict[str, Any]]] = {
     "the source lost its beginning while it was read": (
         hand("0..5", "0..5@0..5", [(0, 0)], commits=[4], retention=[(1, True, 2)]), 4,
         {"target_offset": 4, "why": Why.RETENTION}),
+    "the target lost its beginning while it was read": (
+        hand("0..5", "0..5@0..5", [(0, 0)], commits=[4], retention=[(1, False, 2)]), 4,
+        {"target_offset": 4, "why": Why.RETENTION}),
     "where contents are changed on the way, time and key place a commit": (
-        replace(hand("0..4", "0A@0 1A@1 2A@2 3A@3 4A@4", [(0, 0), (4, 4)]), elsewhere=(MASKED,) * 5), 2,
+        changed(*MASKED, hand("0..4", "0A@0 1A@1 2A@2 3A@3 4A@4", [(0, 0), (4, 4)])), 2,
         {"target_offset": 2, "why": Why.CHANGED_IN_FLIGHT}),
-    # MM2 was killed right behind the copy of record 6, and began anew with it; a marker stands before it.
     "a second copy beside a gap is told from an aborted record by the sync that MM2 began anew with": (
-        hand("0..4 |5 6 |7 8..9", "0..4@0..4 6@5 6@6 8..9@7..8", [(0, 0), (4, 4), (6, 5), (6, 6), (8, 7), (9, 8)]), 5,
+        hand(**KILLED, syncs=[*BEFORE, (6, 6), *BEHIND]), 5,
         {"target_offset": 6, "why": Why.PROVEN, "rereads_at_most": 0}),
+    "and is not without that sync": (
+        hand(**KILLED, syncs=[*BEFORE, *BEHIND]), 5, {"target_offset": 5, "why": Why.LOOK_ALIKES}),
     # Records 2 and 3 look alike, and 3 was aborted: its copy may be that of 2, and is not taken for it.
     "of records that nothing tells apart the lowest counts": (
         hand("0..2 3! 4", "0..4@0..4", [(0, 0), (4, 4)], like={"2": "0", "3": "0"}), 2,
@@ -120,5 +142,4 @@ def test_copies_that_the_target_lost_at_its_end_are_missing_if_mm2_has_passed_th
 def test_an_anchor_that_retention_removes_after_it_was_compared_closes_no_window(at):
     logs = {"source": "26..28 80", "target": "26..28@11..13 80@65", "syncs": [(26, 11), (28, 13), (80, 65)]}
     world = hand(**logs, commits=[13, 27], retention=[(at, True, 65)])
-    otherwise = (Content(1, b"k", b"v", ()), Content(2, b"k", b"v", ()))
-    judged(replace(world, elsewhere=(otherwise,) * 5))
+    judged(changed(Content(1, b"k", b"v", ()), Content(2, b"k", b"v", ()), world))

@@ -66,6 +66,14 @@ def run(questions, **source):
     return dict(answers), readers
 
 
+def test_all_partitions_share_each_round():
+    questions = [question(n) for n in range(30)]
+    answers, readers = run(questions)
+    assert answers == {q.source: unread(LENGTH) for q in questions}
+    assert readers[0].rounds == [(30, 30 * LENGTH), (0, 0)]
+    assert readers[1].rounds == [(30, 30 * LENGTH), (30, 90)]
+
+
 def test_at_most_so_many_partitions_and_offsets_are_held_at_once():
     answers, readers = run([question(n) for n in range(3 * PARTITIONS_AT_ONCE)])
     assert len(answers) == 3 * PARTITIONS_AT_ONCE

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.match.protocol import Tail
 from migrate.mm2.flow import ANY
@@ -55,6 +57,15 @@ def test_drained_is_what_records_or_mm2s_own_position_prove_and_what_is_missing_
 
 def test_what_another_replicator_lacks_is_no_position_of_mm2():
     assert drained(replace(FLOW, replicator=ANY), **UNKNOWN).seen == "the records do not show it"
+
+
+@given(st.none() | st.integers(0, 120), st.none() | st.integers(0, 20), st.none() | st.integers(0, 99))
+def test_whatever_is_not_drained_says_why(last_copied_offset, uncopied, last_record):
+    found = drained(FLOW, **UNKNOWN | {"last_copied_offset": last_copied_offset, "tail": Tail(uncopied, last_record)})
+    assert bool(found.seen) is not (found.verdict is True)
+    if found.verdict:
+        top = 99 if last_record is None else last_record
+        assert uncopied == 0 or (last_copied_offset is not None and top <= last_copied_offset < 100)
 
 
 # --- how many records are left to copy ------------------------------------------------------------------

@@ -1,9 +1,15 @@
 """The tool's own filters: full match, excludes win, and the taker is named."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.errors import UsageError
 from migrate.survey.filters import Filters, is_one_name, read_groups_file
+
+NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(["__x", "console-consumer-1", "connect-s"])
+PATTERNS = st.lists(st.sampled_from(["a.*", "b", ".*", "__x", "c+", "connect-.*"]), max_size=2)
+
 
 TEAMS = {"groups": ["team-.*", "x"], "exclude_groups": ["team-b.*"], "topics": ["o.*"], "exclude_topics": ["other"]}
 
@@ -79,6 +85,18 @@ def test_a_bad_expression_is_told_with_its_option_and_its_place(argument):
     option = f"--{argument.replace('_', '-').removesuffix('s')}"
     with pytest.raises(UsageError, match=rf"{option} '\(x' \(number 2\)"):
         Filters.from_options(**{argument: ["ok", "(x"]})
+
+
+@given(PATTERNS, PATTERNS, PATTERNS, PATTERNS, NAMES, NAMES)
+def test_every_commit_stays_or_is_taken_by_one_filter_that_was_given(
+    groups, no_groups, topics, no_topics, group, topic
+):
+    filters = Filters.from_options(groups, no_groups, topics, no_topics)
+    verdict = filters.verdict(group, topic)
+    given_for = {"group": groups, "exclude-group": no_groups, "topic": topics, "exclude-topic": no_topics}
+    assert verdict in (None, "default-exclude") or given_for[verdict]
+    if any(p.fullmatch(group) for p in filters.exclude_groups):
+        assert verdict == "exclude-group"
 
 
 def test_groups_that_are_left_out_by_name_are_excluded_as_they_are_spelt_and_no_others():

@@ -3,18 +3,21 @@
 import pytest
 
 from migrate.model import Commit, Failure, GroupState, TopicPartition
+from migrate.progress import Timer
 from migrate.survey.filters import Filters
 from migrate.survey.groups import (
     ExpiryWatch,
     Listing,
     both_looks,
     commits_that_moved,
+    list_again,
     other_kinds,
+    read_expiry_facts,
 )
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from migrate.survey.survey import ClusterSurvey
 from tests.builders import make_row
-from tests.fakes import ALIVE, EMPTY, FakeCluster, FakeGroupFacts, Script
+from tests.fakes import ALIVE, EMPTY, FakeClock, FakeCluster, FakeGroupFacts, NoProgress, Script
 from tests.unit.surveyscene import timer
 
 T0, U0 = TopicPartition("t", 0), TopicPartition("u", 0)
@@ -60,6 +63,13 @@ def test_groups_that_are_no_consumer_groups_are_named_as_far_as_the_filters_go()
     assert other_kinds(REFUSED, Filters()) is REFUSED
 
 
+def test_records_are_read_only_of_groups_whose_clock_they_tell():
+    reader = FakeGroupFacts()
+    states = {"empty": EMPTY, "alive": ALIVE, "absent": GroupState("Absent")}
+    assert read_expiry_facts(FakeCluster(told=reader), states, {}, timer()) == (reader.brokers, reader.records)
+    assert reader.asked == ["empty"]
+
+
 def test_right_before_a_write_expiry_is_told_of_stopped_groups_by_the_brokers_clock_where_ours_is_behind():
     records = {"g": GroupRecord(GroupKind.CLASSIC, "consumer", 9_000)}
     watch = ExpiryWatch(FakeCluster(told=FakeGroupFacts(records=records)), timer(), now_ms=5_000)
@@ -76,3 +86,9 @@ def test_the_livelier_of_two_looks_counts_and_only_what_neither_listing_shows_is
     states = {group: getattr(state, "state", "unknown") for group, state in looked.states.items()}
     assert states == {"first": "Empty", "second": "Empty", "none": "Absent", "up": ALIVE.state, "lost": "unknown"}
     assert looked.seconds_apart == 3.0 and looked.listed == before.listed
+
+
+def test_a_second_listing_says_how_long_after_the_first_it_came() -> None:
+    clock = FakeClock()
+    clock.wait(2.0)
+    assert list_again(FakeCluster(states={"g": EMPTY}), 0.0, Timer(clock, NoProgress())) == Listing(frozenset("g"), 2.0)

@@ -1,5 +1,7 @@
 """What a watch remembers of group facts: never a failure, never for long, and nothing in the look that decides."""
 
+from functools import partial
+from itertools import count
 from unittest.mock import Mock
 
 from migrate.cli.status import Lookout
@@ -27,6 +29,18 @@ def test_an_answer_is_remembered_of_the_same_question_about_the_same_groups_and_
     assert given == [REFUSED, {"t": REFUSED}, "well", "well", "well"]
     others = [(RECORDS, ("h",)), ("kinds", ("g",)), (RECORDS, ("g",))]
     assert [memory.answer(*question, lambda: "anew") for question in others] == ["anew", "anew", "well"]
+
+
+def test_nothing_is_remembered_for_longer_than_a_minute_nor_once_it_is_to_be_forgotten():
+    clock, ask = FakeClock(), partial(next, count(1))
+    memory = AnswerMemory(clock)
+    assert memory.answer(RECORDS, ("g",), ask) == 1
+    clock.wait(REMEMBERED_SECONDS - 1)
+    assert memory.answer(RECORDS, ("g",), ask) == 1
+    clock.wait(1)
+    assert memory.answer(RECORDS, ("g",), ask) == 2
+    memory.forget()
+    assert memory.answer(RECORDS, ("g",), ask) == 3
 
 
 def test_an_answer_to_what_was_asked_before_everything_is_to_be_asked_afresh_is_not_kept():

@@ -112,6 +112,14 @@ def test_whatever_lies_among_the_records_of_a_topic_takes_nothing_from_its_neigh
     assert list(commits) == sorted(commits)
 
 
+def test_newest_records_become_one_group_with_its_places_in_order_and_the_epochs_that_consumers_sent():
+    records = newest({1: value(offset=7, epoch=3), 0: PLAIN}, topic="u") + newest({1: PLAIN, 0: None}, topic="t")
+    found = commits_of(records + newest({0: None}, "h"), PARTITIONS)
+    assert {group: list(commits.items()) for group, commits in found.commits.items()} == {
+        "g": [(T1, Commit(7)), (U0, Commit(7)), (("u", 1), Commit(7, "", 3))]
+    }
+
+
 def test_what_cannot_be_decoded_is_named_or_counted_and_what_has_no_offset_or_lies_elsewhere_is_no_commit():
     records = newest({0: UNKNOWN_VERSION, 1: PLAIN, 2: NO_OFFSET}) + [NewestRecord(0, b"\0\1", None)]
     records += newest({0: NO_OFFSET}, "i") + newest({0: PLAIN, 1: b"\0"}, "h", elsewhere=1)
