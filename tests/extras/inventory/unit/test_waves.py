@@ -82,37 +82,33 @@ def test_by_prefix_names_decide_and_topics_that_are_read_in_two_waves_are_named(
 
 
 def test_groups_that_no_plan_moves_are_in_no_wave_and_of_which_not_all_is_visible_are_not_said_to_have_nothing():
-    hidden = group(member(secret=(0,)))
+    hidden, moving = group(member(secret=(0,))), group(member(), state="PreparingRebalance")
     consumers = {
         "fine": group(member(pay=(0,))), "never": group(), "#odd": group(), "denied": group(),
         "half": ListedGroup.unseen(DENIED), "untold": ListedGroup("classic", "consumer", DENIED),
-        "hidden": hidden, "partly": hidden,
+        "hidden": hidden, "partly": hidden, "moving": moving, "new": moving, "idle": group(member()),
     }  # fmt: skip
+    committed = ("fine", "#odd", "streams", "half", "partly", "moving", "idle")
     cluster = FakeGroups(
         consumers,
         {"sharers": ListedGroup("share", "share", NO_SHARE), "streams": group(kind="streams")},
-        {name: commits(orders_0=1) for name in ("fine", "#odd", "streams", "half", "partly")} | {"denied": DENIED},
+        {name: commits(orders_0=1) for name in committed} | {"denied": DENIED},
         {"orders": 1, "pay": 1},
     )
     moved = groups_to_move(read(cluster))
-    assert moved.reads == {"fine": {"orders", "pay"}, "half": {"orders"}, "partly": {"orders", "secret"}}
+    assert moved.reads == {
+        "fine": {"orders", "pay"}, "partly": {"orders", "secret"},
+        **dict.fromkeys(("half", "moving", "idle"), {"orders"}),
+    }  # fmt: skip
     assert moved.left_out == {NO_COMMITS: ("never",), NOT_IN_A_FILE: ("#odd",), OTHER_KIND: ("sharers", "streams")}
-    assert moved.unread.keys() == {"denied", "half", "untold", "hidden", "partly"}
+    assert moved.unread.keys() == {"denied", "half", "untold", "hidden", "partly", "moving", "new"}
+    assert "rebalancing" in moved.unread["moving"]
 
 
 @pytest.mark.parametrize("name", ["#x", " x", "x ", "x\ny", "x\ry", "", b"\xff".decode("utf-8", "surrogateescape")])
 def test_a_name_that_a_groups_file_would_change_is_left_out(name):
     moved = groups_to_move(read(FakeGroups({name: group()}, committed={name: commits(t_0=1)})))
     assert moved.left_out == {NOT_IN_A_FILE: (name,)} and not moved.reads
-
-
-def test_what_the_members_of_a_rebalancing_group_read_is_not_visible():
-    moving = group(member(), state="PreparingRebalance")
-    consumers = {"a": moving, "idle": group(member()), "new": moving}
-    committed = {name: commits(pay_0=1) for name in ("a", "idle")}
-    moved = groups_to_move(read(FakeGroups(consumers, {}, committed, {"pay": 1})))
-    assert moved.unread.keys() == {"a", "new"} and "rebalancing" in moved.unread["a"]
-    assert moved.reads == {"a": {"pay"}, "idle": {"pay"}} and moved.left_out == {}
 
 
 WAVES = (
