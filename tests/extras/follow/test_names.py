@@ -1,18 +1,13 @@
 """`follow` under a group map: written, judged, kept and undone by the target's names, and nobody shares one."""
 
 import json
-from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.judge import WhyNot
-from migrate.extras.follow.seen_groups import survey_of_the_others
-from migrate.mm2.name_map import NoNameOfItsOwn
 from tests.extras.follow.followscene import DENIED, T0, FollowScene, G, H, reasons
 from tests.fakes import ALIVE
-from tests.unit.checkscene import SURVEY
 
 OLD = {("A.t", 0): 7}  # of a group with the old name, and none of ours
 
@@ -43,15 +38,6 @@ def test_a_renamed_group_is_written_judged_and_told_by_its_new_name_alone(scene)
     result = scene.look()
     assert reasons(result) == {"g": WhyNot.WRITTEN, "h": WhyNot.ALIVE}
     assert result.unsafe == ("g",) and result.target_names == {"g": "g-eu"}
-
-
-def test_its_way_back_is_under_the_new_name_and_exact(scene):
-    scene.target.commit("g-eu", "A.t", 0, 5)
-    scene.look()
-    undo = scene.undo()
-    assert {(row.group, row.target_group) for row in undo.rows} == {("g", "g-eu"), ("h", "")}
-    scene.rollback()
-    assert (scene.on_b("g-eu"), scene.on_b("g"), scene.on_b("h")) == ({("A.t", 0): 5}, OLD, {})
 
 
 def test_the_journal_says_the_new_name_beside_each_event_also_after_it_was_made_short(scene):
@@ -105,22 +91,6 @@ def test_a_group_with_the_name_that_another_was_written_under_is_never_written_o
     assert "so was g, which was written" in result.refused["g-eu"].sentence and scene.on_b("g-eu") == G
     scene.rollback()
     assert (scene.on_b("g-eu"), scene.on_b("h")) == ({}, {})
-
-
-def test_what_was_left_out_is_still_asked_for_where_the_others_are_judged_and_no_look_is_taken_for_ever():
-    asked, shared = [], NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
-
-    def take(request, times=1):
-        asked.append(request)
-        if len(asked) <= times:
-            raise shared
-        return replace(SURVEY, request=request)
-
-    survey, refused = survey_of_the_others(SURVEY.request, take)
-    assert set(refused) == {"a", "b"} and asked[1].filters.group_verdict("a") == "exclude-group"
-    assert survey.request == SURVEY.request
-    with pytest.raises(NoNameOfItsOwn):
-        survey_of_the_others(SURVEY.request, partial(take, times=9))
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
