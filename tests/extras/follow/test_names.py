@@ -1,13 +1,17 @@
 """`follow` under a group map: written, judged, kept and undone by the target's names, and nobody shares one."""
 
 import json
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from migrate.extras.follow.journal import Followed
 from migrate.extras.follow.judge import WhyNot
-from tests.extras.follow.followscene import DENIED, T0, FollowScene, G, H, reasons
+from migrate.extras.follow.seen_groups import survey_of_the_others
+from migrate.mm2.name_map import NoNameOfItsOwn
+from tests.extras.follow.followscene import DENIED, FollowScene, G, H, reasons
 from tests.fakes import ALIVE
+from tests.unit.checkscene import SURVEY
 
 OLD = {("A.t", 0): 7}  # of a group with the old name, and none of ours
 
@@ -47,12 +51,9 @@ def test_the_journal_says_the_new_name_beside_each_event_also_after_it_was_made_
 
     scene.look()
     assert names() == {("g", "g-eu"), ("h", None)}
-    before = scene.journal.read()
     scene._writer._limit = 0
-    scene._writer.shorten(before)
+    scene._writer.shorten(scene.journal.read())
     assert names() == {("g", "g-eu"), ("h", None)}
-    now, was = scene.known("g"), Followed.by(before, "g")
-    assert (now.prior, now.written, now.writes(T0)) == (was.prior, was.written, was.writes(T0))
 
 
 @pytest.mark.parametrize(("lines", "sharing", "name"), [
@@ -91,6 +92,17 @@ def test_a_group_with_the_name_that_another_was_written_under_is_never_written_o
     assert "so was g, which was written" in result.refused["g-eu"].sentence and scene.on_b("g-eu") == G
     scene.rollback()
     assert (scene.on_b("g-eu"), scene.on_b("h")) == ({}, {})
+
+
+def test_what_was_left_out_is_still_asked_for_where_the_others_are_judged_and_no_look_is_taken_for_ever():
+    def take(request, is_shared_for_ever=False):
+        if is_shared_for_ever or request == SURVEY.request:
+            raise NoNameOfItsOwn("groups a and b would both be x.", "", ("a", "b"))
+        return replace(SURVEY, request=request)
+
+    assert survey_of_the_others(SURVEY.request, take)[0].request == SURVEY.request
+    with pytest.raises(NoNameOfItsOwn):
+        survey_of_the_others(SURVEY.request, partial(take, is_shared_for_ever=True))
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

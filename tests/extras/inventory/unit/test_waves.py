@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.described_group import ListedGroup
-from migrate.errors import MigrateError, Refused, UsageError
+from migrate.errors import MigrateError, Refused
 from migrate.extras.inventory.waves import (
     NO_COMMITS,
     NOT_IN_A_FILE,
@@ -132,9 +132,6 @@ def test_a_folder_with_any_wave_is_refused_and_left_as_it_is(tmp_path):
     with pytest.raises(Refused, match="wave17.txt.*not overwritten"):
         write_waves(WAVES, tmp_path)
     assert len([*tmp_path.iterdir()]) == 3 and (tmp_path / "wave17.txt").read_text() == "yesterday's\n"
-    for folder in (tmp_path / "none", tmp_path / "wave.txt"):
-        with pytest.raises(UsageError, match="There is no folder"):
-            refuse_waves_in(folder)
 
 
 def test_where_one_cannot_be_written_none_is_left(tmp_path, monkeypatch):
@@ -169,7 +166,3 @@ def test_the_report_is_the_golden_one_and_its_next_command_is_for_groups_of_the_
     compare_with_golden(f"waves-{by}.txt", "\n".join(lines) + "\n", Path(__file__).parents[1] / "golden")
     assert all(len(line) <= 80 for line in lines) and any("mm2-migrate plan" in line for line in lines)
     assert not any("mm2-migrate plan" in line for line in report(side=Side.TARGET, prefix=prefix))
-
-
-def test_a_wave_with_room_is_not_called_too_large():
-    assert "--by" not in " ".join(report(most=3))
