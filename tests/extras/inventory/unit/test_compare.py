@@ -110,6 +110,15 @@ def test_what_is_read_twice_is_counted_in_records_where_these_are_known(clusters
         assert verdict(same) == (EQUAL, Loss.NONE, "no-record-between") and same.difference == 0
 
 
+@pytest.mark.parametrize(("committed", "place", "words"), [
+    (45, LACKING, "7 owed records without a copy"), (45, UNREAD, "Not all records"),
+    (45, BY_TIME, "placed by timestamps"), (50, BOUNDED, "not above 52"),
+])  # fmt: skip
+def test_why_a_loss_is_possible_is_said(clusters, committed, place, words):
+    sentence = of_g(committed, clusters, place).sentence
+    assert words in sentence and ("Not all records" not in sentence or place is UNREAD)
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_commit_of_another_log_is_never_equal_whatever_its_number(clusters, side):
     place = (TopicPartition("t", 0), T0)[side]
