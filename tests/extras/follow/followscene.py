@@ -1,12 +1,14 @@
 """A mandate, two clusters in memory, and passes of `follow` on them: what the tests of `follow` share."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import migrate.extras.follow.rollback as rollback_module
 from migrate.apply.assess import ApplyClusters, RunOptions
 from migrate.apply.engine import ApplyResult, apply_plan
 from migrate.apply.history import ROLLBACK
@@ -14,14 +16,15 @@ from migrate.apply.journal import Journal
 from migrate.extras.follow.engine import NO_BLOCK_HERE, FollowChoices, FollowEdges, Follower, PassResult
 from migrate.extras.follow.journal import Followed, FollowJournal
 from migrate.extras.follow.mandate import Mandate, mandate_of, plan_of_mandate, policies_of_mandate
-from migrate.extras.follow.undo import renamed, undo_of_follow
+from migrate.extras.follow.rollback import undo_of_mandate
 from migrate.mm2.flow import Flow
-from migrate.model import Commits, Failure, Grade, TopicPartition
+from migrate.model import Failure, Grade, TopicPartition
 from migrate.plan.companions import journal_path
 from migrate.plan.plan import Plan
+from migrate.session.options import SessionOptions
 from migrate.survey.renamed import TargetNames
 from migrate.survey.survey import Clusters, PlanRequest
-from tests.fakes import Crash, FakeClock, FakeComparer, FakeGroupFacts, NoProgress, Script
+from tests.fakes import Crash, FakeApplyEdges, FakeClock, FakeComparer, FakeGroupFacts, NoProgress, Script
 from tests.unit.planscene import planned_flow, world
 
 T0, T1, U0 = (TopicPartition(topic, p) for topic, p in (("A.t", 0), ("A.t", 1), ("A.u", 0)))
@@ -54,6 +57,7 @@ class FollowScene:
     folder: Path
     changes: dict[str, Any] = field(default_factory=dict)
     until_ms: int = 10**15
+    asked: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.source, self.target, self.mirror = world()
@@ -137,13 +141,18 @@ class FollowScene:
         return self.target.held(group)
 
     def undo(self, moved: str = "refuse") -> Plan:
+        """Return the undo of the mandate; `asked` has for each session with the target whether it needed Java."""
         self.die()
-        state = self.journal.read()
-        doubts = [group for group, trace in state.applied.items() if trace.has_doubts]
-        target = self.target.named(TargetNames(renamed(mandate_of(self.plan).names(), doubts)))
-        target_commits: dict[str, Commits] = target.commits(doubts)
-        names = self.flow.policy.source_topic
-        return undo_of_follow(self.plan, state, set(), target_commits, names, self.clock.now_ms(), moved)
+
+        def apply_session(flow: Flow, progress: Any, needs_java: bool, options: Any) -> Any:
+            self.asked.append(needs_java)
+            return nullcontext(FakeApplyEdges(self.target))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rollback_module, "apply_session", apply_session)
+            patch.setattr(rollback_module, "SystemClock", lambda: self.clock)
+            state, session = self.journal.read(), SessionOptions(1.0)
+            return undo_of_mandate(self.plan, state, (), self.flow, NoProgress(), session, moved)
 
     def rollback(self, moved: str = "refuse", **options: Any) -> ApplyResult:
         made, path = self.undo(moved), self.journal.path

@@ -1,7 +1,7 @@
 """The commands of `follow` as they are typed; the clusters are in memory."""
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -13,22 +13,19 @@ import migrate.extras.follow.status as status_module
 from migrate.apply.journal import Journal
 from migrate.clock import iso
 from migrate.extras.follow.mandate import mandate_of
-from migrate.extras.follow.passes import read_status, status_path, write_status
+from migrate.extras.follow.passes import read_status, status_path
 from migrate.plan.companions import journal_path
 from migrate.plan.file import read_plan, write_plan
 from tests.builders import make_plan, make_row
 from tests.extras.follow.followscene import FollowScene, G, H
 from tests.fakes import ALIVE, Crash, FakeApplyEdges
 from tests.unit.commands import clusters, plug_in, run
+from tests.unit.nights import told
 from tests.unit.planscene import planned
 
 
 def approved(plan):
     return ("--approve", plan.fingerprint, "--execute") if plan else ()
-
-
-def words(result):
-    return " ".join(result.output.split())
 
 
 class Night:
@@ -39,19 +36,11 @@ class Night:
         self.path, self.words = folder / "follow.plan", clusters(folder)
         scene = self.scene
 
-        @contextmanager
-        def edges(*arguments):
-            yield scene.edges()
-
-        @contextmanager
         def apply_session(*arguments):
-            yield FakeApplyEdges(scene.target, scene.source)
+            return nullcontext(FakeApplyEdges(scene.target, scene.source))
 
-        def admin(of):
-            return SimpleNamespace(alias=of.alias, facts=of.facts, close=lambda: None)
-
-        sides = [SimpleNamespace(admin=lambda of=of: admin(of)) for of in (scene.source, scene.target)]
-        patch.setattr(follow_module, "follow_session", edges)
+        sides = [SimpleNamespace(admin=lambda of=of: of) for of in (scene.source, scene.target)]
+        patch.setattr(follow_module, "follow_session", lambda *_: nullcontext(scene.edges()))
         patch.setattr(plan_module, "endpoints", lambda flow, deadline: sides)
         for module in (follow_module, plan_module, rollback_module, status_module):
             patch.setattr(module, "SystemClock", lambda: scene.clock)
@@ -148,40 +137,28 @@ def test_it_tells_a_dry_run_follows_tells_each_pass_and_rolls_back_exactly_and_i
     assert "no status file" in night.status() and json.loads(night.status("--format", "json")) is None
     dry = night.follow()
     assert dry.exit_code == 0 and dry.stdout.startswith("DRY RUN: a pass would set 3 rows of 2 groups")
+    assert f"mm2-migrate follow run {night.path} --approve {plan.fingerprint} --execute" in told(dry)
     assert night.scene.target.writes == 0 and not journal_path(night.path, plan.fingerprint).exists()
     ran = night.follow(plan=plan)
     assert ran.exit_code == 0 and ran.stdout.startswith("FOLLOWED: 2 passes, 3 rows set"), ran.output
     lines = [json.loads(line) for line in ran.stderr.splitlines() if line.startswith("{")]
     assert [(line["pass"], line["rows_set"], line["rows_changed"]) for line in lines] == [(1, 3, 3), (2, 0, 0)]
     assert night.on_b("g", "h") == [G, H]
-    told = night.status_file(plan)
-    assert told["pass"] == lines[1] and told["ended"] == "it made the 2 passes that it was asked for"
+    status = night.status_file(plan)
+    assert (status["pass"], status["every_seconds"]) == (lines[1], 30.0)
+    assert status["ended"] == "it made the 2 passes that it was asked for"
     assert "pass 2" in night.status() and "2 groups, 3 rows, 0 set; left out: none" in night.status()
-    assert json.loads(night.status("--format", "json")) == told
+    assert json.loads(night.status("--format", "json")) == status
     assert "RESTORED" in night.rollback(plan=plan).stdout and night.on_b("g", "h") == [{}, {}]
     again = night.follow(plan=plan)
     assert again.exit_code == 3 and "is spent" in again.output
 
 
-def test_where_it_fails_or_was_killed_its_status_does_not_say_that_it_runs(night):
-    plan = night.mandate()
-
-    def fail() -> None:
-        raise Crash
-
-    night.scene.target.when("alter", fail)
+def test_where_it_fails_its_status_does_not_say_that_it_runs(night):
+    plan, night.scene.target.crash_after = night.mandate(), 1
     with pytest.raises(Crash):
         night.follow(plan=plan)
     assert night.status_file(plan)["ended"] == "it failed (Crash)"
-    night.scene.target.calm()
-    night.follow("--every", "1m", plan=plan)
-    # kill -9 leaves the file as the newest pass wrote it.
-    write_status(status_path(night.path, plan.fingerprint), night.status_file(plan) | {"ended": None})
-    overdue = []
-    for seconds in (30, 3600):
-        night.scene.clock.wait(seconds)
-        overdue.append("overdue" in night.status())
-    assert overdue == [False, True]
 
 
 def test_a_group_that_was_left_out_makes_the_exit_code_4_and_is_named(night):
@@ -206,6 +183,7 @@ def test_what_is_not_approved_signed_or_in_time_is_refused_and_nothing_written(n
     assert night.follow(plan=plan).exit_code == 3
     dry = night.follow()
     assert dry.exit_code == 3 and dry.stdout.startswith("REFUSED:") and "DRY RUN" in dry.stdout
+    assert "mm2-migrate sign" in dry.stdout and "--execute" not in dry.stdout
     assert run("sign", str(night.path), "--by", "Ada").exit_code == 0
     assert night.follow("--execute").exit_code == 2
     assert night.follow("--approve", "0" * 64, "--execute").exit_code == 3
@@ -221,7 +199,7 @@ def test_other_names_or_another_cluster_than_those_of_the_mandate_are_refused(ni
     with monkeypatch.context() as patch:
         patch.setenv("MM2_MIGRATE_REPLICATION_POLICY", "identity")
         named = night.follow(plan=plan)
-    assert "approved with replication_policy default, and here it is identity" in words(named)
+    assert "approved with replication_policy default, and here it is identity" in told(named)
     night.scene.target.cluster_id = "another"
     ran = night.follow(plan=plan)
     assert named.exit_code == ran.exit_code == 3 and "another" in ran.output and night.scene.target.writes == 0
@@ -317,7 +295,7 @@ def test_a_later_plan_that_was_rolled_back_vouches_for_nothing_and_one_that_is_n
     path, later = later_plan(night)
     elsewhere = path.rename(night.folder / "elsewhere")
     ran = night.rollback(plan=followed)
-    assert ran.exit_code == 1 and "its plan later.plan does not" in words(ran)
+    assert ran.exit_code == 1 and "its plan later.plan does not" in told(ran)
     elsewhere.rename(path)
     journal = journal_path(path, later.fingerprint)
     with Journal(journal, later.fingerprint, night.scene.clock.now_ms).open("rollback", {}):

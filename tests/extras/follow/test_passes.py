@@ -1,6 +1,7 @@
-"""Passes one after the other: how often, until when, what one that fails means for the others; their status file."""
+"""Passes one after the other: how often, until when, what one that fails means, and what is kept between them."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,8 +10,9 @@ from migrate.errors import EXIT_DONE, EXIT_FAILED, EXIT_PARTLY, ClusterError, Mi
 from migrate.extras.follow.engine import PassResult
 from migrate.extras.follow.judge import Refusal
 from migrate.extras.follow.passes import Cadence, follow, read_status, status_path, write_status
+from migrate.extras.follow.session import RENEWED_SECONDS, RenewedMirror
 from tests.fakes import FakeClock
-from tests.unit.journals import FINGERPRINT
+from tests.unit.journals import FINGERPRINT, P0
 
 DOWN = ClusterError("B cannot be reached.", "Start it.")
 LEFT = {"refused": {"g": Refusal("alive-on-target", "It is alive.")}}
@@ -68,13 +70,8 @@ def test_the_newest_pass_gives_the_exit_code_and_only_a_lost_journal_the_mandate
     made = Passes(*outcomes)
     total, why = made.run()
     assert (total.passes, total.failed, total.exit_code, why) == (passes, failed, exit_code, ended)
-    assert len(made.told) == passes, "one that was stopped before it wrote is not told"
-
-
-def test_a_pass_that_failed_is_told_with_its_number_and_what_to_do():
-    passes = Passes({}, DOWN)
-    passes.run()
-    assert (passes.told[1].number, passes.told[1].trouble) == (2, "B cannot be reached. Start it.")
+    assert [told.number for told in made.told] == [*range(1, passes + 1)], "one that wrote nothing is not told"
+    assert (str(DOWN) in [told.trouble for told in made.told]) is (DOWN in outcomes)
 
 
 def test_the_mandates_end_and_a_wish_to_stop_end_it_amid_the_wait():
@@ -109,3 +106,19 @@ def test_a_full_disk_is_told_and_leaves_the_status_file_before_and_a_damaged_one
     path.write_text("{")
     with pytest.raises(MigrateError, match="cannot be read"):
         read_status(path)
+
+
+def test_mm2s_topics_are_read_anew_after_an_hour_and_the_chains_are_those_of_the_pass():
+    clock, made = FakeClock(), []
+
+    def make():
+        number = len(made)
+        made.append(SimpleNamespace(sync_pairs=lambda *asked: ((number, number),)))
+        return made[-1]
+
+    mirror = RenewedMirror(make, clock)
+    clock.wait(RENEWED_SECONDS - 1)
+    assert mirror.of_this_pass() is made[0] and mirror.sync_pairs(P0, 9, 9) == ((0, 0),)
+    clock.wait(1)
+    assert mirror.sync_pairs(P0, 9, 9) == ((0, 0),)
+    assert mirror.of_this_pass() is made[1] and mirror.sync_pairs(P0, 9, 9) == ((1, 1),) and len(made) == 2

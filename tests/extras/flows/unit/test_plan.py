@@ -1,6 +1,6 @@
 """`flows plan`: which flows a file has, what is refused of it, and what a run makes of them."""
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from migrate.cli.main import cli
 from migrate.errors import ClusterError, ConfigError, Refused
 from migrate.extras.flows import plan as command
 from migrate.extras.flows.plan import flow_parameters, plan_command, planned_options
+from migrate.extras.flows.text import MadePlan, made_lines
 from migrate.plan.file import read_plan
 from migrate.survey.survey import Clusters
 from tests.unit.planscene import world
@@ -42,13 +43,11 @@ def clusters(monkeypatch):
     """Every flow's clusters are a world in memory, but of a flow to X, whose target does not answer."""
     asked = []
 
-    @contextmanager
     def edges(flow, *_):
         asked.append(flow.target.alias)
         if flow.target.alias == "X":
             raise ClusterError("X did not answer.", "Check it.")
-        source, target, mirror = world()
-        yield Clusters(source, target, mirror)
+        return nullcontext(Clusters(*world()))
 
     monkeypatch.setattr(command, "session_of_several_plans", lambda *_: nullcontext(edges))
     return asked
@@ -81,29 +80,23 @@ def test_a_flow_takes_nothing_from_the_environment(tmp_path, clusters, monkeypat
     assert "group" not in header.settings and header.settings.get("uncommitted") != "earliest" and clusters == ["B"]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[]", "has no list of flows"),
-        ("flows: []", "has no flow"),
-        ("a: 1\n---\nb: 2", "has no list of flows"),
-        ("flows: [{name: o}]\nflwos: 1", "'flwos' is neither flows nor defaults"),
-        ("flows: [{source: A}]", "flow 1 has no name"),
-        ("flows: [{name: ../o}]", "flow 1 has no name that a file can have"),
-        ("flows: [{name: o}, {name: O}]", "two flows named o"),
-        ("flows: [{name: o, gruops: x}]", "flow o: 'gruops' is not an option of a flow"),
-        ("flows: [{name: o, out: x}]", "flow o: 'out' is not an option of a flow"),
-        ("flows: [{name: o, source: [A, B]}]", "source takes one value, and has 2"),
-        ("flows: [{name: o, source: }]", "source has a value that is neither text nor a number: None"),
-        ("flows: [{name: o, source: no}]", "source has a value that is neither text nor a number: False"),
-        ("flows: [{name: o, failback: 'yes'}]", "takes true or false"),
-        ("flows: [{name: o, groups: [a], group: [b]}]", "flow o has group twice"),
-        ("flows: [{name: o, rewind: keep, policies: {rewind: set}}]", "flow o has rewind twice"),
-        ("flows: [{name: o, policies: keep}]", "policies is not a mapping"),
-        ("defaults: 3\nflows: [{name: o}]", "defaults is not a mapping"),
-        ("flows:\n- name: o\n  name: p\n", "line 3: 'name' is there twice"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("[]", "has no list of flows"),
+    ("flows: []", "has no flow"),
+    ("flows: [{name: o}]\nflwos: 1", "'flwos' is neither flows nor defaults"),
+    ("flows: [{source: A}]", "flow 1 has no name"),
+    ("flows: [{name: ../o}]", "flow 1 has no name that a file can have"),
+    ("flows: [{name: o}, {name: O}]", "two flows named o"),
+    ("flows: [{name: o, gruops: x}]", "flow o: 'gruops' is not an option of a flow"),
+    ("flows: [{name: o, out: x}]", "flow o: 'out' is not an option of a flow"),
+    ("flows: [{name: o, source: }]", "source has a value that is neither text nor a number: None"),
+    ("flows: [{name: o, source: no}]", "source has a value that is neither text nor a number: False"),
+    ("flows: [{name: o, failback: 'yes'}]", "takes true or false"),
+    ("flows: [{name: o, groups: [a], group: [b]}]", "flow o has group twice"),
+    ("flows: [{name: o, rewind: keep, policies: {rewind: set}}]", "flow o has rewind twice"),
+    ("defaults: 3\nflows: [{name: o}]", "defaults is not a mapping"),
+    ("flows:\n- name: o\n  name: p\n", "line 3: 'name' is there twice"),
+])  # fmt: skip
 def test_a_file_that_is_wrong_is_refused_with_its_place(tmp_path, text, words):
     with pytest.raises(ConfigError) as refused:
         flows(tmp_path, text)
@@ -182,3 +175,22 @@ def test_the_file_is_the_one_that_commands_take_a_flow_of_or_one_that_is_named_o
     for words, flow in ((), "here"), (("other.yaml",), "o"):
         ran = CliRunner().invoke(cli, ["flows", "plan", *words])
         assert ran.exit_code == 2 and f"flow {flow}: Where are the clusters?" in ran.stderr
+
+
+MADE = (
+    MadePlan("orders", "READY TO APPLY: 40 offsets of 4 groups", 0, "plans/orders.plan", "a" * 12),
+    MadePlan("bills", "BLOCKED: 2 of 9 groups; 7 others can be applied", 3, "p/bills.plan", "b" * 12),
+    MadePlan("audit", "FAILED: C did not answer in 30 s. Check bootstrap.servers.", 1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_every_flow_has_its_verdict_in_full_and_its_plan_and_one_that_failed_is_counted_and_has_none_to_show(width):
+    lines = list(made_lines(MADE, width, colour=False))
+    told = " ".join(" ".join(lines).split())
+    for each in MADE:
+        assert each.flow in told and each.verdict in told and each.path in told and each.fingerprint in told
+    assert all(len(line) <= width for line in lines)
+    assert "2 plans written, 1 flow failed: no plan." in told
+    assert "mm2-migrate show plans/orders.plan p/bills.plan" in told
+    assert list(made_lines(MADE[2:], 80, colour=False))[-1] == "0 plans written, 1 flow failed: no plan."

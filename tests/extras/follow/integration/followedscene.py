@@ -1,7 +1,6 @@
 """A flow that lives while `follow` runs: producers, consumers on either side, and the passes that it tells."""
 
 import json
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from tests.integration import oracle
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import QUIET, Commits, Partition, commits_on
 from tests.integration.oracle import Truth
+from tests.integration.repeated import again_and_again
 from tests.integration.running import Running
 from tests.integration.scene import Scene
 from tests.lab.waiting import wait_until
@@ -24,29 +24,6 @@ COORDINATOR_MOVES = frozenset(
     {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
 )
 PLAN = "follow.plan"
-
-
-@contextmanager
-def again_and_again(what: Callable[[], None], pause_seconds: float) -> Iterator[None]:
-    """Do something in a thread until the end of the block; what it raises is raised there."""
-    stop, trouble = threading.Event(), list[BaseException]()
-
-    def run() -> None:
-        try:
-            while not stop.is_set():
-                what()
-                stop.wait(pause_seconds)
-        except BaseException as error:
-            trouble.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(PASS_SECONDS)
-    assert not thread.is_alive() and not trouble, trouble
 
 
 @contextmanager

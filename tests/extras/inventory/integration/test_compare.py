@@ -3,11 +3,10 @@
 One story in steps: before `apply`, after it, after somebody's reset. Then another MM2, with its own group sync on.
 """
 
+import itertools
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tests.integration.cli import CommandLine, Place, Ran
 from tests.integration.clusters import Partition, commit, commits_on, member, portrait
 from tests.integration.flows import copied_through_kills
 from tests.integration.oracle import Truth
+from tests.integration.repeated import again_and_again
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
@@ -225,26 +225,6 @@ def test_what_mm2s_group_sync_wrote_is_judged_as_the_truth_judges_it(
         print(f"without records: {dict(quick.verdicts)}")
 
 
-@contextmanager
-def committing(bootstrap: str, group: str, place: Partition, start: int, end: int) -> Iterator[None]:
-    """Somebody who commits one record further again and again."""
-    stop = threading.Event()
-
-    def run() -> None:
-        for offset in range(start, end):
-            commit(bootstrap, {group: {place: offset}})
-            if stop.wait(0.01):
-                return
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("--no-match",)])
 def test_a_group_that_commits_during_the_look_is_never_equal_and_never_lost_for_sure(
@@ -253,7 +233,8 @@ def test_a_group_that_commits_during_the_look_is_never_equal_and_never_lost_for_
     """MM2's group sync writes for it meanwhile, so that the target moves as well."""
     commands = CommandLine.of(own_lab, tmp_path, warm=True)
     group, place = synced.group("live"), (synced.topic("plain"), 0)
-    with committing(own_lab.source_bootstrap, group, place, 600, 10_000):
+    offsets = itertools.count(600)
+    with again_and_again(lambda: commit(own_lab.source_bootstrap, {group: {place: next(offsets)}}), 0.01):
         wait_until(lambda: commits_on(own_lab.target_bootstrap, [group]), SYNC_SECONDS, "MM2's group sync")
         # Where no JVM has to start between them, the two looks at the source may both fall between two commits.
         rows = [look(commands, synced, *options).rows[group, *place] for _ in range(5)]

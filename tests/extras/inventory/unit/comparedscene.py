@@ -66,17 +66,16 @@ class ThirdsLog:
     """A log with a record at every third offset, of which retention has removed those below `cut`."""
 
     def __init__(self, cut=0, refused=()):
-        self.cut, self.refused, self.asked = cut, refused, []
+        self.cut, self.refused = cut, refused
 
     def read(self, requests):
-        self.asked.append(requests)
-        return {p: self._slices(p, wanted) for p, wanted in requests.items()}
+        return {p: self._slices(p, wanted.ranges) for p, wanted in requests.items()}
 
-    def _slices(self, partition, wanted):
+    def _slices(self, partition, ranges):
         if partition in self.refused:
             return Unreadable("TOPIC_AUTHORIZATION_FAILED")
-        slices = []
-        for start, end in wanted.ranges:
-            offsets = [offset for offset in range(start, end) if offset % 3 == 0 and offset >= self.cut]
-            slices.append(LogSlice(start, end, max(start, self.cut), offsets, [0] * len(offsets), [0] * len(offsets)))
-        return tuple(slices)
+        kept = [[n for n in range(max(start, self.cut), end) if n % 3 == 0] for start, end in ranges]
+        return tuple(
+            LogSlice(start, end, max(start, self.cut), offsets, [0] * len(offsets), [0] * len(offsets))
+            for (start, end), offsets in zip(ranges, kept, strict=True)
+        )

@@ -39,9 +39,8 @@ class FakeGroups:
     calls: list[str] = field(default_factory=list)
     stable: list[bool] = field(default_factory=list)
     side: Side = Side.SOURCE
-    alias: str = "A"
+    alias = "A"
     records: Mapping[str, GroupRecord] | Failure = field(default_factory=dict)
-    brokers: BrokerSettings | Failure = BrokerSettings(RETENTION_MS, takes_kip848=True)
 
     def facts(self) -> ClusterFacts:
         return ClusterFacts("id", 1, self.may_describe)
@@ -78,8 +77,8 @@ class FakeGroups:
         assert most is None
         return self.records if isinstance(self.records, Failure) else dict(self.records)
 
-    def broker_settings(self) -> BrokerSettings | Failure:
-        return self.brokers
+    def broker_settings(self) -> BrokerSettings:
+        return BrokerSettings(RETENTION_MS, takes_kip848=True)
 
     def close(self) -> None: ...
 

@@ -47,12 +47,11 @@ def listed(exclude=(), records=False, idle=None, stalled=None, **look) -> tuple[
     return printed(inventory.run_list, options)
 
 
-def describing(*names, all_groups=False, **look) -> inventory.DescribeOptions:
-    return inventory.DescribeOptions(names=names, all_groups=all_groups, clusters=NOWHERE, look=replace(LOOK, **look))
-
-
-def described(*names, progress=None, **options) -> tuple[str, int]:
-    return printed(inventory.run_describe, describing(*names, **options), progress)
+def described(*names, all_groups=False, progress=None, **look) -> tuple[str, int]:
+    options = inventory.DescribeOptions(
+        names=names, all_groups=all_groups, clusters=NOWHERE, look=replace(LOOK, **look)
+    )
+    return printed(inventory.run_describe, options, progress)
 
 
 def test_list_exits_0_where_all_was_read_and_1_where_not(cluster):
@@ -174,18 +173,12 @@ def test_ctrl_c_ends_a_watch_with_its_last_look_if_that_is_the_newest_and_a_kill
         assert teller.unless_left(watch) == left
 
 
-WATCHING = {"watch": True, "timeout": 30.0, "form": "json"}
-
-
-@pytest.mark.parametrize(("run", "options"), [
-    (inventory.run_list, inventory.ListOptions(clusters=NOWHERE, look=replace(LOOK, **WATCHING))),
-    (inventory.run_describe, describing("billing", **WATCHING)),
-], ids=["list", "describe"])  # fmt: skip
-def test_a_watch_ends_with_the_look_that_nobody_read(cluster, monkeypatch, run, options):
+def test_a_watch_ends_with_the_look_that_nobody_read(cluster, monkeypatch):
+    look = replace(LOOK, watch=True, timeout=30.0, form="json")
     reads, writes = os.pipe()
     os.close(reads)
     with os.fdopen(writes, "w") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)
-        assert run(options, None, NoProgress(), SCREEN) == 0
+        assert inventory.run_list(inventory.ListOptions(clusters=NOWHERE, look=look), None, NoProgress(), SCREEN) == 0
         monkeypatch.undo()
     assert cluster.calls.count("high_watermarks") == 1

@@ -8,10 +8,20 @@ from hypothesis import strategies as st
 
 from migrate.commit_table import CommitTable
 from migrate.described_group import ListedGroup
-from migrate.extras.inventory.listing import GROUP_FACTS, GroupNotice, Inventory, inventory_of, lag_of
+from migrate.extras.inventory.listing import (
+    DAY_MS,
+    GROUP_FACTS,
+    GroupNotice,
+    Inventory,
+    activity_of,
+    inventory_of,
+    lag_of,
+)
 from migrate.model import Commit, Failure, TopicPartition
+from migrate.survey.cluster import BrokerSettings
+from migrate.survey.expiry import OffsetClocks
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
-from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
+from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, RETENTION_MS, FakeGroups, commits, read
 from tests.fakes import FakeClock
 from tests.unit.describedgroups import group, member
 
@@ -53,17 +63,6 @@ def test_a_group_is_summed_up():
     assert summary.attention == (GroupNotice.ALIVE, GroupNotice.NEVER_COMMITTED)
 
 
-def test_groups_that_share_their_partitions_but_not_their_members_are_told_apart():
-    places = [TopicPartition("pay", 0)]
-    found = listed(
-        consumers={"a": group(), "b": group(member(orders=(0,))), "c": group()},
-        committed={name: CommitTable(places, [7]) for name in "abc"},
-        partitions={"orders": 3, "pay": 1},
-    )
-    assert [g.topics for g in found.groups] == [("pay",), ("orders", "pay"), ("pay",)]
-    assert [GroupNotice.NEVER_COMMITTED in g.attention for g in found.groups] == [False, True, False]
-
-
 def test_attention_is_drawn_by_what_the_checks_of_a_plan_know():
     pay = commits(pay_0=5)
     metadata = {TopicPartition("pay", 0): Commit(5, "AgAAAZMzM4AAAA==")}
@@ -88,9 +87,6 @@ def test_streams_applications_are_known_by_internal_topics_with_the_whole_name_o
     found = listed(consumers=dict.fromkeys(named, group()), partitions=dict.fromkeys(topics, 1))
     streams = {each.group for each in found.groups if GroupNotice.STREAMS in each.attention}
     assert streams == {"shop-eu", "pay"}, "shop-eu's topic is not shop's"
-
-
-DAY_MS = 86_400_000
 
 
 def used(days_ago: float, **changes) -> GroupRecord:
@@ -185,3 +181,42 @@ def test_a_group_stalls_where_its_members_commit_nothing_further_on_of_what_ther
     assert (GroupNotice.STALLED in summary.attention) is (is_told and stalled > 0)
     assert summary.not_visible() == ({} if is_told else {"stalled_partitions": str(stalled)})
     assert found.is_whole is is_told
+
+
+PAY, ORDERS = TopicPartition("pay", 0), TopicPartition("orders", 1)
+SIMPLE = GroupRecord(GroupKind.SIMPLE, committed_ms={PAY: NOW_MS - 5_000, ORDERS: NOW_MS - 9_000})
+CLASSIC = replace(SIMPLE, kind=GroupKind.CLASSIC, protocol_type="consumer", empty_since_ms=NOW_MS - 1_000)
+OLD_MS = NOW_MS - 10 * DAY_MS
+OLD = replace(CLASSIC, committed_ms={PAY: OLD_MS}, empty_since_ms=OLD_MS)
+BROKERS = BrokerSettings(RETENTION_MS, takes_kip848=True)
+ONE = {PAY: Commit(5)}
+
+
+def activity(record=SIMPLE, described=None, commits=None, settings=BROKERS):
+    commits = {PAY: Commit(5), ORDERS: Commit(7)} if commits is None else commits
+    clocks = OffsetClocks("A", settings, {"g": record} if record else {}, NOW_MS)
+    return activity_of("g", (described or group()).description, commits, clocks)
+
+
+def test_the_last_commit_is_the_newest_of_any_partition():
+    assert activity().last_commit_ms == NOW_MS - 5_000
+    assert activity(replace(SIMPLE, committed_ms={}), commits={}).last_commit_ms is None
+    assert activity(OLD, commits=ONE).last_commit_ms == OLD_MS
+
+
+def test_what_nobody_can_tell_is_no_date():
+    for found, words in (
+        (activity(OLD), "orders-1"),  # it may be the newest
+        (activity(None), "open transaction"), (activity(GroupRecord(GroupKind.SHARE), commits={}), "share groups"),
+        (activity(settings=DENIED).expires_ms, "offsets.retention.minutes"),
+    ):  # fmt: skip
+        assert isinstance(found, Failure) and words in found.message
+    assert activity(commits=DENIED).expires_ms == DENIED
+
+
+def test_offsets_expire_with_the_oldest_commit_or_of_a_classic_group_after_its_last_member_left():
+    assert activity().expires_ms == NOW_MS - 9_000 + RETENTION_MS
+    assert activity(CLASSIC).expires_ms == NOW_MS - 1_000 + RETENTION_MS
+    assert activity(replace(SIMPLE, expires_ms={PAY: NOW_MS + 60})).expires_ms == NOW_MS + 60
+    # Neither under consumers nor where there are none.
+    assert activity(CLASSIC, group(member())).expires_ms is activity(CLASSIC, commits={}).expires_ms is None

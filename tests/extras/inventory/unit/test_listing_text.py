@@ -18,14 +18,9 @@ from tests.fakes import FakeClock
 from tests.unit.describedgroups import group, member
 from tests.unit.goldenfiles import compare_with_golden
 
-FIELDS = [
-    "group", "kind", "protocol_type", "state", "members", "assignor", "coordinator", "topics", "partitions_committed",
-    "partitions_of_its_topics", "lag", "lag_partitions_unknown", "attention",
-]  # fmt: skip
-ACTIVITY_FIELDS = [
-    "last_commit_ms", "empty_since_ms", "expires_ms", "seconds_between_commits", "records_between_commits",
-]  # fmt: skip
 GOLDEN = Path(__file__).parents[1] / "golden"
+COLUMNS = (GOLDEN / "list.csv").read_text().splitlines()[0].split(",")
+FIELDS, ACTIVITY_FIELDS = COLUMNS[:13], COLUMNS[13:18]
 NOW_MS = FakeClock().now_ms()
 EVIL = "evil\x1b[2J,=cmd"
 

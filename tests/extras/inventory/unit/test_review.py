@@ -1,5 +1,6 @@
 """The inventory's notebook: its tables say what exported files say and nothing else, and its charts what they say."""
 
+import csv
 import json
 
 import matplotlib
@@ -8,14 +9,61 @@ import pytest
 matplotlib.use("Agg")
 
 from matplotlib import pyplot
+from nbclient.exceptions import CellExecutionError
 
+from migrate.clock import iso
 from migrate.extras.inventory import review as inventory
 from migrate.extras.inventory import review_charts as charts
 from migrate.extras.inventory.waves import waves_by_topics
 from migrate.show.review import ReviewStopped
-from tests.extras.inventory.unit.exportedfiles import FIELDS, GROUPS, MINUTE_MS, START_MS, history_rows, write_inventory
+from tests.notebooks import outputs, run
 
 MISSING = inventory.extra_module("pandas").NA
+START_MS = 1_767_225_600_000
+MINUTE_MS = 60_000
+FIELDS = "time,group,topic,partition,offset,commits,records_per_s,end_at_time,lag,lag_is_estimate"
+
+
+def group(name, *topics, attention=(), **more):
+    said = {
+        "kind": "classic", "protocol_type": "consumer", "state": "Stable", "members": 2, "topics": list(topics),
+        "lag": 5, "last_commit_ms": START_MS + 30 * MINUTE_MS, "attention": attention,
+    }  # fmt: skip
+    return {"group": name, **said, **more}
+
+
+GROUPS = [
+    group("billing", "orders", "pay"),
+    group("crm-sync", "customers"),
+    group("fraud", "pay"),
+    group("shop-streams", "orders", "clicks", attention=("streams",)),
+    group("connect-archive", "clicks", attention=("connect-sink",)),
+    group("_internal-monitor", "metrics", attention=("vendor-internal",), state="Empty", members=0),
+    group("long-idle$$", "old", state="Empty", members=0, last_commit_ms=START_MS - 9 * 1440 * MINUTE_MS),
+    group("sharers", "orders", kind="share", topics=None, last_commit_ms=None, members=None),
+]
+
+
+def history_rows():
+    """Time in ms, and the other fields of a history."""
+    rows = []
+    for minute in range(1, 61):
+        time = START_MS + minute * MINUTE_MS
+        for partition in range(2):
+            lag = 40 + 30 * abs(30 - minute) * (partition + 1)
+            rows.append((time, "billing", "orders", partition, 1000 * minute, 12, 16.7, 1000 * minute + lag, lag, True))
+        if minute % 5 == 0:
+            rows.append((time, "crm-sync", "customers", 0, 10 * minute, 1, 0.167, None, None, None))
+            rows.append((time, "fraud", "pay", 0, 200 * minute, 5, None, 12_000, 12_000 - 200 * minute, True))
+    rows.append((START_MS + MINUTE_MS, "NA", "old", 0, 7, 1, None, 7, 0, True))
+    return rows
+
+
+def write_inventory(folder):
+    """Write history.csv and groups.json."""
+    with (folder / "history.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([FIELDS.split(","), *([iso(row[0]), *row[1:]] for row in history_rows())])
+    (folder / "groups.json").write_text(json.dumps({"side": "source", "cluster": "A", "groups": GROUPS}))
 
 
 @pytest.fixture
@@ -137,3 +185,21 @@ def test_files_without_groups_or_rows_have_empty_tables_and_charts(tmp_path):
     ):  # fmt: skip
         assert table.empty
         drawn(chart(table), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_inventory_runs_from_a_clean_kernel_on_exported_files_alone(tmp_path):
+    write_inventory(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    notebook = run("inventory.ipynb", tmp_path, HISTORY="history.csv")
+    assert sorted(tmp_path.iterdir()) == before, "it writes nothing"
+    assert len(outputs(notebook, "image/png")) == 4
+    everything = " ".join(outputs(notebook, "text/html"))
+    assert all(word in everything for word in ("Streams", "Connect sink", "billing", "wave"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_missing_history_is_one_clear_line(tmp_path):
+    with pytest.raises(CellExecutionError) as raised:
+        run("inventory.ipynb", tmp_path, HISTORY="absent.csv")
+    assert raised.value.ename == "ReviewStopped" and "absent.csv cannot be read" in raised.value.evalue
