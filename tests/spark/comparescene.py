@@ -1,23 +1,15 @@
 """Logs of both clusters in memory, syncs and commits, and their comparing by Spark: what tests of it share."""
 
 import random
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from migrate.match.compare import compare_records
-from migrate.match.equality import Content, Equality
-from migrate.match.protocol import (
-    Comparison,
-    FetchEstimate,
-    Limits,
-    Listener,
-    OffsetPair,
-    PartitionAnswer,
-    PartitionQuestion,
-    Work,
-    no_chain,
-)
-from migrate.match.task import match_partitions
+from migrate.match.equality import Content
+from migrate.match.protocol import Comparison, FetchEstimate, Limits, Listener, OffsetPair, Work
 from migrate.mm2.chain import chain
 from migrate.mm2.flow import Flow
 from migrate.mm2.wire import SyncRecord
@@ -28,9 +20,22 @@ from tests.memorylogs import Log, MemoryReader, MemoryReaders, log_range, record
 from tests.spark.records import FLOW, frame
 from tests.wirebytes import encode_sync
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 NO_LIMITS = Limits(1_000_000, None)
 # Topic names in Kafka are tamer than this; nothing here may depend on it.
 TOPICS = ["t", "t-1", 'it\'s "quoted"', "名前"]
+
+# What may become of a record on its way.
+CHANGED: dict[str, Callable[[int, Content], Content]] = {
+    "reheaded": lambda n, content: replace(content, headers=(("h", b'"1"'),)),
+    "retimed": lambda n, content: replace(content, timestamp=9_000),
+    "garbled": lambda n, content: Content(5, b"?", b"?%d" % n, ()),
+    "altered": lambda n, content: replace(content, value=b"?"),
+    # Now and then the target's own timestamp is the source's.
+    "stamped": lambda n, content: replace(content, value=b"?", timestamp=content.timestamp + n % 3),
+}
 
 
 @dataclass
@@ -41,6 +46,7 @@ class Scene:
     target: dict[TopicPartition, Log] = field(default_factory=dict)
     syncs: list[tuple[TopicPartition, int, int]] = field(default_factory=list)
     works: list[Work] = field(default_factory=list)
+    unreadable: list[TopicPartition] = field(default_factory=list)
 
     def add(
         self,
@@ -57,14 +63,16 @@ class Scene:
         self.works.append(Work(place, to, log_range(log, start), log_range(copy), tuple(sorted(committed))))
 
     def readers(self) -> MemoryReaders:
-        return MemoryReaders(MemoryReader(self.source), MemoryReader(self.target))
+        target = MemoryReader(self.target, dict.fromkeys(self.unreadable, "TOPIC_AUTHORIZATION_FAILED"))
+        return MemoryReaders(MemoryReader(self.source), target)
 
-    def question(self, work: Work, equality: Equality | None) -> PartitionQuestion:
-        """What a task should be asked about a partition, made by the plain functions."""
-        flow = FLOW.reversed() if work.source_has_copies else FLOW
-        sync_pairs = self.chain_of(flow, work.original, work.source_log.end, work.target_log.end)
-        assert equality is not None
-        return replace(PartitionQuestion.of(work, sync_pairs, NO_LIMITS), equality=equality)
+    def turned(self) -> "Scene":
+        """The way back: of each work the copy is compared with its original."""
+        works = [
+            Work(w.target, w.source, w.target_log, w.source_log, (w.target_log.end // 2,), source_has_copies=True)
+            for w in self.works
+        ]
+        return Scene(self.target, self.source, self.syncs, works)
 
     def chain_of(self, flow: Flow, of: TopicPartition, source_end: int, target_end: int) -> tuple[OffsetPair, ...]:
         """The chain of a partition, by its name on MM2's source, made by the plain function."""
@@ -77,7 +85,7 @@ def copy_of(place: TopicPartition) -> TopicPartition:
 
 
 def random_scene(seed: int) -> Scene:
-    """Partitions with restarts, gaps, stale syncs, and some that were never synced."""
+    """Partitions with restarts, gaps, stale syncs, changed copies, and some never synced or not to be read."""
     rnd, scene = random.Random(seed), Scene()
     places = [TopicPartition(topic, p) for topic in TOPICS for p in range(4)]
     for place in places:
@@ -96,6 +104,13 @@ def random_scene(seed: int) -> Scene:
         committed = tuple(rnd.sample(range(end + 1), rnd.randrange(1, min(20, end + 2))))
         scene.add(place, log, copy, syncs if rnd.random() < 0.8 else [], committed)
     rnd.shuffle(scene.syncs) if rnd.random() < 0.3 else None
+    scene.unreadable.append(copy_of(places[1]))
+    # Of a log that is no more: they lie beyond an end.
+    scene.syncs += [(places[0], 10**6, 3), (places[0], 3, 10**6)]
+    log = {n: Content(100_000 + 100 * n, b"k%d" % n, b"v%d" % n, (("h", b"1"),)) for n in range(200)}
+    for topic, changed in CHANGED.items():
+        syncs = [] if topic == "stamped" else [(n, n) for n in range(0, 200, 20)]
+        scene.add(TopicPartition(topic, 0), log, {n: changed(n, c) for n, c in log.items()}, syncs, (50, 120, 200))
     return scene
 
 
@@ -109,35 +124,20 @@ class Heard:
 
 
 def compare(
-    spark,
+    spark: "SparkSession",
     scene: Scene,
     limits: Limits = NO_LIMITS,
     flow: Flow = FLOW,
-    readers: MemoryReaders | None = None,
     heard: "Heard | None" = None,
     held: bool = False,
+    error: Exception | None = None,
 ) -> Comparison:
+    """Compare by Spark, where the syncs are too unless they are `held`."""
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
-    syncs = Syncs(frame(spark, pairs), flow) if pairs and not held else None
-    chains = syncs or (partial(scene.chain_of, flow) if held else no_chain)
-    try:
-        return compare_records(
-            SparkTasks(lambda: spark, lambda: chains, readers or scene.readers()),
-            scene.works,
-            limits,
-            (heard or Heard()).listener,
-        )
-    finally:
-        if syncs:
-            syncs.close()
-
-
-def alone(readers: MemoryReaders, question: PartitionQuestion) -> PartitionAnswer:
-    """What one matching answers without Spark, and without others beside it."""
-    with readers() as (source, target):
-        (outcome,) = match_partitions(source, target, [question])
-    assert isinstance(outcome, tuple)
-    return outcome[1]
+    with closing(Syncs(frame(spark, pairs), flow)) as syncs:
+        chains = partial(scene.chain_of, flow) if held else syncs
+        tasks = SparkTasks(lambda: spark, lambda: chains, replace(scene.readers(), error=error))
+        return compare_records(tasks, scene.works, limits, (heard or Heard()).listener)
 
 
 def plain(place: TopicPartition, length: int = 200, committed: tuple[int, ...] = (50,)) -> Scene:

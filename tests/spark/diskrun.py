@@ -13,13 +13,14 @@ from pathlib import Path
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
 from migrate.match.compare import compare_records
-from migrate.match.protocol import FetchEstimate, Limits, Work, no_chain
+from migrate.match.protocol import Limits, Work, no_chain
 from migrate.mm2.wire import SyncRecord
 from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.session import spark_session, stop_session
 from migrate.spark.syncs import Syncs
 from migrate.spark.tasks import SparkTasks
 from tests.memorylogs import MemoryReader
+from tests.spark.comparescene import Heard
 from tests.spark.records import FLOW, frame
 from tests.wirebytes import encode_sync
 
@@ -40,18 +41,7 @@ class SecretReaders:
         yield MemoryReader(defaultdict(dict)), MemoryReader(defaultdict(dict))
 
 
-class Deaf:
-    """Nobody listens."""
-
-    def expects(self, estimate: FetchEstimate) -> None:
-        """Nothing."""
-
-    def advance(self, done: int, total: int) -> None:
-        """Nothing."""
-
-
 def name_of(number: int) -> str:
-    """A topic's name."""
     return f"{number:05}".ljust(NAME_LENGTH, "t")
 
 
@@ -86,7 +76,7 @@ def main(folder: Path, secrets: list[str]) -> None:
         # The questions held in the driver, and in Spark.
         for chains in (no_chain, syncs):
             tasks = SparkTasks(lambda: spark, lambda chains=chains: chains, readers)  # type: ignore[misc]
-            found = compare_records(tasks, works, Limits(1000, None), Deaf())  # type: ignore[arg-type]
+            found = compare_records(tasks, works, Limits(1000, None), Heard().listener)
             print(len(found.answers))
     finally:
         stop_session(spark)

@@ -1,12 +1,8 @@
 """DataFrames with the columns of Spark's Kafka source, made of plain bytes."""
 
-from contextlib import closing
 from datetime import UTC, datetime
 
 from migrate.mm2.config_file import client_flow
-from migrate.model import LogRange
-from migrate.spark.checkpoints import newest_checkpoints
-from migrate.spark.syncs import Syncs
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = int(EPOCH.timestamp() * 1000)
@@ -43,15 +39,11 @@ def frame(spark, pairs):
 FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
 
 
-def newest(spark, pairs):
-    """The reading of a checkpoints topic that holds these pairs."""
-    whole = frame(spark, pairs)
-    return newest_checkpoints(
-        lambda part: whole.where(f"offset between {part.start} and {part.end - 1}"), LogRange(0, len(pairs))
-    )
-
-
-def windows_of(records, questions, flow=FLOW):
-    """The windows from a DataFrame with the source's columns, and the count of records by label."""
-    with closing(Syncs(records, flow)) as syncs:
-        return syncs.reading(questions)
+def damaged(rnd, data):
+    """The same bytes cut, extended, with a byte changed, replaced by noise, or left out."""
+    place = rnd.randrange(len(data) + 1)
+    # Early on, where versions, counts and lengths are.
+    early = rnd.randrange(min(len(data), 40) + 1)
+    changed = data[:early][:-1] + bytes([rnd.choice([0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF])]) + data[early:]
+    noise = rnd.randbytes(rnd.choice([0, 1, 2, 5, 9, 10, 15, 16, 17, 20, 21, 30, 40]))
+    return rnd.choice([None, data[:place], data + rnd.randbytes(rnd.randrange(1, 6)), noise, changed, changed, data])

@@ -1,13 +1,6 @@
 """The session through which the offsets topic is read."""
 
-import pytest
-
 from migrate.spark.consumer_offsets import offsets_session
-
-
-@pytest.fixture(scope="module")
-def quick(spark):
-    return offsets_session(lambda: spark, is_small=True)
 
 
 def test_internal_topics_are_shown_to_a_session_of_their_own(spark):

@@ -20,6 +20,7 @@ from migrate.spark.jars import cache_folder
 from migrate.spark.tasks import SparkTasks
 from tests.spark.comparescene import NO_LIMITS, Heard, plain
 from tests.spark.diskrun import TOPICS, name_of
+from tests.spark.processes import with_our_package
 
 SECRETS = ("hush-hush-of-A", "hush-hush-of-B")
 LOOK_SECONDS = 0.002
@@ -54,8 +55,7 @@ def test_a_run_over_many_topics_leaves_and_makes_no_file_with_a_secret(tmp_path:
         each.mkdir(parents=True)
     (cache / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
     environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        **with_our_package(),
         "MM2_MIGRATE_CACHE": str(cache),
         "TMPDIR": str(temporary),
         "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}",
@@ -74,15 +74,11 @@ def test_a_run_over_many_topics_leaves_and_makes_no_file_with_a_secret(tmp_path:
 
 
 def test_settings_that_spark_would_write_to_a_file_are_refused(spark) -> None:  # type: ignore[no-untyped-def]
-    place = TopicPartition("t", 0)
+    works = plain(TopicPartition("t", 0)).works
     sides = [ClientSettings(side, side.name, side.name, {"ssl.ca.pem": side.name[0] * 600_000}) for side in Side]
     readers = KafkaReaders(sides[0], sides[1], 10.0)
     with pytest.raises(EnvironmentLacks, match=r"take 1\.3 MB.*larger than 1\.0 MB.*truststores"):
-        compare_records(
-            SparkTasks(lambda: spark, lambda: no_chain, readers), plain(place).works, NO_LIMITS, Heard().listener
-        )
-
-
-def test_what_spark_puts_on_disk_where_memory_is_short_is_encrypted(spark) -> None:  # type: ignore[no-untyped-def]
+        compare_records(SparkTasks(lambda: spark, lambda: no_chain, readers), works, NO_LIMITS, Heard().listener)
+    # What does not fit into memory is encrypted on disk.
     assert spark.sparkContext.getConf().get("spark.io.encryption.enabled") == "true"
     assert spark.sparkContext._encryption_enabled

@@ -1,15 +1,13 @@
 """Spark and its cache where a folder takes nothing: one paragraph that says which, why, and what to do."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from migrate.spark.jars import cache_folder, connector_coordinate
-from tests.spark.processes import with_our_package
+from tests.spark.processes import ran
 from tests.unit.folders import fill, give_away, held, small_disk, without_root_powers
 
 JARS = "from migrate.spark.jars import connector_jars; work = connector_jars"
@@ -20,15 +18,9 @@ NAMELESS = "import os; os.environ.pop('HOME', None); os.setuid(54321)\n"
 NOBODY_LISTENS = "http://127.0.0.1:1/"
 
 
-def ran(code: str, under: Sequence[str] = (), **environment: Path | str) -> subprocess.CompletedProcess[str]:
-    words = [*under, sys.executable, "-c", code]
-    settings = with_our_package() | {name: str(value) for name, value in environment.items()}
-    return subprocess.run(words, env=settings, capture_output=True, text=True, timeout=400)
-
-
 def said(code: str, under: Sequence[str] = (), **environment: Path | str) -> str:
     """Run what needs Spark or its jars as a command does; return the one line that it leaves on stderr."""
-    done = ran(code + RUN, under, **environment)
+    done = ran(code + RUN, under=under, **environment)
     assert (done.returncode, done.stdout) == (1, ""), done
     assert done.stderr.startswith("mm2-migrate: ") and done.stderr.count("\n") == 1, done.stderr
     return done.stderr

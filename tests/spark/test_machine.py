@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.lab.waiting import wait_until
-from tests.spark.processes import with_our_package
+from tests.spark.processes import ran
 
 # Runs `then` once the main thread waits for an answer of the JVM that never comes.
 HANGING = """
@@ -60,8 +60,7 @@ print(SparkContext._gateway.proc.wait())
 
 def hanging(code: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
     # Who has core dumps on gets none of ours.
-    words = ["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"', sys.executable, "-c", HANGING + code]
-    return subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=folder, env=with_our_package())
+    return ran(HANGING + code, under=["sh", "-c", 'ulimit -c unlimited 2>/dev/null; exec "$0" "$@"'], cwd=folder)
 
 
 def test_the_jvm_ends_with_the_process_that_it_works_for_however_that_ends():

@@ -1,18 +1,15 @@
 """Starting Spark: quiet when it works, one clear line when something is missing."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from migrate.errors import UsageError
 from migrate.spark import session
 from migrate.spark.jars import cache_folder
 from migrate.spark.session import spark_session
 from tests.lab.waiting import wait_until
-from tests.spark.processes import with_our_package
+from tests.spark.processes import ran
 
 WHOLE_LIVES = """
 import os, sys
@@ -34,17 +31,13 @@ print(log.exists())
 """
 
 
-def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_in_the_folder(tmp_path):
+def test_spark_starts_works_and_stops_without_a_word_on_the_terminal_or_a_trace_in_the_folder(tmp_path, monkeypatch):
     """Twice, as in a notebook: the Python of one session is not that of the next."""
     other, folder = tmp_path / "python", tmp_path / "folder"
     other.symlink_to(sys.executable)
     folder.mkdir()
-    environment = with_our_package()
-    environment.pop("PYSPARK_PYTHON", None)
-    done = subprocess.run(
-        [sys.executable, "-c", WHOLE_LIVES, other], capture_output=True, text=True, timeout=180, cwd=folder,
-        env=environment,
-    )  # fmt: skip
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    done = ran(WHOLE_LIVES, other, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "True False\nTrue False\n5 UTC None\nFalse\n"
     assert list(folder.iterdir()) == []
@@ -85,9 +78,7 @@ class Keeping:
 
     def said(self, keep: str = "keep") -> str:
         """What a start says of its options, and whether its JVM goes on when the command ends; once that is gone."""
-        environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(self.cache)}
-        words = [sys.executable, "-c", KEPT, keep]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment, cwd=self.folder)
+        done = ran(KEPT, keep, cwd=self.folder, MM2_MIGRATE_CACHE=self.cache)
         assert done.stderr == ""
         worked, *said, process = done.stdout.splitlines()
         assert worked == "5 [2, 3]" and list((self.cache / "logs").iterdir()) == []
@@ -149,10 +140,7 @@ stop_session(session, keep_classes=True)
 def test_a_jvm_that_does_not_start_with_what_is_asked_of_it_starts_without(tmp_path):
     (tmp_path / "spark-kafka").symlink_to(cache_folder() / "spark-kafka")
     agent = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n"
-    environment = with_our_package() | {"MM2_MIGRATE_CACHE": str(tmp_path), "SPARK_SUBMIT_OPTS": agent}
-    done = subprocess.run(
-        [sys.executable, "-c", UNWILLING], capture_output=True, text=True, timeout=300, env=environment
-    )
+    done = ran(UNWILLING, MM2_MIGRATE_CACHE=tmp_path, SPARK_SUBMIT_OPTS=agent)
     assert (done.returncode, done.stdout, done.stderr) == (0, "5\n", "")
     (refusal,) = (tmp_path / "classes").iterdir()
     assert refusal.stat().st_size == 0
@@ -175,10 +163,7 @@ with background_spark("local[1]", {}) as session:
 
 def test_a_start_that_nobody_waits_for_is_broken_off_and_spark_can_be_started_again(tmp_path):
     """Ctrl-C, or a wrong password, need not wait until Spark has come up."""
-    temporary = {**with_our_package(), "TMPDIR": str(tmp_path), "SPARK_LOCAL_DIRS": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", BROKEN_OFF], capture_output=True, text=True, timeout=180, env=temporary
-    )
+    done = ran(BROKEN_OFF, TMPDIR=tmp_path, SPARK_LOCAL_DIRS=tmp_path)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "True None False\n3\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -200,9 +185,7 @@ mine.stop()
 
 
 def test_a_spark_that_a_notebook_or_a_platform_has_started_goes_on_when_a_command_has_ended():
-    done = subprocess.run(
-        [sys.executable, "-c", OF_THE_USER], capture_output=True, text=True, timeout=180, env=with_our_package()
-    )
+    done = ran(OF_THE_USER)
     assert (done.returncode, done.stdout) == (0, "2\n3 True\n"), done.stderr
 
 
@@ -224,9 +207,7 @@ def test_workers_import_what_this_process_does_wherever_somebody_works_and_are_f
     for name in ("migrate", "pyspark"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('not this one')")
-    words = [sys.executable, "-P", "-c", ELSEWHERE]
-    environment = with_our_package() | {"JAVA_TOOL_OPTIONS": "-Djava.net.preferIPv6Addresses=true"}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=environment)
+    done = ran(ELSEWHERE, cwd=tmp_path, JAVA_TOOL_OPTIONS="-Djava.net.preferIPv6Addresses=true")
     assert (done.returncode, done.stdout) == (0, "['1 row', '2 rows']\n"), done.stderr
 
 
@@ -250,11 +231,3 @@ def test_a_second_session_leaves_the_first_ones_settings_alone(spark):
         assert spark.conf.get("spark.sql.ansi.enabled") == "false"
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "true")
-
-
-def test_a_master_that_contradicts_the_configured_one_is_refused():
-    code = "from migrate.spark.session import spark_session; spark_session('local[1]')"
-    environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--master spark://elsewhere:7077 pyspark-shell"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
-    assert UsageError.__name__ in done.stderr
-    assert "spark://elsewhere:7077" in done.stderr

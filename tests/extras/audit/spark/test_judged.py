@@ -111,23 +111,6 @@ def test_what_a_transaction_that_is_still_open_on_the_source_has_copied_is_not_f
     assert found.counts == {Category.COPIED: 39, Category.ABORTED_COPY: 1}
 
 
-@pytest.mark.long
-def test_a_log_that_is_audited_as_it_grows_has_the_same_counts_as_one_that_is_audited_once(quick):
-    held, salt, logs = TopicSums("t", "t", "", "", CUT), new_seed(), some_logs()
-    for share in (0.6, 1):
-        grown = [_until(each, int(share * each.source_end), int(share * len(each.target))) for each in logs]
-        found, named, _ = audited_again(quick, grown, held, salt=salt)
-    once, all_named, _ = audited(quick, grown)
-    assert found.counts == once.counts and set(named) == set(all_named)
-
-
-def _until(logs, source_end, copies):
-    target, offsets = logs.target[:copies], {r.identity: r.offset for r in logs.source}
-    end = max(source_end, *(offsets.get(r.identity, -1) + 1 for r in target), 0)
-    source = [r for r in logs.source if r.offset < end]
-    return replace(logs, source=source, target=target, source_end=end, next_to_copy=None)
-
-
 def test_of_equal_records_only_how_many_is_told_and_what_lies_beyond_an_open_transaction_may_have_been_copied(quick):
     alike, cut_off = whole(), whole()
     for offset in (10, 11, 12):

@@ -18,12 +18,11 @@ from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import COMMIT_TYPES, CommitValue, decode_commit, decode_key
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.offsetsdecoded import GroupValue, GroupValueMember, label
-from tests.spark.offsetstopic import topic_of
+from tests.spark.offsetstopic import PARTITIONS, commit, topic_of
 from tests.spark.records import EPOCH_MS
 
 HOUR_MS = 3_600_000
 KNOWN = ("commit", "commit-with-unknown-tags", "commit-tombstone", "group", "group-tombstone")
-PARTITIONS = 3
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +46,6 @@ def exported(spark, records, request, look=lambda chosen: None):
 def record(group, key, value):
     """In the group's own partition of the topic."""
     return partition_of(group, PARTITIONS), key, value
-
-
-def commit(group="g", offset=1, topic="t", **more):
-    said = {"version": 3, "leader_epoch": None, "metadata": "", "committed_ms": EPOCH_MS} | more
-    return record(group, commit_key(group, topic, 0), commit_value(CommitValue(offset=offset, **said)))
-
-
-def gone(record):
-    return (*record[:2], None)
 
 
 def some_records(rnd, count=300):
@@ -258,11 +248,6 @@ def misspelt(group="g"):
     return place, key[:-1], value
 
 
-def of_old_type(group):
-    """Brokers take both types of key for the same commit."""
-    return record(group, commit_key(group, "t", 0, record_type=0), commit(group)[2])
-
-
 def elsewhere(record):
     """In a partition that is not its group's any more: the topic was given more of them."""
     return (record[0] + 1) % PARTITIONS, *record[1:]
@@ -274,17 +259,17 @@ LEFT = {
     "replaced": [commit("replaced", 1), commit("replaced", 3)],
     "cut": [commit("cut"), (*commit("cut")[:2], commit("cut")[2] + b"x")],
     "without-offset": [commit("without-offset"), commit("without-offset", -1)],
-    "was": [commit("was"), gone(commit("was"))],
-    "gone": [gone(commit("gone"))],
-    "two-types": [of_old_type("two-types"), commit("two-types", 2)],
-    "was-of-two-types": [of_old_type("was-of-two-types"), gone(commit("was-of-two-types"))],
+    "was": [commit("was"), commit("was", None)],
+    "gone": [commit("gone", None)],
+    "two-types": [commit("two-types", record_type=0), commit("two-types", 2)],
+    "was-of-two-types": [commit("was-of-two-types", record_type=0), commit("was-of-two-types", None)],
     "end-of-time": [commit("end-of-time", committed_ms=2**63 - 1)],
     "broke": [commit("broke"), broken("broke")],
     "broken": [broken("broken"), broken("broken")],
     "mended": [broken("mended"), commit("mended")],
-    "broken-and-gone": [broken("broken-and-gone"), gone(commit("broken-and-gone"))],
+    "broken-and-gone": [broken("broken-and-gone"), commit("broken-and-gone", None)],
     "misspelt": [misspelt("misspelt")],
-    "misspelt-and-gone": [misspelt("misspelt-and-gone"), gone(misspelt("misspelt-and-gone"))],
+    "misspelt-and-gone": [misspelt("misspelt-and-gone"), (*misspelt("misspelt-and-gone")[:2], None)],
     "other-types": [
         record("other-types", group_key(99, "other-types"), b"?"),
         record("other-types", group_key(5, "other-types", b"\x00\x01m"), b"?"),
@@ -331,7 +316,7 @@ def test_what_is_written_of_a_group_why_not_the_rest_what_is_lost_and_who_is_not
 
 # One of a group that is left out, one of a topic that is, one of a group that is deleted, and two that come too late.
 ASKED_IN_PART = [
-    commit("h"), broken("g"), broken("h", "u"), misspelt(), broken("h"), gone(commit("deleted")), commit("h", 3, "v"),
+    commit("h"), broken("g"), broken("h", "u"), misspelt(), broken("h"), commit("deleted", None), commit("h", 3, "v"),
     broken("h", "v"), commit("late"),
 ]  # fmt: skip
 

@@ -19,21 +19,10 @@ from migrate.survey.offsets_wire import (
 )
 from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
 from tests.offsetsdecoded import GroupValue, GroupValueMember, decode_group, label
-from tests.spark.records import frame
+from tests.spark.offsetstopic import some_commit
+from tests.spark.records import damaged, frame
 
 NAMES = ["", "g", "grüppe", "a'b\"c\\d", "two\nlines", "\x00", "名前 😀", "x" * 249]
-METADATA = ["", "m", "é" * 60, "m" * 126, "m" * 127, "m" * 128, "ü" * 2048, "n" * 16_383, "n" * 16_384, "\x00\t,\"'\\"]
-NUMBERS = [0, 1, 255, 256, 2**31, 2**47, 2**63 - 1]
-TOPIC_ID = "_-ECAwQFBgcICQoLDA0ODw"
-
-
-def some_commit(rnd):
-    version = rnd.randrange(5)
-    return CommitValue(
-        version, rnd.choice([*NUMBERS, -1, -2]), rnd.choice([None, 0, 5, 2**31 - 1]) if version >= 3 else None,
-        rnd.choice(METADATA), rnd.choice([-1, 0, 1_700_000_000_000]), rnd.choice(NUMBERS) if version == 1 else None,
-        rnd.choice([None, TOPIC_ID]) if version == 4 else None, version == 4 and rnd.random() < 0.1,
-    )  # fmt: skip
 
 
 def some_group(rnd):
@@ -63,16 +52,6 @@ def some_record(rnd):
         value = struct.pack(">hi", rnd.choice([0, 0, 1]), 5) + rnd.randbytes(rnd.choice([0, 1, 9]))
         return group_key(rnd.choice([3, 11, 17]), rnd.choice(NAMES)), value
     return group_key(rnd.choice([4, 5, 24, 99, 40_000]), rnd.choice(NAMES), b"rest"), rnd.randbytes(20)
-
-
-def damaged(rnd, data):
-    """The same bytes cut, extended, with a byte changed, replaced by noise, or left out."""
-    place = rnd.randrange(len(data) + 1)
-    # Early on, where versions, counts and lengths are.
-    early = rnd.randrange(min(len(data), 40) + 1)
-    changed = data[:early][:-1] + bytes([rnd.choice([0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF])]) + data[early:]
-    noise = rnd.randbytes(rnd.choice([0, 1, 2, 5, 20, 30]))
-    return rnd.choice([None, data[:place], data + rnd.randbytes(rnd.randrange(1, 6)), noise, changed, changed, data])
 
 
 def records_of_all_kinds(seed, count=2000):
@@ -140,17 +119,3 @@ def test_groups_decode_as_the_plain_decoder_says(spark):
                 members,
             )  # fmt: skip
     assert found == wanted and sum(len(group.members) for group in found.values()) > 100
-
-
-def test_since_when_a_classic_group_is_empty_is_told_in_one_number(spark):
-    one = GroupValueMember("m", None, "c", "/h", 1, 1)
-    wanted = {
-        GroupValue("classic", 3, "consumer", 1, None, None, 1_700_000_000_000): 1_700_000_000_000,
-        GroupValue("classic", 3, "consumer", 1, None, None, 5, (one,)): columns.HAS_MEMBERS,
-        GroupValue("classic", 1, "consumer", 1, None, None): columns.EMPTY_SINCE_UNKNOWN,
-        GroupValue("classic", 4, "consumer", 1, None, None): columns.EMPTY_SINCE_UNKNOWN,
-        GroupValue("classic", 3, "", 1, None, None, 5): columns.NEVER_JOINED,
-    }
-    shaped = columns.shaped(frame(spark, [(group_key(CLASSIC_TYPE, "g"), group_value(group)) for group in wanted]))
-    found = shaped.orderBy("offset").select("empty_since").collect()
-    assert [since for (since,) in found] == list(wanted.values())

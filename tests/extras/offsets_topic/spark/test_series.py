@@ -13,14 +13,14 @@ from migrate.show.table import harmless
 from migrate.spark.consumer_offsets import offsets_session
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import partition_of
-from migrate.survey.offsets_wire import CommitValue, Fault, decode_commit, decode_key
-from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from migrate.survey.offsets_wire import Fault, decode_commit, decode_key
+from tests.offsetsbytes import group_key, group_value
 from tests.offsetsdecoded import GroupValue
-from tests.spark.offsetstopic import timed_topic
+from tests.spark import offsetstopic
+from tests.spark.offsetstopic import PARTITIONS, timed_topic
 from tests.spark.records import EPOCH_MS
 
 MINUTE = 60_000
-PARTITIONS = 3
 LATE_MS = EPOCH_MS + 10**9
 EVERY = HistoryRequest(MINUTE, LATE_MS)
 
@@ -31,10 +31,9 @@ def quick(spark):
     return offsets_session(lambda: spark, is_small=True)
 
 
-def commit(after_ms, offset, group="g", topic="t", partition=0, version=3):
-    """None as an offset is a tombstone."""
-    value = None if offset is None else commit_value(CommitValue(version, offset, None, "m", EPOCH_MS))
-    return partition_of(group, PARTITIONS), after_ms, commit_key(group, topic, partition), value
+def commit(after_ms, offset, group="g", *place):
+    partition, *record = offsetstopic.commit(group, offset, *place)
+    return partition, after_ms, *record
 
 
 def rows_of(spark, records, request=EVERY):
@@ -99,7 +98,7 @@ def some_records(rnd, count=400):
         after_ms += rnd.choice([0, 10, 2_000, 30_000])
         group = rnd.choice(["a", "b", "console-consumer-1", "grüppe"])
         offset = None if rnd.random() < 0.1 else rnd.randrange(3 * len(records) + 5)
-        record = commit(after_ms, offset, group, rnd.choice("tu"), rnd.randrange(2), rnd.randrange(5))
+        record = commit(after_ms, offset, group, rnd.choice("tu"), rnd.randrange(2))
         pick = rnd.random()
         if pick < 0.05:
             record = (*record[:3], b"\x00\x09")

@@ -9,8 +9,6 @@ import pytest
 
 from migrate.errors import Refused, UsageError
 from migrate.extras.positions.forms import (
-    BESIDE,
-    FORMATS_OF_POSITIONS,
     beside,
     csv_of_positions,
     json_lines_of_positions,
@@ -163,11 +161,6 @@ def test_a_new_checkpoint_of_a_query_with_a_state_is_said_to_begin_without_it():
     assert "keeps a state" not in said("spark", *JOB, **stateless)
     rewriting = said("spark-checkpoint", *JOB, **stateful)
     assert "keeps a state" not in rewriting and "N is 17." in rewriting
-
-
-def test_every_form_says_what_changes_beside_it():
-    assert set(BESIDE) == set(FORMATS_OF_POSITIONS)
-    assert all(re.fullmatch(r"[ -~]+", text) for text in BESIDE.values())
 
 
 def test_partitions_without_a_position_re_reads_and_what_may_be_skipped_are_said_beside_the_text():
