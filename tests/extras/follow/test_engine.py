@@ -323,6 +323,26 @@ def test_told_to_stop_it_begins_no_write(scene):
     assert (stopped.is_stopped, stopped.rows_set, stopped.refused, scene.target.writes) == (True, 0, {}, 0)
 
 
+def test_a_write_without_an_answer_is_settled_by_reading_back(scene):
+    scene.target.script("alter", "g", Script(Failure("_TIMED_OUT", "no answer", True, True), applied=True))
+    scene.look()
+    assert scene.on_b("g") == G and scene.look().refused == {}
+    assert [scene.known("g").trace.may_stand(place) for place in (T0, T1)] == [(Commit(55),), (Commit(60),)]
+
+
+def test_a_group_of_which_a_commit_is_not_seen_on_the_source_any_more_is_named_and_not_set_in_part(scene):
+    scene.look()
+    gone = scene.source.offsets["g"].pop(TopicPartition("t", 1))
+    scene.source.commit("g", "t", 0, 70)
+    scene.source.commit("h", "u", 0, 50)
+    result = scene.look()
+    assert reasons(result) == {"g": WhyNot.GONE_FROM_SOURCE} and result.unsafe == ("g",)
+    assert str(T1) in result.refused["g"].sentence
+    assert scene.on_b("g") == G and scene.on_b("h") == {("A.u", 0): 50}
+    scene.source.offsets["g"][TopicPartition("t", 1)] = gone
+    assert scene.look().refused == {} and scene.on_b("g")["A.t", 0] == 70
+
+
 def test_a_delay_is_from_when_a_commit_was_made_or_first_seen_until_its_records_are_copied_and_its_offset_is_set(scene):
     def look(copied, why, tail):
         scene.comparer.places["t", 0, 200] = Matched(copied, why, 0)

@@ -44,6 +44,15 @@ def test_a_renamed_group_is_written_judged_and_told_by_its_new_name_alone(scene)
     assert result.unsafe == ("g",) and result.target_names == {"g": "g-eu"}
 
 
+def test_its_way_back_is_under_the_new_name_and_exact(scene):
+    scene.target.commit("g-eu", "A.t", 0, 5)
+    scene.look()
+    undo = scene.undo()
+    assert {(row.group, row.target_group) for row in undo.rows} == {("g", "g-eu"), ("h", "")}
+    scene.rollback()
+    assert (scene.on_b("g-eu"), scene.on_b("g"), scene.on_b("h")) == ({("A.t", 0): 5}, OLD, {})
+
+
 def test_the_journal_says_the_new_name_beside_each_event_also_after_it_was_made_short(scene):
     def names():
         events = [json.loads(line) for line in scene.journal.path.read_text().splitlines()]
