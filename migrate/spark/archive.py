@@ -17,8 +17,8 @@ from migrate.spark.jars import cache_folder, spark_jars_folder
 from migrate.spark.java import java_executable, java_version
 from migrate.spark.session_settings import CLASS_PATH, JAVA_OPTIONS
 
-# An archive takes some 130 MB.
-KEPT = 3
+# An archive takes some 130 MB; an installation has two, of small readings and of large ones.
+KEPT = 4
 RECORDING = "-XX:ArchiveClassesAtExit"
 USING = "-XX:SharedArchiveFile"
 # Where a JVM takes options from besides its settings.

@@ -26,7 +26,7 @@ class BackgroundSpark:
     """
 
     def __init__(self, master: str | None, conf: Mapping[str, str], small: bool, compares: bool) -> None:
-        self._how = (master, conf, small, compares)
+        self._how, self._compares = (master, conf, small), compares
         self._machine_up: Future[Any] = Future()
         self._starter = ThreadPoolExecutor(1, "spark-start")
         self._endings: list[Future[None]] = []
@@ -59,8 +59,8 @@ class BackgroundSpark:
             stop_session(self._start.result())
 
     def _begin(self) -> "SparkSession":
-        session = spark_session(*self._how, self._machine_up.set_result)
-        if self._how[-1]:
+        session = spark_session(*self._how, records=True, machine_up=self._machine_up.set_result)
+        if self._compares:
             try:
                 refuse_lacking(session)
             except BaseException:
@@ -89,9 +89,9 @@ def background_spark(
 ) -> Iterator[BackgroundSpark]:
     """Start Spark in the background, and yield what gives its session.
 
-    In the end the session is stopped, with its JVM; a start that nobody waits for any more is broken off. `small`: a
-    quick start counts more than fast code. `compares`: records will be compared, so that executors are looked at, and
-    the JVM's classes are kept in the end.
+    In the end the session is stopped, with its JVM, whose classes are kept where all went well; a start that nobody
+    waits for any more is broken off. `small`: a quick start counts more than fast code. `compares`: records will be
+    compared, so that executors are looked at.
     Raises `ClusterError` if the JVM ends before.
     """
     spark = BackgroundSpark(master, conf, small, compares)

@@ -26,12 +26,12 @@ def started(monkeypatch):
     return sessions
 
 
-def test_a_start_is_quick_and_keeps_nothing_unless_it_is_said_otherwise(started):
+def test_a_start_is_quick_unless_it_is_said_otherwise_and_may_keep_its_classes(started):
     with background_spark(None, {}) as session:
         session()
-    with background_spark(None, {}, small=False, compares=True) as session:
+    with background_spark(None, {}, small=False) as session:
         session()
-    assert started == [(True, False), (False, True)]
+    assert started == [(True, True), (False, True)]
 
 
 def test_a_spark_whose_executors_lack_something_is_stopped_and_says_so_to_whoever_needs_it(started, monkeypatch):
@@ -61,7 +61,7 @@ def test_the_jvm_can_be_used_while_its_session_is_still_starting(monkeypatch, st
         spark()
         assert spark.machine() == "the JVM"
 
-    def lacks(*words):
+    def lacks(*words, **named):
         raise EnvironmentLacks("no Java", "install it")
 
     monkeypatch.setattr(background, "spark_session", lacks)
