@@ -29,7 +29,7 @@ def test_every_file_with_long_scenes_is_in_one_of_the_sixths_that_ci_adds_by_a_c
 
 
 def test_a_quick_run_leaves_out_the_folders_that_need_a_jvm_or_a_browser() -> None:
-    files = ("spark/test_syncs.py", "integration/test_exact.py", "browser/test_report.py")
+    files = ("spark/test_mm2_topics.py", "integration/test_exact.py", "browser/test_report.py")
     ran = run_pytest("-m", "not spark and not kafka and not browser", *(f"tests/{file}" for file in files))
     assert ran.returncode == NO_TEST_RAN, ran.stdout
 
