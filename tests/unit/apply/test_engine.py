@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.apply.assess import Fate
 from migrate.apply.engine import ApplyResult
@@ -15,8 +17,8 @@ from migrate.apply.outcome import RowStatus
 from migrate.apply.undo import Elsewhere, as_planned, look_elsewhere, outside, undo_plan
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.errors import Refused
-from migrate.model import CheckResult, Commit, Decision, Failure, Level, TopicPartition
-from migrate.plan.plan import RESTORE_MOVED
+from migrate.model import CheckResult, Commit, Commits, Decision, Failure, Level, TopicPartition
+from migrate.plan.plan import RESTORE_MOVED, Plan
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_check
 from tests.fakes import ALIVE, FakeClock, FakeGroupFacts, NoProgress, Script
@@ -355,6 +357,34 @@ def test_groups_that_mm2_writes_by_now_are_refused_unless_the_plan_accepted_it(s
 
 
 # --- undo plans -------------------------------------------------------------------------------------------
+
+
+def undo(made: Plan, prior: dict[str, Commits], results: dict[TopicPartition, str]) -> Plan:
+    planned = {p: r.target_offset for r in made.rows for p in [r.target_partition] if p in results}
+    state = JournalState(prior=prior, applied={"g": GroupTrace(planned, results)})
+    return undo_plan(made, state, 5, "9")
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "m"])), min_size=1, max_size=4))
+def test_a_row_is_undone_alike_whether_or_not_another_of_its_group_was_acknowledged(given: list[tuple[int, str]]):
+    rows = [row("g", partition=p, offset=o, target_metadata=m) for p, (o, m) in enumerate(given)]
+    last = row("g", partition=len(rows))
+    certain: dict[TopicPartition, str] = dict.fromkeys([r.target_partition for r in rows], "set")
+    whole = undo(plan(*rows, last), {"g": {}}, certain | {last.target_partition: "set"}).rows
+    other = undo(plan(*rows, last), {"g": {}}, certain | {last.target_partition: "unknown"}).rows
+    assert whole[:-1] == other[:-1] and whole[-1] != other[-1]
+    assert undo(plan(*rows, last), {"g": {}}, certain).rows == whole[:-1]
+
+
+@given(st.dictionaries(st.integers(0, 30), st.none() | st.integers(0, 100), min_size=1), st.data())
+def test_undoing_restores_exactly_the_backup(priors: dict[int, int | None], data: st.DataObject):
+    made = plan(*(row("g", partition=p, offset=data.draw(st.integers(0, 100))) for p in priors))
+    before = {TopicPartition("A.orders", p): Commit(o) for p, o in priors.items() if o is not None}
+    back = undo(made, {"g": before}, {TopicPartition("A.orders", p): "set" for p in priors})
+    assert {r.partition: r.target_offset for r in back.rows} == priors
+    assert [r.target_prior for r in back.rows] == [r.target_offset for r in made.rows], "what apply set is expected"
+    assert (back.header.kind, back.header.undoes) == ("undo", made.fingerprint)
+    assert all(r.sentence and r.reason for r in back.rows)
 
 
 def test_what_was_never_reached_or_failed_for_sure_is_not_in_the_undo():

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from migrate.apply.history import APPLY, SET, GroupTrace, JournalState
 from migrate.apply.journal import JournalLost, JournalWriter
+from migrate.apply.later_plans import held_by_other_plans
+from migrate.apply.runs import PastRun
 from migrate.apply.waves import wave_of
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.cli import rollback
 from migrate.clock import SystemClock
-from migrate.model import Decision
+from migrate.model import UNACKNOWLEDGED, Decision, TopicPartition
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Script
@@ -229,3 +232,27 @@ def test_of_two_plans_that_set_the_same_offset_the_later_one_can_be_rolled_back(
     ends(night.execute("rollback", "cutover.plan"), 3, "kept-by-a-later-plan")
     ends(night.execute("rollback", "second.plan"), 0, "RESTORED")
     assert night.all_at(80)
+
+
+@pytest.mark.parametrize(
+    ("acknowledged", "holds", "read_back", "is_held"),
+    [
+        (True, 60, True, True),
+        (True, 77, True, False),
+        (False, 60, True, True),
+        # Nobody knows what is there: the undo writes over whatever it is.
+        (False, 77, True, True),
+        (False, 10, True, False),
+        (True, 60, None, False),
+    ],
+)
+def test_another_plan_holds_what_an_undo_expects_there_and_where_that_writes_unseen_all_but_what_it_brings_back(
+    acknowledged, holds, read_back, is_held
+):
+    reason = "restored" if acknowledged else UNACKNOWLEDGED
+    undo = plan(row("g", offset=10, target_prior=60, reason=reason), kind="undo")
+    place = TopicPartition("A.orders", 0)
+    trace = GroupTrace({place: holds}, {place: SET}, read_back)
+    later = JournalState(applied={"g": trace}, runs=(PastRun(APPLY, "2026-11-30T02:00:00.000Z", ""),))
+    others = [(plan(row("g", offset=holds)), later)]
+    assert bool(held_by_other_plans(undo, JournalState(), others)) is is_held

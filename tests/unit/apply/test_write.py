@@ -17,13 +17,13 @@ from migrate.apply.read_back import read_commits
 from migrate.apply.restore import goes_whole
 from migrate.apply.write import FRESH_SECONDS, SIGNALS, Interruption
 from migrate.errors import MigrateError, Refused
-from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
+from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, TopicPartition
 from migrate.plan.file import refuse_replaced, write_plan
 from migrate.ports import Outcomes
 from migrate.spark.machine import _quieten_py4j
 from tests.fakes import Crash, FakeClock, FakeCluster, Script
 from tests.unit.answers import DENIED, MOVED, TIMED_OUT
-from tests.unit.applyscene import Scene, statuses, text
+from tests.unit.applyscene import Scene, killed, statuses, text
 from tests.unit.plans import clusters, plan, row
 
 P0 = TopicPartition("A.orders", 0)
@@ -52,6 +52,33 @@ def hidden(tmp_path: Path) -> Scene:
 def surface_all(scene: Scene):
     while scene.target.unseen["a"]:
         scene.target.surface("a")
+
+
+def test_a_row_that_crashed_before_its_answer_is_restored_although_the_prior_offset_is_read(one):
+    one.target.when("alter", killed)
+    with pytest.raises(Crash):
+        one.apply()
+    one.target.calm()
+    assert one.target.held("a") == {("A.orders", 0): 10}
+    (undone,) = one.undo().rows
+    assert (undone.decision, undone.reason, undone.target_offset) == (Decision.SET, UNACKNOWLEDGED, 10)
+    before = one.target.calls["alter"]
+    result = one.rollback()
+    assert result.exit_code == 0 and statuses(result) == {undone.key: RowStatus.SET}
+    assert one.target.calls["alter"] == before + 1, "the prior offset must be acknowledged, not only read"
+    assert one.rollback().executed is False and one.target.calls["alter"] == before + 1, "and once is enough"
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_an_append_that_no_reading_shows_does_not_come_back_after_the_rollback(hidden, others):
+    """Coordinators up to Kafka 3.9 write no tombstone for what they do not hold, and load the append when they move."""
+    if others:
+        hidden.target.commit("a", "A.bills", 0, 5)
+    result = hidden.rollback()
+    assert result.exit_code == 0 and list(statuses(result).values()) == [RowStatus.REMOVED]
+    assert hidden.target.calls["delete_offsets"] == others
+    surface_all(hidden)
+    assert hidden.target.held("a") == ({("A.bills", 0): 5} if others else {})
 
 
 @pytest.mark.parametrize(
