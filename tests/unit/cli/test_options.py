@@ -45,10 +45,11 @@ SIZE = "'--max-fetch': invalid size '{}': use for example 500M, 2G or 1048576."
     ("typed", "said"),
     [
         ("plan", "Where are the clusters?"),
-        ("plan --mm2-config x.properties", "Which flow?"),
+        *((f"plan --mm2-config x.properties{one}", "Which flow?") for one in ("", " --source A", " --target B")),
         ("plan --mm2-config x.properties --source A --target A", "are both 'A'"),
         ("plan --mm2-config x.properties --source A --target B", "x.properties"),
         ("plan {clusters} --accept source-group-stoped", "source-group-stopped"),
+        *((f"plan {{clusters}} --spark-conf {pair}", "expected KEY=VALUE") for pair in ("spark.driver.memory", "=2g")),
         *((f"plan --max-fetch {given}", SIZE.format(given)) for given in ("lots", "-5M", "1e9")),
         ("plan {clusters} --replicator any --mm2-config x.properties", "--mm2-config is about MirrorMaker 2"),
         ("plan {clusters} --replicator any --checkpoints-topic c", "--checkpoints-topic is about"),
