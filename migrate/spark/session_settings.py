@@ -17,8 +17,8 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 PYTHON = "spark.pyspark.python"
 _PYTHON_VARIABLE = "PYSPARK_PYTHON"
 CLASS_PATH = "spark.driver.extraClassPath"
-# Shorter pauses are worth nothing to a batch, throughput is. By default a JVM that reads for a minute spends a quarter
-# of its CPU on optimising what soon ends, and the tasks wait: here it waits for ten times as many calls and rounds.
+# Shorter pauses are worth nothing to a batch, throughput is. By default a JVM that reads for half a minute spends a
+# quarter of its CPU on optimising code that soon ends: here a method or a loop has to run ten times as often first.
 LARGE_JAVA = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"

@@ -34,7 +34,7 @@ PARTITIONS = 4
 KEY_BYTES, LEAST_VALUE, MOST_VALUE = 16, 84, 484
 PLANTED, SWAPPED = 1_000, 100
 CLEAN = "clean"
-OTHERS = ONE_IN_100, KILLED, ANYWHERE, SWITCHED = "1 in 100", "killed", "anywhere", "swapped"
+OTHERS = ONE_IN_100, KILLED, ANYWHERE, OUT_OF_ORDER = "1 in 100", "killed", "anywhere", "swapped"
 REPLAYS, REPLAYED = 10, 5_000
 POLL_EVERY = 10_000
 PERF_TOOL = "org.apache.kafka.tools.ConsumerPerformance"
@@ -89,7 +89,7 @@ def copies_of(records: int) -> dict[str, Copy]:
         KILLED: Copy("D", replays=[range(end - again, end) for end in ends]),
         ANYWHERE: _planted("E", dice.sample(range(records), 3 * PLANTED)),
         # No two of them, nor those that they were swapped with, are the same.
-        SWITCHED: Copy("F", swapped=_swapped(dice.sample(range(records // PARTITIONS // 2 - 1), SWAPPED), dice)),
+        OUT_OF_ORDER: Copy("F", swapped=_swapped(dice.sample(range(records // PARTITIONS // 2 - 1), SWAPPED), dice)),
     }
 
 

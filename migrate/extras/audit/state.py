@@ -139,7 +139,10 @@ def last_result(folder: Path) -> Mapping[str, Any]:
 
 
 def named_lines(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield every record that the last run has named. Raises `UsageError`; `MigrateError` if its file is damaged."""
+    """Yield every record that the last run has named.
+
+    Raises `UsageError` if its file cannot be read, and `MigrateError` if it is damaged.
+    """
     path, again = folder / FOUND, "Run `audit run` again: it is written anew."
     number = 0
     try:

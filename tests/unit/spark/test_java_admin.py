@@ -196,7 +196,7 @@ def test_what_a_reader_of_spark_lacks_is_named_and_nothing_secret(java_class: st
     failed = Thrown("SparkException", "Job aborted", Throwable(java_class, "refused for hush-hush"))
     with pytest.raises(ClusterError) as raised, reading_topic(settings, "orders"):
         raise failed
-    told = f"{raised.value}"
+    told = str(raised.value)
     assert "Topic orders on source A could not be read" in told and java_class in told and remedy in told
     assert "hush-hush" not in told
 
