@@ -44,6 +44,8 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
+    # Queries, and parts of one, that come to the same code share what was compiled of it.
+    "spark.sql.codegen.useIdInClassName": "false",
     # Spark keeps each reading's consumers, and what they fetched ahead, for five minutes in case the same reading
     # needs them again: it never does, and after a few readings the heap is full of them.
     "spark.kafka.consumer.cache.capacity": "4",

@@ -167,6 +167,8 @@ def test_a_rollback_names_what_a_copy_elsewhere_has_written_and_is_not_done(half
     ends(half.execute("rollback", "cutover.plan", folder=other), 0, "RESTORED")
     assert half.all_at(PRIOR)
     ends(half.execute("rollback", "cutover.plan"), 0, "NOTHING TO UNDO")
+    ends(half.save_undo("empty.plan"), 0, "NOTHING TO UNDO")
+    assert not (half.folder / "empty.plan").exists()
 
 
 def test_what_the_target_does_not_show_was_not_removed(night):
