@@ -2,8 +2,9 @@
 
 Whole commands on two brokers in one run: `kafka-consumer-perf-test` of each log, one after the other, then `audit run`
 with a new folder. Records of 100 to 500 bytes lie in both logs at the same times; no MM2 runs. One log of the source
-has five copies, under as many aliases: as it is, with losses, doublings and changed values in one stretch of a hundred,
-with as many anywhere, one that was replayed ten times, and one with swapped neighbours, which is audited by `--order`.
+has six copies, under as many aliases: as it is, with losses, doublings and changed values in one stretch of a hundred,
+with as many anywhere, one that was replayed ten times, one that retention has cut short, and one with swapped
+neighbours, which is audited by `--order`.
 """
 
 import json
@@ -17,6 +18,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from confluent_kafka import TopicPartition
 
 from migrate.extras.audit.state import read_state
 from migrate.extras.audit.stretches import STRETCH_RECORDS
@@ -34,7 +37,13 @@ PARTITIONS = 4
 KEY_BYTES, LEAST_VALUE, MOST_VALUE = 16, 84, 484
 PLANTED, SWAPPED = 1_000, 100
 CLEAN = "clean"
-OTHERS = ONE_IN_100, KILLED, ANYWHERE, OUT_OF_ORDER = "1 in 100", "killed", "anywhere", "swapped"
+OTHERS = ONE_IN_100, KILLED, CUT_SHORT, ANYWHERE, OUT_OF_ORDER = (
+    "1 in 100",
+    "killed",
+    "cut short",
+    "anywhere",
+    "swapped",
+)
 REPLAYS, REPLAYED = 10, 5_000
 POLL_EVERY = 10_000
 PERF_TOOL = "org.apache.kafka.tools.ConsumerPerformance"
@@ -49,7 +58,7 @@ TOLD_SECONDS = 0.5
 class Copy:
     """What became of the records of a log on their way: numbers of records, and ranges that were copied again.
 
-    Those that are `swapped` were copied behind the next of their partition.
+    Those that are `swapped` were copied behind the next of their partition; the first `removed` are gone by retention.
     """
 
     alias: str
@@ -58,13 +67,20 @@ class Copy:
     changed: frozenset[int] = frozenset()
     replays: Sequence[range] = ()
     swapped: frozenset[int] = frozenset()
+    removed: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
         """What an audit has to find, beside what is copied."""
         again = len(self.doubled) + sum(map(len, self.replays))
         named = {category: len(records) for category, records in self.named.items()}
-        return {category: count for category, count in {**named, "copied-again": again}.items() if count}
+        counts = {**named, "copied-again": again, "not-visible": self.removed}
+        return {category: count for category, count in counts.items() if count}
+
+    @property
+    def exit_code(self) -> int:
+        """What an audit ends in."""
+        return 1 if self.lost else 4 if self.removed else 0
 
     @property
     def named(self) -> dict[str, frozenset[int]]:
@@ -87,6 +103,7 @@ def copies_of(records: int) -> dict[str, Copy]:
         CLEAN: Copy("A"),
         ONE_IN_100: _planted("C", dice.sample(sorted(set(close)), 3 * PLANTED)),
         KILLED: Copy("D", replays=[range(end - again, end) for end in ends]),
+        CUT_SHORT: Copy("G", removed=length * 3 // 10 * PARTITIONS),
         ANYWHERE: _planted("E", dice.sample(range(records), 3 * PLANTED)),
         # No two of them, nor those that they were swapped with, are the same.
         OUT_OF_ORDER: Copy("F", swapped=_swapped(dice.sample(range(records // PARTITIONS // 2 - 1), SWAPPED), dice)),
@@ -175,6 +192,12 @@ class Bench:
                 logs.append(pool.submit(write_log, self._target.bootstrap, topic, range(self._records), began, copy))
             for log in logs:
                 log.result()
+        for copy in filter(attrgetter("removed"), self._copies.values()):
+            topic, start = f"{copy.alias}.{self._topic}", copy.removed // PARTITIONS
+            admin = self._target.admin()
+            removed = admin.delete_records([TopicPartition(topic, p, start) for p in range(PARTITIONS)])
+            for future in removed.values():
+                future.result(60)
         self._began = began
 
     def _say_position(self, copy: Copy, records: int) -> None:
@@ -184,7 +207,7 @@ class Bench:
     def _turn(self, name: str, row: Row, number: int) -> None:
         copy = self._copies[name]
         row.load.append(os.getloadavg()[0])
-        there = self._records - len(copy.lost) + len(copy.doubled) + sum(map(len, copy.replays))
+        there = self._records - len(copy.lost) - copy.removed + len(copy.doubled) + sum(map(len, copy.replays))
         row.plain.append((
             self._plainly_read(self._source, self._topic, self._records),
             self._plainly_read(self._target, f"{copy.alias}.{self._topic}", there),
@@ -210,13 +233,13 @@ class Bench:
         copy = self._copies[name]
         only = ("--topic", self._topic, "--state", f"{copy.alias}-{self._records}-{state}", "--format", "json")
         order = ("--order",) if copy.swapped else ()
-        return measured(ours("audit", "run", *self._words[name], *only, *order), self._folder, (1 if copy.lost else 0,))
+        return measured(ours("audit", "run", *self._words[name], *only, *order), self._folder, (copy.exit_code,))
 
     def _check(self, name: str, state: str, more: int = 0) -> int:
         """Raise `RuntimeError` where not exactly the planted was found; return how many stretches differ."""
         copy, folder = self._copies[name], self._folder / f"{self._copies[name].alias}-{self._records}-{state}"
         counts = json.loads((self._folder / "command.out").read_text())["counts"]
-        copied = self._records + more - len(copy.lost) - len(copy.changed)
+        copied = self._records + more - len(copy.lost) - len(copy.changed) - copy.removed
         found: dict[str, set[int]] = {category: set() for category in copy.named}
         for line in (folder / "found.jsonl").read_text().splitlines():
             each = json.loads(line)

@@ -1,10 +1,9 @@
 """What became of the records of one topic: where sums agree they are copied, elsewhere each is compared."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from migrate.errors import ClusterError
@@ -14,6 +13,7 @@ from migrate.extras.audit.records import (
     Comparison,
     Counts,
     Paired,
+    all_of,
     both_logs,
     fingerprinted,
     inside,
@@ -22,7 +22,7 @@ from migrate.extras.audit.records import (
     out_of_order,
 )
 from migrate.extras.audit.state import NamedFile
-from migrate.extras.audit.stretches import NO_SUMS, Cut, Ranges, Stretch, TopicSums, pieces
+from migrate.extras.audit.stretches import Cut, Ranges, Stretch, TopicSums, pieces
 from migrate.extras.audit.verdict import Bounds, Category, Lack, Named, PartitionFacts, TopicAudit, bounds_of
 from migrate.model import LogRange, Side
 from migrate.spark.dataframes import reading_topic
@@ -39,26 +39,28 @@ MOST_PIECES = 16
 class LogReading:
     """How logs are read: by which Spark, with which settings, the salt of the fingerprints, and how fast at most.
 
-    `max_rate` are bytes a second, None for no limit. Records older than `since_ms` are not looked at, None for any.
+    `as_it_is` returns a topic whose logs begin where they do now. `max_rate` are bytes a second, None for no limit.
+    Records older than `since_ms` are not looked at, None for any.
     """
 
     spark: "SparkSession"
     java: Mapping[Side, JavaSettings]
     salt: int
+    as_it_is: Callable[[PinnedTopic], PinnedTopic]
     max_rate: int | None = field(default=None, kw_only=True)
     since_ms: int | None = field(default=None, kw_only=True)
 
     def records(
-        self, topic: PinnedTopic, side: Side, ranges: Ranges, cut: Cut, isolation: str = "read_committed"
+        self, topic: PinnedTopic, side: Side, readings: Sequence[Ranges], cut: Cut, isolation: str = "read_committed"
     ) -> "DataFrame":
-        """Return the fingerprints of these ranges of a topic, none of which is empty."""
-        log = self.spark, self.java[side], topic.name(side), ranges, cut.equality
+        """Return the fingerprints of a topic's records in at least one set of ranges, none of which is empty."""
+        log = self.spark, self.java[side], topic.name(side), readings, cut.equality
         records = log_records(*log, isolation, self.max_rate)
         return fingerprinted(records, cut, self.salt)
 
-    def looked_at(self, topic: PinnedTopic, side: Side, ranges: Ranges, cut: Cut) -> "DataFrame":
-        """Return the fingerprints of these ranges of a topic, but those of records that are too old."""
-        prints = self.records(topic, side, ranges, cut)
+    def looked_at(self, topic: PinnedTopic, side: Side, readings: Sequence[Ranges], cut: Cut) -> "DataFrame":
+        """Return the fingerprints that `records` does, but those of records that are too old."""
+        prints = self.records(topic, side, readings, cut)
         return prints if self.since_ms is None else prints.where(f"time >= {self.since_ms}")
 
     def again(self, topic: PinnedTopic, side: Side, held: TopicSums, differing: Collection[Stretch]) -> "DataFrame":
@@ -66,9 +68,8 @@ class LogReading:
         logs, sums = topic.logs(side), held.sums[side]
         there = ((each.partition, sums[each], logs[each.partition].start) for each in differing if each in sums)
         ranges = ((p, LogRange(max(s.first_offset, start), s.last_offset + 1)) for p, s, start in there)
-        some = pieces(((p, log) for p, log in ranges if log.start < log.end), MOST_PIECES)
-        frames = [self.looked_at(topic, side, piece, held.cut) for piece in some]
-        return inside(reduce(lambda a, b: a.unionByName(b), frames), differing) if frames else nothing(self.spark)
+        readings = pieces(((p, log) for p, log in ranges if log.start < log.end), MOST_PIECES)
+        return inside(self.looked_at(topic, side, readings, held.cut), differing) if readings else nothing(self.spark)
 
 
 def judged(
@@ -94,28 +95,35 @@ def judged(
     def both(stretches: Collection[Stretch]) -> "DataFrame":
         return both_logs(*(reading.again(topic, side, held, stretches) for side in Side))
 
-    # The target's cleaner may have taken a copy because of a further one, in any stretch: there counts are not enough.
-    cleaned = Side.TARGET in topic.compacted
     alone_in = defaultdict[Stretch, Counter[Category]](Counter)
     first, times, lacks = tuple[Named, ...](), None, tuple[Lack, ...]()
-    pairs, compared = dict[Stretch, Paired](), differing
     with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"), ExitStack() as kept:
-        if not cleaned:
-            equals = kept.enter_context(closing(Counts(both(differing))))
+        if Side.TARGET in topic.compacted:
+            # Its cleaner may have taken a copy because of a further one, in any stretch: counts are not enough.
+            pairs, records = dict[Stretch, Paired](), [both(differing)]
+        else:
+            on_both = {each for each in differing if held.is_on_both_sides(each)}
+            equals = kept.enter_context(closing(Counts(both(on_both))))
             pairs = equals.paired()
-            compared = {each for each, p in pairs.items() if p.alone}
-        # Where every record has a counterpart, as after replays, counts are enough.
-        if compared:
-            records = both(compared)
-            if not cleaned:
-                pairs, records = equals.copied(), equals.others_of(records)
-            with closing(Comparison(records)) as comparison:
+            topic = reading.as_it_is(topic)
+            by_sums = _judged_by_sums(topic, held, differing - on_both, _bounds(topic, held, differing, pairs, lasts))
+            # Where every record has a counterpart, as after replays, counts are enough.
+            unequal, one_sided = {each for each, p in pairs.items() if p.alone}, differing - on_both - by_sums.keys()
+            pairs = equals.copied()
+            for each, category in by_sums.items():
+                pairs[each] = Paired(0, 0, *held.counts(each), None, None)
+                alone_in[each][category] = pairs[each].alone
+            records = [equals.others_of(both(unequal))] if unequal else []
+            records += [both(one_sided)] if one_sided else []
+        if records:
+            with closing(Comparison(all_of(records))) as comparison:
                 looked = comparison.paired()
                 pairs |= {each: pairs[each].plus(p) if each in pairs else p for each, p in looked.items()}
                 if any(each.alone for each in looked.values()):
+                    topic = reading.as_it_is(topic)
                     bounds = _bounds(topic, held, differing, pairs, lasts)
                     classified = _classified(reading, topic, held, comparison, bounds, looked)
-                    alone_in = classified.counts()
+                    alone_in |= classified.counts()
                     first, times = found.take(topic.topic, classified.named())
                     lacks = classified.lacks(topic.owed_from) if topic.owed_from else ()
     beyond = {each: alone_in[each] + Counter({Category.COPIED_AGAIN: p.again}) for each, p in pairs.items()}
@@ -131,6 +139,53 @@ def judged(
     return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven), lacks), settled
 
 
+def _judged_by_sums(
+    topic: PinnedTopic, held: TopicSums, one_sided: Collection[Stretch], bounds: Mapping[int, Bounds]
+) -> dict[Stretch, Category]:
+    """Return what all records are of stretches that only one side has, where that follows from where they stand.
+
+    That is so where one log begins later than the other, and at the end of what is copied: there much may differ. Not
+    so for a plan's groups, each of which is told from where on it lacks something.
+    """
+    found = dict[Stretch, Category]()
+    if topic.owed_from:
+        return found
+    complete, aborted = _shows_all_originals(topic), _with_gaps(topic, held)
+    for each in one_sided:
+        p, sums = each.partition, held.sums[Side.SOURCE].get(each)
+        if sums is None:
+            if p not in complete and p not in aborted:
+                found[each] = Category.NO_ORIGINAL_VISIBLE
+        # What has been removed since it was summed is neither.
+        elif sums.first_offset >= topic.logs(Side.SOURCE)[p].start:
+            if sums.first_offset >= bounds[p].copied_to:
+                found[each] = Category.NOT_COPIED_YET
+            elif sums.last_offset < min(bounds[p].visible_from, bounds[p].copied_to):
+                found[each] = Category.MAYBE_COPIED
+    return found
+
+
+def _with_gaps(topic: PinnedTopic, held: TopicSums) -> dict[int, LogRange]:
+    """Return the source's logs that have offsets without a visible record: there aborted records may lie."""
+    records, begins = held.records(Side.SOURCE, held.sums[Side.SOURCE]), dict[int, int]()
+    for each, sums in held.sums[Side.SOURCE].items():
+        begins[each.partition] = min(sums.first_offset, begins.get(each.partition, sums.first_offset))
+    # What was read and removed since is no gap.
+    return {
+        p: log
+        for p, log in topic.logs(Side.SOURCE).items()
+        if log.start < log.end and records.get(p, 0) != log.end - min(log.start, begins.get(p, log.start))
+    }
+
+
+def _shows_all_originals(topic: PinnedTopic) -> set[int]:
+    """Return the partitions of whose source nothing was removed and nothing is hidden."""
+    # An original of what is looked at lies in the whole log, unless a plan tells where it would begin.
+    logs = topic.logs(Side.SOURCE) if topic.owed_from else topic.source_logs
+    is_cleaned = Side.SOURCE in topic.compacted
+    return {p for p, log in logs.items() if log.start == 0 and not is_cleaned and p not in topic.open_on_source}
+
+
 def _classified(
     reading: LogReading,
     topic: PinnedTopic,
@@ -140,28 +195,20 @@ def _classified(
     looked: Mapping[Stretch, Paired],
 ) -> Classified:
     """Judge the records of these stretches that have no counterpart."""
-    source_logs = topic.logs(Side.SOURCE)
     touched = {each.partition for each in looked}
-    logs = {p: log for p, log in source_logs.items() if log.start < log.end and p in touched}
-    # Aborted records may lie anywhere, but only where offsets have no visible record.
-    records = held.records(Side.SOURCE, held.sums[Side.SOURCE])
-    gaps = {p: log for p, log in logs.items() if records.get(p, 0) != log.end - log.start}
+    logs = {p: log for p, log in topic.logs(Side.SOURCE).items() if log.start < log.end and p in touched}
+    # Aborted records may lie in any stretch.
+    gaps = {p: log for p, log in _with_gaps(topic, held).items() if p in touched}
     alone = any(each.alone_on_source for each in looked.values())
     others = any(each.alone_on_target for each in looked.values())
-    # An original of what is looked at lies in the whole log, unless a plan tells where it would begin.
-    originals = source_logs if topic.owed_from else topic.source_logs
     return comparison.classified(
         held.cut,
         bounds,
-        {
-            p
-            for p, log in originals.items()
-            if log.start == 0 and Side.SOURCE not in topic.compacted and p not in topic.open_on_source
-        },
-        inside(reading.records(topic, Side.SOURCE, gaps, held.cut, "read_uncommitted"), looked)
+        _shows_all_originals(topic),
+        inside(reading.records(topic, Side.SOURCE, [gaps], held.cut, "read_uncommitted"), looked)
         if others and gaps
         else None,
-        reading.records(topic, Side.SOURCE, logs, held.cut)
+        reading.records(topic, Side.SOURCE, [logs], held.cut)
         if alone and logs and Side.TARGET in topic.compacted
         else None,
     )
@@ -176,7 +223,7 @@ def with_order(
         return audit
     cut_short = {p for p, log in topic.target_logs.items() if log.start or p in topic.begins}
     try:
-        source, target = (reading.looked_at(topic, side, logs[side], held.cut) for side in Side)
+        source, target = (reading.looked_at(topic, side, [logs[side]], held.cut) for side in Side)
         with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"):
             late = out_of_order(source, target, cut_short).persist()
             count = late.count()
@@ -199,7 +246,7 @@ def _lacks_nothing(
     settled sums are taken to show of every record (`_bounds`): both are read again. While a transaction is open on the
     source, copies of its records have no original.
     """
-    source, target = (held.sums[side].get(stretch, NO_SUMS).records for side in Side)
+    source, target = held.counts(stretch)
     return (
         stretch.partition not in topic.open_on_source
         and not beyond[Category.FOREIGN]

@@ -7,6 +7,7 @@ by its positions lies below the target's ends, and every original of what lies t
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from migrate.errors import ClusterError
 from migrate.mm2.flow import Flow
 from migrate.mm2.naming import HEARTBEATS
 from migrate.model import Failure, LogRange, Side, TopicPartition
@@ -124,6 +125,28 @@ def pin_topics(
             )
         )
     return pinned, left_out
+
+
+def as_it_is(topic: PinnedTopic, clusters: Clusters) -> PinnedTopic:
+    """Return a topic whose logs begin where they do now: retention goes on while they are read.
+
+    They still end where they were pinned. Raises `ClusterError` where a cluster does not tell.
+    """
+    source, target = clusters.source, clusters.target
+    assert source is not None
+
+    def logs(admin: ClusterAdmin, side: Side) -> dict[int, LogRange]:
+        pinned = topic.source_logs if side is Side.SOURCE else topic.target_logs
+        now = admin.log_ranges([TopicPartition(topic.name(side), p) for p in pinned])
+        begins = {}
+        for place, log in now.items():
+            if isinstance(log, Failure):
+                where = f"partition {place.partition} of {place.topic} on {admin.alias}"
+                raise ClusterError(f"{where} is not visible any more ({log.code}).")
+            begins[place.partition] = log.start
+        return {p: replace(log, start=max(log.start, min(begins[p], log.end))) for p, log in pinned.items()}
+
+    return replace(topic, source_logs=logs(source, Side.SOURCE), target_logs=logs(target, Side.TARGET))
 
 
 def _policies(admin: ClusterAdmin, topics: list[str], timer: Timer) -> dict[str, str]:

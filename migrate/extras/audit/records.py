@@ -8,6 +8,7 @@ and of stretches that differ some fixed columns of each record.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from migrate.extras.audit.stretches import Cut, Ranges, Stretch, Sums
@@ -41,28 +42,40 @@ def log_records(
     spark: "SparkSession",
     settings: JavaSettings,
     topic: str,
-    ranges: Ranges,
+    readings: Iterable[Ranges],
     equality: Equality,
     isolation_level: str = "read_committed",
     max_rate: int | None = None,
 ) -> "DataFrame":
     """Return the records of a topic in these ranges, none of which is empty; nothing is read until an action runs.
 
-    `max_rate` are bytes a second, as `paced` has them; None for no limit.
+    Spark reads one range of a partition at a time: there is at least one of `readings`. `max_rate` are bytes a second,
+    as `paced` has them; None for no limit.
     """
-    options = {
-        **settings.source,
-        "minPartitions": str(min(spark.sparkContext.defaultParallelism, sum(r.end - r.start for r in ranges.values()))),
-        "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
-    }
-    if max_rate is not None:
-        # What is fetched ahead, while a task pauses, is a second's share.
-        options[FETCH_BYTES] = str(min(8 << 20, max_rate // spark.sparkContext.defaultParallelism + 1))
-    elif all(log.end - log.start <= SHORT_RANGE for log in ranges.values()):
-        # More would lie beyond the end, and Spark keeps the last batch of each partition of each reading in memory.
-        options.setdefault(FETCH_BYTES, str(SHORT_FETCH_BYTES))
-    records = read_ranges(spark, options, topic, ranges, isolation_level)
+    tasks = spark.sparkContext.defaultParallelism
+
+    def options(ranges: Ranges) -> dict[str, str]:
+        options = {
+            **settings.source,
+            "minPartitions": str(min(tasks, sum(log.end - log.start for log in ranges.values()))),
+            "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
+        }
+        if max_rate is not None:
+            # What is fetched ahead, while a task pauses, is a second's share.
+            options[FETCH_BYTES] = str(min(8 << 20, max_rate // tasks + 1))
+        elif all(log.end - log.start <= SHORT_RANGE for log in ranges.values()):
+            # More would lie beyond the end, and Spark keeps the last batch of each partition of each reading in memory.
+            options.setdefault(FETCH_BYTES, str(SHORT_FETCH_BYTES))
+        return options
+
+    # Put together as they are: what is made of each by itself, Spark also plans for each by itself.
+    records = all_of(read_ranges(spark, options(each), topic, each, isolation_level) for each in readings)
     return records if max_rate is None else paced(records, max_rate)
+
+
+def all_of(frames: "Iterable[DataFrame]") -> "DataFrame":
+    """Return the rows of all frames; they have the same columns, and there is at least one."""
+    return reduce(lambda one, other: one.unionByName(other), frames)
 
 
 def paced(records: "DataFrame", max_rate: int) -> "DataFrame":

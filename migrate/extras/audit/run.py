@@ -18,7 +18,7 @@ from migrate.clock import SystemClock, iso
 from migrate.errors import ClusterError, UsageError
 from migrate.extras.audit.judge import LogReading, judged, with_order
 from migrate.extras.audit.owed import Owed
-from migrate.extras.audit.pin import PinnedTopic, pin_topics
+from migrate.extras.audit.pin import PinnedTopic, as_it_is, pin_topics
 from migrate.extras.audit.state import NamedFile, State, named_file, opened_state
 from migrate.extras.audit.stretches import Cut, TopicSums, steps
 from migrate.extras.audit.text import document_of, print_result
@@ -267,28 +267,42 @@ class Audit:
             held = TopicSums(topic.topic, topic.target, *topic.ids, self._cut(topic, calibration))
             state.begin(held)
         try:
-            reading = LogReading(
-                self._spark,
-                self._session.java,
-                state.salt,
-                max_rate=self._choices.max_rate,
-                since_ms=self._choices.since_ms,
-            )
-            sizes = calibration.source_size, calibration.target_size
-            for side, size in zip(Side, sizes, strict=True):
-                self._read_new(reading, state, topic, side, step_offsets(self._choices.max_rate, size))
-            self._progress.step(f"judging the records of {topic.topic}")
-            audit, settled = judged(reading, topic, held, calibration.lasts, found)
-            if settled:
-                state.settle(topic.topic, settled)
-            if self._choices.order:
-                self._progress.step(f"reading {topic.topic} and its copy again, for their order")
-                audit = with_order(reading, topic, held, audit, found)
-            return audit
+            return self._judged(state, topic, calibration, found)
         except ClusterError as error:
             # The next run goes on; what other topics lack is worth knowing now.
             unproven = (*topic.unproven, f"not all was read: {error.problem}")
             return TopicAudit(topic.topic, topic.target, held.cut.equality, unproven=unproven)
+
+    def _judged(self, state: State, topic: PinnedTopic, calibration: Calibration, found: NamedFile) -> TopicAudit:
+        """Read what is new of both logs, and judge; again while retention takes what is about to be read."""
+        reading = LogReading(
+            self._spark,
+            self._session.java,
+            state.salt,
+            lambda topic: as_it_is(topic, self._clusters),
+            max_rate=self._choices.max_rate,
+            since_ms=self._choices.since_ms,
+        )
+        sizes = calibration.source_size, calibration.target_size
+        while True:
+            try:
+                for side, size in zip(Side, sizes, strict=True):
+                    self._read_new(reading, state, topic, side, step_offsets(self._choices.max_rate, size))
+                self._progress.step(f"judging the records of {topic.topic}")
+                audit, settled = judged(reading, topic, state.topics[topic.topic], calibration.lasts, found)
+                break
+            except ClusterError:
+                now = as_it_is(topic, self._clusters)
+                if now == topic:
+                    raise
+                # There is less to read each time.
+                topic = now
+        if settled:
+            state.settle(topic.topic, settled)
+        if self._choices.order:
+            self._progress.step(f"reading {topic.topic} and its copy again, for their order")
+            audit = with_order(reading, topic, state.topics[topic.topic], audit, found)
+        return audit
 
     def _cut(self, topic: PinnedTopic, calibration: Calibration) -> Cut:
         """Cut a topic by the timestamps at the ends of its longest partitions."""
@@ -323,7 +337,7 @@ class Audit:
             self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
         for ranges in steps(unread, most):
             with reading_topic(settings, name):
-                found = summed(reading.looked_at(topic, side, ranges, held.cut))
+                found = summed(reading.looked_at(topic, side, [ranges], held.cut))
             state.add(topic.topic, side, ranges, found)
             left -= sum(log.end - log.start for log in ranges.values())
             self._progress.advance(total - left, total)

@@ -117,11 +117,20 @@ class TopicSums:
         every = self.sums[Side.SOURCE].keys() | self.sums[Side.TARGET].keys()
         return {each for each in every if self._beyond(each) != self.extras.get(each, NO_EXTRAS)[:2]}
 
+    def is_on_both_sides(self, stretch: Stretch) -> bool:
+        """True if either side has records of a stretch."""
+        return all(stretch in self.sums[side] for side in Side)
+
     def _beyond(self, stretch: Stretch) -> tuple[int, tuple[int, ...]]:
         """Return what the target's sums have that the source's have not: a count, and words."""
         source, target = (self.sums[side].get(stretch, NO_SUMS) for side in Side)
         words = zip(target.words, source.words, strict=True)
         return target.records - source.records, tuple(there - here for there, here in words)
+
+    def counts(self, stretch: Stretch) -> tuple[int, int]:
+        """Return how many records of a stretch were read on the source, and on the target."""
+        source, target = (self.sums[side].get(stretch, NO_SUMS).records for side in Side)
+        return source, target
 
     def records(self, side: Side, stretches: Iterable[Stretch]) -> dict[int, int]:
         """Return how many records were read of these stretches, by partition."""

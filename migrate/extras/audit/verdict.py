@@ -45,7 +45,7 @@ _OPEN = {
     Category.NOT_COPIED_YET: "not copied yet",
     Category.CHANGED: "changed in flight (same key and time, another value or headers)",
     Category.MAYBE_COPIED: "without a visible copy: copied and removed, or never copied",
-    Category.REMOVED: "read by an earlier run, and removed from the source since: begin a new folder",
+    Category.REMOVED: "removed from the source since they were read: begin a new folder",
 }
 
 

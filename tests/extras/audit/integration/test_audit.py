@@ -27,6 +27,7 @@ from tests.integration.clusters import (
 )
 from tests.integration.flows import FLOWS, Flow, copied_through_kills
 from tests.integration.oracle import Truth, best, missing
+from tests.integration.running import started
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
@@ -211,6 +212,28 @@ def test_copies_that_retention_took_are_not_visible_and_never_missing(story: Sto
     trimmed = story.scene.topic("trimmed")
     found, gone = story.later.topic(trimmed), without_copies(story.later, trimmed)
     assert gone and found["verdict"] == "NOT PROVEN" and found["counts"]["not-visible"] == len(gone)
+
+
+@pytest.mark.long
+def test_what_retention_takes_amid_an_audit_is_not_missed(story: Story) -> None:
+    scene, trimmed = story.scene, story.scene.topic("trimmed")
+    words = ("audit", "run", *story.commands.clusters, "--topic", trimmed, "--state", "retained", "--format", "json")
+    with started(story.commands, *words) as running:
+        # Ends are pinned by then, and nothing has been read.
+        running.wait_for("] waiting for Spark")
+        running.stop()
+        delete_before(scene.lab.source_bootstrap, trimmed, 0, 2 * TAKEN)
+        delete_before(scene.lab.target_bootstrap, scene.copy(trimmed), 1, 3 * TAKEN)
+        running.go_on()
+        counts = json.loads(running.result().expect(4).stdout)["counts"]
+    there = [
+        ({r.identity for r in truth.source.records}, {r.identity for r in truth.target.records})
+        for (topic, _), truth in scene.truth().items()
+        if topic == trimmed
+    ]
+    gone = [sum(len(a - b) for a, b in logs) for logs in (there, [(b, a) for a, b in there])]
+    assert all(gone) and "missing" not in counts
+    assert [counts["not-visible"], counts["original-not-visible"]] == gone
 
 
 @pytest.mark.long

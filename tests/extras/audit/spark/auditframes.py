@@ -37,11 +37,13 @@ class MemoryReading(LogReading):
     frames: dict = field(default_factory=dict)
     asked: list = field(default_factory=list)
 
-    def records(self, topic, side, ranges, cut, isolation="read_committed"):
-        self.asked.append((side, dict(ranges)))
+    def records(self, topic, side, readings, cut, isolation="read_committed"):
+        self.asked.extend((side, dict(ranges)) for ranges in readings)
         held = self.frames[side, isolation if side is Side.SOURCE else "read_committed"]
         inside = " or ".join(
-            f"(partition = {p} and offset >= {log.start} and offset < {log.end})" for p, log in ranges.items()
+            f"(partition = {p} and offset >= {log.start} and offset < {log.end})"
+            for ranges in readings
+            for p, log in ranges.items()
         )
         return fingerprinted(held.where(inside), cut, self.salt)
 
@@ -75,6 +77,7 @@ def read(spark, worlds, salt=None, since_ms=None):
         spark,
         defaultdict(lambda: None),
         new_seed() if salt is None else salt,
+        lambda topic: topic,
         {
             (Side.SOURCE, "read_committed"): frame(spark, [(p, r) for p, r in seen if not r.is_aborted]),
             (Side.SOURCE, "read_uncommitted"): frame(spark, seen),
@@ -94,7 +97,7 @@ def audited_again(spark, worlds, held, lasts=True, salt=None, since_ms=None, **o
     topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt, since_ms), Found()
     for side in Side:
         if new := held.unread(side, topic.logs(side)):
-            held.add(side, new, summed(reading.looked_at(topic, side, new, held.cut)))
+            held.add(side, new, summed(reading.looked_at(topic, side, [new], held.cut)))
     audit, settled = judged(reading, topic, held, lasts, found)
     for stretch, counts in settled.items():
         held.settle(stretch, counts)

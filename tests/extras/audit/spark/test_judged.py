@@ -8,6 +8,7 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.extras.audit.judge import LogReading, judged, with_order
+from migrate.extras.audit.records import summed
 from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Lack, TopicAudit, Verdict
 from migrate.match.equality import Equality
@@ -128,6 +129,45 @@ def test_what_was_shown_by_no_pair_of_records_is_never_called_missing(quick):
     assert audit.counts == {Category.COPIED: 39, Category.MAYBE_COPIED: 1} and audit.verdict is Verdict.NOT_PROVEN
 
 
+def test_what_retention_takes_while_logs_are_read_is_neither_missing_nor_foreign(quick):
+    on_target, on_source = whole(), whole()
+    del on_target.target[25], on_source.target[2]
+    before = pinned([on_target, on_source])
+    held, salt = TopicSums("t", "t", "", "", IN_TENS), new_seed()
+    summed_up = read(quick, [on_target, on_source], salt)
+    for side in Side:
+        held.add(side, before.logs(side), summed(summed_up.looked_at(before, side, [before.logs(side)], IN_TENS)))
+    on_target.target_start, on_source.source_start = 24, 5
+    now = pinned([on_target, on_source])
+    found = Found()
+    reading = replace(read(quick, [on_target, on_source], salt), as_it_is=lambda _: now)
+    audit, _ = judged(reading, before, held, True, found)
+    # What was removed since it was summed is no place for aborted records, which may lie in all of a log.
+    assert all(log.end - log.start <= 10 for _, ranges in reading.asked for log in ranges.values())
+    assert [(n.category, n.partition, n.offset) for n in found.records] == [(Category.MISSING, 0, 25)]
+    assert audit.counts == {
+        Category.COPIED: 35 + 35,
+        Category.MISSING: 1,
+        Category.MAYBE_COPIED: 4,  # 20 to 23 of the first: their copies are gone
+        Category.NO_ORIGINAL_VISIBLE: 4,  # 0, 1, 3 and 4 of the second
+        Category.REMOVED: 5,
+    }
+
+
+def test_of_logs_that_begin_or_end_apart_only_counts_are_told_and_nothing_is_read_again(quick):
+    later_copies, later_originals, behind = whole(), whole(), whole()
+    later_copies.target_start, later_originals.source_start = 20, 20
+    behind.target, behind.next_to_copy = behind.target[:20], 20
+    audit, named, reading = audited(quick, [later_copies, later_originals, behind], IN_TENS)
+    assert audit.counts == {
+        Category.COPIED: 60,
+        Category.MAYBE_COPIED: 20,
+        Category.NO_ORIGINAL_VISIBLE: 20,
+        Category.NOT_COPIED_YET: 20,
+    }
+    assert not named and len(reading.asked) == 2
+
+
 def test_of_a_plan_each_group_is_told_what_it_lacks_and_what_no_group_is_owed_is_not_read(quick):
     world = whole()
     # The only copy of 15 lies before all that a group reads, and that of 5 concerns none.
@@ -183,7 +223,7 @@ class Refusing(LogReading):
 
 def test_what_is_missing_is_told_though_the_order_could_not_be_looked_at(quick):
     short = TopicAudit("t", "t", Equality.ALL, {Category.COPIED: 39, Category.MISSING: 1})
-    reading, topic = Refusing(quick, defaultdict(lambda: None), 1), pinned([whole()])
+    reading, topic = Refusing(quick, defaultdict(lambda: None), 1, lambda topic: topic), pinned([whole()])
     audit = with_order(reading, topic, TopicSums("t", "t", "", "", CUT), short, Found())
     assert audit.verdict is Verdict.INCOMPLETE and audit.counts == short.counts
     assert audit.unproven == ("the order of copies was not looked at: Topic t on A could not be read: no.",)

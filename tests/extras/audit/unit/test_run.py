@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,7 @@ from migrate.match.equality import Equality
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import ANY
 from migrate.mm2.topic_reader import ConsumedMm2Topics
-from migrate.model import Side, TopicPartition
+from migrate.model import LogRange, Side, TopicPartition
 from migrate.progress import LineProgress
 from migrate.session.status import StatusSession
 from migrate.survey.filters import Filters
@@ -25,10 +26,13 @@ FLOW = replace(client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "
 LOG = {number: record(number) for number in range(20)}
 
 
-def audit_of(folder, copies=LOG, **choices):
-    """An audit of one topic, whose records Spark cannot read."""
+def audit_of(folder, copies=LOG, starts=(), **choices):
+    """An audit of one topic, whose records Spark cannot read; at each try its log begins at the next of `starts`."""
+    coming = iter(starts)
 
     def unreadable():
+        for start in islice(coming, 1):
+            clusters[0].ranges[TopicPartition("t", 0)] = LogRange(start, 20)
         raise ClusterError("Topic t on A could not be read: no.")
 
     source, target = {TopicPartition("t", 0): LOG}, {TopicPartition("A.t", 0): copies}
@@ -49,6 +53,12 @@ def test_a_topic_that_could_not_be_read_is_not_proven_and_kept_for_the_next_run(
     state = read_state(tmp_path / "state")
     assert state.topics["t"].cut.equality is Equality.ALL and state.topics["t"].read_to[Side.SOURCE] == {}
     assert state.result is not None and state.result["since_ms"] is None
+
+
+def test_while_retention_takes_what_is_about_to_be_read_it_is_tried_again_and_then_no_more(tmp_path):
+    audit = audit_of(tmp_path / "state", starts=(tries := iter((5, 10, 10, 15))))
+    assert audit.run()["verdict"] == "NOT PROVEN"
+    assert [*tries] == [15]
 
 
 def test_what_copies_belong_to_a_time_is_not_known_where_timestamps_do_not_survive(tmp_path):
