@@ -39,14 +39,14 @@ MOST_PIECES = 16
 class LogReading:
     """How logs are read: by which Spark, with which settings, the salt of the fingerprints, and how fast at most.
 
-    `as_it_is` returns a topic whose logs begin where they do now. `max_rate` are bytes a second, None for no limit.
-    Records older than `since_ms` are not looked at, None for any.
+    `with_current_starts` is that of `pin`. `max_rate` are bytes a second, None for no limit. Records older than
+    `since_ms` are not looked at, None for any.
     """
 
     spark: "SparkSession"
     java: Mapping[Side, JavaSettings]
     salt: int
-    as_it_is: Callable[[PinnedTopic], PinnedTopic]
+    with_current_starts: Callable[[PinnedTopic], PinnedTopic]
     max_rate: int | None = field(default=None, kw_only=True)
     since_ms: int | None = field(default=None, kw_only=True)
 
@@ -92,6 +92,8 @@ def judged(
     if not differing:
         return TopicAudit(topic.topic, topic.target, equality, +counts, unproven=topic.unproven), {}
 
+    topic = reading.with_current_starts(topic)
+
     def both(stretches: Collection[Stretch]) -> "DataFrame":
         return both_logs(*(reading.again(topic, side, held, stretches) for side in Side))
 
@@ -104,15 +106,17 @@ def judged(
         else:
             on_both = {each for each in differing if held.is_on_both_sides(each)}
             equals = kept.enter_context(closing(Counts(both(on_both))))
-            pairs = equals.paired()
-            topic = reading.as_it_is(topic)
-            by_sums = _judged_by_sums(topic, held, differing - on_both, _bounds(topic, held, differing, pairs, lasts))
-            # Where every record has a counterpart, as after replays, counts are enough.
-            unequal, one_sided = {each for each, p in pairs.items() if p.alone}, differing - on_both - by_sums.keys()
+            every = equals.paired()
+            now = reading.with_current_starts(topic)
+            by_sums = _judged_by_sums(
+                now, held, differing - on_both, _bounds(topic, now, held, differing, every, lasts)
+            )
             pairs = equals.copied()
             for each, category in by_sums.items():
                 pairs[each] = Paired(0, 0, *held.counts(each), None, None)
                 alone_in[each][category] = pairs[each].alone
+            # Where every record has a counterpart, as after replays, counts are enough.
+            unequal, one_sided = {each for each, p in every.items() if p.alone}, differing - on_both - by_sums.keys()
             records = [equals.others_of(both(unequal))] if unequal else []
             records += [both(one_sided)] if one_sided else []
         if records:
@@ -120,17 +124,20 @@ def judged(
                 looked = comparison.paired()
                 pairs |= {each: pairs[each].plus(p) if each in pairs else p for each, p in looked.items()}
                 if any(each.alone for each in looked.values()):
-                    topic = reading.as_it_is(topic)
-                    bounds = _bounds(topic, held, differing, pairs, lasts)
-                    classified = _classified(reading, topic, held, comparison, bounds, looked)
+                    now = reading.with_current_starts(topic)
+                    bounds = _bounds(topic, now, held, differing, pairs, lasts)
+                    classified = _classified(reading, now, held, comparison, bounds, looked)
                     alone_in |= classified.counts()
-                    first, times = found.take(topic.topic, classified.named())
                     lacks = classified.lacks(topic.owed_from) if topic.owed_from else ()
+                    first, times = found.take(topic.topic, classified.named())
     beyond = {each: alone_in[each] + Counter({Category.COPIED_AGAIN: p.again}) for each, p in pairs.items()}
     for of_stretch in beyond.values():
         counts.update(of_stretch)
     counts[Category.COPIED] += sum(each.copied for each in pairs.values())
-    gone = Category.SUPERSEDED if topic.only_compacted else Category.REMOVED
+    begins = held.first_offsets(Side.SOURCE)
+    is_cut = any(begins.get(p, log.start) < log.start for p, log in topic.source_logs.items())
+    # A cleaner takes records from amid a log, and leaves its start.
+    gone = Category.SUPERSEDED if topic.only_compacted and not is_cut else Category.REMOVED
     counts[gone] += _removed(held, differing, pairs)
     unproven = list(topic.unproven)
     if topic.hides_policy and counts.get(Category.SUPERSEDED):
@@ -142,22 +149,22 @@ def judged(
 def _judged_by_sums(
     topic: PinnedTopic, held: TopicSums, one_sided: Collection[Stretch], bounds: Mapping[int, Bounds]
 ) -> dict[Stretch, Category]:
-    """Return what all records are of stretches that only one side has, where that follows from where they stand.
+    """Return the category of one-sided stretches where their place alone decides it, for all of their records.
 
-    That is so where one log begins later than the other, and at the end of what is copied: there much may differ. Not
-    so for a plan's groups, each of which is told from where on it lacks something.
+    So it is where one log begins later than the other, and at the end of what is copied. Not for a plan's groups, each
+    of which is told from where on it lacks something, nor where the source's cleaner may have taken some of them.
     """
     found = dict[Stretch, Category]()
-    if topic.owed_from:
+    if topic.owed_from or Side.SOURCE in topic.compacted:
         return found
-    complete, aborted = _shows_all_originals(topic), _with_gaps(topic, held)
+    logs, all_visible, may_hold_aborted = topic.logs(Side.SOURCE), _with_all_originals(topic), _with_gaps(topic, held)
     for each in one_sided:
         p, sums = each.partition, held.sums[Side.SOURCE].get(each)
         if sums is None:
-            if p not in complete and p not in aborted:
+            if p not in all_visible and p not in may_hold_aborted:
                 found[each] = Category.NO_ORIGINAL_VISIBLE
-        # What has been removed since it was summed is neither.
-        elif sums.first_offset >= topic.logs(Side.SOURCE)[p].start:
+        # Records that the source has removed since are counted as such, by those that are left.
+        elif sums.first_offset >= logs[p].start:
             if sums.first_offset >= bounds[p].copied_to:
                 found[each] = Category.NOT_COPIED_YET
             elif sums.last_offset < min(bounds[p].visible_from, bounds[p].copied_to):
@@ -166,10 +173,8 @@ def _judged_by_sums(
 
 
 def _with_gaps(topic: PinnedTopic, held: TopicSums) -> dict[int, LogRange]:
-    """Return the source's logs that have offsets without a visible record: there aborted records may lie."""
-    records, begins = held.records(Side.SOURCE, held.sums[Side.SOURCE]), dict[int, int]()
-    for each, sums in held.sums[Side.SOURCE].items():
-        begins[each.partition] = min(sums.first_offset, begins.get(each.partition, sums.first_offset))
+    """Return the source's logs that have offsets without a record that was summed: there aborted ones may lie."""
+    records, begins = held.records(Side.SOURCE, held.sums[Side.SOURCE]), held.first_offsets(Side.SOURCE)
     # What was read and removed since is no gap.
     return {
         p: log
@@ -178,7 +183,7 @@ def _with_gaps(topic: PinnedTopic, held: TopicSums) -> dict[int, LogRange]:
     }
 
 
-def _shows_all_originals(topic: PinnedTopic) -> set[int]:
+def _with_all_originals(topic: PinnedTopic) -> set[int]:
     """Return the partitions of whose source nothing was removed and nothing is hidden."""
     # An original of what is looked at lies in the whole log, unless a plan tells where it would begin.
     logs = topic.logs(Side.SOURCE) if topic.owed_from else topic.source_logs
@@ -197,14 +202,13 @@ def _classified(
     """Judge the records of these stretches that have no counterpart."""
     touched = {each.partition for each in looked}
     logs = {p: log for p, log in topic.logs(Side.SOURCE).items() if log.start < log.end and p in touched}
-    # Aborted records may lie in any stretch.
     gaps = {p: log for p, log in _with_gaps(topic, held).items() if p in touched}
     alone = any(each.alone_on_source for each in looked.values())
     others = any(each.alone_on_target for each in looked.values())
     return comparison.classified(
         held.cut,
         bounds,
-        _shows_all_originals(topic),
+        _with_all_originals(topic),
         inside(reading.records(topic, Side.SOURCE, [gaps], held.cut, "read_uncommitted"), looked)
         if others and gaps
         else None,
@@ -218,11 +222,12 @@ def with_order(
     reading: LogReading, topic: PinnedTopic, held: TopicSums, audit: TopicAudit, found: NamedFile
 ) -> TopicAudit:
     """Return an audit of a topic with the records whose copies are out of order: all of both logs is read again."""
-    logs = {side: {p: log for p, log in topic.logs(side).items() if log.start < log.end} for side in Side}
-    if not all(logs.values()):
-        return audit
-    cut_short = {p for p, log in topic.target_logs.items() if log.start or p in topic.begins}
     try:
+        topic = reading.with_current_starts(topic)
+        logs = {side: {p: log for p, log in topic.logs(side).items() if log.start < log.end} for side in Side}
+        if not all(logs.values()):
+            return audit
+        cut_short = {p for p, log in topic.target_logs.items() if log.start or p in topic.begins}
         source, target = (reading.looked_at(topic, side, [logs[side]], held.cut) for side in Side)
         with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"):
             late = out_of_order(source, target, cut_short).persist()
@@ -240,7 +245,7 @@ def with_order(
 def _lacks_nothing(
     topic: PinnedTopic, held: TopicSums, stretch: Stretch, copied: int, beyond: Counter[Category]
 ) -> bool:
-    """True if all that was ever read of a stretch was read again, and is copied, or is and stays an extra.
+    """True if all that was ever read of a stretch is known, and is copied, or is and stays an extra.
 
     Every run names what is foreign, by offsets and times that sums do not hold; what is superseded has no copy, which
     settled sums are taken to show of every record (`_bounds`): both are read again. While a transaction is open on the
@@ -262,9 +267,17 @@ def _removed(held: TopicSums, differing: Collection[Stretch], pairs: Mapping[Str
 
 
 def _bounds(
-    topic: PinnedTopic, held: TopicSums, differing: Collection[Stretch], pairs: Mapping[Stretch, Paired], lasts: bool
+    read: PinnedTopic,
+    topic: PinnedTopic,
+    held: TopicSums,
+    differing: Collection[Stretch],
+    pairs: Mapping[Stretch, Paired],
+    lasts: bool,
 ) -> dict[int, Bounds]:
-    """Return of each partition between which offsets records without a copy are missing."""
+    """Return of each partition between which offsets records without a copy are missing.
+
+    Logs began as in `read` before `pairs` were read, and do as in `topic` by now: a copy that may be gone shows none.
+    """
     first, last = dict[int, int](), dict[int, int]()
     target = held.sums[Side.TARGET]
     for each, sums in held.sums[Side.SOURCE].items():
@@ -275,7 +288,7 @@ def _bounds(
             last[p] = max(sums.last_offset, last.get(p, sums.last_offset))
     for each, pair in pairs.items():
         p = each.partition
-        if pair.first_copied is not None:
+        if pair.first_copied is not None and read.target_logs[p].start == topic.target_logs[p].start:
             first[p] = min(pair.first_copied, first.get(p, pair.first_copied))
         if pair.last_copied is not None:
             last[p] = max(pair.last_copied, last.get(p, pair.last_copied))
@@ -285,7 +298,7 @@ def _bounds(
         if topic.owed_from and p in logs and logs[p].start <= begins:
             # Nothing was removed of what a plan's groups will read.
             logs[p] = LogRange(0, logs[p].end)
-    return {
+    bounds = {
         p: bounds_of(
             PartitionFacts(
                 log,
@@ -300,3 +313,8 @@ def _bounds(
         )
         for p, log in topic.source_logs.items()
     }
+    if Side.TARGET not in topic.compacted:
+        return bounds
+    # What superseded a record there may have been removed from the source since.
+    starts = {p: log.start for p, log in topic.source_logs.items()}
+    return {p: replace(each, visible_from=max(each.visible_from, starts[p])) for p, each in bounds.items()}

@@ -127,10 +127,10 @@ def pin_topics(
     return pinned, left_out
 
 
-def as_it_is(topic: PinnedTopic, clusters: Clusters) -> PinnedTopic:
-    """Return a topic whose logs begin where they do now: retention goes on while they are read.
+def with_current_starts(topic: PinnedTopic, clusters: Clusters) -> PinnedTopic:
+    """Return a topic whose logs begin where they do now, for retention goes on, and end where they were pinned.
 
-    They still end where they were pinned. Raises `ClusterError` where a cluster does not tell.
+    Raises `ClusterError` where a cluster does not tell.
     """
     source, target = clusters.source, clusters.target
     assert source is not None

@@ -296,29 +296,16 @@ class Counts:
 
 
 class Comparison:
-    """Records of differing stretches, each paired with a record of the other side, kept in Spark until closed.
+    """Records of differing stretches, kept in Spark until closed.
 
-    `both` is what `both_logs` returns, or what `Counts.others_of` leaves of it. Of equal records the last on one side
-    is paired with the last on the other, and so on.
+    `both` is what `both_logs` returns, or what `Counts.others_of` leaves of it.
     """
 
     def __init__(self, both: "DataFrame") -> None:
         from pyspark.storagelevel import StorageLevel
 
         self._held: list[DataFrame] = []
-        self._pairs = self._kept(
-            both.selectExpr(
-                "*",
-                f"count_if(side = 0) over (partition by {_PRINT}) as on_source",
-                f"count_if(side = 1) over (partition by {_PRINT}) as on_target",
-                f"row_number() over (partition by {_PRINT}, side order by offset desc) as place",
-            ).selectExpr(
-                *("side", "partition", "number", "offset", "time", "a", "b", "key_hash", "has_key", "is_tombstone"),
-                "place > if(side = 0, on_target, on_source) as is_alone",
-                "side = 1 and on_source > 0 as has_original",
-            ),
-            StorageLevel.MEMORY_AND_DISK,
-        )
+        self._both = self._kept(both, StorageLevel.MEMORY_AND_DISK)
 
     def _kept(self, frame: "DataFrame", level: "StorageLevel") -> "DataFrame":
         kept = frame.persist(level)
@@ -332,7 +319,7 @@ class Comparison:
 
     def paired(self) -> dict[Stretch, Paired]:
         """Return what was found of each stretch."""
-        return paired(counted(self._pairs))
+        return paired(counted(self._both))
 
     def classified(
         self,
@@ -342,7 +329,10 @@ class Comparison:
         with_aborted: "DataFrame | None" = None,
         source_keys: "DataFrame | None" = None,
     ) -> "Classified":
-        """Judge the records without a counterpart.
+        """Pair each record with one of the other side, and judge those without a counterpart.
+
+        Of equal records the last on one side is paired with the last on the other, and so on; those of the source that
+        are not copied yet come after all others.
 
         `originals_visible` are the partitions of whose source nothing was removed and nothing is hidden. `with_aborted`
         are the same stretches of the source with its aborted records, None where those are not asked for. `source_keys`
@@ -350,9 +340,27 @@ class Comparison:
         """
         from pyspark.storagelevel import StorageLevel
 
-        alone = self._pairs.where("is_alone and not has_original").withColumn("is_aborted", _no())
+        rows = ((p, b.visible_from, b.copied_to, p in originals_visible) for p, b in bounds.items())
+        schema = "partition int, visible_from bigint, copied_to bigint, all_there boolean"
+        placed = self._both.join(into_spark(self._both.sparkSession, rows, schema), "partition")
+        equal = f"partition by {_PRINT}"
+        pairs = self._kept(
+            placed.selectExpr(
+                "*",
+                f"count_if(side = 0) over ({equal}) as on_source",
+                f"count_if(side = 1) over ({equal}) as on_target",
+                f"row_number() over ({equal}, side order by side = 0 and offset >= copied_to, offset desc) as place",
+            ).selectExpr(
+                *("side", "partition", "number", "offset", "time", "a", "b", "key_hash", "has_key", "is_tombstone"),
+                *("visible_from", "copied_to", "all_there"),
+                "place > if(side = 0, on_target, on_source) as is_alone",
+                "side = 1 and on_source > 0 as has_original",
+            ),
+            StorageLevel.MEMORY_AND_DISK,
+        )
+        alone = pairs.where("is_alone and not has_original").withColumn("is_aborted", _no())
         if with_aborted is not None:
-            visible = self._pairs.where("side = 0").select("partition", "offset")
+            visible = pairs.where("side = 0").select("partition", "offset")
             aborted = with_aborted.join(visible, ["partition", "offset"], "left_anti").selectExpr(
                 *("partition", "a", "b", "true as was_aborted")
             )
@@ -360,10 +368,7 @@ class Comparison:
                 "is_aborted", _expressions("side = 1 and coalesce(was_aborted, false)")[0]
             )
         alone = self._with_changed(alone, cut)
-        alone = self._with_keys(alone, source_keys)
-        rows = ((p, b.visible_from, b.copied_to, p in originals_visible) for p, b in bounds.items())
-        schema = "partition int, visible_from bigint, copied_to bigint, all_there boolean"
-        placed = alone.join(into_spark(alone.sparkSession, rows, schema), "partition")
+        alone = self._with_keys(alone, pairs, source_keys)
         category = f"""
             case when side = 0 and is_changed then '{Category.CHANGED}'
                  when side = 0 and offset >= copied_to then '{Category.NOT_COPIED_YET}'
@@ -374,7 +379,7 @@ class Comparison:
                  when is_aborted then '{Category.ABORTED_COPY}'
                  when all_there then '{Category.FOREIGN}'
                  else '{Category.NO_ORIGINAL_VISIBLE}' end as category"""
-        judged = placed.selectExpr(category, "partition", "number", "offset", "time").where("category is not null")
+        judged = alone.selectExpr(category, "partition", "number", "offset", "time").where("category is not null")
         return Classified(self._kept(judged, StorageLevel.MEMORY_AND_DISK))
 
     @staticmethod
@@ -390,7 +395,8 @@ class Comparison:
             f"count_if(side = 1) over ({alike}) as there",
         ).selectExpr("*", "not is_aborted and nth <= least(here, there) as is_changed")
 
-    def _with_keys(self, alone: "DataFrame", source_keys: "DataFrame | None") -> "DataFrame":
+    @staticmethod
+    def _with_keys(alone: "DataFrame", pairs: "DataFrame", source_keys: "DataFrame | None") -> "DataFrame":
         """Look whether a later record of the same key has a copy, or what else a cleaner may have gone by.
 
         Where the newest of a key is a tombstone without a copy, or the target has further records of that key, its
@@ -413,7 +419,7 @@ class Comparison:
                 )
             )
         )
-        further = self._pairs.where("side = 1 and is_alone and has_key").selectExpr(
+        further = pairs.where("side = 1 and is_alone and has_key").selectExpr(
             "partition", "key_hash", "true as has_further"
         )
         return (

@@ -1,11 +1,11 @@
 """The `audit run` command: pin both logs of each topic, read what is new, compare what differs, judge, print."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -18,9 +18,9 @@ from migrate.clock import SystemClock, iso
 from migrate.errors import ClusterError, UsageError
 from migrate.extras.audit.judge import LogReading, judged, with_order
 from migrate.extras.audit.owed import Owed
-from migrate.extras.audit.pin import PinnedTopic, as_it_is, pin_topics
+from migrate.extras.audit.pin import PinnedTopic, pin_topics, with_current_starts
 from migrate.extras.audit.state import NamedFile, State, named_file, opened_state
-from migrate.extras.audit.stretches import Cut, TopicSums, steps
+from migrate.extras.audit.stretches import Cut, Ranges, TopicSums, offsets_of, steps
 from migrate.extras.audit.text import document_of, print_result
 from migrate.extras.audit.verdict import TopicAudit
 from migrate.match.calibration import Calibration, calibrate_topics, topic_questions
@@ -45,8 +45,12 @@ if TYPE_CHECKING:
 
     from migrate.spark.background import BackgroundSpark
 
+T = TypeVar("T")
+
 # What a kill costs at most: so many offsets are read again, and of a rate that is held so many seconds.
 STEP_OFFSETS, STEP_SECONDS = 20_000_000, 60
+# How often a log is read again whose records are removed meanwhile: each time there is less of it.
+TRIES = 10
 # Records at either end of a log that tell how much time it spans, and in how many of a topic's partitions.
 SPAN_RECORDS, SPAN_PARTITIONS = 20, 4
 
@@ -264,45 +268,47 @@ class Audit:
             and held.cut.equality is calibration.equality
             and not any(held.contradicts(side, topic.logs(side)) for side in Side)
         ):
+            topic = with_current_starts(topic, self._clusters)
             held = TopicSums(topic.topic, topic.target, *topic.ids, self._cut(topic, calibration))
             state.begin(held)
-        try:
-            return self._judged(state, topic, calibration, found)
-        except ClusterError as error:
-            # The next run goes on; what other topics lack is worth knowing now.
-            unproven = (*topic.unproven, f"not all was read: {error.problem}")
-            return TopicAudit(topic.topic, topic.target, held.cut.equality, unproven=unproven)
-
-    def _judged(self, state: State, topic: PinnedTopic, calibration: Calibration, found: NamedFile) -> TopicAudit:
-        """Read what is new of both logs, and judge; again while retention takes what is about to be read."""
         reading = LogReading(
             self._spark,
             self._session.java,
             state.salt,
-            lambda topic: as_it_is(topic, self._clusters),
+            partial(with_current_starts, clusters=self._clusters),
             max_rate=self._choices.max_rate,
             since_ms=self._choices.since_ms,
         )
-        sizes = calibration.source_size, calibration.target_size
-        while True:
-            try:
-                for side, size in zip(Side, sizes, strict=True):
-                    self._read_new(reading, state, topic, side, step_offsets(self._choices.max_rate, size))
-                self._progress.step(f"judging the records of {topic.topic}")
-                audit, settled = judged(reading, topic, state.topics[topic.topic], calibration.lasts, found)
-                break
-            except ClusterError:
-                now = as_it_is(topic, self._clusters)
-                if now == topic:
-                    raise
-                # There is less to read each time.
-                topic = now
+        try:
+            sizes = calibration.source_size, calibration.target_size
+            for side, size in zip(Side, sizes, strict=True):
+                most = step_offsets(self._choices.max_rate, size)
+                self._retried(reading, topic, partial(self._read_new, reading, state, side, most))
+            self._progress.step(f"judging the records of {topic.topic}")
+            lasts = calibration.lasts
+            audit, settled = self._retried(reading, topic, lambda now: judged(reading, now, held, lasts, found))
+        except ClusterError as error:
+            # The next run goes on; what other topics lack is worth knowing now.
+            unproven = (*topic.unproven, f"not all was read: {error.problem}")
+            return TopicAudit(topic.topic, topic.target, held.cut.equality, unproven=unproven)
         if settled:
             state.settle(topic.topic, settled)
         if self._choices.order:
             self._progress.step(f"reading {topic.topic} and its copy again, for their order")
-            audit = with_order(reading, topic, state.topics[topic.topic], audit, found)
+            audit = with_order(reading, topic, held, audit, found)
         return audit
+
+    def _retried(self, reading: LogReading, topic: PinnedTopic, read: Callable[[PinnedTopic], T]) -> T:
+        """Read a topic: `TRIES` times at most, while retention takes what is about to be read."""
+        for _ in range(TRIES - 1):
+            try:
+                return read(topic)
+            except ClusterError:
+                before, topic = topic, reading.with_current_starts(topic)
+                if topic == before:
+                    raise
+                self._progress.step(f"trying again: records of {topic.topic}, or of its copy, were removed meanwhile")
+        return read(topic)
 
     def _cut(self, topic: PinnedTopic, calibration: Calibration) -> Cut:
         """Cut a topic by the timestamps at the ends of its longest partitions."""
@@ -327,20 +333,26 @@ class Audit:
         ]
         return Cut.of(calibration.equality, max(lengths.values()), times)
 
-    def _read_new(self, reading: LogReading, state: State, topic: PinnedTopic, side: Side, most: int) -> None:
+    def _read_new(self, reading: LogReading, state: State, side: Side, most: int, topic: PinnedTopic) -> None:
         from migrate.extras.audit.records import summed
 
         held, name, settings = state.topics[topic.topic], topic.name(side), reading.java[side]
-        unread = held.unread(side, topic.logs(side))
-        left = total = sum(log.end - log.start for log in unread.values())
-        if unread:
-            self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
-        for ranges in steps(unread, most):
+        if not held.unread(side, topic.logs(side)):
+            return
+
+        def unread() -> Ranges:
+            return held.unread(side, reading.with_current_starts(topic).logs(side))
+
+        left = unread()
+        total = offsets_of(left)
+        self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
+        while left:
+            ranges = next(steps(left, most))
             with reading_topic(settings, name):
                 found = summed(reading.looked_at(topic, side, [ranges], held.cut))
             state.add(topic.topic, side, ranges, found)
-            left -= sum(log.end - log.start for log in ranges.values())
-            self._progress.advance(total - left, total)
+            left = unread()
+            self._progress.advance(total - offsets_of(left), total)
 
 
 def step_offsets(max_rate: int | None, record_bytes: float | None) -> int:

@@ -118,7 +118,7 @@ class TopicSums:
         return {each for each in every if self._beyond(each) != self.extras.get(each, NO_EXTRAS)[:2]}
 
     def is_on_both_sides(self, stretch: Stretch) -> bool:
-        """True if either side has records of a stretch."""
+        """True if both sides have records of a stretch."""
         return all(stretch in self.sums[side] for side in Side)
 
     def _beyond(self, stretch: Stretch) -> tuple[int, tuple[int, ...]]:
@@ -132,6 +132,13 @@ class TopicSums:
         source, target = (self.sums[side].get(stretch, NO_SUMS).records for side in Side)
         return source, target
 
+    def first_offsets(self, side: Side) -> dict[int, int]:
+        """Return the least offset of what was read of one side, by partition."""
+        first: dict[int, int] = {}
+        for each, sums in self.sums[side].items():
+            first[each.partition] = min(sums.first_offset, first.get(each.partition, sums.first_offset))
+        return first
+
     def records(self, side: Side, stretches: Iterable[Stretch]) -> dict[int, int]:
         """Return how many records were read of these stretches, by partition."""
         counts: dict[int, int] = {}
@@ -143,6 +150,11 @@ class TopicSums:
 
 NO_SUMS = Sums(0, (0, 0, 0, 0), 0, 0)
 NO_EXTRAS = Extras(0, NO_SUMS.words, {})
+
+
+def offsets_of(ranges: Ranges) -> int:
+    """Return how many offsets these are."""
+    return sum(log.end - log.start for log in ranges.values())
 
 
 def steps(ranges: Ranges, most: int) -> Iterator[dict[int, LogRange]]:

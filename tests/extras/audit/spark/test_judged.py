@@ -112,6 +112,14 @@ def test_what_a_transaction_that_is_still_open_on_the_source_has_copied_is_not_f
     assert found.counts == {Category.COPIED: 39, Category.ABORTED_COPY: 1}
 
 
+def test_of_equal_records_the_one_that_is_not_copied_yet_lacks_its_copy(quick):
+    world = whole()
+    world.source[35] = replace(world.source[10], offset=35)
+    world.target, world.next_to_copy = world.target[:20], 20
+    audit, _, _ = audited(quick, [world], Cut(Equality.KEY_AND_VALUE, 10, 4))
+    assert audit.counts == {Category.COPIED: 20, Category.NOT_COPIED_YET: 20}
+
+
 def test_of_equal_records_only_how_many_is_told_and_what_lies_beyond_an_open_transaction_may_have_been_copied(quick):
     alike, cut_off = whole(), whole()
     for offset in (10, 11, 12):
@@ -140,7 +148,7 @@ def test_what_retention_takes_while_logs_are_read_is_neither_missing_nor_foreign
     on_target.target_start, on_source.source_start = 24, 5
     now = pinned([on_target, on_source])
     found = Found()
-    reading = replace(read(quick, [on_target, on_source], salt), as_it_is=lambda _: now)
+    reading = replace(read(quick, [on_target, on_source], salt), with_current_starts=lambda _: now)
     audit, _ = judged(reading, before, held, True, found)
     # What was removed since it was summed is no place for aborted records, which may lie in all of a log.
     assert all(log.end - log.start <= 10 for _, ranges in reading.asked for log in ranges.values())
@@ -152,6 +160,32 @@ def test_what_retention_takes_while_logs_are_read_is_neither_missing_nor_foreign
         Category.NO_ORIGINAL_VISIBLE: 4,  # 0, 1, 3 and 4 of the second
         Category.REMOVED: 5,
     }
+
+
+def test_what_superseded_a_record_or_vouched_for_it_may_be_gone_by_now(quick):
+    """Logs begin later after the reading: what has no copy is not called missing for what that took."""
+
+    def judged_later(world, cleaned, **now):
+        before, held, salt = pinned([world], compacted=cleaned), TopicSums("t", "t", "", "", IN_TENS), new_seed()
+        reading = read(quick, [world], salt)
+        for side in Side:
+            held.add(side, before.logs(side), summed(reading.looked_at(before, side, [before.logs(side)], IN_TENS)))
+        answers = iter([before])
+        reading = replace(reading, with_current_starts=lambda _: next(answers, replace(before, **now)))
+        return judged(reading, before, held, True, Found())[0].counts
+
+    world, cleaned = whole(), frozenset({Side.TARGET})
+    del world.target[5]
+    assert judged_later(world, cleaned) == {Category.COPIED: 39, Category.SUPERSEDED: 1}
+    found = judged_later(world, cleaned, source_logs={0: LogRange(36, 40)})
+    assert found == {Category.COPIED: 39, Category.MAYBE_COPIED: 1}, "12, 19, 26 and 33 have the same key"
+    world = whole()
+    world.target_start = 7
+    del world.target[8]
+    found = judged_later(world, frozenset())
+    assert found == {Category.COPIED: 32, Category.MISSING: 1, Category.MAYBE_COPIED: 7}
+    found = judged_later(world, frozenset(), target_logs={0: LogRange(10, 40)})
+    assert found == {Category.COPIED: 32, Category.MAYBE_COPIED: 8}
 
 
 def test_of_logs_that_begin_or_end_apart_only_counts_are_told_and_nothing_is_read_again(quick):

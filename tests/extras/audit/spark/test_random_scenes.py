@@ -75,8 +75,9 @@ def test_what_is_said_of_every_record_is_what_its_identity_says(spark, request, 
     for number in range(SCENES_WITH_LONG if is_long else SCENES):
         seed = dice.randrange(10**6)
         topic = Topic.some(seed) if number else Topic.of(seed, ROUGH)
-        # One whose records agree in nothing is never compared.
-        if topic.calibration.equality is not None:
+        equality = topic.calibration.equality
+        # One whose records agree in nothing is never compared; of equal records only counts can be told.
+        if equality is not None and not any(each.has_twins(equality) for each in topic.partitions):
             audit, wrong = judged_topic(spark, topic)
             assert not wrong, f"Topic.of({seed}, {set(topic.troubles)}): {topic.calibration}"
             total.update(audit.counts)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import ClusterError
-from migrate.extras.audit.pin import as_it_is, pin_topics
+from migrate.extras.audit.pin import pin_topics, with_current_starts
 from migrate.mm2.config_file import client_flow
 from migrate.mm2.flow import FlowFilter, TopicFilter
 from migrate.model import Failure, LogRange, Side, TopicPartition
@@ -58,12 +58,12 @@ def test_a_log_begins_where_it_does_now_and_ends_where_it_was_pinned():
     (topic,), _ = pinned(of)
     of.source.ranges |= {T0: LogRange(6, 30), T1: LogRange(0, 5)}
     of.target.ranges[COPY0] = LogRange(20, 25)
-    now = as_it_is(topic, of)
+    now = with_current_starts(topic, of)
     assert now.source_logs == {0: LogRange(6, 10), 1: LogRange(2, 5)}
     assert now.target_logs == {0: LogRange(8, 8), 1: LogRange(0, 4)}
     of.target.ranges[COPY1] = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
     with pytest.raises(ClusterError, match="partition 1 of A.t on B is not visible any more"):
-        as_it_is(topic, of)
+        with_current_starts(topic, of)
 
 
 def test_what_has_no_copy_or_does_not_answer_is_never_passed_over():
