@@ -128,7 +128,7 @@ def test_groups_move_to_new_names_with_their_metadata_and_back_and_nothing_is_wr
 def test_status_looks_under_new_names_a_dry_run_writes_under_neither_and_an_old_one_in_the_way_back_is_refused(
     ground: Ground,
 ) -> None:
-    """After the other of this module: it applies again, and then both names are on B."""
+    """By itself or after the other of this module: in the end both names are on B."""
     commands, group, mine = ground.commands, ground.group, ("--group", f".*{ground.suffix}")
     renamed = (*mine, "--group-map", "names.csv")
     commands.plan("again.plan", *renamed, "--rewind", "set").expect(0)
@@ -140,6 +140,6 @@ def test_status_looks_under_new_names_a_dry_run_writes_under_neither_and_an_old_
     told = {g["group"]: (g["target_group"], g["target_offsets"]) for g in json.loads(status.stdout)["groups"]}
     assert told[group("views")] == (group("eu.views"), 2)
     assert "rights for apply on target" in commands.run("doctor", *commands.clusters, *renamed).stdout
-    confused = commands.plan("confused.plan", "--failback", *mine, "--group-map", THERE).expect(2)
+    confused = commands.plan("confused.plan", "--failback", *mine, "--group-map", "again.plan").expect(2)
     both = f"groups {group('eu.orders')} and {group('orders')} would both be {group('orders')}"
     assert both in " ".join(confused.stderr.split())
