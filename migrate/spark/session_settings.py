@@ -44,7 +44,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
-    # Queries, and parts of one, that come to the same code share what was compiled of it.
+    # Queries, and parts of one, whose code is the same share one compiled class.
     "spark.sql.codegen.useIdInClassName": "false",
     # Spark keeps each reading's consumers, and what they fetched ahead, for five minutes in case the same reading
     # needs them again: it never does, and after a few readings the heap is full of them.

@@ -136,7 +136,7 @@ def judged(
     counts[Category.COPIED] += sum(each.copied for each in pairs.values())
     begins = held.first_offsets(Side.SOURCE)
     is_cut = any(begins.get(p, log.start) < log.start for p, log in topic.source_logs.items())
-    # A cleaner takes records from amid a log, and leaves its start.
+    # A cleaner never moves a log's start: something else removed records, too.
     gone = Category.SUPERSEDED if topic.only_compacted and not is_cut else Category.REMOVED
     counts[gone] += _removed(held, differing, pairs)
     unproven = list(topic.unproven)
@@ -163,7 +163,7 @@ def _judged_by_sums(
         if sums is None:
             if p not in all_visible and p not in may_hold_aborted:
                 found[each] = Category.NO_ORIGINAL_VISIBLE
-        # Records that the source has removed since are counted as such, by those that are left.
+        # Where the source has removed some since, only reading what is left tells how many.
         elif sums.first_offset >= logs[p].start:
             if sums.first_offset >= bounds[p].copied_to:
                 found[each] = Category.NOT_COPIED_YET
@@ -276,7 +276,7 @@ def _bounds(
 ) -> dict[int, Bounds]:
     """Return of each partition between which offsets records without a copy are missing.
 
-    Logs began as in `read` before `pairs` were read, and do as in `topic` by now: a copy that may be gone shows none.
+    Logs began as in `read` before `pairs` were read, and do as in `topic` now: a copy that may be gone proves nothing.
     """
     first, last = dict[int, int](), dict[int, int]()
     target = held.sums[Side.TARGET]

@@ -27,7 +27,7 @@ class PinnedTopic:
 
     `next_to_copy` are the replicator's own positions; a transaction cuts the logs of `open_on_source` and
     `open_on_target` short. `compacted` says on which sides a cleaner takes superseded records, or may: `hides_policy`
-    is True where the target does not say. With `only_compacted` nothing else takes records from the source. Of a
+    is True where the target does not say. With `only_compacted` no retention takes records from the source. Of a
     partition with `begins` nothing is looked at below these offsets (source, target). `owed_from` are the (partition,
     source offset) of a plan's groups.
     """

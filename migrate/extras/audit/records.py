@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from migrate.extras.audit.stretches import Cut, Ranges, Stretch, Sums
+from migrate.extras.audit.stretches import Cut, Ranges, Stretch, Sums, offsets_of
 from migrate.extras.audit.verdict import LACKED, NAMED, Bounds, Category, Lack, Named
 from migrate.match.equality import Equality, Part
 from migrate.spark.dataframes import into_spark, read_ranges
@@ -57,7 +57,7 @@ def log_records(
     def options(ranges: Ranges) -> dict[str, str]:
         options = {
             **settings.source,
-            "minPartitions": str(min(tasks, sum(log.end - log.start for log in ranges.values()))),
+            "minPartitions": str(min(tasks, offsets_of(ranges))),
             "includeHeaders": str(Part.HEADERS in equality.parts).lower(),
         }
         if max_rate is not None:
@@ -68,7 +68,7 @@ def log_records(
             options.setdefault(FETCH_BYTES, str(SHORT_FETCH_BYTES))
         return options
 
-    # Put together as they are: what is made of each by itself, Spark also plans for each by itself.
+    # United first: Spark would analyse what is computed from each reading once a reading.
     records = all_of(read_ranges(spark, options(each), topic, each, isolation_level) for each in readings)
     return records if max_rate is None else paced(records, max_rate)
 

@@ -87,6 +87,13 @@ def read(spark, worlds, salt=None, since_ms=None):
     )
 
 
+def sum_up(reading, topic, held):
+    """Read what `held` has not of a topic's logs, and keep its sums there."""
+    for side in Side:
+        if new := held.unread(side, topic.logs(side)):
+            held.add(side, new, summed(reading.looked_at(topic, side, [new], held.cut)))
+
+
 def audited(spark, worlds, cut=CUT, lasts=True, **others):
     """The audit of worlds as the partitions of one topic, with all that is named."""
     return audited_again(spark, worlds, TopicSums("t", "t", "", "", cut), lasts, **others)
@@ -95,9 +102,7 @@ def audited(spark, worlds, cut=CUT, lasts=True, **others):
 def audited_again(spark, worlds, held, lasts=True, salt=None, since_ms=None, **others):
     """The same by a run that reads what `held` has not, and keeps there what it reads and settles."""
     topic, reading, found = pinned(worlds, **others), read(spark, worlds, salt, since_ms), Found()
-    for side in Side:
-        if new := held.unread(side, topic.logs(side)):
-            held.add(side, new, summed(reading.looked_at(topic, side, [new], held.cut)))
+    sum_up(reading, topic, held)
     audit, settled = judged(reading, topic, held, lasts, found)
     for stretch, counts in settled.items():
         held.settle(stretch, counts)

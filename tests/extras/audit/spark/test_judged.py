@@ -8,14 +8,13 @@ import pytest
 
 from migrate.errors import ClusterError
 from migrate.extras.audit.judge import LogReading, judged, with_order
-from migrate.extras.audit.records import summed
 from migrate.extras.audit.stretches import Cut, Stretch, Sums, TopicSums
 from migrate.extras.audit.verdict import Category, Lack, TopicAudit, Verdict
 from migrate.match.equality import Equality
 from migrate.model import LogRange, Side
 from migrate.spark.consumer_offsets import offsets_session
 from tests.extras.audit.auditlogs import Logs, Record, Topic
-from tests.extras.audit.spark.auditframes import CUT, Found, audited, audited_again, pinned, read
+from tests.extras.audit.spark.auditframes import CUT, Found, audited, audited_again, pinned, read, sum_up
 from tests.seeds import new_seed
 
 IN_TENS = Cut(Equality.ALL, 10, 10)
@@ -142,9 +141,7 @@ def test_what_retention_takes_while_logs_are_read_is_neither_missing_nor_foreign
     del on_target.target[25], on_source.target[2]
     before = pinned([on_target, on_source])
     held, salt = TopicSums("t", "t", "", "", IN_TENS), new_seed()
-    summed_up = read(quick, [on_target, on_source], salt)
-    for side in Side:
-        held.add(side, before.logs(side), summed(summed_up.looked_at(before, side, [before.logs(side)], IN_TENS)))
+    sum_up(read(quick, [on_target, on_source], salt), before, held)
     on_target.target_start, on_source.source_start = 24, 5
     now = pinned([on_target, on_source])
     found = Found()
@@ -168,8 +165,7 @@ def test_what_superseded_a_record_or_vouched_for_it_may_be_gone_by_now(quick):
     def judged_later(world, cleaned, **now):
         before, held, salt = pinned([world], compacted=cleaned), TopicSums("t", "t", "", "", IN_TENS), new_seed()
         reading = read(quick, [world], salt)
-        for side in Side:
-            held.add(side, before.logs(side), summed(reading.looked_at(before, side, [before.logs(side)], IN_TENS)))
+        sum_up(reading, before, held)
         answers = iter([before])
         reading = replace(reading, with_current_starts=lambda _: next(answers, replace(before, **now)))
         return judged(reading, before, held, True, Found())[0].counts

@@ -19,7 +19,7 @@ SCENES, SCENES_WITH_LONG = 1, 50
 ROUGH = frozenset({"restarts", "drops", "changes", "local-writers", "transactions", "target-retention"})
 SOURCE = {Category.MISSING, Category.NOT_COPIED_YET, Category.SUPERSEDED, Category.CHANGED, Category.MAYBE_COPIED}
 UNDECIDED = Category.MAYBE_COPIED, Category.NO_ORIGINAL_VISIBLE
-# Of a stretch that only one side has, sums may tell these, of no record by itself.
+# What sums may tell of a stretch that only one side has: how many records are that, and not which.
 BY_SUMS = {*UNDECIDED, Category.NOT_COPIED_YET}
 
 
