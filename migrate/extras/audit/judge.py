@@ -102,23 +102,14 @@ def judged(
     with reading_topic(reading.java[Side.SOURCE], f"{topic.topic}, or its copy,"), ExitStack() as kept:
         if Side.TARGET in topic.compacted:
             # Its cleaner may have taken a copy because of a further one, in any stretch: counts are not enough.
-            pairs, records = dict[Stretch, Paired](), [both(differing)]
+            pairs, by_sums, records = dict[Stretch, Paired](), dict[Stretch, Category](), [both(differing)]
         else:
             on_both = {each for each in differing if held.is_on_both_sides(each)}
             equals = kept.enter_context(closing(Counts(both(on_both))))
-            every = equals.paired()
-            now = reading.with_current_starts(topic)
-            by_sums = _judged_by_sums(
-                now, held, differing - on_both, _bounds(topic, now, held, differing, every, lasts)
-            )
-            pairs = equals.copied()
-            for each, category in by_sums.items():
-                pairs[each] = Paired(0, 0, *held.counts(each), None, None)
-                alone_in[each][category] = pairs[each].alone
-            # Where every record has a counterpart, as after replays, counts are enough.
-            unequal, one_sided = {each for each, p in every.items() if p.alone}, differing - on_both - by_sums.keys()
-            records = [equals.others_of(both(unequal))] if unequal else []
-            records += [both(one_sided)] if one_sided else []
+            pairs, by_sums, records = _counted(reading, topic, held, differing, equals, lasts, both)
+        for each, category in by_sums.items():
+            pairs[each] = Paired(0, 0, *held.counts(each), None, None)
+            alone_in[each][category] = pairs[each].alone
         if records:
             with closing(Comparison(all_of(records))) as comparison:
                 looked = comparison.paired()
@@ -144,6 +135,31 @@ def judged(
         unproven.append(f"cleanup.policy of {topic.target} is not visible")
     settled = {each: b for each, b in beyond.items() if _lacks_nothing(topic, held, each, pairs[each].copied, b)}
     return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven), lacks), settled
+
+
+def _counted(
+    reading: LogReading,
+    topic: PinnedTopic,
+    held: TopicSums,
+    differing: Collection[Stretch],
+    equals: Counts,
+    lasts: bool,
+    both: Callable[[Collection[Stretch]], "DataFrame"],
+) -> tuple[dict[Stretch, Paired], dict[Stretch, Category], list["DataFrame"]]:
+    """Judge differing stretches by counts: `equals` of those on both sides, and the sums of the others.
+
+    Returns what was found of records that have copies, the one-sided stretches whose place decides, and the records
+    of `both` logs that must be compared.
+    """
+    every = equals.paired()
+    now = reading.with_current_starts(topic)
+    one_sided = {each for each in differing if not held.is_on_both_sides(each)}
+    by_sums = _judged_by_sums(now, held, one_sided, _bounds(topic, now, held, differing, every, lasts))
+    # Where every record has a counterpart, as after replays, counts are enough.
+    unequal, left = {each for each, p in every.items() if p.alone}, one_sided - by_sums.keys()
+    records = [equals.others_of(both(unequal))] if unequal else []
+    records += [both(left)] if left else []
+    return equals.copied(), by_sums, records
 
 
 def _judged_by_sums(

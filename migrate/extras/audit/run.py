@@ -344,8 +344,9 @@ class Audit:
             return held.unread(side, reading.with_current_starts(topic).logs(side))
 
         left = unread()
-        total = offsets_of(left)
-        self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
+        # Retention may have taken what was there when the topic was pinned.
+        if total := offsets_of(left):
+            self._progress.step(f"reading {many(total, 'offset')} of {name} on {settings.name}")
         while left:
             ranges = next(steps(left, most))
             with reading_topic(settings, name):

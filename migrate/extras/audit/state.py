@@ -207,7 +207,19 @@ class NamedFile:
     file: IO[bytes]
 
     def take(self, topic: str, records: Iterable[Named]) -> tuple[tuple[Named, ...], tuple[int, int] | None]:
-        """Write them all; return the first few of each category, and the least and greatest time of what is missing."""
+        """Write them all; return the first few of each category, and the least and greatest time of what is missing.
+
+        Where they cannot all be told, none is written: who asks again would write some twice.
+        """
+        begins = self.file.tell()
+        try:
+            return self._write(topic, records)
+        except Exception:
+            self.file.seek(begins)
+            self.file.truncate()
+            raise
+
+    def _write(self, topic: str, records: Iterable[Named]) -> tuple[tuple[Named, ...], tuple[int, int] | None]:
         first: list[Named] = []
         counts: Counter[Category] = Counter()
         times: tuple[int, int] | None = None

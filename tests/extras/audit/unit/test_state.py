@@ -118,3 +118,21 @@ def test_all_that_is_named_is_written_the_first_of_each_category_told_and_a_dama
         file.write('{"category": "miss')
     with pytest.raises(MigrateError, match="damaged in line 14"):
         list(named_lines(folder))
+
+
+def test_what_breaks_off_while_it_is_named_is_not_there_twice_when_it_is_named_again(folder):
+    filled(folder)
+    records = [Named(Category.MISSING, 0, o, 0) for o in range(3)]
+
+    def broken():
+        yield from records[:2]
+        raise ValueError
+
+    with named_file(folder) as found:
+        found.take("before", records)
+        with pytest.raises(ValueError):
+            found.take("t", broken())
+        found.take("t", records)
+    assert [(line["topic"], line["offset"]) for line in named_lines(folder)] == [
+        (topic, offset) for topic in ("before", "t") for offset in range(3)
+    ]
