@@ -204,3 +204,8 @@ def kcg_lines(text: str) -> dict[Place, int]:
 def planned_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[Place, int]:
     """The planned offset of every group, target topic and partition."""
     return {(row["group"], row["target_topic"], row["partition"]): row["target_offset"] for row in rows}
+
+
+def committed_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[Place, int]:
+    """The committed source offset of every group, source topic and partition."""
+    return {(row["group"], row["source_topic"], row["partition"]): row["source_committed"] for row in rows}

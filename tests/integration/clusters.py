@@ -230,13 +230,13 @@ def committed_reader(bootstrap: str, group: str, **more: str) -> Consumer:
 
 
 @contextmanager
-def subscribed(bootstrap: str, group: str, topics: Collection[str]) -> Iterator[Consumer]:
+def subscribed(bootstrap: str, group: str, topics: Collection[str], **more: str) -> Iterator[Consumer]:
     """A real consumer of a group, on its way in.
 
     A partition without a committed offset, or with one outside the log, is read from its end: of all settings
     the one that skips most.
     """
-    consumer = committed_reader(bootstrap, group, **{"auto.offset.reset": "latest"})
+    consumer = committed_reader(bootstrap, group, **{"auto.offset.reset": "latest"}, **more)
     try:
         consumer.subscribe(list(topics))
         yield consumer
@@ -245,16 +245,16 @@ def subscribed(bootstrap: str, group: str, topics: Collection[str]) -> Iterator[
 
 
 @contextmanager
-def member(bootstrap: str, group: str, topic: str) -> Iterator[None]:
+def member(bootstrap: str, group: str, topic: str, **more: str) -> Iterator[Consumer]:
     """A group that is alive: it has a member, which has partitions."""
-    with subscribed(bootstrap, group, [topic]) as consumer:
+    with subscribed(bootstrap, group, [topic], **more) as consumer:
 
         def joined() -> bool:
             consumer.poll(0.1)
             return bool(consumer.assignment())
 
         wait_until(joined, CALL_SECONDS, f"a member of {group} on {topic}", poll_seconds=0.0)
-        yield
+        yield consumer
 
 
 def identity(message: Message) -> str:

@@ -9,8 +9,6 @@ from tests.integration.killedscene import killed
 from tests.integration.scene import Scene
 from tests.seeds import new_seed
 
-GROUP_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "killed_scene" in metafunc.fixturenames:

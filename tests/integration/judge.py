@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.integration import lookalikes, oracle
-from tests.integration.clusters import Partition
+from tests.integration.cli import CommandLine, committed_offsets, planned_offsets
+from tests.integration.clusters import Partition, all_syncs, by_place, commits_on
 from tests.integration.lookalikes import by_looks
 from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
@@ -255,3 +256,21 @@ class Judge:
     def _first_owed(self, place: Truth, committed: int) -> str:
         first = next((record for record in place.source.records if record.offset >= committed), None)
         return "none" if first is None else f"{first.offset}@{oracle.copies(place, first.identity)}"
+
+
+def judged_cutover(
+    scene: Scene, commands: CommandLine, plan: str
+) -> tuple[Sequence[dict[str, Any]], Mapping[Partition, Truth]]:
+    """Hold every row of a plan against the truth, then apply it, prove it and take it back; return both."""
+    rows: Sequence[dict[str, Any]] = commands.document(plan)["rows"]
+    truth, target = scene.truth(), scene.lab.target_bootstrap
+    assert committed_offsets(rows) == scene.places and not scene.contradictions(truth)
+    score = Judge(scene, truth, all_syncs(scene.lab), whole=True).score(rows)
+    assert score.judged["best"] > 0 and score.judged["loss"] == len(rows)
+    assert not score.complaints, told(score.complaints)
+    commands.execute(plan).expect(0)
+    assert by_place(commits_on(target, scene.commits)) == planned_offsets(rows)
+    commands.verify(plan, "--records").expect(0)
+    commands.undo(plan).expect(0)
+    assert not commits_on(target, scene.commits)
+    return rows, truth

@@ -3,31 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from migrate.model import Row
 from migrate.plan.file import write_plan
 from migrate.plan.plan import Plan
 from tests.builders import make_plan, make_row
 from tests.integration.clusters import admin, topic_id
 
 ALIAS = "A"
-
-
-def made_row(
-    group: str,
-    topic: str,
-    partition: int,
-    target_offset: int,
-    target_prior: int | None,
-    prior_metadata: str = "",
-    *,
-    metadata: str = "",
-) -> Row:
-    """A row whose source is down, on an empty target log."""
-    return make_row(
-        group, topic, partition, target_offset=target_offset, target_prior=target_prior,
-        target_prior_metadata=prior_metadata, source_log_start=None, source_log_end=None, target_log_start=0,
-        target_log_end=0, target_metadata=metadata,
-    )  # fmt: skip
 
 
 def made_plan(
@@ -48,9 +29,14 @@ def made_plan(
     id_of_copy = topic_id(bootstrap, copy)
     assert id_of_copy is not None
     return make_plan(
+        # The source is down, and the target's logs are empty.
         (
-            made_row(group, topic, p, *values, metadata=metadata)
-            for group, places in offsets.items() for p, values in places.items()
+            make_row(
+                group, topic, p, target_offset=offset, target_prior=prior, target_prior_metadata="".join(stood),
+                source_log_start=None, source_log_end=None, target_log_start=0, target_log_end=0,
+                target_metadata=metadata,
+            )
+            for group, places in offsets.items() for p, (offset, prior, *stood) in places.items()
         ),
         source_down=True, source_cluster_id="", target_cluster_id=described.cluster_id,
         target_topic_ids={copy: id_of_copy}, created_at_ms=created_at_ms,

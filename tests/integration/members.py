@@ -3,12 +3,12 @@
 import subprocess
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.integration.clusters import CALL_SECONDS, QUIET, admin, subscribed
+from tests.integration.clusters import CALL_SECONDS, admin, member
 from tests.lab.process import java_command
 from tests.lab.waiting import wait_until
 
@@ -19,32 +19,13 @@ TOOL_SECONDS = 120.0
 
 def stay_and_leave(bootstrap: str, group: str, topic: str) -> None:
     """Let a classic group have a member and an offset, and then no member."""
-    with subscribed(bootstrap, group, [topic]) as consumer:
-
-        def joined() -> bool:
-            consumer.poll(0.1)
-            return bool(consumer.assignment())
-
-        wait_until(joined, CALL_SECONDS, f"a member of {group}", poll_seconds=0.0)
+    with member(bootstrap, group, topic) as consumer:
         consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
 
 
-@contextmanager
-def member_of_kip_848(bootstrap: str, group: str, topic: str) -> Iterator[None]:
+def member_of_kip_848(bootstrap: str, group: str, topic: str) -> AbstractContextManager[Consumer]:
     """A group of KIP-848 (Kafka 4.0 and later) that is alive. It commits nothing."""
-    settings = {"group.protocol": "consumer", "enable.auto.commit": False, **QUIET}
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **settings})
-    consumer.subscribe([topic])
-
-    def joined() -> bool:
-        consumer.poll(0.1)
-        return bool(consumer.assignment())
-
-    try:
-        wait_until(joined, CALL_SECONDS, f"a member of {group}", poll_seconds=0.0)
-        yield
-    finally:
-        consumer.close()
+    return member(bootstrap, group, topic, **{"group.protocol": "consumer"})
 
 
 @contextmanager

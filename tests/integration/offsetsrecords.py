@@ -1,6 +1,7 @@
 """What scenes put into an offsets topic, and what they find there by themselves."""
 
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
@@ -9,18 +10,24 @@ from tests.lab.reading import as_bytes, split_string, topic_reader
 from tests.lab.waiting import wait_until
 
 
+@contextmanager
+def sent_in_transaction(bootstrap: str, group: str, topic: str) -> Iterator[Producer]:
+    """A producer that has sent an offset of 99 in a transaction, which it has not ended."""
+    lasting = {"transactional.id": f"id-{group}", "transaction.timeout.ms": 900_000}
+    producer = Producer({"bootstrap.servers": bootstrap, **lasting, **QUIET})
+    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})) as consumer:
+        producer.init_transactions(CALL_SECONDS)
+        producer.begin_transaction()
+        place = [TopicPartition(topic, 0, 99)]
+        producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), CALL_SECONDS)
+        yield producer
+
+
 def in_transaction(bootstrap: str, outcome: str, stack: ExitStack) -> Producer:
     """Commit in a transaction that is committed, aborted or stays open, over a commit that stands; return who did."""
     group = f"transaction-{outcome}"
     commit(bootstrap, {group: {("t", 0): 1}})
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
-    stack.callback(consumer.close)
-    lasting = {"transactional.id": f"id-{outcome}", "transaction.timeout.ms": 900_000}
-    producer = Producer({"bootstrap.servers": bootstrap, **lasting, **QUIET})
-    producer.init_transactions(CALL_SECONDS)
-    producer.begin_transaction()
-    place = [TopicPartition("t", 0, 99)]
-    producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), CALL_SECONDS)
+    producer = stack.enter_context(sent_in_transaction(bootstrap, group, "t"))
     if outcome == "committed":
         producer.commit_transaction(CALL_SECONDS)
         wait_until(lambda: commits_on(bootstrap, [group]) == {group: {("t", 0): 99}}, CALL_SECONDS, "the commit")

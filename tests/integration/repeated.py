@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+
+from tests.lab.proxy import Network
 
 END_SECONDS = 120.0
 
@@ -28,3 +30,8 @@ def again_and_again(what: Callable[[], None], pause_seconds: float) -> Iterator[
         stop.set()
         thread.join(END_SECONDS)
     assert not thread.is_alive() and not trouble, trouble
+
+
+def breaking(network: Network, every_seconds: float) -> AbstractContextManager[None]:
+    """Break all connections of a network again and again."""
+    return again_and_again(network.reset, every_seconds)

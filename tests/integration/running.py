@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from migrate.plan.companions import journal_path
 from tests.integration.cli import DEADLINE_SECONDS, REPOSITORY, CommandLine, Ran
 from tests.lab.process import wait_until_stopped
 from tests.lab.waiting import wait_until
@@ -103,3 +105,21 @@ def started(
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@contextmanager
+def applying(
+    commands: CommandLine, plan: str, *options: str, groups: int = 1, concurrency: int = 2, **how: Any
+) -> Iterator[Running]:
+    """An apply with few calls in flight, so that there is an amid; the outcome of so many groups is in its journal."""
+    approved = commands.approved(plan)
+    journal = journal_path(commands.folder / plan, approved[1])
+    few = ("--concurrency", str(concurrency))
+    with started(commands, "apply", plan, *commands.clusters, *approved, *few, *options, **how) as running:
+
+        def begun() -> bool:
+            written = journal.read_bytes() if journal.exists() else b""
+            return written.count(b'"event":"outcome"') >= groups or running.has_ended
+
+        wait_until(begun, DEADLINE_SECONDS, "the first groups to be written", lambda: running.said, 0.002)
+        yield running

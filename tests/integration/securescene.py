@@ -81,6 +81,11 @@ class SecureScene:
     def target(self) -> SecureCluster:
         return cast(SecureCluster, self.lab.target)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The words that name the clusters of the flow."""
+        return ("--source", self.lab.options.source_alias, "--target", self.lab.options.target_alias)
+
     def cluster(self, side: Side) -> SecureCluster:
         return self.source if side is Side.SOURCE else self.target
 
@@ -130,9 +135,7 @@ class SecureScene:
         }
         path = folder / f"{mechanism}-{secret}.properties"
         path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
-        options = self.lab.options
-        names = ("--source", options.source_alias, "--target", options.target_alias)
-        return CommandLine(folder, ("--mm2-config", str(path), *names))
+        return CommandLine(folder, ("--mm2-config", str(path), *self.names))
 
     def by_token_command(self, folder: Path) -> CommandLine:
         """The product with a command that prints tokens, and keeps a list of them, `printed`, beside the secrets."""
@@ -165,8 +168,7 @@ print(json.dumps({{"kind": "ExecCredential", "status": status}}))
 
     def by_files(self, folder: Path, logins: Mapping[Side, str]) -> CommandLine:
         """The product with a client file for each side, which these lines of a login end."""
-        options = self.lab.options
-        words = ["--source", options.source_alias, "--target", options.target_alias]
+        words = [*self.names]
         for side, login in logins.items():
             file = folder / f"{side}.properties"
             file.write_text("".join(f"{k}={v}\n" for k, v in self.client_properties(side).items()) + login)
@@ -187,9 +189,7 @@ print(json.dumps({{"kind": "ExecCredential", "status": status}}))
             f"ssl.truststore.type=PEM\nssl.truststore.location={self.lab.authority.ca}\n"
             f"ssl.keystore.type=PEM\nssl.keystore.location={self.secrets / 'client.pem'}\n"
         )
-        options = self.lab.options
-        names = ("--source", options.source_alias, "--target", options.target_alias)
-        return CommandLine(folder, ("--source-config", str(source), "--target-config", str(target), *names))
+        return CommandLine(folder, ("--source-config", str(source), "--target-config", str(target), *self.names))
 
 
 @contextmanager

@@ -1,17 +1,14 @@
 """A Connect worker on one cluster that runs sink connectors, told what to do by its REST alone."""
 
-import json
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Self
 
+from tests.lab.connect import BYTES, ask
 from tests.lab.jars import fetched, kafka_jars
 from tests.lab.ports import HOST, free_ports
 from tests.lab.process import GuardedProcess, java_command
 
-CALL_SECONDS = 30.0
 START_SECONDS = 120.0
-BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
 class SinkWorker:
@@ -47,13 +44,4 @@ class SinkWorker:
         self.process.kill()
 
     def ask(self, method: str, path: str, body: str | None = None) -> tuple[int, Any]:
-        """Return status and document of an answer; (0, the reason) where there was none."""
-        connection = HTTPConnection(HOST, self.port, timeout=CALL_SECONDS)
-        try:
-            connection.request(method, path, body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read() or b"null")
-        except (OSError, HTTPException, json.JSONDecodeError) as error:
-            return 0, str(error)
-        finally:
-            connection.close()
+        return ask(self.port, method, path, body)

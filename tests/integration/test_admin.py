@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,45 +16,30 @@ from migrate.kafka.cluster import KafkaCluster
 from migrate.kafka.settings import ClientSettings
 from migrate.mm2.flow import Cluster as FlowCluster
 from migrate.model import Commit, Failure, GroupState, LogRange, Side, TopicPartition
+from tests.integration.clusters import member
 from tests.integration.rawmember import crowd
+from tests.integration.repeated import breaking
 from tests.lab.cluster import QUIET_CLIENT
-from tests.lab.ports import free_ports
-from tests.lab.proxy import ProxiedCluster, breaking
+from tests.lab.proxy import ProxiedCluster
 from tests.lab.waiting import wait_until
 
-JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-PASSWORD = "the-right-one-4711"
-WRONG = "the-wrong-one-0815"
 # Seldom enough for an answer to come through, and often enough to hit some.
 BROKEN_EVERY_SECONDS, ROUNDS = 0.15, 60
 CROWD = 40
 
 
 class Broker:
-    """One broker that would create topics on request, with a second listener that wants a password."""
+    """One broker that would create topics on request."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster = ProxiedCluster("admin", folder)
-        self.cluster.pick_ports()
-        self.guarded = f"127.0.0.1:{free_ports(1)[0]}"
-        base = self.cluster.settings(self.cluster.brokers[0])
-        more = {
-            "listeners": f"GUARDED://{self.guarded}",
-            "advertised.listeners": f"GUARDED://{self.guarded}",
-            "listener.security.protocol.map": "GUARDED:SASL_PLAINTEXT",
-        }
-        self.cluster.overrides |= {key: f"{base[key]},{value}" for key, value in more.items()} | {
-            "auto.create.topics.enable": "true",
-            # All members of a crowd join in one rebalance.
-            "group.initial.rebalance.delay.ms": "500",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.guarded.plain.sasl.jaas.config": f'{JAAS} user_mover="{PASSWORD}";',
-        }
+        # All members of a crowd join in one rebalance.
+        overrides = {"auto.create.topics.enable": "true", "group.initial.rebalance.delay.ms": "500"}
+        self.cluster = ProxiedCluster("admin", folder, overrides=overrides)
+        self.cluster.start()
         self.bootstrap = self.cluster.bootstrap
 
-    def admin(self, bootstrap: str = "", deadline_seconds: float = 20.0, **config: str) -> KafkaCluster:
-        settings = {"bootstrap.servers": bootstrap or self.bootstrap}
-        settings |= {key.replace("_", "."): value for key, value in config.items()}
+    def admin(self, deadline_seconds: float = 20.0, **more: str) -> KafkaCluster:
+        settings = {"bootstrap.servers": self.bootstrap, **more}
         name = FlowCluster(Side.TARGET, "B", settings).name
         # As the product has it: what a silent broker may end is a process of its own, and not this one.
         return KafkaCluster(ClientSettings(Side.TARGET, "B", name, settings), deadline_seconds)
@@ -77,15 +62,9 @@ class Broker:
         producer.flush(30)
         return producer
 
-    @contextmanager
-    def consumer(self, group: str, topic: str, **config: str) -> Iterator[Consumer]:
+    def member(self, group: str, topic: str, **more: str) -> AbstractContextManager[Consumer]:
         """A member that has joined and holds the partitions."""
-        settings = {"bootstrap.servers": self.bootstrap, "group.id": group, "client.id": "app"}
-        settings |= {"enable.auto.commit": "false", **QUIET_CLIENT}
-        with closing(Consumer(settings | {key.replace("_", "."): value for key, value in config.items()})) as consumer:
-            consumer.subscribe([topic])
-            wait_until(lambda: consumer.poll(0.1) or consumer.assignment(), 60, f"{group} to join")
-            yield consumer
+        return member(self.bootstrap, group, topic, **{"client.id": "app"}, **more)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -101,7 +80,6 @@ class Broker:
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     made = Broker(tmp_path_factory.mktemp("broker"))
-    made.cluster.start()
     try:
         yield made
     finally:
@@ -172,7 +150,7 @@ def test_a_live_group_is_described_and_the_broker_refuses_to_set_or_delete_it(
     broker: Broker, group: str, protocol: str
 ) -> None:
     admin, topic = broker.admin(), broker.topic()
-    with broker.consumer(group, topic, group_protocol=protocol):
+    with broker.member(group, topic, **{"group.protocol": protocol}):
         state = admin.group_states([group])[group]
         assert isinstance(state, GroupState) and not state.is_stopped
         assert (state.member_count, state.kind) == (1, protocol)
@@ -199,9 +177,9 @@ def test_of_many_groups_those_that_are_listed_as_empty_are_what_they_are_describ
         is_left = getattr(found[left], "is_stopped", False)
         return is_left and all(getattr(found[name], "state", "") == "Stable" for name in (classic, consumer))
 
-    with broker.consumer(left, topic):
+    with broker.member(left, topic):
         pass
-    with broker.consumer(classic, topic), broker.consumer(consumer, topic, group_protocol="consumer"):
+    with broker.member(classic, topic), broker.member(consumer, topic, **{"group.protocol": "consumer"}):
         # A group of KIP-848 is still reconciling when its member has partitions already.
         wait_until(are_ready, 60, "one to be stopped, and two to be stable")
         groups = [simple, left, classic, consumer, "nobody"]
@@ -249,7 +227,7 @@ def test_over_connections_that_break_again_and_again_the_end_of_every_log_is_tol
     ConfluentAdmin(settings, 20.0).log_ranges(list(ends))
     # Seldom enough for an answer on a busy machine too.
     every = max(BROKEN_EVERY_SECONDS, 4 * (time.monotonic() - began))
-    with breaking([broker.cluster.network], every):
+    with breaking(broker.cluster.network, every):
         for _ in range(ROUNDS):
             told = ConfluentAdmin(settings, 20.0).log_ranges(list(ends))
             assert {p: answer.end if isinstance(answer, LogRange) else answer for p, answer in told.items()} == ends
@@ -261,7 +239,7 @@ def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(brok
     other = f"{group}-other"
     admin.alter({other: {here: Commit(1)}})
     producer = broker.produce(topic, 1, transactional=f"tx-{uuid4().hex}")
-    with broker.consumer(group, topic) as reader:
+    with broker.member(group, topic) as reader:
         # Brokers list the partitions that have an offset: a first commit that is still open shows nowhere.
         reader.commit(offsets=[KafkaPartition(topic, 0, 0, "AAA=")], asynchronous=False)
         members = reader.consumer_group_metadata()
@@ -276,34 +254,9 @@ def test_a_pending_transactional_commit_is_a_failure_unless_asked_otherwise(brok
             producer.abort_transaction(30)
 
 
-def test_a_broker_that_is_not_there_is_one_paragraph_that_names_it(broker: Broker, capfd) -> None:  # type: ignore[no-untyped-def]
-    nobody = f"127.0.0.1:{free_ports(1)[0]}"
-    text = only(broker.admin(nobody, deadline_seconds=1).facts)
-    assert nobody in text and "Connection refused" in text and "bootstrap.servers" in text
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_wrong_password_ends_the_call_and_shows_no_secret(broker: Broker, capfd) -> None:  # type: ignore[no-untyped-def]
-    sasl = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "mover"}
-    admin = broker.admin(broker.guarded, deadline_seconds=60, **sasl, sasl_password=WRONG)
-    text = only(admin.groups)
-    assert "authentication failed" in text and broker.guarded in text and WRONG not in text
-    assert broker.admin(broker.guarded, **sasl, sasl_password=PASSWORD).facts().brokers == 1
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"security_protocol": "SSL"}, ("SSL connection closed by peer", "security.protocol")),
-        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"}, ("GSSAPI",)),
-    ],
-)
-def test_tls_to_a_plain_listener_and_what_the_library_refuses_are_said(
-    broker: Broker, settings: dict[str, str], said: tuple[str, ...]
-) -> None:
-    text = only(broker.admin(deadline_seconds=2, **settings).topics)
-    assert all(word in text for word in said), text
+def test_tls_to_a_plain_listener_is_said(broker: Broker) -> None:
+    text = only(broker.admin(deadline_seconds=2, **{"security.protocol": "SSL"}).topics)
+    assert "SSL connection closed by peer" in text and "security.protocol" in text, text
 
 
 def answers(broker: Broker) -> bool:

@@ -1,21 +1,18 @@
 """What goes wrong in cutovers, all at once on real clusters: each is found, with what to do; mended, all is well."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 
 from migrate.survey.offsets_topic import partition_of
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import (
     CALL_SECONDS,
-    QUIET,
     READ_SECONDS,
     admin,
     commit,
@@ -30,7 +27,9 @@ from tests.integration.members import (
     share_group_without_members,
     stay_and_leave,
 )
+from tests.integration.offsetsrecords import sent_in_transaction
 from tests.integration.rawmember import member_with_assignor
+from tests.integration.repeated import again_and_again
 from tests.integration.scene import Scene
 from tests.lab.cluster import OFFSETS_PARTITIONS
 from tests.lab.fixtures import own_clusters_only
@@ -82,46 +81,6 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-@contextmanager
-def open_transaction(bootstrap: str, name: str, topic: str, group: str, read: str) -> Iterator[None]:
-    """A transaction that has written to `topic`, and holds an offset of `group` on `read`; it is aborted at the end."""
-    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, **QUIET})
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": name, "transaction.timeout.ms": 600_000, **QUIET}
-    )
-    try:
-        producer.init_transactions(CALL_SECONDS)
-        producer.begin_transaction()
-        producer.produce(topic, b"open")
-        producer.flush(CALL_SECONDS)
-        offsets = [TopicPartition(read, 0, 11)]
-        producer.send_offsets_to_transaction(offsets, reader.consumer_group_metadata(), CALL_SECONDS)
-        yield
-        producer.abort_transaction(CALL_SECONDS)
-    finally:
-        reader.close()
-
-
-@contextmanager
-def assigned_reader(bootstrap: str, group: str, topic: str) -> Iterator[None]:
-    """Somebody who commits for a group and never joins it."""
-    ends = threading.Event()
-
-    def go_on() -> None:
-        offset = 10
-        while not ends.wait(0.3):
-            offset += 1
-            commit(bootstrap, {group: {(topic, 0): offset}})
-
-    thread = threading.Thread(target=go_on)
-    thread.start()
-    try:
-        yield
-    finally:
-        ends.set()
-        thread.join()
-
-
 def beside(group: str, name: str) -> str:
     """A group whose records lie beside those of `group` in the offsets topic: its transaction hides newer ones."""
     where = partition_of(group, OFFSETS_PARTITIONS)
@@ -159,7 +118,7 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     scene.commit({group("steady"): {(pool, 0): scene.source_ends()[pool, 0][1]}})
     lab.mirror.wait_checkpoints([group("steady")])
     commands = CommandLine.of(lab, tmp_path_factory.mktemp("night"))
-    chosen = ("--group", f".*{scene.suffix}", "--group", pending)
+    chosen, offsets = ("--group", f".*{scene.suffix}", "--group", pending), count(11)
     with ExitStack() as troubles:
         lab.mirror.pause()
         troubles.callback(lab.mirror.resume)
@@ -169,10 +128,14 @@ def night(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
             member(target, group("joined"), pool),
             member_with_assignor(source, app, pool, "stream"),
             share_consumer(lab.jars, source, group("sharers"), pool),
-            open_transaction(source, group("tx"), tx, pending, pool),
-            assigned_reader(source, group("moving"), pool),
+            # Somebody who commits for a group and never joins it.
+            again_and_again(lambda: commit(source, {group("moving"): {(pool, 0): next(offsets)}}), 0.3),
         ):
             troubles.enter_context(trouble)
+        producer = troubles.enter_context(sent_in_transaction(source, pending, pool))
+        troubles.callback(producer.abort_transaction, CALL_SECONDS)
+        producer.produce(tx, b"open")
+        assert producer.flush(CALL_SECONDS) == 0
         troubled = commands.plan("troubled.plan", *chosen)
     left = f"--exclude-group=sharers(-to-be)?-{scene.suffix}"
     delete_groups(target, [group("ran-out")])

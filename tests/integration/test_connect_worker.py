@@ -2,16 +2,12 @@
 
 import json
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from migrate.cli.options import resolve_flow
 from migrate.session.clusters import mm2_worker_of
@@ -19,7 +15,7 @@ from tests.facts import facts, options
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, Partition
 from tests.integration.scene import Scene
-from tests.lab.connect import connector_lines
+from tests.lab.connect import ask
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
@@ -92,41 +88,10 @@ def drained(document: Mapping[str, Any]) -> set[str]:
     return {check["level"] for check in document["checks"] if check["check"] == "not-drained"}
 
 
-def strimzi(lab: Lab) -> dict[str, Any]:
-    """The resource from which Strimzi's operator would make these very connectors."""
-    lines = connector_lines(lab.options, lab.source_bootstrap, lab.target_bootstrap)
-    of_clusters = ("source.cluster.", "target.cluster.", "connector.class", "tasks.max")
-    config: Mapping[str, dict[str, str]] = {
-        name.rpartition("-")[2]: {k: v for k, v in settings.items() if not k.startswith(of_clusters)}
-        for name, settings in lines.items()
-    }
-    a = {"alias": "A", "bootstrapServers": lab.source_bootstrap, "config": {"sasl.jaas.config": LOGIN}}
-    b = {
-        "alias": "B",
-        "bootstrapServers": lab.target_bootstrap,
-        "config": {"offset.storage.topic": lab.options.connect_offsets_topic},
-    }
-    mirror = {
-        "sourceCluster": "A",
-        "targetCluster": "B",
-        "sourceConnector": {"config": config["source"]},
-        "checkpointConnector": {"config": config["checkpoint"]},
-    }
-    spec = {"version": lab.versions.mirror, "connectCluster": "B", "clusters": [a, b], "mirrors": [mirror]}
-    return {"kind": "KafkaMirrorMaker2", "metadata": {"name": "mm2"}, "spec": spec}
-
-
-def strimzi_file(lab: Lab, folder: Path) -> Path:
-    path = folder / "mm2.yaml"
-    path.write_text(yaml.safe_dump(strimzi(lab)))
-    return path
-
-
-def test_the_worker_tells_the_same_facts_as_the_properties_and_a_strimzi_resource(worker, tmp_path):
+def test_the_worker_tells_the_same_facts_as_the_properties(worker):
     from_rest = resolve_flow(options(connect_url=worker.url))
     from_file = resolve_flow(options(mm2_config=worker.lab.mm2_properties))
-    from_strimzi = resolve_flow(options(strimzi=strimzi_file(worker.lab, tmp_path)))
-    assert facts(from_rest) == facts(from_file) == facts(from_strimzi)
+    assert facts(from_rest) == facts(from_file)
     assert from_rest.group_sync is True
     assert from_rest.runtime.version == worker.lab.versions.mirror
     assert set(from_rest.runtime.source_connectors + from_rest.runtime.checkpoint_connectors) == {
@@ -157,20 +122,13 @@ def test_by_rest_the_positions_are_known_the_plan_is_drained_and_no_output_holds
 
 
 def asked(worker: Worker, method: str, path: str, body: object = None) -> Any:
-    """Ask the worker's REST, as its administrator does."""
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(worker.url + path, data, headers, method=method)
+    """Ask the worker's REST, as its administrator does; where its group is about to rebalance, again."""
+    text = None if body is None else json.dumps(body)
 
     def taken() -> tuple[Any] | None:
-        try:
-            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:
-                return (json.loads(answer.read() or b"null"),)
-        except urllib.error.HTTPError as error:
-            if error.code != HTTPStatus.CONFLICT:
-                raise
-            # The worker's group is about to rebalance.
-            return None
+        status, document = ask(worker.lab.mirror.port, method, path, text)  # type: ignore[attr-defined]
+        assert status in (*range(200, 300), HTTPStatus.CONFLICT), document
+        return None if status == HTTPStatus.CONFLICT else (document,)
 
     return wait_until(taken, DEADLINE_SECONDS, f"{method} {path} to be taken")[0]
 

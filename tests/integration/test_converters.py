@@ -3,25 +3,22 @@
 Each flow is a real MirrorMaker between the same two clusters, killed -9 while it copies, with topics of its own.
 """
 
-from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Message
 
 from tests.integration import oracle
-from tests.integration.cli import CommandLine
-from tests.integration.clusters import Partition, all_syncs, identity, read_logs
-from tests.integration.judge import Judge, Row, Score, told
+from tests.integration.cli import CommandLine, committed_offsets
+from tests.integration.clusters import all_syncs
+from tests.integration.judge import Judge, told
 from tests.integration.killedscene import commit_anywhere, kill_mid_stream, wait_translated
-from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
 from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
-from tests.lab.reading import as_bytes
 from tests.seeds import new_seed
 
 pytestmark = pytest.mark.long
@@ -56,48 +53,15 @@ CHANGING = {
     "header.converter": f"{CONNECT}.converters.ByteArrayConverter",
 }
 
-Headers = tuple[tuple[str, bytes | None], ...]
-
-
-@dataclass(frozen=True)
-class Content:
-    """A record as it stands in a log."""
-
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-
-
-def base64_of(part: bytes | None) -> bytes | None:
-    """What Connect makes of bytes that it is to write as text."""
-    return None if part is None else b64encode(part)
-
-
-def headers_anew(record: Content) -> Content:
-    return Content(
-        record.timestamp, record.key, record.value, tuple((name, base64_of(value)) for name, value in record.headers)
-    )
-
-
-def without_flag(record: Content) -> Content:
-    headers = tuple((name, value) for name, value in record.headers if name != "flag")
-    return Content(record.timestamp, record.key, record.value, headers)
-
-
-def values_anew(record: Content) -> Content:
-    return Content(record.timestamp, record.key, base64_of(record.value), record.headers)
-
 
 @dataclass(frozen=True)
 class Way:
-    """A flow, what it makes of a record, how often it is killed, and what a plan is to find out about it.
+    """A flow, how often it is killed, and what a plan is to find out about it.
 
     `accept` names the checks that rightly block such a flow's plan.
     """
 
     options: MirrorOptions
-    changed: Callable[[Content], Content]
     equality: str
     grades: frozenset[str]
     extras: tuple[tuple[str, bytes | None, float], ...] = HEADERS
@@ -112,12 +76,9 @@ def flow(name: str, **options: Any) -> MirrorOptions:
 
 
 WAYS = {
-    "worker": Way(
-        flow("worker", connect=True), headers_anew, "without-headers", frozenset({"exact"}), bare=0.05, kills=2
-    ),
+    "worker": Way(flow("worker", connect=True), "without-headers", frozenset({"exact"}), bare=0.05, kills=2),
     "drop": Way(
         flow("drop", extra={f"dropA->dropB.{key}": line for key, line in DROPPING.items()}),
-        without_flag,
         "without-headers",
         frozenset({"exact", "bounded"}),
         extras=(("drop", b"yes", 0.03), *HEADERS),
@@ -125,7 +86,6 @@ WAYS = {
     ),
     "change": Way(
         flow("change", connect=True, source_connector=CHANGING),
-        values_anew,
         "time-and-key",
         frozenset({"bounded", "estimated"}),
         keeps_values=False,
@@ -133,20 +93,6 @@ WAYS = {
         accept=("not-drained",),
     ),
 }
-
-
-@dataclass(frozen=True, repr=False)
-class Rehearsal:
-    """A scene, its plan's rows beside the truth, which was read after that, and what they are worth."""
-
-    way: Way
-    scene: Scene
-    rows: list[tuple[Row, Truth]]
-    score: Score
-
-    @property
-    def dropped(self) -> set[str]:
-        return self.scene.carriers.get("drop", set())
 
 
 def converted(lab: Lab, name: str, seed: int) -> Scene:
@@ -178,20 +124,6 @@ def converted(lab: Lab, name: str, seed: int) -> Scene:
     return scene
 
 
-def contents(bootstrap: str, partitions: list[Partition]) -> dict[str, Content]:
-    """Every record of whole logs by its identity; of several copies the last one."""
-    found = {}
-
-    def look(message: Message) -> None:
-        headers: Any = message.headers() or ()
-        found[identity(message)] = Content(
-            message.timestamp()[1], as_bytes(message.key()), as_bytes(message.value()), tuple(headers)
-        )
-
-    read_logs(bootstrap, partitions, look)
-    return found
-
-
 @pytest.fixture(scope="module")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Two clusters, without an MM2 so far."""
@@ -200,68 +132,32 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-@pytest.fixture(scope="module", params=WAYS)
-def rehearsal(request: pytest.FixtureRequest, clusters: Lab, tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    scene = converted(clusters, request.param, new_seed())
-    way, commands = WAYS[request.param], CommandLine.of(clusters, tmp_path_factory.mktemp(request.param))
+@pytest.mark.parametrize("name", WAYS)
+def test_rows_of_a_flow_that_was_killed_are_true_and_compared_by_what_it_keeps(
+    name: str, clusters: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No row loses a record, exact ones are best, bounded ones know their bound, and what was dropped is missed."""
+    way, scene, commands = WAYS[name], converted(clusters, name, new_seed()), CommandLine.of(clusters, tmp_path)
     accepted = [word for check in way.accept for word in ("--accept", check)]
     commands.plan("c.plan", "--group", f".*{scene.suffix}", *accepted).expect(0)
     document, truth = commands.document("c.plan"), scene.truth()
-    assert not scene.contradictions(truth)
+    rows = document["rows"]
+    assert not scene.contradictions(truth) and scene.kills == way.kills
+    assert any(map(oracle.replayed, truth.values())), f"{scene}: nothing was replayed"
+    assert committed_offsets(rows) == scene.places and len(rows) == GROUPS * len(scene.partitions)
+
     named = frozenset(check["subject"] for check in document["checks"] if check["check"] == "missing-on-target")
-    whole = "drop" not in scene.carriers
-    score = Judge(scene, truth, all_syncs(clusters), whole, named).score(document["rows"])
-    return Rehearsal(
-        way, scene, [(row, truth[row["source_topic"], row["partition"]]) for row in document["rows"]], score
-    )
-
-
-def test_records_come_out_as_the_flow_makes_them(rehearsal: Rehearsal) -> None:
-    scene, way = rehearsal.scene, rehearsal.way
-    source = contents(scene.lab.source_bootstrap, scene.partitions)
-    target = contents(scene.lab.target_bootstrap, [(scene.copy(t), p) for t, p in scene.partitions])
-    assert source.keys() - target.keys() == source.keys() & rehearsal.dropped
-    expected = {name: way.changed(record) for name, record in source.items()}
-    assert expected != source
-    assert {name: target[name] for name in source.keys() & target.keys()} == {
-        name: record for name, record in expected.items() if name in target
-    }
-
-
-def test_the_plan_has_every_commit_of_a_flow_that_was_killed(rehearsal: Rehearsal) -> None:
-    scene = rehearsal.scene
-    found = {
-        (row["group"], row["source_topic"], row["partition"]): row["source_committed"] for row, _ in rehearsal.rows
-    }
-    assert found == scene.places
-    assert len(found) == GROUPS * len(scene.partitions)
-    assert scene.kills == rehearsal.way.kills
-    assert any(oracle.replayed(place) for _, place in rehearsal.rows), f"{scene}: nothing was replayed"
-
-
-def test_no_row_loses_a_record(rehearsal: Rehearsal) -> None:
-    found = rehearsal.score.of("lost", "missing", "hidden", "nowhere")
-    assert not found, told(found)
-
-
-def test_grades_are_true(rehearsal: Rehearsal, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exact rows stand at the best offset, and bounded ones read no more records twice than they say."""
+    dropped = scene.carriers.get("drop", set())
+    score = Judge(scene, truth, all_syncs(clusters), not dropped, named).score(rows)
     with capsys.disabled():
-        print(f"\n{rehearsal.score}")
-    found = rehearsal.score.of("not-best", "bound")
-    assert not found, told(found)
-    assert set(rehearsal.score.grades) <= rehearsal.way.grades
-
-
-def test_rows_miss_what_was_dropped_and_say_so(rehearsal: Rehearsal) -> None:
+        print(f"\n{score}")
+    assert not score.complaints, told(score.complaints)
+    assert set(score.grades) <= way.grades
+    assert {row["equality"] for row in rows} == {way.equality}
     wrong = []
-    for row, truth in rehearsal.rows:
-        missing = oracle.missing(truth, row["source_committed"])
-        assert missing <= rehearsal.dropped, f"{rehearsal.scene}: {row}"
+    for row in rows:
+        missing = oracle.missing(truth[row["source_topic"], row["partition"]], row["source_committed"])
+        assert missing <= dropped, f"{scene}: {row}"
         if row["missing_on_target"] != len(missing) and row["grade"] != "estimated":
             wrong.append((row["group"], row["source_topic"], row["partition"], row["missing_on_target"], len(missing)))
-    assert not wrong, f"{rehearsal.scene}: {len(wrong)} rows (missing: said, true), the first are {wrong[:5]}"
-
-
-def test_records_are_compared_by_what_the_flow_keeps(rehearsal: Rehearsal) -> None:
-    assert {row["equality"] for row, _ in rehearsal.rows} == {rehearsal.way.equality}
+    assert not wrong, f"{scene}: {len(wrong)} rows (missing: said, true), the first are {wrong[:5]}"

@@ -12,10 +12,9 @@ import pytest
 from confluent_kafka import KafkaException
 
 from migrate.model import Side
-from migrate.plan.companions import journal_path
 from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import STARTING, Commits, commits_on, delete_groups
-from tests.integration.running import Running, started
+from tests.integration.running import Running, applying, started
 from tests.integration.securescene import (
     SECRETS,
     STORE_PASSWORD,
@@ -35,8 +34,6 @@ PLAN = "cutover.plan"
 SHORT_SECONDS = 6
 TOKENS = "OAUTHBEARER"
 COMMANDS = ("plan", "apply", "verify", "verify --records", "rollback")
-# A few groups in flight at a time, so that there is an amid.
-NARROW = ("--concurrency", "2")
 IMPATIENT = ("--request-timeout", "8", "--group-timeout", "8")
 GONE, GOOD = datetime.timedelta(hours=-1), datetime.timedelta(days=2)
 
@@ -83,22 +80,10 @@ class Night:
     @contextmanager
     def applying(self, *options: str) -> Iterator[Running]:
         """An apply that stands still: it has written some groups, and not all."""
-        fingerprint = self.commands.document(PLAN)["fingerprint"]
-        journal = journal_path(self.commands.folder / PLAN, fingerprint)
-        words = ("apply", PLAN, *self.commands.clusters, "--approve", fingerprint, "--execute", *NARROW, *options)
-        with started(self.commands, *words) as running:
-            wait_until(
-                lambda: running.has_ended or (journal.exists() and b'"event":"outcome"' in journal.read_bytes()),
-                120, "the first groups to be written", poll_seconds=0.002,
-            )  # fmt: skip
+        with applying(self.commands, PLAN, *options) as running:
             running.stop()
             assert not running.has_ended, "it was through before"
             yield running
-
-    def wait_until_tokens_end(self) -> None:
-        """Wait until every token ends that has been handed out so far."""
-        ends = self.tokens.last_ends
-        wait_until(lambda: time.time() > ends + 1, 60, "the last token to end")
 
     def outlast_tokens(self, cluster: SecureCluster, running: Running) -> None:
         """Let a command wait for a broker that stands still until no token is good any more."""
@@ -106,7 +91,8 @@ class Night:
         broker.pause()
         running.go_on()
         try:
-            self.wait_until_tokens_end()
+            ends = self.tokens.last_ends
+            wait_until(lambda: time.time() > ends + 1, 60, "the last token to end")
         finally:
             broker.resume()
 
@@ -132,11 +118,6 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
         yield scene
 
 
-def forget(secure: SecureScene) -> None:
-    """Leave nothing of the scene's groups on the target."""
-    delete_groups(secure.target.bootstrap, secure.scene.commits)
-
-
 @pytest.fixture
 def by_token(secure: SecureScene, tmp_path: Path) -> Iterator[Night]:
     """Tokens live for a few seconds from here on."""
@@ -147,7 +128,7 @@ def by_token(secure: SecureScene, tmp_path: Path) -> Iterator[Night]:
     yield Night(secure, commands)
     secure.tokens.live()
     secure.tokens.valid_seconds = VALID_SECONDS
-    forget(secure)
+    delete_groups(secure.target.bootstrap, secure.scene.commits)
 
 
 @pytest.fixture
@@ -218,7 +199,7 @@ def by_certificate(secure: SecureScene, tmp_path: Path) -> Iterator[Night]:
     store, kept = secure.secrets / "client.pem", (secure.secrets / "client.pem").read_text()
     yield Night(secure, secure.tls(tmp_path))
     store.write_text(kept)
-    forget(secure)
+    delete_groups(secure.target.bootstrap, secure.scene.commits)
 
 
 @contextmanager

@@ -12,11 +12,11 @@ from confluent_kafka import Producer
 
 from tests.integration.cli import CommandLine, Place, Ran
 from tests.integration.clusters import CALL_SECONDS, QUIET, create_topic
-from tests.integration.conftest import GROUP_TOOL
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.lab.lab import Lab
 
 PLAN = "cutover.plan"
+GROUP_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 RECORDS, PARTITIONS = 20, 3
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 STREAMS = "AgAAAZBqMsUAAAAAAAAAAQ=="

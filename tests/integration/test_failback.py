@@ -34,10 +34,7 @@ GROUPS = 24
 
 @dataclass(frozen=True, repr=False)
 class WayBack:
-    """A way there and back as it went; places are named as on B. `on_*` are commits at that moment.
-
-    `there_and_back` is what `show` tells of both plans while the groups are back, `there_again` once that is undone.
-    """
+    """Groups that were moved to B, and two plans back, one of them without comparing; places are named as on B."""
 
     scene: Scene
     commands: CommandLine
@@ -45,15 +42,7 @@ class WayBack:
     truth: dict[Partition, Truth]
     document: dict[str, Any]
     guessed: dict[str, Any]
-    on_a_before: Commits
-    dry_run: Ran
-    on_a_after_dry_run: Commits
-    applied: Ran
-    on_a_applied: Commits
-    verified: Ran
-    there_and_back: Ran
-    there_again: Ran
-    on_a_undone: Commits
+    b_before: dict[str, Any]
 
     @property
     def rows(self) -> dict[Place, dict[str, Any]]:
@@ -113,34 +102,12 @@ def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
     lab.mirror.wait_checkpoints([])
     commands = CommandLine.of(lab, tmp_path_factory.mktemp("back"), warm=True)
     committed = moved_and_consumed(scene, commands)
-    source, target, groups = lab.source_bootstrap, lab.target_bootstrap, sorted(scene.commits)
-
-    def on_a() -> Commits:
-        return commits_on(source, groups)
-
     options = ("--failback", "--group", f".*{scene.suffix}", "--rewind", "set")
-    b_before = portrait(target, lab.options)
+    b_before = portrait(lab.target_bootstrap, lab.options)
     commands.plan("guess.plan", *options, "--no-match", "--accept", "unread-on-target-only").expect(0)
     commands.plan("back.plan", *options).expect(0)
-    went = WayBack(
-        scene=scene,
-        commands=commands,
-        committed=committed,
-        truth=swapped_truth(scene),
-        guessed=commands.document("guess.plan"),
-        document=commands.document("back.plan"),
-        on_a_before=on_a(),
-        dry_run=commands.apply("back.plan"),
-        on_a_after_dry_run=on_a(),
-        applied=commands.execute("back.plan"),
-        on_a_applied=on_a(),
-        verified=commands.verify("back.plan", "--records", "--format", "json"),
-        there_and_back=commands.run("show", "there.plan", "back.plan"),
-        there_again=commands.undo("back.plan").expect(0) and commands.run("show", "there.plan", "back.plan"),
-        on_a_undone=on_a(),
-    )
-    assert portrait(target, lab.options) == b_before, "B was written"
-    return went
+    document, guessed = commands.document("back.plan"), commands.document("guess.plan")
+    return WayBack(scene, commands, committed, swapped_truth(scene), document, guessed, b_before)
 
 
 def test_every_commit_on_b_is_a_row_that_names_the_topic_on_a(way_back: WayBack) -> None:
@@ -200,33 +167,42 @@ def test_rows_stand_at_the_oracles_optimum_or_say_at_most_how_much_is_read_twice
 
 
 def test_apply_says_first_what_is_written_writes_to_a_and_rollback_restores_what_a_had(way_back: WayBack) -> None:
-    alias = way_back.scene.lab.options.source_alias
-    for ran in (way_back.dry_run, way_back.applied):
-        first = ran.expect(0).stdout.splitlines()[0]
-        assert first.startswith("FAILBACK") and f"{alias} is what is written" in first
-    written = by_place(way_back.on_a_applied)
-    for row in way_back.rows.values():
-        assert written[row["group"], row["target_topic"], row["partition"]] == row["target_offset"]
-    assert way_back.on_a_undone == way_back.on_a_before == way_back.on_a_after_dry_run != way_back.on_a_applied
-
-
-def test_verify_reads_a_and_finds_the_records_of_exact_rows_equal(way_back: WayBack) -> None:
-    document = json.loads(way_back.verified.expect(0).stdout)
-    assert set(document["counts"]) == {"equal"}
-    exact = {r["verdict"] for r in document["records"] if r["grade"] == "exact"}
-    assert exact <= {"equal", "at-end"}, f"{way_back.scene}: {exact}"
-
-
-def test_show_of_both_plans_says_where_the_groups_are(way_back: WayBack) -> None:
-    """A group that read nothing on B may have its offsets on A still: the way back does not move it then."""
-    a, b = way_back.scene.lab.options.source_alias, way_back.scene.lab.options.target_alias
-    groups = set(way_back.scene.commits)
+    scene, commands, lab = way_back.scene, way_back.commands, way_back.scene.lab
+    a, b, groups = lab.options.source_alias, lab.options.target_alias, set(way_back.scene.commits)
+    # A group that read nothing on B may have its offsets on A still: the way back does not move it then.
     back = {row["group"] for row in way_back.rows.values() if row["decision"] == "set"}
-    assert back, way_back.scene
-    for told, on_a in ((way_back.there_and_back, back), (way_back.there_again, set())):
-        counted = re.findall(r"^on (\S+): (\d+) groups?: ", told.expect(0).stdout, re.MULTILINE)
+    assert back, scene
+
+    def on_a() -> Commits:
+        return commits_on(lab.source_bootstrap, groups)
+
+    def shown_where_the_groups_are(on_a: set[str]) -> None:
+        told = commands.run("show", "there.plan", "back.plan").expect(0)
+        counted = re.findall(r"^on (\S+): (\d+) groups?: ", told.stdout, re.MULTILINE)
         expected = [(alias, str(len(on))) for alias, on in ((a, on_a), (b, groups - on_a)) if on]
         assert counted == expected and "do not say" not in told.stdout, told
+
+    def said_first(ran: Ran) -> None:
+        first = ran.expect(0).stdout.splitlines()[0]
+        assert first.startswith("FAILBACK") and f"{a} is what is written" in first
+
+    before = on_a()
+    said_first(commands.apply("back.plan"))
+    assert on_a() == before
+    said_first(commands.execute("back.plan"))
+    written = by_place(on_a())
+    assert on_a() != before
+    for row in way_back.rows.values():
+        assert written[row["group"], row["target_topic"], row["partition"]] == row["target_offset"]
+    verified = json.loads(commands.verify("back.plan", "--records", "--format", "json").expect(0).stdout)
+    assert set(verified["counts"]) == {"equal"}
+    exact = {r["verdict"] for r in verified["records"] if r["grade"] == "exact"}
+    assert exact <= {"equal", "at-end"}, f"{scene}: {exact}"
+    shown_where_the_groups_are(back)
+    commands.undo("back.plan").expect(0)
+    shown_where_the_groups_are(set())
+    assert on_a() == before
+    assert portrait(lab.target_bootstrap, lab.options) == way_back.b_before, "B was written"
 
 
 @pytest.mark.long

@@ -27,7 +27,7 @@ from migrate.survey.expiry import OffsetClocks, expiry_of
 from migrate.survey.offsets_topic import OFFSETS_TOPIC, READER_GROUP_PREFIX, GroupKind, GroupLog, GroupRecord
 from migrate.survey.other_log import other_topic
 from tests.builders import make_plan, make_row
-from tests.integration.clusters import CALL_SECONDS, admin, commit, create_topic, delete_before, denied
+from tests.integration.clusters import CALL_SECONDS, commit, create_topic, delete_before, delete_groups, denied
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
 from tests.integration.rawmember import commit_for
 from tests.lab.cluster import Cluster
@@ -68,11 +68,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def settings_of(cluster: Cluster, side: Side = Side.TARGET) -> ClientSettings:
     return client_settings(FlowCluster(side, "B", {"bootstrap.servers": cluster.bootstrap}))
-
-
-def forget(cluster: Cluster, group: str) -> None:
-    client = admin(cluster.bootstrap)
-    client.delete_consumer_groups([group])[group].result(CALL_SECONDS)
 
 
 @pytest.fixture
@@ -126,7 +121,7 @@ def test_a_commit_that_carries_an_end_of_its_own_tells_it_and_a_later_one_takes_
         commit(cluster.bootstrap, {group: {("t", 0): 0}})
         assert records(facts, group)[group].expires_ms == {}
     finally:
-        forget(cluster, group)
+        delete_groups(cluster.bootstrap, [group])
 
 
 def test_a_classic_groups_record_is_read_in_every_version_that_kafka_itself_writes(cluster: Cluster) -> None:
@@ -184,7 +179,7 @@ def test_a_printed_fence_keeps_a_group_out_lets_it_be_read_and_is_taken_away_by_
         acls(cluster, remove)
         acls(cluster, ["--remove" if word == "--add" else word for word in allow] + ["--force"])
     wait_until(lambda: not refused(fenced), CALL_SECONDS, "the fence to be gone")
-    forget(cluster, fenced)
+    delete_groups(cluster.bootstrap, [fenced])
 
 
 def test_connects_own_topics_are_told_from_others_of_such_names_by_their_settings(

@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,6 @@ import pytest
 from migrate.apply.history import SET, read_history
 from migrate.model import TopicPartition
 from migrate.plan.companions import journal_path
-from migrate.plan.plan import Plan
 from tests.integration.cli import DEADLINE_SECONDS, REPOSITORY, CommandLine
 from tests.integration.javajudge import HeldByGroup, JavaJudge
 from tests.integration.madeplan import made_plan, options_for, saved
@@ -26,7 +26,7 @@ GROUPS, PARTITIONS = 200, 3
 KILLS, ALL_KILLS = 2, 50
 PLAIN, ODD = "g", "odd"
 ODD_EVERY = 5
-TOPIC, COPY = "orders", "A.orders"
+PLAN, TOPIC, COPY = "cutover.plan", "orders", "A.orders"
 PROCESS_ID_DIGITS = 7
 # What apply starts Java with is written before the journal, and has fewer bytes.
 LARGEST_BEFORE = 16_384
@@ -53,26 +53,24 @@ class Ground:
     judge: JavaJudge
     folder: Path
     seed: int = field(default_factory=new_seed)
-    plans: int = 0
     _journal_sizes: dict[str, int] = field(default_factory=dict)
 
-    def plan(self, offsets: Planned) -> Plan:
-        self.plans += 1
-        return made_plan(self.cluster.bootstrap, TOPIC, offsets, 1_700_000_000_000 + self.plans)
+    def saved(self, offsets: Planned, folder: Path) -> tuple[CommandLine, Path]:
+        """Save a plan that no other is like; return the commands for it, and where its journal will be."""
+        plan = made_plan(self.cluster.bootstrap, TOPIC, offsets, time.time_ns() // 1_000_000)
+        commands = CommandLine(folder, options_for(folder, self.cluster.bootstrap))
+        return commands, journal_path(saved(plan, folder / PLAN), plan.fingerprint)
 
     def journal_size(self, kind: str) -> int:
         """How many bytes a journal has, at least, of an apply for groups of a kind that nobody kills."""
         if kind not in self._journal_sizes:
             folder = self.folder / kind
             folder.mkdir()
-            plan = self.plan(planned_offsets(self.judge.held(), kind))
-            path = saved(plan, folder / "cutover.plan")
-            commands = CommandLine(folder, options_for(folder, self.cluster.bootstrap))
-            commands.execute("cutover.plan").expect(0)
-            journal = journal_path(path, plan.fingerprint).read_bytes()
-            commands.undo("cutover.plan").expect(0)
+            commands, journal = self.saved(planned_offsets(self.judge.held(), kind), folder)
+            commands.execute(PLAN).expect(0)
             # Process ids have few digits or many.
-            self._journal_sizes[kind] = len(journal) - PROCESS_ID_DIGITS
+            self._journal_sizes[kind] = journal.stat().st_size - PROCESS_ID_DIGITS
+            commands.undo(PLAN).expect(0)
         return self._journal_sizes[kind]
 
 
@@ -113,15 +111,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("kill", range(ALL_KILLS if metafunc.config.getoption("--long") else KILLS))
 
 
-def killed_at(commands: CommandLine, plan: Plan, path: Path, size: int) -> Path:
-    """Run apply until its journal, or a file before it, has so many bytes, and would get one more; return the journal.
+def kill_at(commands: CommandLine, journal: Path, size: int) -> None:
+    """Run apply until its journal, or a file before it, has so many bytes, and would get one more.
 
     The kernel ends it there, by a signal that nothing in it handles, as it does for -9: a kill from outside comes late
     on a busy machine, or when apply is done.
     """
-    arguments = ("apply", path.name, *commands.clusters, "--approve", plan.fingerprint, "--execute")
     process = subprocess.run(
-        [sys.executable, "-c", ENDED_BY_A_FILE_TOO_LARGE, *arguments],
+        [sys.executable, "-c", ENDED_BY_A_FILE_TOO_LARGE, "apply", PLAN, *commands.clusters, *commands.approved(PLAN)],
         cwd=commands.folder,
         # A module that is compiled anew is a file, too.
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -131,12 +128,8 @@ def killed_at(commands: CommandLine, plan: Plan, path: Path, size: int) -> Path:
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
     )
-    journal = journal_path(path, plan.fingerprint)
     assert process.returncode == -signal.SIGXFSZ, f"it ended by itself with {process.returncode} at {size} bytes"
-    if size < LARGEST_BEFORE and not journal.exists():
-        return journal
-    assert journal.stat().st_size == size
-    return journal
+    assert journal.stat().st_size == size if journal.exists() else size < LARGEST_BEFORE
 
 
 def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all_back(
@@ -145,22 +138,20 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
     random, kind = Random(f"{ground.seed} {kill}"), PLAIN if kill % ODD_EVERY else ODD
     before = ground.judge.held()
     offsets = planned_offsets(before, kind)
-    plan = ground.plan(offsets)
-    path = saved(plan, tmp_path / "cutover.plan")
-    commands = CommandLine(tmp_path, options_for(tmp_path, ground.cluster.bootstrap))
+    commands, journal = ground.saved(offsets, tmp_path)
     size = random.choice([0, *(random.randrange(ground.journal_size(kind)) for _ in range(3))])
-    journal = killed_at(commands, plan, path, size)
+    kill_at(commands, journal, size)
     story = f"killed at {size} of {ground.journal_size(kind)} bytes of journal: seed {ground.seed}, kill {kill}"
 
     # Nobody is in the way: what the killed one held fell with it, and with the process that it had started.
-    commands.execute("cutover.plan").expect(0)
+    commands.execute(PLAN).expect(0)
     planned = {
         group: dict(before.get(group, {})) | {(COPY, p): (offset, "") for p, (offset, *_) in places.items()}
         for group, places in offsets.items()
     }
     assert ground.judge.held() == before | planned, story
 
-    history = read_history(journal.read_bytes(), journal.name, plan.fingerprint)
+    history = read_history(journal.read_bytes(), journal.name, commands.approved(PLAN)[1])
     assert not history.torn, story
     for group, places in offsets.items():
         trace = history.applied[group]
@@ -171,6 +162,6 @@ def test_killed_at_any_instant_the_same_command_finishes_and_rollback_brings_all
         assert all(c.metadata == stood[tuple(p)][1] for p, c in known.items() if p.topic == COPY), story
         assert set(trace.results.values()) == {SET} and trace.read_back, story
 
-    commands.undo("cutover.plan").expect(0)
+    commands.undo(PLAN).expect(0)
     assert ground.judge.held() == before, story
-    commands.execute("cutover.plan").expect(3)
+    commands.execute(PLAN).expect(3)

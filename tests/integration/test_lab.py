@@ -14,7 +14,6 @@ from confluent_kafka import Producer
 
 from tests.integration.clusters import AnyLab, create_topic
 from tests.lab.fixtures import external_lab
-from tests.lab.process import GuardedProcess
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import LabError, wait_until
 from tests.mockcluster import LIST_OFFSETS, NOT_LEADER_OR_FOLLOWER, MockCluster
@@ -120,60 +119,3 @@ def test_the_script_starts_reports_and_stops_a_background_lab(tmp_path: Path) ->
     finally:
         assert lab_script("down").returncode == 0
     assert lab_script("status").returncode == 3
-
-
-def test_a_process_that_does_not_start_or_ends_early_is_noticed_at_once_with_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="nothing could not be started: .*No such file"):
-        GuardedProcess("nothing", ["/no/such/program"], tmp_path / "nothing.log").start()
-    process = GuardedProcess("thing", ["sh", "-c", "echo last words; exit 3"], tmp_path / "thing.log")
-    process.start()
-    with pytest.raises(LabError, match=r"thing ended with status 3 before it was there(.|\n)*last words"):
-        process.wait_ready(lambda: False, 60, "it was there")
-    assert process.wait_exit(10) == 3
-
-
-def test_a_process_that_ignores_sigterm_is_killed_after_the_deadline(tmp_path: Path) -> None:
-    script = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
-    process = GuardedProcess("stubborn", ["sh", "-c", script], tmp_path / "stubborn.log")
-    process.start()
-    process.wait_ready(lambda: "ready" in process.log_file.read_text(), 30, "it said ready")
-    assert process.stop(deadline_seconds=0.5) is False
-    assert process.exit_status == 128 + signal.SIGKILL
-    assert process.pid is not None
-    assert not alive(process.pid)
-
-
-BUSY = """
-import hashlib, threading
-def work():
-    while True:
-        hashlib.sha256(bytes(10_000_000)).digest()
-for _ in range(20):
-    threading.Thread(target=work, daemon=True).start()
-print("ready", flush=True)
-threading.Event().wait()
-"""
-
-
-def test_no_thread_of_a_paused_process_still_runs(tmp_path: Path) -> None:
-    process = GuardedProcess("busy", [sys.executable, "-c", BUSY], tmp_path / "busy.log")
-    process.start()
-    try:
-        process.wait_ready(lambda: "ready" in process.log_file.read_text(), 30, "it said ready")
-        process.pause()
-        states = [
-            line.read_text().rpartition(")")[2].split()[0] for line in Path(f"/proc/{process.pid}/task").glob("*/stat")
-        ]
-        assert len(states) == 21 and set(states) == {"T"}
-    finally:
-        process.kill()
-
-
-def test_a_command_dies_with_a_killed_guard(tmp_path: Path) -> None:
-    process = GuardedProcess("orphan", ["sleep", "600"], tmp_path / "orphan.log")
-    process.start()
-    pid, guard = process.pid, process._guard
-    assert pid is not None and guard is not None
-    guard.kill()
-    process.stop()
-    wait_until(lambda: not alive(pid), 10, "the end of the command")

@@ -7,14 +7,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType  # type: ignore[attr-defined]
 
 from migrate.kafka.record_reader import SHORT_RUN, RecordReader
 from migrate.kafka.settings import ClientSettings
@@ -23,9 +16,10 @@ from migrate.match.log_reader import GAP, Wanted
 from migrate.match.protocol import LogSlice, OffsetRange, Unreadable
 from migrate.model import Side
 from migrate.model import TopicPartition as Partition
-from tests.integration.clusters import admin, create_topic
+from tests.integration.clusters import admin, create_topic, delete_before, denied
+from tests.integration.repeated import breaking
 from tests.lab.cluster import QUIET_CLIENT
-from tests.lab.proxy import ProxiedCluster, breaking
+from tests.lab.proxy import ProxiedCluster
 from tests.lab.waiting import wait_until
 from tests.prints import fingerprint
 
@@ -96,13 +90,13 @@ def written(partition: int, number: int, size: int = 20) -> Content:
     return Content(TIME + 10 * number, str(number).encode(), value, ())
 
 
-def whole(reader: RecordReader, name: str, *pieces: int) -> tuple[LogSlice, ...] | Unreadable:
-    wanted = Wanted(tuple(map(OffsetRange, pieces[::2], pieces[1::2])), Equality.ALL)
+def whole(reader: RecordReader, name: str, *ranges: tuple[int, int]) -> tuple[LogSlice, ...] | Unreadable:
+    wanted = Wanted(tuple(OffsetRange(*each) for each in ranges), Equality.ALL)
     return reader.read({Partition(name, 0): wanted})[Partition(name, 0)]
 
 
 def read(reader: RecordReader, name: str, *ranges: tuple[int, int]) -> tuple[LogSlice, ...]:
-    found = whole(reader, name, *(offset for piece in ranges for offset in piece))
+    found = whole(reader, name, *ranges)
     assert not isinstance(found, Unreadable), found
     return found
 
@@ -111,18 +105,6 @@ def offsets(stretch: LogSlice) -> list[int]:
     columns = (stretch.offsets, stretch.times, stretch.prints)
     assert len(set(map(len, columns))) == 1
     return list(stretch.offsets)
-
-
-def transactional(bootstrap: str, name: str) -> Producer:
-    made = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT, "transactional.id": f"tx-{name}"})
-    made.init_transactions(30)
-    return made
-
-
-def delete_before(bootstrap: str, name: str, offset: int, partition: int = 0) -> None:
-    client = admin(bootstrap)
-    place = TopicPartition(name, partition, offset)
-    client.delete_records([place])[place].result(30)
 
 
 def test_records_come_with_offsets_timestamps_and_fingerprints_and_reading_leaves_no_group_behind(bootstrap, reader):
@@ -166,7 +148,8 @@ def test_markers_and_aborted_records_leave_gaps_and_an_open_transaction_does_not
     bootstrap, reader
 ):
     name = topic(bootstrap)
-    producer = transactional(bootstrap, name)
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET_CLIENT, "transactional.id": f"tx-{name}"})
+    producer.init_transactions(30)
     committed, end = [], 0
     for number, keep in enumerate([True, False, True, False, False]):
         producer.begin_transaction()
@@ -181,7 +164,7 @@ def test_markers_and_aborted_records_leave_gaps_and_an_open_transaction_does_not
     assert producer.flush(30) == 0
     ranges = [(0, end), (0, 6), (5, 6), (6, 12), (7, 18), (18, end), (4, 4)]
     # The last marker may come a moment after the answer.
-    wait_until(lambda: isinstance(whole(reader, name, 0, end), tuple), 30, "the last marker")
+    wait_until(lambda: isinstance(whole(reader, name, (0, end)), tuple), 30, "the last marker")
     for start, stop in ranges:
         (stretch,) = read(reader, name, (start, stop))
         assert offsets(stretch) == [offset for offset in committed if start <= offset < stop]
@@ -216,8 +199,8 @@ def test_of_a_range_whose_beginning_or_all_was_deleted_it_says_from_where_it_cou
     name, emptied = topic(bootstrap, 2), topic(bootstrap)
     write(bootstrap, name, {0: 1000, 1: 1000})
     write(bootstrap, emptied, {0: 20})
-    delete_before(bootstrap, name, 300)
-    delete_before(bootstrap, emptied, 20)
+    delete_before(bootstrap, name, 0, 300)
+    delete_before(bootstrap, emptied, 0, 20)
     left = {
         Partition(name, 0): {(100, 200): 200, (250, 400): 300, (900, 950): 900},
         Partition(name, 1): {(100, 200): 100},
@@ -233,7 +216,7 @@ def test_a_range_beyond_the_log_is_no_shorter_stretch(bootstrap, reader):
     name = topic(bootstrap)
     write(bootstrap, name, {0: 20})
     for start in (10, 30):
-        assert whole(reader, name, start, 40) == Unreadable("OFFSET_OUT_OF_RANGE")
+        assert whole(reader, name, (start, 40)) == Unreadable("OFFSET_OUT_OF_RANGE")
 
 
 def test_topics_and_partitions_that_are_not_there_are_told_and_not_made(bootstrap, reader):
@@ -256,23 +239,15 @@ def test_a_topic_that_we_may_not_read_is_told_and_the_others_are_read(bootstrap,
     name, closed = topic(bootstrap), topic(bootstrap)
     write(bootstrap, name, {0: 5})
     write(bootstrap, closed, {0: 5})
-    client: AdminClient = admin(bootstrap)
-    rule = AclBinding(
-        ResourceType.TOPIC, closed, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", operation,
-        AclPermissionType.DENY,
-    )  # fmt: skip
-    client.create_acls([rule])[rule].result(30)
     there, refused = Partition(name, 0), Partition(closed, 0)
-    wanted = Wanted((OffsetRange(0, 5),), Equality.ALL)
-    wait_until(
-        lambda: reader.read({refused: wanted})[refused] == Unreadable("TOPIC_AUTHORIZATION_FAILED"), 30, "the ACL"
-    )
-    found = reader.read({there: wanted, refused: wanted})
-    assert found[refused] == Unreadable("TOPIC_AUTHORIZATION_FAILED")
+    wanted, unreadable = Wanted((OffsetRange(0, 5),), Equality.ALL), Unreadable("TOPIC_AUTHORIZATION_FAILED")
+    with denied(bootstrap, ResourceType.TOPIC, closed, operation):
+        wait_until(lambda: reader.read({refused: wanted})[refused] == unreadable, 30, "the ACL")
+        found = reader.read({there: wanted, refused: wanted})
+        first = reader.first_offsets({there: [TIME], refused: [TIME]})
+    assert found[refused] == unreadable
+    assert first == {there: {TIME: 0}, refused: unreadable if operation is AclOperation.DESCRIBE else {TIME: 0}}
     assert [offsets(stretch) for stretch in found[there]] == [list(range(5))]
-    first = reader.first_offsets({there: [TIME], refused: [TIME]})
-    assert first[there] == {TIME: 0}
-    assert first[refused] == Unreadable("TOPIC_AUTHORIZATION_FAILED")
 
 
 def test_first_offsets_are_found_for_many_timestamps_of_many_partitions(bootstrap, reader):
@@ -292,7 +267,7 @@ def test_an_offset_that_a_broker_does_not_find_behind_a_deleted_late_record_is_t
     for time_ms, size in ((TIME + 10_000, 1), (TIME, 600_000), (TIME + 1, 600_000), (TIME + 5_000, 1)):
         producer.produce(name, b"x" * size, partition=0, timestamp=time_ms)
         assert producer.flush(30) == 0
-    delete_before(bootstrap, name, 1)
+    delete_before(bootstrap, name, 0, 1)
     place, late = Partition(name, 0), TIME + 2_000
     with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": "looks", **QUIET_CLIENT})) as consumer:
         (told,) = consumer.offsets_for_times([TopicPartition(name, 0, late)], timeout=30)
@@ -338,7 +313,7 @@ def test_over_connections_that_break_again_and_again_all_that_is_there_is_read(c
     name, asked = topic(cluster.bootstrap, 3), [TIME + 100, TIME + 2000]
     write(cluster.bootstrap, name, dict.fromkeys(range(3), 250))
     places = [Partition(name, p) for p in range(3)]
-    with breaking([cluster.network], BROKEN_EVERY_SECONDS):
+    with breaking(cluster.network, BROKEN_EVERY_SECONDS):
         for _ in range(ROUNDS):
             proxied = settings("source A", {"bootstrap.servers": cluster.proxied_bootstrap})
             with closing(RecordReader(proxied, 4 * DEADLINE_SECONDS)) as one:

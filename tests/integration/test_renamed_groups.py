@@ -122,24 +122,3 @@ def test_groups_move_to_new_names_with_their_metadata_and_back_and_nothing_is_wr
 
     commands.undo(THERE, "--moved", "restore").expect(0)
     assert ground.held(ground.target) == before
-
-
-@pytest.mark.long
-def test_status_looks_under_new_names_a_dry_run_writes_under_neither_and_an_old_one_in_the_way_back_is_refused(
-    ground: Ground,
-) -> None:
-    """By itself or after the other of this module: in the end both names are on B."""
-    commands, group, mine = ground.commands, ground.group, ("--group", f".*{ground.suffix}")
-    renamed = (*mine, "--group-map", "names.csv")
-    commands.plan("again.plan", *renamed, "--rewind", "set").expect(0)
-    before = ground.target.held()
-    commands.apply("again.plan").expect(0)
-    assert ground.target.held() == before
-    commands.execute("again.plan").expect(0)
-    status = commands.run("status", *commands.clusters, *renamed, "--settle", "2", "--format", "json")
-    told = {g["group"]: (g["target_group"], g["target_offsets"]) for g in json.loads(status.stdout)["groups"]}
-    assert told[group("views")] == (group("eu.views"), 2)
-    assert "rights for apply on target" in commands.run("doctor", *commands.clusters, *renamed).stdout
-    confused = commands.plan("confused.plan", "--failback", *mine, "--group-map", "again.plan").expect(2)
-    both = f"groups {group('eu.orders')} and {group('orders')} would both be {group('orders')}"
-    assert both in " ".join(confused.stderr.split())

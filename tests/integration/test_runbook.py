@@ -58,43 +58,32 @@ def night(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     return night
 
 
-def test_every_command_of_the_runbook_does_what_it_says(night: Night) -> None:
+def test_every_command_of_the_runbook_does_what_it_says_and_in_the_end_all_is_back(lab: AnyLab, night: Night) -> None:
     blocks = [found["block"] for found in STEP.finditer(RUNBOOK) if found["block"] and not found["extra"]]
     assert len(night.ran) == "".join(blocks).count("mm2-migrate ") > 30
-
-
-def test_the_rehearsal_names_who_still_runs_and_the_night_tells_what_is_different(night: Night) -> None:
-    assert night.scene.group("billing") in night.of("plan", "--out").stdout.partition("NEEDS ATTENTION")[2]
+    scene, orders = night.scene, night.scene.topic("orders")
+    # The rehearsal names who still runs, and the night tells what is different.
+    assert scene.group("billing") in night.of("plan", "--out").stdout.partition("NEEDS ATTENTION")[2]
     shown = night.of("show", "wave1.plan", "--diff").stdout
     assert "NO LONGER THERE" in shown and "source-group-stopped" in shown
+    assert "3 groups: 3 moved" in night.of("show", "wave1.plan", "wave2.plan").stdout
+    # Nothing is left on B, and billing is on A where it had come to.
+    assert commits_on(lab.target_bootstrap, [scene.group(name) for name in PLAIN]) == {}
+    on_a = commits_on(lab.source_bootstrap, [scene.group("billing")])
+    assert on_a[scene.group("billing")] == {(orders, 0): 500, (orders, 1): 500}
 
 
-def test_a_dry_run_without_signatures_says_so_first_and_shows_everything_else(night: Night) -> None:
+def test_a_dry_run_without_signatures_says_so_and_all_that_were_needed_stand_in_the_journal(night: Night) -> None:
     shown = night.of("apply", "wave1.plan").stdout
     assert shown.startswith("REFUSED: Plan ") and "asks for 2 signatures of different names, and has 0 of 2" in shown
     assert "DRY RUN: 4 offsets of 2 groups would be set" in shown and night.scene.group("crm") in shown
     assert "--execute" not in shown and "mm2-migrate sign wave1.plan" in shown.splitlines()[-1]
-
-
-def test_the_second_signature_is_the_one_that_was_needed_and_both_stand_in_the_journal(night: Night) -> None:
     first, second = [ran for ran in night.ran if ran.command.startswith("mm2-migrate sign wave1.plan")]
     assert "1 of 2 (Ada Byron)" in first.stdout
     assert "2 of 2 (Ada Byron, Grace Hopper)" in second.stdout
     (journal,) = night.folder.glob("wave1.plan.*.journal.jsonl")
     begin = json.loads(journal.read_text().splitlines()[0])
     assert [s["name"] for s in begin["signatures"]] == ["Ada Byron", "Grace Hopper"]
-
-
-def test_the_waves_add_up(night: Night) -> None:
-    assert "3 groups: 3 moved" in night.of("show", "wave1.plan", "wave2.plan").stdout
-
-
-def test_in_the_end_nothing_is_left_on_b_and_billing_is_on_a_where_it_had_come_to(lab: AnyLab, night: Night) -> None:
-    scene = night.scene
-    assert commits_on(lab.target_bootstrap, [scene.group(name) for name in PLAIN]) == {}
-    orders = scene.topic("orders")
-    on_a = commits_on(lab.source_bootstrap, [scene.group("billing")])
-    assert on_a[scene.group("billing")] == {(orders, 0): 500, (orders, 1): 500}
 
 
 @pytest.mark.filterwarnings("ignore")

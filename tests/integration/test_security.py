@@ -3,7 +3,6 @@
 import json
 import re
 import stat
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from migrate.checks.rights import COMMANDS
 from migrate.model import Side
 from tests.integration.cli import CommandLine
 from tests.integration.clusters import commits_on
+from tests.integration.repeated import again_and_again
 from tests.integration.securescene import (
     SECRETS,
     USER,
@@ -42,19 +42,12 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureScene]:
 def no_secret_in_any_process() -> Iterator[None]:
     """Look at the command lines of all processes all the time."""
     seen: list[bytes] = []
-    over = threading.Event()
 
     def look() -> None:
-        while not over.wait(0.2):
-            seen.extend(line for line in command_lines() if any(secret.encode() in line for secret in SECRETS[:-1]))
+        seen.extend(line for line in command_lines() if any(secret.encode() in line for secret in SECRETS[:-1]))
 
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    try:
+    with again_and_again(look, 0.2):
         yield
-    finally:
-        over.set()
-        watcher.join()
     assert not seen, f"{len(seen)} command lines with a secret"
 
 

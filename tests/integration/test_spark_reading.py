@@ -8,7 +8,6 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from migrate.errors import ClusterError
 from migrate.mm2.chain import chain, window
 from migrate.mm2.config_file import read_flow
 from migrate.mm2.flow import Cluster, Flow
@@ -27,8 +26,8 @@ from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.integration.clusters import AnyLab, create_topic, partitions_of
+from tests.integration.offsetsrecords import sent_in_transaction
 from tests.lab.cluster import QUIET_CLIENT
-from tests.lab.ports import free_ports
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
 from tests.wirebytes import encode_checkpoint, encode_sync
@@ -99,20 +98,6 @@ def messages(bootstrap, topic, bounds):
 def commit(bootstrap, group, offsets):
     with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET_CLIENT})) as consumer:
         consumer.commit(offsets=[TopicPartition(*place) for place in offsets], asynchronous=False)
-
-
-def java_commit(spark, bootstrap, group, commits):
-    """Commit with metadata as only Java's client writes it exactly."""
-    jvm = spark._jvm
-    properties = jvm.java.util.Properties()
-    properties.put("bootstrap.servers", bootstrap)
-    offsets = jvm.java.util.HashMap()
-    for place, offset, metadata in commits:
-        key = jvm.org.apache.kafka.common.TopicPartition(place.topic, place.partition)
-        offsets.put(key, jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset, metadata))
-    admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
-    admin.alterConsumerGroupOffsets(group, offsets).all().get(30, jvm.java.util.concurrent.TimeUnit.SECONDS)
-    admin.close()
 
 
 def mirror_reader(spark, flow, most_held):
@@ -227,48 +212,19 @@ def test_a_range_in_many_tasks_is_read_once(spark, lab, topic):
     assert sorted(row.offset for row in frame.select("offset").collect()) == list(range(5, 995))
 
 
-@in_spark_and_here
-def test_a_topic_that_is_not_there_is_named(spark, flow, most_held):
-    with pytest.raises(ClusterError, match="no-such-topic"):
-        mirror_reader(spark, flow, most_held).checkpoints("no-such-topic", LogRange(0, 5))
-
-
-def test_java_reads_metadata_as_it_is_stored(spark, lab, topic):
-    texts = ["", "plain", "é\x00\x00", "line\nbreak \"'\\", "名前"]
-    groups = [f"group {number} \"é'-{topic}" for number in range(3)]
-    create_topic(lab.target_bootstrap, f"{topic}-5", 5)
-    wanted = {Partition(f"{topic}-5", p): Commit(10 + p, text) for p, text in enumerate(texts)}
-    for group in groups:
-        java_commit(spark, lab.target_bootstrap, group, [(place, c.offset, c.metadata) for place, c in wanted.items()])
-    with commit_reader(spark, lab.target_bootstrap) as reader:
-        assert reader.commits([*groups, "nobody"]) == {**dict.fromkeys(groups, wanted), "nobody": {}}
-        assert reader.commits([]) == {}
-
-
 def test_a_pending_transaction_on_one_groups_offsets_is_told_and_hides_no_other_group(spark, lab, topic):
     pending, settled = f"pending-{topic}", f"settled-{topic}"
     for group in (pending, settled):
         commit(lab.target_bootstrap, group, [(topic, 0, 1)])
-    config = {"bootstrap.servers": lab.target_bootstrap, "group.id": pending, **QUIET_CLIENT}
-    sender = producer(lab.target_bootstrap, **{"transactional.id": uuid4().hex})
-    with commit_reader(spark, lab.target_bootstrap) as reader, closing(Consumer(config)) as consumer:
-        sender.init_transactions(30)
-        sender.begin_transaction()
-        sender.send_offsets_to_transaction([TopicPartition(topic, 0, 7)], consumer.consumer_group_metadata(), 30)
+    with (
+        commit_reader(spark, lab.target_bootstrap) as reader,
+        sent_in_transaction(lab.target_bootstrap, pending, topic) as sender,
+    ):
         commits = {Partition(topic, 0): Commit(1)}
         answers = reader.commits([pending, settled])
         assert isinstance(answers[pending], Failure) and answers[pending].code == UNSTABLE
         assert answers[settled] == commits
         assert reader.commits([pending], require_stable=False) == {pending: commits}
         sender.commit_transaction(30)
-        commits = {Partition(topic, 0): Commit(7)}
+        commits = {Partition(topic, 0): Commit(99)}
         wait_until(lambda: reader.commits([pending]) == {pending: commits}, 30, "the transaction's offset")
-
-
-def test_a_cluster_that_does_not_answer_is_named(spark):
-    address = f"127.0.0.1:{free_ports(1)[0]}"
-    with (
-        commit_reader(spark, address, 2) as reader,
-        pytest.raises(ClusterError, match=rf"target B \({address}\) did not say"),
-    ):
-        reader.commits(["g1", "g2"])

@@ -1,11 +1,7 @@
 """`status` on real clusters: writers, readers and an undrained replica are found; a watch ends when the drain does."""
 
 import json
-import os
-import pty
 import re
-import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from tests.integration.cli import OF_THE_TREE, REPOSITORY, CommandLine, Ran
+from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, QUIET, AnyLab, groups_on, member, portrait
+from tests.integration.repeated import again_and_again
 from tests.integration.running import started
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
@@ -73,22 +70,10 @@ def end_of(scene: Scene, name: str) -> int:
 @contextmanager
 def producing(bootstrap: str, topic: str) -> Iterator[None]:
     """Somebody writes about twenty records a second."""
-    stop = threading.Event()
-
-    def run() -> None:
-        producer = Producer({"bootstrap.servers": bootstrap, **QUIET})
-        while not stop.wait(0.05):
-            producer.produce(topic, b"forgotten")
-            producer.poll(0)
-        producer.flush(CALL_SECONDS)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET})
+    with again_and_again(lambda: producer.produce(topic, b"forgotten"), 0.05):
         yield
-    finally:
-        stop.set()
-        thread.join()
+    assert producer.flush(CALL_SECONDS) == 0
 
 
 def test_a_quiet_drained_flow_is_ready_and_what_it_says_is_true(
@@ -204,62 +189,3 @@ def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is
     assert left == sorted(left, reverse=True) and len(set(left)) >= 3, left
     commands.plan("after.plan", "--group", f".*{scene.suffix}").expect(0)
     assert {row["grade"] for row in commands.document("after.plan")["rows"]} == {"exact"}
-
-
-@pytest.mark.long
-def test_while_brokers_do_not_answer_a_watch_says_so_and_calls_nothing_ready(
-    own: Lab, quiet: Scene, commands: CommandLine
-) -> None:
-    brokers = [broker.process for broker in own.source.brokers]
-    with watching(commands, "--group", f".*{quiet.suffix}", "--settle", "4") as documents:
-        try:
-            wait_until(lambda: documents(), 60, "a look while the broker answers")
-            for broker in brokers:
-                broker.pause()
-            late = wait_until(
-                lambda: [d for d in documents() if (d["waiting"] or {"seconds": 0})["seconds"] > 4], 60,
-                "a document that says who does not answer",
-            )  # fmt: skip
-        finally:
-            for broker in brokers:
-                broker.resume()
-    told = documents()
-    assert told[0]["settling"] and not blocks(told[0]) and told[0]["age_seconds"] < 1
-    assert not any(d["ready"] for d in told[:-1])
-    assert not any(d["ready"] for d in told if d["waiting"] or d["problem"])
-    assert late[0]["age_seconds"] >= late[0]["waiting"]["seconds"] - 0.1 and late[0]["ready"] is False, late[0]
-    assert re.search(r"\bA\b", late[0]["waiting"]["question"]), late[0]
-    assert told[-1]["ready"] and told[-1]["waiting"] is None and told[-1]["problem"] is None
-
-
-@pytest.mark.long
-def test_on_a_terminal_the_screen_is_drawn_in_place_and_given_back(quiet: Scene, commands: CommandLine) -> None:
-    words = ("status", *commands.clusters, "--group", f".*{quiet.suffix}", "--watch", "--settle", "2")
-    master, slave = pty.openpty()
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
-    process = subprocess.Popen(
-        [*OF_THE_TREE, *words, "--timeout", "60"], cwd=commands.folder, env=environment, stdin=slave, stdout=slave,
-        stderr=slave,
-    )  # fmt: skip
-    os.close(slave)
-    said = b""
-    try:
-        while chunk := read_some(master):
-            said += chunk
-        assert process.wait(60) == 0, said.decode()
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
-    text = said.decode()
-    screen, _, after = text.partition("\x1b[?1049l")
-    assert "\x1b[?1049h" in screen and "[##########] 100% copied" in screen, text
-    assert "looking for 2 s whether it stays so" in screen and "READY" in after and "\x1b[H" not in after
-
-
-def read_some(master: int) -> bytes:
-    """Return what a terminal shows next; nothing once the other side is closed."""
-    try:
-        return os.read(master, 65536)
-    except OSError:
-        return b""

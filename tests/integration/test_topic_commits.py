@@ -2,41 +2,35 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
-from migrate.survey.offsets_topic import OFFSETS_TOPIC, partition_of
-from migrate.survey.offsets_wire import CommitValue
+from migrate.survey.offsets_topic import OFFSETS_TOPIC
 from tests.integration import oracle
-from tests.integration.cli import CommandLine, Place, Ran, planned_offsets
+from tests.integration.cli import CommandLine, Ran, committed_offsets, planned_offsets
 from tests.integration.clusters import (
     CALL_SECONDS,
-    QUIET,
     AnyLab,
-    admin,
     by_place,
     commit,
     commits_on,
-    groups_on,
+    delete_groups,
     partitions_of,
 )
 from tests.integration.members import stay_and_leave
+from tests.integration.offsetsrecords import sent_in_transaction
 from tests.integration.rawmember import commit_without_offset
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
-from tests.offsetsbytes import commit_key, commit_value
 from tests.seeds import new_seed
 
 FROM_TOPIC = ("--commits-from", "consumer-offsets")
-# Brokers take records of internal topics from a client of this name alone (AdminUtils).
-ADMIN_CLIENT = "__admin_client"
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,10 +42,6 @@ class Compared:
     by_admin: dict[str, Any]
     by_topic: dict[str, Any]
     said: Ran
-
-
-def places(document: dict[str, Any], name: str = "source_committed") -> dict[Place, int]:
-    return {(row["group"], row["source_topic"], row["partition"]): row[name] for row in document["rows"]}
 
 
 def checks(document: dict[str, Any], name: str) -> dict[str, tuple[str, str]]:
@@ -73,11 +63,10 @@ def own_scene(lab: Lab) -> Scene:
     commit(source, {group(f"simple-{n}"): {(topic, n % 3): n} for n in range(20)})
     commit_without_offset(source, group("without-offset"), topic)
     commit(source, {group("gone"): {(topic, 0): 4}})
-    client = admin(source)
-    client.delete_consumer_groups([group("gone")])[group("gone")].result(CALL_SECONDS)
+    delete_groups(source, [group("gone")])
     for name, outcome in (("committed", True), ("aborted", False)):
         commit(source, {group(name): {(topic, 0): 1}})
-        with in_transaction(source, group(name), topic) as producer:
+        with sent_in_transaction(source, group(name), topic) as producer:
             (producer.commit_transaction if outcome else producer.abort_transaction)(CALL_SECONDS)
     wait_until(
         lambda: commits_on(source, [group("committed")]) == {group("committed"): {(topic, 0): 99}}, CALL_SECONDS,
@@ -86,20 +75,6 @@ def own_scene(lab: Lab) -> Scene:
     # Two plans are compared: MM2 must write no sync between them.
     lab.mirror.wait_checkpoints([])
     return scene
-
-
-@contextmanager
-def in_transaction(bootstrap: str, group: str, topic: str) -> Iterator[Producer]:
-    """A producer that has sent an offset of 99 in a transaction, which it has not ended."""
-    settings = {"transactional.id": f"id-{group}", "transaction.timeout.ms": 600_000}
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
-    producer = Producer({"bootstrap.servers": bootstrap, **settings, **QUIET})
-    with closing(consumer):
-        producer.init_transactions(CALL_SECONDS)
-        producer.begin_transaction()
-        place = [TopicPartition(topic, 0, 99)]
-        producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), CALL_SECONDS)
-        yield producer
 
 
 def planned(commands: CommandLine, name: str, *options: str) -> tuple[Ran, dict[str, Any]]:
@@ -116,16 +91,15 @@ def compared(lab: Lab, own_scene: Scene, tmp_path_factory: pytest.TempPathFactor
     return Compared(own_scene, commands, by_admin, by_topic, said)
 
 
-def test_the_rows_are_those_that_coordinators_make(compared: Compared) -> None:
+def test_the_plan_is_that_which_coordinators_make_and_says_where_its_commits_are_from(
+    compared: Compared, lab: Lab
+) -> None:
     assert compared.by_topic["rows"] == compared.by_admin["rows"]
-    told, topic, group = places(compared.by_topic), compared.scene.topic("t"), compared.scene.group
+    told, topic, group = committed_offsets(compared.by_topic["rows"]), compared.scene.topic("t"), compared.scene.group
     of_mine = {name for name, _, _ in told if name.endswith(compared.scene.suffix)}
     assert len(of_mine) >= 24 and group("gone") not in of_mine
     assert told[group("committed"), topic, 0] == 99 and told[group("aborted"), topic, 0] == 1
     assert told[group("again"), topic, 2] == 7
-
-
-def test_the_header_says_where_the_commits_are_from_and_the_rest_is_the_same(compared: Compared, lab: Lab) -> None:
     one, other = compared.by_admin["header"], compared.by_topic["header"]
     assert other["settings"]["commits-from"] == "consumer-offsets" and "commits-from" not in one["settings"]
     read = [p for p in other["pinned"] if p["topic"] == OFFSETS_TOPIC]
@@ -139,7 +113,12 @@ def test_the_header_says_where_the_commits_are_from_and_the_rest_is_the_same(com
     assert one["counts"]["rows"] == other["counts"]["rows"]
 
 
-def test_a_commit_of_minus_one_is_named_and_moves_nothing(compared: Compared) -> None:
+def test_what_is_read_is_announced_and_a_commit_of_minus_one_is_named_and_moves_nothing(compared: Compared) -> None:
+    said = " ".join(compared.said.stderr.split())
+    announced = r"in __consumer_offsets of A: (\d+) of \1 partitions, [\d,]+ offsets, about \S+ \S+ in two passes"
+    assert re.search(announced, said), said
+    assert checks(compared.by_topic, "listing-agrees") == {"A": ("pass", "pass")}
+    assert checks(compared.by_admin, "listing-agrees") == {}
     group = compared.scene.group("without-offset")
     seen = f"a commit without an offset (-1) on {compared.scene.topic('t')}-0"
     for document in (compared.by_admin, compared.by_topic):
@@ -148,50 +127,11 @@ def test_a_commit_of_minus_one_is_named_and_moves_nothing(compared: Compared) ->
     assert f"{group}: {seen}" in " ".join(compared.said.stdout.split())
 
 
-def test_what_is_read_is_announced_in_bytes_and_every_group_is_listed_that_has_commits(compared: Compared) -> None:
-    said = " ".join(compared.said.stderr.split())
-    announced = r"in __consumer_offsets of A: (\d+) of \1 partitions, [\d,]+ offsets, about \S+ \S+ in two passes"
-    assert re.search(announced, said), said
-    assert checks(compared.by_topic, "listing-agrees") == {"A": ("pass", "pass")}
-    assert checks(compared.by_admin, "listing-agrees") == {}
-
-
-@pytest.fixture
-def ghost(lab: Lab, own_scene: Scene) -> Iterator[str]:
-    """A group that has a commit in the topic, and that the coordinator, which did not write it, knows nothing of."""
-    group = own_scene.group("ghost")
-    producer = Producer({"bootstrap.servers": lab.source_bootstrap, "client.id": ADMIN_CLIENT, **QUIET})
-    partitions = len(partitions_of(lab.source_bootstrap, [OFFSETS_TOPIC]))
-    key = commit_key(group, own_scene.topic("t"), 0)
-
-    def write(content: bytes | None) -> None:
-        told: list[Any] = []
-        place = partition_of(group, partitions)
-        producer.produce(OFFSETS_TOPIC, content, key, place, on_delivery=lambda problem, _: told.append(problem))
-        assert producer.flush(CALL_SECONDS) == 0 and told == [None], told
-
-    write(commit_value(CommitValue(3, 5, None, "", 1_785_000_000_000)))
-    yield group
-    write(None)
-
-
-@pytest.mark.long
-def test_a_group_that_no_listing_shows_is_named(compared: Compared, lab: Lab, ghost: str) -> None:
-    assert ghost not in groups_on(lab.source_bootstrap)
-    chosen = ("--group", f".*-{compared.scene.suffix}")
-    ran, document = planned(compared.commands, "ghost.plan", *chosen, *FROM_TOPIC)
-    ran.expect(3)
-    assert checks(document, "listing-agrees") == {ghost: ("block", "block")}
-    assert ghost not in {row["group"] for row in document["rows"]}
-    accepted, _ = planned(compared.commands, "ok.plan", *chosen, *FROM_TOPIC, "--accept", f"listing-agrees:{ghost}")
-    assert "listing-agrees" in accepted.stdout, str(accepted)
-
-
 def test_groups_behind_an_open_transaction_are_pending(compared: Compared, lab: Lab) -> None:
     group, topic = compared.scene.group("open"), compared.scene.topic("t")
     commit(lab.source_bootstrap, {group: {(topic, 0): 1}})
     with ExitStack() as stack:
-        producer = stack.enter_context(in_transaction(lab.source_bootstrap, group, topic))
+        producer = stack.enter_context(sent_in_transaction(lab.source_bootstrap, group, topic))
         stack.callback(producer.abort_transaction, CALL_SECONDS)
         ran, document = planned(compared.commands, "open.plan", "--group", group, *FROM_TOPIC)
     ran.expect(3)
@@ -215,11 +155,13 @@ def test_a_group_that_somebody_reset_is_moved_to_where_it_was(
     commands.plan("then.plan", *chosen).expect(0)
     document = commands.document("then.plan")
     assert document["header"]["settings"]["commits-from"] == "consumer-offsets"
-    assert places(document) == {(group, *place): offset for place, offset in before.items()}
-    assert places(document, "live_source_offset") == {(group, *place): end for place, (_, end) in ends.items()}
+    assert committed_offsets(document["rows"]) == {(group, *place): offset for place, offset in before.items()}
+    live = {(row["source_topic"], row["partition"]): row["live_source_offset"] for row in document["rows"]}
+    assert live == {place: end for place, (_, end) in ends.items()}
     truth = own_scene.truth()
-    for (_, *place), offset in places(document, "target_offset").items():
-        assert not oracle.lost(truth[tuple(place)], before[tuple(place)], offset), place
+    for row in document["rows"]:
+        place = (row["source_topic"], row["partition"])
+        assert not oracle.lost(truth[place], before[place], row["target_offset"]), place
     commands.execute("then.plan").expect(0)
     commands.verify("then.plan").expect(0)
     assert by_place(commits_on(lab.target_bootstrap, [group])) == planned_offsets(document["rows"])
@@ -284,23 +226,3 @@ def test_without_topic_ids_nobody_can_tell_and_it_blocks_until_it_is_accepted(
     # Of the commits of now the same proves nothing either, and is said without a block.
     _, document = planned(commands, "now.plan", "--group", group)
     assert {counts for _, counts in checks(document, "commit-of-another-log").values()} == {"pass"}
-
-
-@pytest.mark.long
-def test_a_group_that_committed_only_later_had_no_commit_then(compared: Compared, own_scene: Scene) -> None:
-    """Nothing of the topic was compacted before its first record, so that no earlier commit can be gone."""
-    long_ago = "2001-01-01T00:00:00Z"
-    chosen = ("--group", own_scene.group("again"), "--commits-as-of", long_ago)
-    ran, document = planned(compared.commands, "none.plan", *chosen)
-    ran.expect(3)
-    assert {row["reason"] for row in document["rows"]} == {"no-commit-as-of"} and len(document["rows"]) == 3
-    assert {row["live_source_offset"] for row in document["rows"]} == {7}
-    decided = ("--untranslatable", "no-commit-as-of=earliest", "--accept", "not-drained")
-    ran, document = planned(compared.commands, "earliest.plan", *chosen, *decided)
-    ran.expect(0)
-    assert {(row["decision"], row["target_offset"]) for row in document["rows"]} == {("set", 0)}
-
-
-def test_a_source_that_is_down_has_no_offsets_topic_to_read(compared: Compared) -> None:
-    ran = compared.commands.plan("none.plan", "--source-down", *FROM_TOPIC).expect(2)
-    assert "exclude each other" in ran.complaint()

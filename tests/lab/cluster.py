@@ -42,7 +42,7 @@ def address(host: str, port: int) -> str:
 class Broker:
     """One node. The first nodes of a cluster are also its controllers.
 
-    `start`, `stop`, `kill` and `restart` act on this node alone; ports and data stay the same.
+    `start`, `stop` and `kill` act on this node alone; ports and data stay the same.
     """
 
     def __init__(self, cluster: Cluster, node_id: int) -> None:
@@ -114,11 +114,6 @@ class Broker:
     def kill(self) -> None:
         """kill -9."""
         self.process.kill()
-
-    def restart(self) -> None:
-        """Stop and start, same ports and same data."""
-        self.stop()
-        self.start()
 
     def write_properties(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

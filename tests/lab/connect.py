@@ -92,6 +92,19 @@ def connector_lines(options: MirrorOptions, source_bootstrap: str, target_bootst
     }
 
 
+def ask(port: int, method: str, path: str, body: str | None = None) -> tuple[int, Any]:
+    """Ask a worker here; return status and document of its answer, or (0, the reason) where there was none."""
+    connection = HTTPConnection(HOST, port, timeout=CALL_SECONDS)
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
+    except (OSError, HTTPException, json.JSONDecodeError) as error:
+        return 0, str(error)
+    finally:
+        connection.close()
+
+
 class ConnectMirror(MirrorMaker):
     """One distributed Connect worker that runs MM2's connectors; used like a `MirrorMaker`.
 
@@ -135,35 +148,24 @@ class ConnectMirror(MirrorMaker):
 
     def wait_ready(self, deadline_seconds: float = READY_DEADLINE_SECONDS) -> None:
         """Wait until the worker answers, hand it connectors it does not have, and wait for MM2 as usual."""
-        self.process.wait_ready(lambda: self._ask("GET", "/connectors")[0] == 200, deadline_seconds, "REST answered")
+        self.process.wait_ready(
+            lambda: ask(self.port, "GET", "/connectors")[0] == 200, deadline_seconds, "REST answered"
+        )
         connectors = connector_lines(self.options, self.progress.source_bootstrap, self.progress.target_bootstrap)
         for name, lines in connectors.items():
             self._put(name, lines, deadline_seconds)
         super().wait_ready(deadline_seconds)
 
     def _put(self, name: str, lines: dict[str, str], deadline_seconds: float) -> None:
-        if self._ask("GET", f"/connectors/{name}/config")[1] == lines | {"name": name}:
+        if ask(self.port, "GET", f"/connectors/{name}/config")[1] == lines | {"name": name}:
             return
         answers: list[Any] = []
 
         def taken() -> bool:
-            code, text = self._ask("PUT", f"/connectors/{name}/config", lines)
+            code, text = ask(self.port, "PUT", f"/connectors/{name}/config", json.dumps(lines))
             answers.append(text)
             if code not in (*CREATED_OR_SAME, REBALANCING, 0):
                 raise LabError(f"the Connect worker does not take {name}: {text}")
             return code in CREATED_OR_SAME
 
         wait_until(taken, deadline_seconds, f"the Connect worker to take {name}", lambda: str(answers[-1]))
-
-    def _ask(self, method: str, path: str, body: dict[str, str] | None = None) -> tuple[int, Any]:
-        """Status and document of an answer; (0, the reason) where there was none."""
-        connection = HTTPConnection(HOST, self.port, timeout=CALL_SECONDS)
-        try:
-            sent = None if body is None else json.dumps(body)
-            connection.request(method, path, sent, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read() or b"null")
-        except (OSError, HTTPException, json.JSONDecodeError) as error:
-            return 0, str(error)
-        finally:
-            connection.close()

@@ -38,7 +38,6 @@ class LabState:
     source_properties: str
     target_properties: str
     mm2_properties: str
-    log: str
 
 
 def default_folder() -> Path:
@@ -170,7 +169,6 @@ class Daemon:
                     source_properties=str(lab.source_properties),
                     target_properties=str(lab.target_properties),
                     mm2_properties=str(lab.mm2_properties),
-                    log=str(self.log_path),
                 )
                 fresh = self.state_path.with_suffix(".new")
                 fresh.write_text(json.dumps(asdict(state), indent=1))

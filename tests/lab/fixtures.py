@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,8 +17,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.lab.jars import kafka_jars
-from tests.lab.lab import TOOL_DEADLINE_SECONDS, Lab, run_kafka_tool
+from tests.lab.lab import Lab
 from tests.lab.options import IDENTITY_POLICY, MirrorOptions
 from tests.lab.progress import DEADLINE_SECONDS, MirrorProgress
 from tests.lab.waiting import LabError
@@ -80,11 +78,6 @@ class ExternalLab:
         plain = all(each.get("security.protocol", "PLAINTEXT").upper() == "PLAINTEXT" for each in settings)
         self.mirror = ExternalMirror(self.mm2_properties, self.source_bootstrap, self.target_bootstrap, plain)
         self.options = self.mirror.options
-
-    def kafka_tool(
-        self, main_class: str, *args: str, deadline_seconds: float = TOOL_DEADLINE_SECONDS
-    ) -> subprocess.CompletedProcess[str]:
-        return run_kafka_tool(kafka_jars(), main_class, *args, deadline_seconds=deadline_seconds)
 
 
 def java_properties(path: Path) -> dict[str, str]:

@@ -76,10 +76,6 @@ class Realm:
         self._run("kinit", "-l", life, "-k", "-t", str(self.keytab(user)), f"{user}@{REALM}", environment=environment)
         return environment
 
-    def is_over(self, ticket: dict[str, str]) -> bool:
-        """Whether a ticket has ended."""
-        return subprocess.run(["klist", "-s"], env=os.environ | ticket, check=False).returncode != 0
-
     def start(self) -> Realm:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.config.write_text(
@@ -111,7 +107,11 @@ class Realm:
 
     def wait_over(self, ticket: dict[str, str]) -> None:
         """Wait until a ticket has ended."""
-        wait_until(lambda: self.is_over(ticket), 60, "the ticket to end")
+
+        def ended() -> bool:
+            return subprocess.run(["klist", "-s"], env=os.environ | ticket, check=False).returncode != 0
+
+        wait_until(ended, 60, "the ticket to end")
 
     def _start_kdc(self) -> None:
         self.kdc.start()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +39,9 @@ def versions_of(brokers: str) -> Versions:
 class Lab:
     """A source cluster, a target cluster and a MirrorMaker 2 from one to the other.
 
-    Use it with `with`, or call `up` and `down`. Without a folder it works in a temporary one that `down`
-    removes. With `start_mirror=False`, MM2 is configured but not started: `lab.mirror.start()`. The
-    clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their ports.
+    Use it with `with`, or call `up` and `down`. With `start_mirror=False`, MM2 is configured but not started:
+    `lab.mirror.start()`. The clusters exist from `__init__` on, `mirror` from `up` on, because it needs to know their
+    ports.
     With `users` (names and passwords) the clusters are `SecureCluster`s: the lab itself, MM2 and the properties files
     here go on using their plain listeners; `authority` signs what clients of the others need, and they take tokens of
     `tokens`. `version` is the brokers', or `Versions`; Kafka's tools are those of MM2's version. All of the target's
@@ -54,7 +52,7 @@ class Lab:
 
     def __init__(
         self,
-        folder: Path | None = None,
+        folder: Path,
         version: str | Versions = DEFAULT_VERSION,
         mirror: MirrorOptions | None = None,
         start_mirror: bool = True,
@@ -69,10 +67,9 @@ class Lab:
         self.versions = versions = version if isinstance(version, Versions) else versions_of(version)
         self.jars = kafka_jars(versions.mirror)
         self.options = mirror or MirrorOptions()
-        self._temporary = folder is None
         self._start_mirror = start_mirror
         self._mirror: MirrorMaker | None = None
-        self.folder = Path(tempfile.mkdtemp(prefix="mm2-lab-")) if folder is None else folder.absolute()
+        self.folder = folder.absolute()
         self.authority: Authority | None = None
         source, target = self.folder / "source", self.folder / "target"
         if users is None:
@@ -133,15 +130,13 @@ class Lab:
         return self._mirror
 
     def down(self) -> None:
-        """Kill everything, without ceremony, and remove a temporary folder."""
+        """Kill everything, without ceremony."""
         if self._mirror is not None:
             self._mirror.kill()
         for cluster in (self.source, self.target):
             for broker in cluster.brokers:
                 broker.formatter.kill()
             cluster.kill()
-        if self._temporary:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Lab:
         return self.up()
@@ -149,27 +144,13 @@ class Lab:
     def __exit__(self, *_: object) -> None:
         self.down()
 
-    def pids(self) -> list[int]:
-        """The process ids of every JVM that runs now."""
-        mirror = [self._mirror.pid] if self._mirror is not None and self._mirror.running else []
-        return self.source.pids() + self.target.pids() + [pid for pid in mirror if pid is not None]
-
-    def kafka_tool(
-        self, main_class: str, *args: str, deadline_seconds: float = TOOL_DEADLINE_SECONDS
-    ) -> subprocess.CompletedProcess[str]:
+    def kafka_tool(self, main_class: str, *args: str) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's command line tools by its main class; output is captured, status not checked."""
-        return run_kafka_tool(self.jars, main_class, *args, deadline_seconds=deadline_seconds)
-
-
-def run_kafka_tool(
-    jars: Path, main_class: str, *args: str, deadline_seconds: float = TOOL_DEADLINE_SECONDS
-) -> subprocess.CompletedProcess[str]:
-    """The same without a lab, for example against clusters that somebody else runs."""
-    return subprocess.run(
-        java_command(jars, main_class, *args),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=deadline_seconds,
-    )
+        return subprocess.run(
+            java_command(self.jars, main_class, *args),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TOOL_DEADLINE_SECONDS,
+        )

@@ -98,12 +98,6 @@ class MirrorMaker:
         """kill -9. Without exactly-once, the next run copies some records a second time."""
         self.process.kill()
 
-    def restart(self) -> None:
-        """Stop cleanly if it runs, start and wait until ready."""
-        self.stop()
-        self.start()
-        self.wait_ready()
-
     def pause(self) -> None:
         """SIGSTOP: replication stands still until `resume`."""
         self.process.pause()

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import struct
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -146,25 +146,6 @@ class Network:
         finally:
             for task in tasks:
                 task.cancel()
-
-
-@contextmanager
-def breaking(networks: Sequence[Network], every_seconds: float) -> Iterator[None]:
-    """Break all connections again and again."""
-    enough = threading.Event()
-
-    def keep_breaking() -> None:
-        while not enough.wait(every_seconds):
-            for network in networks:
-                network.reset()
-
-    thread = threading.Thread(target=keep_breaking)
-    thread.start()
-    try:
-        yield
-    finally:
-        enough.set()
-        thread.join()
 
 
 class ProxiedCluster(Cluster):
