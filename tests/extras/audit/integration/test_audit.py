@@ -19,12 +19,7 @@ from migrate.plan.file import write_plan
 from tests.builders import make_plan, make_row
 from tests.extras.audit.integration.copies import write_anew
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import (
-    READ_SECONDS,
-    Partition,
-    delete_before,
-    portrait,
-)
+from tests.integration.clusters import READ_SECONDS, Partition, delete_before, portrait
 from tests.integration.flows import FLOWS, Flow, copied_through_kills
 from tests.integration.oracle import Truth, best, missing
 from tests.integration.running import started
@@ -287,10 +282,6 @@ def test_since_a_time_only_what_was_written_from_then_on_is_looked_at(story: Sto
     assert topic["counts"] == found and found["copied"] == 200 and found["foreign"] == 50
     # No copy is out of order: what was copied again does not count.
     assert since.document["order_looked_at"]
-
-
-def test_show_says_again_what_the_last_run_said(story: Story) -> None:
-    assert story.commands.run("audit", "show", "state").expect(1).stdout.startswith("INCOMPLETE: ")
 
 
 def test_nothing_was_written_to_the_source(story: Story) -> None:

@@ -5,9 +5,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
-from click.testing import CliRunner
 
-from migrate.cli.main import cli
 from migrate.errors import ClusterError
 from migrate.extras.audit.run import Audit, AuditSession, Choices, rate_of, step_offsets
 from migrate.extras.audit.state import read_state
@@ -21,6 +19,7 @@ from migrate.session.status import StatusSession
 from migrate.survey.filters import Filters
 from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts
 from tests.memorylogs import MemoryReader, log_range, record
+from tests.unit.commands import clusters, run
 
 FLOW = replace(client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B"), replicator=ANY)
 LOG = {number: record(number) for number in range(20)}
@@ -32,16 +31,16 @@ def audit_of(folder, copies=LOG, starts=(), **choices):
 
     def unreadable():
         for start in islice(coming, 1):
-            clusters[0].ranges[TopicPartition("t", 0)] = LogRange(start, 20)
+            sides[0].ranges[TopicPartition("t", 0)] = LogRange(start, 20)
         raise ClusterError("Topic t on A could not be read: no.")
 
     source, target = {TopicPartition("t", 0): LOG}, {TopicPartition("A.t", 0): copies}
-    clusters = [
+    sides = [
         FakeCluster(side, name, name, ranges={p: log_range(log) for p, log in logs.items()}, told=FakeGroupFacts())
         for side, name, logs in ((Side.SOURCE, "A", source), (Side.TARGET, "B", target))
     ]
     readers = MemoryReader(source), MemoryReader(target)
-    looking = StatusSession(*clusters, ConsumedMm2Topics(FLOW, *readers), None, {})
+    looking = StatusSession(*sides, ConsumedMm2Topics(FLOW, *readers), None, {})
     session = AuditSession(FLOW, looking, *readers, lambda: None, defaultdict(unreadable))
     return Audit(session, LineProgress(lambda text: None, FakeClock()), Filters(), folder, Choices(**choices))
 
@@ -70,12 +69,9 @@ def test_what_copies_belong_to_a_time_is_not_known_where_timestamps_do_not_survi
 
 
 def test_an_audit_since_a_time_or_of_a_plan_is_not_one_of_the_other_or_of_chosen_topics(tmp_path):
-    (tmp_path / "a.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
-    clusters = [word for side in ("source", "target") for word in (f"--{side}-config", str(tmp_path / "a.properties"))]
-    typed = ["audit", "run", "--state", str(tmp_path / "s"), "--plan", "x.plan", *clusters]
-    typed += ["--source", "A", "--target", "B"]
+    typed = ["audit", "run", "--state", str(tmp_path / "s"), "--plan", "x.plan", *clusters(tmp_path)]
     for more, said in (("--since", "2026-11-23T22:00:00Z"), "exclude each other"), (("--topic", "t"), "which topics"):
-        ran = CliRunner().invoke(cli, [*typed, *more])
+        ran = run(*typed, *more)
         assert ran.exit_code == 2 and said in ran.stderr, ran.output
 
 

@@ -5,14 +5,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
-from migrate.cli.main import cli
 from migrate.extras.audit.report import BARS, missing_by_time
 from migrate.extras.audit.state import named_file, opened_state
 from migrate.extras.audit.text import document_of, result_lines
 from migrate.extras.audit.verdict import Category, Named, TopicAudit, Verdict
 from migrate.match.equality import Equality
+from tests.unit.commands import run
 
 T = 1_767_225_600_000
 HOUR_MS = 3_600_000
@@ -48,13 +47,9 @@ def kept(tmp_path):
     return keep
 
 
-def show(folder, *options):
-    return CliRunner().invoke(cli, ["audit", "show", str(folder), *options])
-
-
 def report(folder):
     page = folder.parent / "page.html"
-    ran = CliRunner().invoke(cli, ["audit", "report", str(folder), "--out", str(page)])
+    ran = run("audit", "report", str(folder), "--out", str(page))
     return ran, page.read_text() if page.exists() else ""
 
 
@@ -106,16 +101,18 @@ def test_what_was_too_old_to_be_looked_at_and_whether_copies_are_in_order_is_sai
 @pytest.mark.parametrize(("audits", "code"), [((COMPLETE,), 0), ((SHORT,), 1), ((OPEN,), 4)])
 def test_show_prints_the_last_run_and_exits_as_it_did(kept, audits, code):
     folder = kept(*audits)
-    printed = show(folder)
+    printed = run("audit", "show", str(folder))
     assert printed.exit_code == code and "As of 2026-01-01T00:00:00.000Z: A to B" in printed.stdout
-    assert json.loads(show(folder, "--format", "json").stdout) == document(*audits, left_out=["secret"])
+    assert json.loads(run("audit", "show", str(folder), "--format", "json").stdout) == document(
+        *audits, left_out=["secret"]
+    )
 
 
 def test_a_folder_without_a_run_that_ended_says_so_and_has_no_page(kept):
     folder = kept()
     ran, page = report(folder)
     assert not page
-    for printed in (show(folder), ran):
+    for printed in (run("audit", "show", str(folder)), ran):
         assert printed.exit_code == 2 and "has ended yet" in printed.stderr
 
 

@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclOperation,
     ResourceType,
 )
 
-from migrate.survey.filters import read_groups_file
 from tests.integration.cli import CommandLine
-from tests.integration.clusters import CALL_SECONDS, QUIET, admin, commit, create_topic, denied, groups_on, member
+from tests.integration.clusters import CALL_SECONDS, QUIET, commit, create_topic, denied, groups_on, member
 from tests.integration.members import member_of_kip_848, share_consumer, share_group_without_members, stay_and_leave
 from tests.integration.rawmember import RawMember, commit_without_offset, member_with_assignor
 from tests.lab.cluster import Cluster
@@ -31,7 +29,6 @@ GROUPS_COMMAND = "org.apache.kafka.tools.GroupsCommand"
 RECORDS = {"orders": 30, "pay": 8, "clicks": 5, "open": 6, "shop-store-changelog": 1}
 OPEN = 4
 TOOL_SECONDS = 120.0
-NO_CONSUMER_GROUPS = ("connect-workers", "sharers", "sharers-to-be")
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -60,6 +57,15 @@ class Scene:
         """
         text = self.command.run("groups", *arguments, *self.command.clusters, "--format", "csv").expect(1).stdout
         return [{name: cell.removeprefix("'") for name, cell in row.items()} for row in csv.DictReader(StringIO(text))]
+
+    def document(self, *arguments: str) -> dict[str, Any]:
+        """What a `groups` command prints as JSON."""
+        ran = self.command.run("groups", *arguments, *self.command.clusters, "--format", "json")
+        return dict(json.loads(ran.expect(1).stdout))
+
+
+def by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {group["group"]: group for group in document["groups"]}
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +161,7 @@ def test_every_partition_is_described_as_kafka_describes_it_cell_by_cell(scene: 
 
 
 def test_members_that_kafka_lists_with_no_partition_are_idle(scene: Scene) -> None:
-    words = ("groups", "describe", "--all-groups", *scene.command.clusters, "--format", "json")
-    described = json.loads(scene.command.run(*words).expect(1).stdout)["groups"]
+    described = scene.document("describe", "--all-groups")["groups"]
     idle = {g["group"]: g["idle_members"] for g in described if g["idle_members"] is not None}
     told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--members")
     theirs = {(words[0], words[1]) for words in told if words[0] in idle and words[4] == "0"}
@@ -170,33 +175,27 @@ def test_groups_with_members_and_lag_that_commit_nothing_have_stalled(scene: Sce
     assert stalled == ["kip-848", "live", "rebalancing"]
 
 
-def test_every_group_is_in_the_state_and_at_the_coordinator_that_kafka_tells(scene: Scene) -> None:
-    told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--state")
-    theirs = {words[0]: words[1:] for words in told if words[0] in groups(scene)}
+def test_every_group_of_any_kind_is_listed_in_the_state_and_at_the_coordinator_that_kafka_tells(scene: Scene) -> None:
     ours = {row["group"]: row for row in scene.rows("list")}
-    assert {state for *_, state, _ in theirs.values()} == {
+    told = scene.tool(GROUP_COMMAND, "--describe", "--all-groups", "--state")
+    states = {words[0]: words[1:] for words in told if words[0] in groups(scene)}
+    assert {state for *_, state, _ in states.values()} == {
         "Empty", "Stable", "PreparingRebalance", "CompletingRebalance",
     }  # fmt: skip
-    for group, (address, broker, assignor, state, members) in theirs.items():
+    for group, (address, broker, assignor, state, members) in states.items():
         row = ours[group]
         assert [row["coordinator"], row["assignor"] or "-", row["state"], row["members"]] == [
             f"{address} {broker}", assignor, state, members,
         ]  # fmt: skip
-
-
-def test_every_group_of_any_kind_is_listed_with_its_kind_and_protocol(scene: Scene) -> None:
-    told = [words for words in scene.tool(GROUPS_COMMAND, "--list") if words[0] != "GROUP"]
-    theirs = {words[0]: (words[1].lower(), words[2] if len(words) > 2 else "") for words in told}
-    ours = {row["group"]: (row["kind"], row["protocol_type"]) for row in scene.rows("list")}
-    assert ours == theirs
-    assert {kind for kind, _ in ours.values()} == {"classic", "consumer", "share"}
-    assert ours["connect-workers"] == ("classic", "connect")
+    listed = [words for words in scene.tool(GROUPS_COMMAND, "--list") if words[0] != "GROUP"]
+    theirs = {words[0]: (words[1].lower(), words[2] if len(words) > 2 else "") for words in listed}
+    kinds = {group: (row["kind"], row["protocol_type"]) for group, row in ours.items()}
+    assert kinds == theirs and kinds["connect-workers"] == ("classic", "connect")
+    assert {kind for kind, _ in kinds.values()} == {"classic", "consumer", "share"}
 
 
 def test_lag_and_attention_say_what_is_known_and_never_0_for_what_is_not(scene: Scene) -> None:
-    ran = scene.command.run("groups", "list", *scene.command.clusters, "--format", "json").expect(1)
-    document = json.loads(ran.stdout)
-    found: dict[str, dict[str, Any]] = {group["group"]: group for group in document["groups"]}
+    found = by_name(scene.document("list"))
     described = [words for words in scene.tool(GROUP_COMMAND, "--describe", "--all-groups") if words[0] in found]
     for group in ("simple", "partial", "live", "in-transaction", "rebalancing", "left", "shop"):
         assert found[group]["lag"] == sum(int(words[5]) for words in described if words[0] == group and words[5] != "-")
@@ -214,9 +213,8 @@ def test_lag_and_attention_say_what_is_known_and_never_0_for_what_is_not(scene: 
 
 
 def test_the_groups_own_records_tell_when_they_were_last_used(scene: Scene) -> None:
-    ran = scene.command.run("groups", "list", *scene.command.clusters, "--records", "--format", "json").expect(1)
-    document = json.loads(ran.stdout)
-    found: dict[str, dict[str, Any]] = {group["group"]: group for group in document["groups"]}
+    document = scene.document("list", "--records")
+    found = by_name(document)
     now_ms, week_ms = document["time_ms"], 7 * 86_400_000
     for group in ("simple", "left", "live", "kip-848", "paced", "in-transaction", "without-offset"):
         assert now_ms - 900_000 < found[group]["last_commit_ms"] <= now_ms, group
@@ -230,52 +228,13 @@ def test_the_groups_own_records_tell_when_they_were_last_used(scene: Scene) -> N
     assert not any("idle" in group["attention"] for group in document["groups"])
 
 
-def test_only_idle_groups_are_listed_and_the_others_counted(scene: Scene) -> None:
-    def of(idle: str) -> tuple[set[str], int]:
-        command = ("groups", "list", *scene.command.clusters, "--idle", idle, "--format", "json")
-        document = json.loads(scene.command.run(*command).expect(1).stdout)
-        return {group["group"] for group in document["groups"]}, document["totals"]["not_idle"]
-
-    listed, used = of("1d")
-    # Nobody can tell of a share group.
-    assert listed == {"sharers", "sharers-to-be"}
-    assert used == len(groups(scene)) + len(NO_CONSUMER_GROUPS) - len(listed)
-    stopped, _ = of("0s")
-    assert {"simple", "left", "paced"} <= stopped and not stopped & {"live", "kip-848", "rebalancing"}
-
-
-def test_groups_whose_newest_commits_an_open_transaction_hides_are_not_called_idle(scene: Scene) -> None:
-    bootstrap = scene.cluster.bootstrap
-    commit(bootstrap, {"behind-open": {("orders", 0): 1}})
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "open-commit", **QUIET})
-    producer.init_transactions(CALL_SECONDS)
-    producer.begin_transaction()
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "behind-open", **QUIET})
-    try:
-        offsets = [TopicPartition("orders", 1, 2)]
-        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), CALL_SECONDS)
-        commit(bootstrap, {"behind-open": {("orders", 0): 2}})
-        command = ("groups", "list", *scene.command.clusters, "--group", "behind-open", "--format", "json")
-        (hidden,) = json.loads(scene.command.run(*command, "--idle", "0s").expect(1).stdout)["groups"]
-    finally:
-        producer.abort_transaction(CALL_SECONDS)
-        consumer.close()
-    assert hidden["last_commit_ms"] is None and "idle" not in hidden["attention"]
-    assert "open transaction" in hidden["not_visible"]["last_commit_ms"]
-    (told,) = json.loads(scene.command.run(*command, "--records").expect(0).stdout)["groups"]
-    assert told["last_commit_ms"] is not None
-    client = admin(bootstrap)
-    client.delete_consumer_groups(["behind-open"])["behind-open"].result(CALL_SECONDS)
-
-
 def group_until(scene: Scene, name: str, seen: Callable[[dict[str, Any]], bool], *options: str) -> dict[str, Any]:
     """What is told of a group once that holds: a broker learns of an ACL a moment after it was made."""
     found: list[dict[str, Any]] = []
 
     def look() -> bool:
-        words = ("groups", "list", *scene.command.clusters, "--format", "json", *options)
-        document: dict[str, Any] = json.loads(scene.command.run(*words).expect(1).stdout)
-        found.append({"of_all": document["not_visible"], **next(g for g in document["groups"] if g["group"] == name)})
+        document = scene.document("list", *options)
+        found.append({"of_all": document["not_visible"], **by_name(document)[name]})
         return seen(found[-1])
 
     wait_until(look, CALL_SECONDS, f"{name} to be forbidden")
@@ -297,22 +256,6 @@ def test_what_may_not_be_read_is_not_visible_with_the_reason_and_no_group_is_idl
     assert "__consumer_offsets was not read: " in kindless["not_visible"]["kind"] and kindless["lag"] is None
     assert "TOPIC_AUTHORIZATION_FAILED" in simple["not_visible"]["last_commit_ms"]
     assert "not-visible" in simple["attention"] and "idle" not in simple["attention"]
-
-
-def test_waves_hold_every_group_with_commits_once_and_topics_stay_together(scene: Scene, tmp_path: Path) -> None:
-    command = ("groups", "waves", *scene.command.clusters, "--max-groups", "4", "--out-dir", str(tmp_path))
-    report = scene.command.run(*command).expect(1).stdout
-    assert "completing, rebalancing: REBALANCE_IN_PROGRESS" in report, "what their members read is not told"
-    waves = [read_groups_file(path) for path in sorted(tmp_path.iterdir())]
-    committed = {row["group"] for row in scene.rows("list") if row["partitions_committed"] not in ("0", "not-visible")}
-    assert sorted(group for wave in waves for group in wave) == sorted(committed)
-    topics = [
-        {t for row in scene.rows("list") if row["group"] in wave for t in row["topics"].split()} for wave in waves
-    ]
-    assert not set.intersection(*topics) and len(waves) > 1
-    assert "held together by these topics" in report and "orders: read by 5 groups" in report
-    again = scene.command.run(*command).expect(3)
-    assert "they are not overwritten" in again.complaint()
 
 
 def groups(scene: Scene) -> frozenset[str]:

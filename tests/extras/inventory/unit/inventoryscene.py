@@ -1,7 +1,8 @@
 """A cluster's groups in memory, behind the ports that the `groups` commands ask."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from migrate.described_group import ListedGroup
@@ -12,7 +13,9 @@ from migrate.survey.cluster import BrokerSettings
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import GroupRecord
 from tests.fakes import FakeClock, NoProgress
+from tests.unit.goldenfiles import compare_with_golden
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 RETENTION_MS = 7 * 86_400_000
 NO_SHARE = Failure("NO_CLIENT", "no client at hand describes share groups")
 DENIED = Failure("GROUP_AUTHORIZATION_FAILED", "not authorized")
@@ -90,3 +93,11 @@ def read(
     asked: Any = cluster
     records = asked.group_records if with_records else None
     return read_groups(asked, filters, Timer(FakeClock(), NoProgress()), with_ends, records)
+
+
+def compare_form(name: str, form: str, shown: Iterable[str]) -> None:
+    """Compare with the golden form; nothing in it is obeyed by a terminal or a spreadsheet, and text fits its width."""
+    lines = list(shown)
+    compare_with_golden(f"{name}.{form}", "\n".join(lines) + "\n", GOLDEN)
+    assert not any("\x1b" in line or line.startswith("=") for line in lines)
+    assert not form.endswith("txt") or all(len(line) <= int(form[:-4]) for line in lines)

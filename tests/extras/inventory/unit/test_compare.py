@@ -1,19 +1,28 @@
-"""What a target commit is worth beside its group's source commit: never equal unless it was seen to be."""
+"""What a target commit is worth beside its source commit: never equal unless it was seen to be; records counted."""
 
 import re
 from dataclasses import replace
 
 import pytest
 
-from migrate.extras.inventory.compare import CompareVerdict, GroupComparison, Loss, Stretch, stretches
+from migrate.extras.inventory.compare import (
+    MOST_OFFSETS,
+    CompareVerdict,
+    GroupComparison,
+    Loss,
+    Stretch,
+    count_plan,
+    count_records,
+    stretches,
+)
 from migrate.match.equality import Equality
-from migrate.match.protocol import Matched, Unmatched, Why, WhyUnmatched
+from migrate.match.protocol import Limits, Matched, OffsetRange, Unmatched, Why, WhyUnmatched
 from migrate.mm2.config_file import Overrides, client_flow
 from migrate.model import CheckResult, Commit, Failure, GroupState, Level, LogRange, OffsetSync, Scope, TopicPartition
 from migrate.row_table import PlanRows
 from migrate.survey.filters import Filters
 from tests.builders import make_row
-from tests.extras.inventory.unit.comparedscene import compared, during_the_look, row, rows_of, verdict
+from tests.extras.inventory.unit.comparedscene import ThirdsLog, compared, during_the_look, row, rows_of, verdict
 from tests.fakes import FakeComparer, Script
 from tests.unit.planscene import world
 
@@ -252,3 +261,39 @@ def test_under_equal_names_a_topic_that_the_source_lacks_is_the_targets_own(clus
     target.commit("stranger", "t", 0, 3)
     rows = rows_of(compared(source, target, mirror, flow=flow))
     assert [key for key in rows if key[0] == "stranger"] == [("stranger", "t", 0)]
+
+
+P, Q = TopicPartition("A.t", 0), TopicPartition("A.t", 1)
+NO_LIMITS = Limits(1_000_000, None)
+
+
+def planned(*stretches, limits=NO_LIMITS):
+    return count_plan(stretches, limits, 1000, 100)
+
+
+@pytest.mark.parametrize(("log", "expected"), [
+    (ThirdsLog(), {Stretch(P, 0, 10): 4, Stretch(P, 1, 3): 0, Stretch(P, 20, 30): 3, Stretch(Q, 3, 4): 1}),
+    # What retention has begun to remove, or may not be read, takes nothing from the others.
+    (ThirdsLog(cut=1), {Stretch(P, 1, 3): 0, Stretch(P, 20, 30): 3, Stretch(Q, 3, 4): 1}),
+    (ThirdsLog(refused=(P,)), {Stretch(Q, 3, 4): 1}),
+])  # fmt: skip
+def test_records_are_counted_and_not_offsets_where_all_of_them_can_be_read(log, expected):
+    stretches = [Stretch(P, 0, 10), Stretch(P, 1, 3), Stretch(P, 20, 30), Stretch(Q, 3, 4)]
+    assert count_records(log, planned(*stretches), stretches) == expected
+
+
+def test_what_overlaps_is_read_once():
+    plan = planned(Stretch(P, 0, 10), Stretch(P, 5, 20), Stretch(P, 30, 40))
+    assert plan.ranges == {P: (OffsetRange(0, 20), OffsetRange(30, 40))}
+    assert (plan.offsets, plan.bytes) == (30, 300)
+    assert count_plan([Stretch(P, 0, 2)], NO_LIMITS, 0, 0).bytes == 2000, "without records a size is assumed"
+
+
+@pytest.mark.parametrize("limits", [Limits(9, None), Limits(1_000_000, 1090)])
+def test_a_partition_beyond_a_limit_is_left_out_and_the_nearest_ones_come_first(limits):
+    assert list(planned(Stretch(P, 0, 50), Stretch(Q, 0, 9), limits=limits).ranges) == [Q]
+
+
+def test_what_comparing_has_read_counts_towards_the_limit_and_so_does_what_this_process_holds():
+    assert not planned(Stretch(P, 0, 1), limits=Limits(1_000_000, 1000)).ranges
+    assert not planned(Stretch(P, 0, MOST_OFFSETS + 1), limits=Limits(MOST_OFFSETS * 2, None)).ranges

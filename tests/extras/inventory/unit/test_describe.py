@@ -1,7 +1,5 @@
 """`groups describe`: every partition that is committed or assigned once for each member, in its three forms."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +14,9 @@ from migrate.extras.inventory.describe import (
     lines_beside_csv,
 )
 from migrate.model import Commit, Failure, TopicPartition
-from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
+from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, compare_form, read
 from tests.unit.describedgroups import group, member
-from tests.unit.goldenfiles import compare_with_golden
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 partitions = st.frozensets(st.integers(0, 5), max_size=6)
 
 
@@ -94,10 +90,7 @@ def test_every_form_is_the_golden_one_and_has_no_character_that_a_terminal_obeys
          "crowded": commits(orders_0=90), "half": half, "none": none},
         {"orders": 2, "pay": 1},
     ))  # fmt: skip
-    lines = list(FORMS[form](found, describe_groups(found)))
-    compare_with_golden(f"describe.{form}", "\n".join(lines) + "\n", GOLDEN)
-    assert not any("\x1b" in line for line in lines)
-    assert not form.endswith("txt") or all(len(line) <= int(form[:-4]) for line in lines)
+    compare_form("describe", form, FORMS[form](found, describe_groups(found)))
 
 
 def test_no_groups_are_said_to_be_none():

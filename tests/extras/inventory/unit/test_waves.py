@@ -24,7 +24,7 @@ from migrate.extras.inventory.waves import (
 )
 from migrate.model import Side
 from migrate.survey.filters import read_groups_file
-from tests.extras.inventory.unit.inventoryscene import DENIED, NO_SHARE, FakeGroups, commits, read
+from tests.extras.inventory.unit.inventoryscene import DENIED, GOLDEN, NO_SHARE, FakeGroups, commits, read
 from tests.unit.describedgroups import group, member
 from tests.unit.goldenfiles import compare_with_golden
 
@@ -163,6 +163,6 @@ def report(most=2, side=Side.SOURCE, prefix=None):
 def test_the_report_is_the_golden_one_and_its_next_command_is_for_groups_of_the_source_only(by):
     prefix = re.compile("[a-z]+-") if by == "prefix" else None
     lines = report(prefix=prefix)
-    compare_with_golden(f"waves-{by}.txt", "\n".join(lines) + "\n", Path(__file__).parents[1] / "golden")
+    compare_with_golden(f"waves-{by}.txt", "\n".join(lines) + "\n", GOLDEN)
     assert all(len(line) <= 80 for line in lines) and any("mm2-migrate plan" in line for line in lines)
     assert not any("mm2-migrate plan" in line for line in report(side=Side.TARGET, prefix=prefix))

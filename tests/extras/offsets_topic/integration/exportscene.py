@@ -3,12 +3,14 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.integration.cli import CommandLine, Ran
+from tests.integration.clusters import create_topic
 from tests.integration.formatters import Told
 from tests.lab.cluster import Cluster
 
@@ -38,6 +40,20 @@ class Scene:
         """What is exported as JSON lines."""
         self.whole(out, *options)
         return [json.loads(line) for line in (self.command.folder / out).read_text().splitlines()]
+
+
+@contextmanager
+def running(folder: Path, topics: Mapping[str, int], version: str = "4.3.1", **settings: str) -> Iterator[Cluster]:
+    """A cluster with topics of so many partitions; `settings` are its own, with underscores for dots."""
+    overrides = {name.replace("_", "."): value for name, value in settings.items()}
+    cluster = Cluster("offsets", folder / "kafka", version=version, overrides=overrides)
+    try:
+        cluster.start()
+        for topic, partitions in topics.items():
+            create_topic(cluster.bootstrap, topic, partitions)
+        yield cluster
+    finally:
+        cluster.kill()
 
 
 def scene_of(cluster: Cluster, folder: Path) -> Scene:

@@ -7,8 +7,7 @@ import subprocess
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -25,6 +24,7 @@ from tests.extras.offsets_topic.integration.exportscene import (
     Line,
     Scene,
     by_key,
+    running,
     said_by,
     scene_of,
     with_none,
@@ -34,7 +34,7 @@ from tests.integration.clusters import CALL_SECONDS, admin, commit, commits_on, 
 from tests.integration.formatters import told
 from tests.integration.javajudge import JavaJudge
 from tests.integration.members import member_of_kip_848, share_consumer, stay_and_leave
-from tests.integration.offsetsrecords import in_transaction, partition_of
+from tests.integration.offsetsrecords import in_transaction
 from tests.integration.rawmember import commit_for, commit_without_offset
 from tests.lab.cluster import Cluster
 from tests.lab.jars import version_tuple
@@ -48,24 +48,11 @@ METADATA = {
     "other": "名前 😀,\"'\n\t\x00\\",
 }  # fmt: skip
 AUTHORIZER = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "allow.everyone.if.no.acl.found": "true",
+    "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow_everyone_if_no_acl_found": "true",
 }
 HOUR_MS = 3_600_000
 RETENTION_MS = 4321 * 60_000
-
-
-@contextmanager
-def scene_on(version: str, folder: Path) -> Iterator[Scene]:
-    settings = AUTHORIZER | {"offsets.retention.minutes": "4321"}
-    cluster = Cluster("offsets", folder / "kafka", version=version, overrides=settings)
-    with ExitStack() as stack:
-        stack.callback(cluster.kill)
-        cluster.start()
-        create_topic(cluster.bootstrap, "t", 3)
-        create_topic(cluster.bootstrap, "u", 2)
-        populate(cluster, stack)
-        yield scene_of(cluster, folder)
 
 
 def populate(cluster: Cluster, stack: ExitStack) -> None:
@@ -105,8 +92,12 @@ OLDER = [pytest.param(version, marks=pytest.mark.long) for version in ("4.1.1", 
 
 @pytest.fixture(scope="module", params=["4.3.1", *OLDER])
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    with scene_on(request.param, tmp_path_factory.mktemp("export")) as made:
-        yield made
+    folder = tmp_path_factory.mktemp("export")
+    with ExitStack() as stack:
+        settings = AUTHORIZER | {"offsets_retention_minutes": "4321"}
+        cluster = stack.enter_context(running(folder, {"t": 3, "u": 2}, request.param, **settings))
+        populate(cluster, stack)
+        yield scene_of(cluster, folder)
 
 
 def test_every_commit_that_ever_was_is_told_as_kafkas_formatter_tells_it(scene: Scene) -> None:
@@ -149,7 +140,7 @@ def key_of(line: Line) -> str:
     return json.dumps({"type": line["recordType"], "data": {"group": line["group"]}}, sort_keys=True)
 
 
-def test_the_newest_of_each_key_is_what_the_coordinators_answer(scene: Scene) -> None:
+def test_the_newest_of_each_key_is_what_the_coordinators_answer_in_a_file_that_stays_its_owners(scene: Scene) -> None:
     lines = scene.lines("latest.jsonl")
     found: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
     for line in lines:
@@ -163,6 +154,9 @@ def test_the_newest_of_each_key_is_what_the_coordinators_answer(scene: Scene) ->
         "topic", "partition", "group", "version", "offset", "metadata", "commitTimestamp", "expireTimestamp",
         "expires", "recordType", "leaderEpoch", "topicId", "tombstone", "logPartition", "logOffset", "logTimestamp",
     ]  # fmt: skip
+    written = scene.command.folder / "latest.jsonl"
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    assert "it is not overwritten" in scene.export("latest.jsonl").expect(3).complaint()
 
 
 @pytest.mark.long
@@ -178,37 +172,6 @@ def test_when_a_commit_expires_is_told_by_kafkas_law(scene: Scene) -> None:
         assert by_group["kip-848"]["expires"] == "retention-from-commit"
 
 
-def test_every_record_read_is_written_or_left_out_for_one_reason(scene: Scene) -> None:
-    chosen = ("--group", "simple-.*|again|without-.*", "--exclude-group", "simple-3")
-    ran = scene.export("summary.jsonl", *chosen).expect(1)
-    said = ran.stderr
-    assert "21 records written to summary.jsonl: 21 commit" in said
-    assert "superseded by a later record of the same key" in said and "by the filter exclude-group" in said
-    assert "1 with an offset of -1, which is read as nothing committed" in said
-    assert "about" in said and "in two passes" in said
-    mode = stat.S_IMODE((scene.command.folder / "summary.jsonl").stat().st_mode)
-    assert mode == 0o600
-    again = scene.export("summary.jsonl").expect(3)
-    assert "it is not overwritten" in again.complaint()
-
-
-@pytest.mark.long
-def test_what_an_open_transaction_hides_and_a_group_that_is_not_there_are_named_and_exit_1(scene: Scene) -> None:
-    partitions = len(partitions_of(scene.cluster.bootstrap, ["__consumer_offsets"]))
-    partition = partition_of("transaction-open", partitions)
-    ran = scene.export("hidden.jsonl", "--group", "transaction-open").expect(1)
-    (said,) = [line for line in said_by(ran) if HIDDEN in line]
-    assert said.startswith("Not visible: ") and f"of partition {partition} from " in said
-    (line,) = map(json.loads, (scene.command.folder / "hidden.jsonl").read_text().splitlines())
-    assert line["offset"] == 1
-    name = next(name for name in ("simpel", "simpl", "smpl") if partition_of(name, partitions) != partition)
-    ran = scene.export("misspelt.jsonl", "--group", name).expect(1)
-    assert f"Nothing is there of {name}" in ran.stderr and HIDDEN not in ran.stderr
-    assert (scene.command.folder / "misspelt.jsonl").read_text() == ""
-    other = next(f"simple-{n}" for n in range(20) if partition_of(f"simple-{n}", partitions) != partition)
-    assert HIDDEN not in scene.export("whole.jsonl", "--group", other).expect(0).stderr
-
-
 def key_bytes(line: Line) -> bytes:
     """The key of a record of the offsets topic, by Kafka's OffsetCommitKey and GroupMetadataKey."""
     names = [line[name].encode() for name in ("group", "topic") if name in line]
@@ -222,11 +185,7 @@ SECRET = "pssst-not-in-any-log"
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The cluster of the JSON topics: compacted ones, which keep the last line of every key."""
-    folder = tmp_path_factory.mktemp("elsewhere")
-    cluster = Cluster("elsewhere", folder / "kafka")
-    with ExitStack() as stack:
-        stack.callback(cluster.kill)
-        cluster.start()
+    with running(tmp_path_factory.mktemp("elsewhere"), {}) as cluster:
         yield cluster
 
 

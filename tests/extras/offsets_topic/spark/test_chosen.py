@@ -12,7 +12,6 @@ from migrate.extras.offsets_topic import chosen as reading
 from migrate.extras.offsets_topic.chosen import chosen_and_written
 from migrate.extras.offsets_topic.request import ExportKinds, ExportRequest
 from migrate.model import LogRange
-from migrate.spark.consumer_offsets import offsets_session
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import COMMIT_TYPES, CommitValue, decode_commit, decode_key
@@ -23,12 +22,6 @@ from tests.spark.records import EPOCH_MS
 
 HOUR_MS = 3_600_000
 KNOWN = ("commit", "commit-with-unknown-tags", "commit-tombstone", "group", "group-tombstone")
-
-
-@pytest.fixture(scope="module")
-def quick(spark):
-    """A session that compiles no query, as for any small topic: that takes longer than all else here."""
-    return offsets_session(lambda: spark, is_small=True)
 
 
 def exported(spark, records, request, look=lambda chosen: None):

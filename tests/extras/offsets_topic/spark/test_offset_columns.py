@@ -22,6 +22,7 @@ from tests.offsetsdecoded import GroupValue, GroupValueMember, decode_group, lab
 from tests.spark.offsetstopic import some_commit
 from tests.spark.records import damaged, frame
 
+COMMITS = (COMMIT, COMMIT_WITH_OTHER_TAGS)
 NAMES = ["", "g", "grüppe", "a'b\"c\\d", "two\nlines", "\x00", "名前 😀", "x" * 249]
 
 
@@ -83,39 +84,31 @@ def test_every_record_has_the_label_and_the_key_that_the_plain_decoder_gives_it(
             assert group == key.group or key.record_type not in (0, 1, *GROUP_KINDS)
 
 
-def test_commits_decode_as_the_plain_decoder_says(spark):
+def test_commits_and_groups_decode_as_the_plain_decoder_says(spark):
     pairs = records_of_all_kinds(seed=12)
-    wanted = {
-        offset: decoded
-        for offset, (key, value) in enumerate(pairs)
-        if label(key, value) in (COMMIT, COMMIT_WITH_OTHER_TAGS) and (decoded := decode_commit(value))
+    labels = [label(*pair) for pair in pairs]
+    commits = {o: decode_commit(pairs[o][1]) for o, named in enumerate(labels) if named in COMMITS}
+    groups = {
+        o: decode_group(int.from_bytes(pairs[o][0][:2], "big"), pairs[o][1])
+        for o, named in enumerate(labels)
+        if named == "group"
     }
-    shaped = columns.with_commit_values(columns.shaped(frame(spark, pairs)))
+    shaped = columns.shaped(frame(spark, pairs))
     found = {
         row.offset: CommitValue(
             row.version, row.committed_offset, row.leader_epoch, row.metadata, row.commit_timestamp,
             row.stored_expire_timestamp, row.topic_id, row.shape == columns.COMMIT_WITH_OTHER_TAGS,
         )
-        for row in shaped.where("committed_offset is not null").collect()
-        if row.offset in wanted
+        for row in columns.with_commit_values(shaped).where("committed_offset is not null").collect()
+        if row.offset in commits
     }  # fmt: skip
-    assert found == wanted and len(found) > 400
-
-
-def test_groups_decode_as_the_plain_decoder_says(spark):
-    pairs = records_of_all_kinds(seed=13)
-    wanted = {
-        offset: decode_group(int.from_bytes(key[:2], "big"), value)
-        for offset, (key, value) in enumerate(pairs)
-        if label(key, value) == "group"
-    }
-    said = columns.with_group_values(columns.shaped(frame(spark, pairs))).where(f"shape = {columns.GROUP}")
-    found = {}
-    for row in said.collect():
-        if row.offset in wanted:
-            members = tuple(GroupValueMember(*member) for member in row.members or ())
-            found[row.offset] = GroupValue(
-                row.kind, row.version, row.protocol_type, row.generation, row.protocol, row.leader, row.state_timestamp,
-                members,
-            )  # fmt: skip
-    assert found == wanted and sum(len(group.members) for group in found.values()) > 100
+    assert found == commits and len(found) > 400
+    found = {
+        row.offset: GroupValue(
+            row.kind, row.version, row.protocol_type, row.generation, row.protocol, row.leader, row.state_timestamp,
+            tuple(GroupValueMember(*member) for member in row.members or ()),
+        )
+        for row in columns.with_group_values(shaped).where(f"shape = {columns.GROUP}").collect()
+        if row.offset in groups
+    }  # fmt: skip
+    assert found == groups and sum(len(group.members) for group in found.values()) > 100

@@ -10,7 +10,6 @@ from migrate.extras.offsets_topic.history_values import OFFSET_DELETED, HistoryR
 from migrate.extras.offsets_topic.series import FIELDS, commit_series
 from migrate.model import Failure, TopicPartition
 from migrate.show.table import harmless
-from migrate.spark.consumer_offsets import offsets_session
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import partition_of
 from migrate.survey.offsets_wire import Fault, decode_commit, decode_key
@@ -23,12 +22,6 @@ from tests.spark.records import EPOCH_MS
 MINUTE = 60_000
 LATE_MS = EPOCH_MS + 10**9
 EVERY = HistoryRequest(MINUTE, LATE_MS)
-
-
-@pytest.fixture(scope="module")
-def quick(spark):
-    """A session that compiles no query, as for any small topic; the plain walk is held against compiled ones."""
-    return offsets_session(lambda: spark, is_small=True)
 
 
 def commit(after_ms, offset, group="g", *place):

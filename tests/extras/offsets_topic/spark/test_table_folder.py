@@ -1,4 +1,4 @@
-"""A table appears whole or not at all, for its owner alone, and never in the place of something."""
+"""A table appears whole or not at all; what cannot be written, here or to a topic, is a sentence without a secret."""
 
 import stat
 
@@ -6,8 +6,12 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from migrate.errors import MigrateError, Refused
+from migrate.errors import ClusterError, MigrateError, Refused
 from migrate.extras.offsets_topic.table_folder import TableFolder
+from migrate.extras.offsets_topic.topic_writer import TopicWriter, refuse_showing_secrets
+from migrate.mm2.flow import Cluster
+from migrate.model import Side
+from migrate.spark.java_settings import java_settings
 
 
 @pytest.mark.parametrize("before", ["", "file:"])
@@ -57,3 +61,28 @@ def test_a_place_that_cannot_be_written_is_one_sentence(spark, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(MigrateError, match="cannot be written"):
         TableFolder(spark, str(tmp_path / "file" / "out")).write(spark.range(1))
+
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="pssst!";'
+
+
+def settings(**properties):
+    given = {name.replace("_", "."): value for name, value in properties.items()}
+    return java_settings(Cluster(Side.TARGET, "C", {"bootstrap.servers": "127.0.0.1:1", **given}))
+
+
+def test_an_embedded_spark_shows_no_secret_by_itself(spark):
+    refuse_showing_secrets(spark, settings(sasl_jaas_config=JAAS))
+
+
+def test_a_cluster_that_does_not_take_them_is_one_sentence_without_a_secret(spark):
+    secured = settings(security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_jaas_config=JAAS[:-1],
+                       max_block_ms="200")  # fmt: skip
+    records = spark.range(3).selectExpr("cast('pssst!' as binary) as key", "cast(id as string) as value")
+    with pytest.raises(ClusterError, match="Not all could be read and written to topic json") as raised:
+        TopicWriter(secured, "json").write(records)
+    assert "pssst!" not in str(raised.value)
+    with pytest.raises(ClusterError) as raised:
+        failing = records.selectExpr("key", "cast(raise_error('read-secret') as string) as value")
+        TopicWriter(settings(), "json", {"read-secret"}).write(failing)
+    assert "read-secret" not in str(raised.value)

@@ -1,11 +1,16 @@
 """The worked example of docs/positions.md: a loader with its offsets in MariaDB, in one transaction with its rows.
 
 It reads on A, is stopped, its table is exported, planned and set anew, and it goes on from B: every record once.
+The server is of the system's packages (Debian: mariadb-server-core and mariadb-client-core).
 """
 
 import csv
+import os
+import shutil
+import subprocess
 from collections import Counter
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.extras.positions.integration.mariadb import Database, database
 from tests.integration.cli import CommandLine
 from tests.integration.clusters import QUIET, READ_SECONDS, drain
 from tests.integration.scene import Scene
@@ -23,6 +27,11 @@ from tests.seeds import new_seed
 
 pytestmark = pytest.mark.long
 
+DEADLINE_SECONDS = 60.0
+# Daemons lie there on Debian, and not every user looks there.
+PATH = os.environ.get("PATH", "") + os.pathsep + "/usr/sbin"
+# Statements to what the server's own client prints of them: a heading, then lines with tabs.
+Sql = Callable[[str], str]
 TABLES = """
 CREATE TABLE offsets (topic VARCHAR(249), partition_id INT, next_offset BIGINT, PRIMARY KEY (topic, partition_id));
 CREATE TABLE loaded (id VARCHAR(200));
@@ -31,15 +40,54 @@ CREATE TABLE loaded (id VARCHAR(200));
 EXPORT = "SELECT 'loader' holder, topic, partition_id `partition`, next_offset `offset` FROM offsets"
 
 
+def program(name: str) -> str:
+    found = shutil.which(name, path=PATH)
+    if found is None:
+        pytest.skip(f"MariaDB is missing ({name}): apt-get install mariadb-server-core mariadb-client-core")
+    return found
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[Sql]:
+    """Run a server with an empty database `jobs`; the test is skipped where MariaDB is not installed."""
+    server, client, install = map(program, ("mariadbd", "mariadb", "mariadb-install-db"))
+    socket = Path("/tmp") / f"mm2-migrate-{os.getpid()}.sock"
+    own = ["--no-defaults", f"--datadir={folder / 'data'}", "--user=root"]
+    asking = [client, "--no-defaults", f"--socket={socket}", "--user=root", "--batch"]
+
+    def ask(sql: str, *words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*asking, *words], input=sql, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
+        )
+
+    def run(sql: str) -> str:
+        done = ask(sql, "jobs")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    made = [install, *own, "--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(made, check=True, capture_output=True, timeout=DEADLINE_SECONDS)
+    with (folder / "server.log").open("w") as log:
+        words = [server, *own, f"--socket={socket}", "--skip-networking", f"--pid-file={folder / 'pid'}"]
+        process = subprocess.Popen(words, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: ask("CREATE DATABASE jobs").returncode == 0, DEADLINE_SECONDS, "MariaDB to answer")
+        yield run
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_SECONDS)
+        socket.unlink(missing_ok=True)
+
+
 class Loader:
     """Reads on from where its table says, and writes rows and offsets in one transaction."""
 
-    def __init__(self, tables: Database, bootstrap: str) -> None:
+    def __init__(self, tables: Sql, bootstrap: str) -> None:
         self.tables, self.bootstrap = tables, bootstrap
 
     def load(self, most: int | None = None) -> None:
         """Load all that there is; or some, so many at least."""
-        table = csv.DictReader(StringIO(self.tables.run("SELECT * FROM offsets")), delimiter="\t")
+        table = csv.DictReader(StringIO(self.tables("SELECT * FROM offsets")), delimiter="\t")
         at = {(row["topic"], int(row["partition_id"])): int(row["next_offset"]) for row in table}
         taken: list[Any] = []
         settings = {"bootstrap.servers": self.bootstrap, "group.id": "loader-never-commits",
@@ -61,11 +109,11 @@ class Loader:
                 f"UPDATE offsets SET next_offset={message.offset() + 1} "
                 f"WHERE topic='{message.topic()}' AND partition_id={message.partition()};",
             ]
-        self.tables.run("\n".join([*statements, "COMMIT;"]))
+        self.tables("\n".join([*statements, "COMMIT;"]))
 
     def loaded(self) -> Counter[str]:
         """The identities of all records that were loaded."""
-        return Counter(self.tables.run("SELECT id FROM loaded").split("\n")[1:-1])
+        return Counter(self.tables("SELECT id FROM loaded").split("\n")[1:-1])
 
 
 def test_a_loader_with_offsets_in_mariadb_goes_on_from_b_with_every_record_exactly_once(
@@ -75,9 +123,9 @@ def test_a_loader_with_offsets_in_mariadb_goes_on_from_b_with_every_record_exact
     topic = scene.create("loaded", 3)
     scene.write(scene.partitions, 2000)
     with database(tmp_path) as tables:
-        tables.run(TABLES + "".join(f"INSERT INTO offsets VALUES ('{topic}', {p}, 0);" for p in range(3)))
+        tables(TABLES + "".join(f"INSERT INTO offsets VALUES ('{topic}', {p}, 0);" for p in range(3)))
         Loader(tables, lab.source_bootstrap).load(most=700)
-        before = tables.run(EXPORT)
+        before = tables(EXPORT)
         (tmp_path / "offsets.csv").write_text(before.replace("\t", ","))
         scene.write(scene.partitions, 1000)
         scene.wait_replicated()
@@ -88,7 +136,7 @@ def test_a_loader_with_offsets_in_mariadb_goes_on_from_b_with_every_record_exact
         rows = list(csv.DictReader((tmp_path / "on-b.csv").read_text().splitlines()))
         assert {row["topic"] for row in rows} == {scene.copy(topic)} and {row["grade"] for row in rows} == {"exact"}
         assert {row["rereads_at_most"] for row in rows} == {"0"}
-        tables.run(
+        tables(
             "START TRANSACTION; DELETE FROM offsets;"
             + "".join(f"INSERT INTO offsets VALUES ('{r['topic']}', {r['partition']}, {r['offset']});" for r in rows)
             + "COMMIT;"

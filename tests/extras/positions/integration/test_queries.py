@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -30,17 +29,7 @@ from migrate.row_table import row_document
 from migrate.spark.session import spark_session, stop_session
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import (
-    QUIET,
-    READ_SECONDS,
-    AnyLab,
-    Partition,
-    bounds,
-    commits_on,
-    create_topic,
-    delete_before,
-    drain,
-)
+from tests.integration.clusters import QUIET, READ_SECONDS, AnyLab, Partition, bounds, commits_on, drain
 from tests.integration.killedscene import kill_mid_stream, wait_cleaned
 from tests.integration.scene import COMPACTED, Scene
 from tests.integration.sinkworker import SinkWorker
@@ -217,12 +206,6 @@ def moved(flow_lab: AnyLab, spark: Any, tmp_path_factory: pytest.TempPathFactory
     return made
 
 
-def with_one_partition(lab: AnyLab, spark: Any, folder: Path, name: str) -> tuple[Moved, Partition]:
-    """A scene of its own with one topic of one partition, nothing written yet."""
-    scene = Scene(lab, name, new_seed())
-    return Moved(scene, Queries(spark, folder), CommandLine.of(lab, folder)), (scene.create("plain", 1), 0)
-
-
 @pytest.fixture(scope="module")
 def planned(moved: Moved) -> Moved:
     """The plan of the two queries, and of a loader whose table keeps the last record that it has done."""
@@ -323,9 +306,7 @@ def test_a_new_checkpoint_with_the_old_folder_drops_batches_in_silence_and_the_r
     print(f"trap: {trapped} of {counted['owed']} owed records written with a new checkpoint and the old folder")
 
 
-def test_a_state_goes_on_from_a_rewritten_checkpoint_and_counts_what_a_batch_over_a_counts(
-    planned: Moved,
-) -> None:
+def test_a_state_goes_on_from_a_rewritten_checkpoint_and_counts_what_a_batch_over_a_counts(planned: Moved) -> None:
     lab = planned.scene.lab
     queries, folder = planned.queries, planned.queries.folder
     overlay(planned, "held.plan", "counting", "counting-on-b")
@@ -469,76 +450,6 @@ def accept_the_open_batch(moved: Moved, killed: tuple[str, ...]) -> None:
 
 
 @pytest.mark.long
-def test_a_query_that_goes_on_from_a_bounded_row_reads_no_more_twice_than_the_row_says(
-    flow_lab: AnyLab, spark: Any, tmp_path: Path
-) -> None:
-    """Retention on A has taken what a holder wants next: B still has it, and only some of that can be told from it."""
-    moved, place = with_one_partition(flow_lab, spark, tmp_path, "bounded")
-    scene, queries = moved.scene, moved.queries
-    scene.write([place], 400)
-    scene.wait_replicated()
-    truth = scene.truth()[place]
-    delete_before(flow_lab.source_bootstrap, *place, 300)
-    (tmp_path / "late.csv").write_text(f"holder,topic,partition,offset\nlate,{place[0]},0,200\n")
-    moved.plan("held.plan", "--positions", "late.csv").expect(0)
-    (row,) = moved.rows("held.plan").values()
-    assert row["grade"] == "bounded" and row["rereads_at_most"] > 0, row
-    starting = moved.positions("held.plan", "spark").expect(0).stdout.strip()
-    queries.copy(queries.source(flow_lab.target_bootstrap, moved.copied, startingOffsets=starting), "late", "out")
-    read = Counter(written["id"] for written in queries.written("out"))
-    owed = oracle.owed(truth, 200)
-    assert len(owed) == 200 and not owed - read.keys(), f"lost {sorted(owed - read.keys())[:5]}"
-    done = {record.identity for record in truth.written if record.offset < 200}
-    twice = sum(count for identity, count in read.items() if identity in done)
-    assert twice <= row["rereads_at_most"], row
-    print(f"bounded ({row['reason']}): {twice} read twice of at most {row['rereads_at_most']}, lost 0")
-
-
-@pytest.mark.long
-def test_a_foreach_batch_that_skips_numbers_it_has_had_drops_those_of_a_new_checkpoint_and_none_of_a_rewritten_one(
-    flow_lab: AnyLab, spark: Any, tmp_path: Path
-) -> None:
-    """The usual way to write each batch once: its number and its records in one transaction, a known number skipped."""
-    moved, place = with_one_partition(flow_lab, spark, tmp_path, "skipping")
-    scene, queries = moved.scene, moved.queries
-
-    def run(bootstrap: str, topics: list[str], checkpoint: str, table: Path, **options: str) -> list[str]:
-        """Return the identities of all records in the table once the query has read all there is."""
-        with closing(sqlite3.connect(table)) as jobs:
-            jobs.executescript("CREATE TABLE IF NOT EXISTS batches (number PRIMARY KEY); "
-                               "CREATE TABLE IF NOT EXISTS records (id)")  # fmt: skip
-
-            def take(batch: Any, number: int) -> None:
-                identities = [(row["id"],) for row in batch.selectExpr(IDENTITY).collect()]
-                with closing(sqlite3.connect(table)) as mine, mine:
-                    if mine.execute("INSERT OR IGNORE INTO batches VALUES (?)", (number,)).rowcount:
-                        mine.executemany("INSERT INTO records VALUES (?)", identities)
-
-            queries.finish(queries.source(bootstrap, topics, **options).writeStream.foreachBatch(take), checkpoint)
-            return [identity for (identity,) in jobs.execute("SELECT id FROM records")]
-
-    scene.write([place], 2000)
-    on_a = run(flow_lab.source_bootstrap, moved.topics, "skipping", tmp_path / "rewritten.db")
-    scene.write([place], 2000)
-    scene.wait_replicated()
-    truth = scene.truth()[place]
-    every = Counter(record.identity for record in truth.written)
-    assert len(on_a) == 2000 and len(every) == 4000
-    shutil.copyfile(tmp_path / "rewritten.db", tmp_path / "new.db")
-    ran = moved.plan("held.plan", "--spark-checkpoint", f"skipping={moved.folder('skipping')}").expect(0)
-    assert "foreachBatch that skips batch numbers" in " ".join(ran.stdout.split()), "no folder tells"
-    told = moved.positions("held.plan", "spark").expect(0)
-    assert "a foreachBatch that skips batches which it has had" in " ".join(told.stderr.split())
-    target, starting = flow_lab.target_bootstrap, told.stdout.strip()
-    trapped = run(target, moved.copied, "new-on-b", tmp_path / "new.db", startingOffsets=starting)
-    lost = every - Counter(trapped)
-    assert lost, "batches 0 and 1 of the new checkpoint were had before"
-    overlay(moved, "held.plan", "skipping", "continued")
-    assert Counter(run(target, moved.copied, "continued", tmp_path / "rewritten.db")) == every
-    print(f"foreachBatch: {lost.total()} of 2000 owed records dropped by a new checkpoint, 0 by the rewritten one")
-
-
-@pytest.mark.long
 def test_a_partition_that_the_query_never_had_is_named_as_earliest_and_spark_takes_it(planned: Moved) -> None:
     topic = planned.countable[0]
     at = {place: offset for place, offset in planned.at.items() if place[0] == topic and place[1] != 1}
@@ -555,43 +466,6 @@ def test_a_partition_that_the_query_never_had_is_named_as_earliest_and_spark_tak
     assert {record.identity for record in truth[topic, 1].written} <= set(read[topic, 1])
     for place, offset in at.items():
         assert oracle.owed(truth[place], offset) <= set(read.get(place, [])), place
-
-
-@pytest.mark.long
-def test_a_topic_that_b_lacks_is_left_out_and_said_so_and_blocks_its_query_where_it_is_to_block(
-    planned: Moved,
-) -> None:
-    lab, scene, queries = planned.scene.lab, planned.scene, planned.queries
-    lonely = f"lonely-{scene.suffix}.replica"  # MM2 copies none of that name
-    create_topic(lab.source_bootstrap, lonely, 1)
-    plain = planned.countable[0]
-    both = queries.source(lab.source_bootstrap, [plain, lonely])
-    queries.finish(both.writeStream.foreachBatch(lambda batch, number: None), "lacking")
-    lacking = ("--spark-checkpoint", f"lacking={planned.folder('lacking')}")
-    planned.plan("lacking.plan", *lacking).expect(3)
-    assert planned.rows("lacking.plan")["lacking", lonely, 0]["reason"] == "topic-not-replicated"
-    refused = planned.positions("lacking.plan", "spark").expect(3)
-    assert "lacking: topic-not-replicated" in " ".join(refused.stderr.split()), str(refused)
-    planned.plan("skipping.plan", *lacking, "--untranslatable", "topic-not-replicated=skip").expect(0)
-    ran = planned.positions("skipping.plan", "spark").expect(0)
-    assert list(json.loads(ran.stdout)) == [scene.copy(plain)] and "LEFT OUT: 1 position " in ran.stderr
-    refused = planned.positions("skipping.plan", "spark-checkpoint", "--out", "of-lacking").expect(3)
-    assert f"no place on the target for {lonely}-0" in " ".join(refused.stderr.split())
-
-
-@pytest.mark.long
-def test_a_checkpoint_of_a_newer_format_is_refused_by_its_name(planned: Moved) -> None:
-    """As Spark 4.2.1 writes it with `spark.sql.streaming.offsetLog.formatVersion` 2: a line begins with its source."""
-    folder = planned.queries.folder / "newer"
-    shutil.copytree(planned.queries.folder / "copying", folder)
-    newest = max((p for p in (folder / "offsets").iterdir() if p.name.isdecimal()), key=lambda p: int(p.name))
-    _, settings, kafka = newest.read_text().split("\n")
-    settings = json.dumps(json.loads(settings) | {"sourceMetadataInfo": {}}, separators=(",", ":"))
-    newest.write_text(f"v2\n{settings}\n0:{kafka}")
-    ran = planned.plan("newer.plan", "--spark-checkpoint", f"newer={folder}").expect(2)
-    said = " ".join(ran.stderr.split())
-    assert f"{newest}, line 1: format v2 (of Spark 4.2 and later, whose sources have names)" in said
-    assert not (planned.queries.folder / "newer.plan").exists()
 
 
 @pytest.mark.long
@@ -662,29 +536,3 @@ def test_flink_reads_its_tables_from_what_is_printed_for_it(planned: Moved, tmp_
     read = [line.split()[1:] for line in ran.stdout.splitlines() if line.startswith("READ ")]
     places = [(topics[int(table[1:])], int(partition), int(offset)) for table, partition, offset in read]
     assert judge(planned, "copying", planned.identities(places))["owed"] > 0
-
-
-@pytest.mark.long
-def test_two_kafka_sources_and_another_in_one_query_are_rewritten_each_in_its_line(planned: Moved) -> None:
-    lab = planned.scene.lab
-    queries, folder = planned.queries, planned.queries.folder
-    plain, tx = (next(t for t in planned.topics if t.startswith(name)) for name in ("plain", "tx"))
-
-    def united(bootstrap: str, one: str, other: str) -> Any:
-        rate = queries.spark.readStream.format("rate").load().selectExpr("'rate' topic", "0 partition", "value offset")
-        sources = [queries.source(bootstrap, [t]).selectExpr("topic", "partition", "offset") for t in (one, other)]
-        return sources[0].union(rate).union(sources[1])
-
-    def run(frame: Any, checkpoint: str) -> None:
-        queries.finish(frame.writeStream.foreachBatch(lambda batch, number: None), checkpoint)
-
-    run(united(lab.source_bootstrap, plain, tx), "united")
-    planned.plan("united.plan", "--spark-checkpoint", f"united={folder / 'united'}").expect(0)
-    batch = overlay(planned, "united.plan", "united", "united-on-b")
-    before = (folder / "united" / "offsets" / batch.name).read_text().split("\n")
-    after = batch.read_text().splitlines()
-    kafka = [number for number, line in enumerate(before) if line.startswith('{"plain') or line.startswith('{"tx')]
-    assert len(kafka) == 2 and [a for n, a in enumerate(after) if n not in kafka] == [
-        b for n, b in enumerate(before) if n not in kafka
-    ]
-    run(united(lab.target_bootstrap, planned.scene.copy(plain), planned.scene.copy(tx)), "united-on-b")

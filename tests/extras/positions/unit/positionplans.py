@@ -20,7 +20,6 @@ from migrate.row_table import PlanRows
 from migrate.survey.filters import Filters
 from migrate.survey.policies import Policies
 from migrate.survey.survey import Clusters, PlanRequest
-from tests.builders import make_row
 from tests.fakes import FakeClock, NoProgress
 from tests.unit.planscene import planned_flow, world
 
@@ -72,16 +71,11 @@ class FakePositions:
         return sink in self.remembering
 
 
-def make_position(holder: str = "billing-job", topic: str = "orders", partition: int = 0, **values: Any) -> Row:
-    """Return a position outside Kafka, translated and for its owner to set."""
-    return make_row(holder, topic, partition, **({"target_prior": None} | values))
-
-
 def origin_of(
-    holder: str = "query", origin: str = "file:///a", batch: int = 17, content: str = "v1", is_stateful: bool = False
+    holder: str = "query", origin: str = "file:///a", content: str = "v1", is_stateful: bool = False
 ) -> Origin:
-    """Return where a query's positions were read."""
-    return Origin(origin, HolderKind.SPARK_CHECKPOINT, "a" * 64, holder, batch, content, is_stateful)
+    """Return where a query's positions were read, in batch 17."""
+    return Origin(origin, HolderKind.SPARK_CHECKPOINT, "a" * 64, holder, 17, content, is_stateful)
 
 
 def make_positions(rows: Iterable[Row], last: Iterable[Row] = (), **header: Any) -> PositionPlan:

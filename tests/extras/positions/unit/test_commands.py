@@ -9,7 +9,8 @@ import pytest
 from migrate.extras.positions.forms import BESIDE, FORMATS_OF_POSITIONS
 from migrate.extras.positions.plan import write
 from migrate.survey.policies import Policies, parse_untranslatable
-from tests.extras.positions.unit.positionplans import file_of, make_position, make_positions, origin_of, planned
+from tests.builders import make_row
+from tests.extras.positions.unit.positionplans import file_of, make_positions, origin_of, planned
 from tests.unit.commands import clusters, run
 
 BATCH = 'v1\n{}\n{"orders":{"0":700}}\n7'
@@ -23,7 +24,7 @@ def path(tmp_path):
 @pytest.fixture
 def plan(tmp_path, path):
     """Two holders: a query, and a job of a file."""
-    rows = [make_position(holder, "orders", 0, target_offset=offset) for holder, offset in (("query", 5), ("job", 6))]
+    rows = [make_row(holder, "orders", 0, target_offset=offset) for holder, offset in (("query", 5), ("job", 6))]
     write(make_positions(rows, origins=(origin_of("query", str(tmp_path / "query"), content=BATCH),)), path)
     return path
 
@@ -118,7 +119,7 @@ def test_verify_refuses_a_wrong_checkpoint_before_it_reads_any(plan, given, comp
 
 
 def test_a_file_that_lacks_its_signatures_is_printed_with_a_warning_until_people_have_signed(path):
-    write(make_positions([make_position("job")], settings={"require-signatures": "2"}), path)
+    write(make_positions([make_row("job")], settings={"require-signatures": "2"}), path)
     assert "WARNING: not signed by enough different names: 0 of 2" in printed(path).stderr
     signed = run("positions", "sign", str(path), "--by", "Ada", "--note", "read all of it")
     assert signed.exit_code == 0

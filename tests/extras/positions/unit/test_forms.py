@@ -8,24 +8,18 @@ from io import StringIO
 import pytest
 
 from migrate.errors import Refused, UsageError
-from migrate.extras.positions.forms import (
-    beside,
-    csv_of_positions,
-    json_lines_of_positions,
-    lines_of_form,
-    selected,
-)
+from migrate.extras.positions.forms import beside, csv_of_positions, json_lines_of_positions, lines_of_form, selected
 from migrate.extras.positions.held import parse_csv, parse_json_lines
 from migrate.model import Decision, Level
-from tests.builders import make_check, make_untranslated
-from tests.extras.positions.unit.positionplans import make_position, make_positions, origin_of
+from tests.builders import make_check, make_row, make_untranslated
+from tests.extras.positions.unit.positionplans import make_positions, origin_of
 
 EXACT = {"rereads_at_most": 0, "rereads_estimate": None}
 JOB = [
-    make_position("job", "orders", 0, target_offset=1112, **EXACT),
-    make_position("job", "orders", 1, target_offset=4720, **EXACT),
+    make_row("job", "orders", 0, target_offset=1112, **EXACT),
+    make_row("job", "orders", 1, target_offset=4720, **EXACT),
 ]
-TWO_TOPICS = [*JOB, make_position("job", "views", 0, target_offset=5, **EXACT)]
+TWO_TOPICS = [*JOB, make_row("job", "views", 0, target_offset=5, **EXACT)]
 BATCH = 'v1\n{"batchWatermarkMs":0, "conf":{}}\n{"orders":{"1":700,"0":700}}\n-\n{"logOffset":3}'
 
 
@@ -70,12 +64,12 @@ def test_each_form_has_its_own_grammar(form, lines):
 
 
 def test_partitions_are_in_the_order_of_their_numbers_and_not_of_their_texts():
-    rows = [make_position("job", "orders", p, target_offset=100 + p) for p in range(12)]
+    rows = [make_row("job", "orders", p, target_offset=100 + p) for p in range(12)]
     assert list(json.loads(printed("spark", *reversed(rows))[0])["A.orders"]) == [str(p) for p in range(12)]
 
 
 def test_a_job_with_a_name_that_is_no_identifier_is_quoted():
-    rows = [make_position("my `job`; drop", "orders", 0, target_offset=1)]
+    rows = [make_row("my `job`; drop", "orders", 0, target_offset=1)]
     assert printed("routine-load", *rows)[0].startswith("ALTER ROUTINE LOAD FOR `my ``job``; drop` FROM KAFKA(")
 
 
@@ -98,7 +92,7 @@ def test_who_starts_at_the_end_of_what_is_not_named_is_told_every_partition_the_
 
 
 def test_csv_and_json_lines_are_read_again_by_plan():
-    rows = [*TWO_TOPICS, make_position("other", "orders", 0, target_offset=9)]
+    rows = [*TWO_TOPICS, make_row("other", "orders", 0, target_offset=9)]
     plan = make_positions(rows, last=rows[-1:])
     read = list(parse_csv([f"{line}\n" for line in csv_of_positions(plan, rows)], "jobs.csv"))
     assert [(p.holder, p.topic, p.partition, p.source_next) for p in read] == [
@@ -108,7 +102,7 @@ def test_csv_and_json_lines_are_read_again_by_plan():
 
 
 def test_a_holder_that_keeps_the_last_record_done_is_told_that_and_minus_one_is_never_printed():
-    rows = [make_position(holder, target_offset=offset) for holder, offset in (("a", 9), ("b", 0), ("c", 9))]
+    rows = [make_row(holder, target_offset=offset) for holder, offset in (("a", 9), ("b", 0), ("c", 9))]
     plan = make_positions(rows, last=rows[:2])
     in_csv = csv.DictReader(StringIO("\n".join(csv_of_positions(plan, rows))))
     in_json = map(json.loads, json_lines_of_positions(plan, rows))
@@ -121,8 +115,8 @@ def test_a_holder_that_keeps_the_last_record_done_is_told_that_and_minus_one_is_
 
 def test_a_blocked_holder_is_refused_with_its_reason_and_the_others_are_printed():
     blocked = [
-        make_position("stuck", "orders", 0, decision=Decision.BLOCK, reason="holder-blocked"),
-        make_position("stuck", "orders", 1, decision=Decision.BLOCK, reason="missing-on-target"),
+        make_row("stuck", "orders", 0, decision=Decision.BLOCK, reason="holder-blocked"),
+        make_row("stuck", "orders", 1, decision=Decision.BLOCK, reason="missing-on-target"),
     ]
     plan = make_positions([*JOB, *blocked])
     with pytest.raises(Refused, match="1 holder blocked: stuck: missing-on-target"):
@@ -165,9 +159,9 @@ def test_a_new_checkpoint_of_a_query_with_a_state_is_said_to_begin_without_it():
 
 def test_partitions_without_a_position_re_reads_and_what_may_be_skipped_are_said_beside_the_text():
     absent = make_check("holder-partitions", "job", seen="none on orders-1")
-    again = said("spark", make_position("job", "orders", 0), checks=(absent,))
+    again = said("spark", make_row("job", "orders", 0), checks=(absent,))
     assert "none on orders-1" in again and "1 position may read records twice" in again
     at_end = {"lower_kind": "log-latest", "rereads_at_most": None, "rereads_estimate": None}
-    skips = said("spark", make_position("job", "orders", 0, **at_end))
+    skips = said("spark", make_row("job", "orders", 0, **at_end))
     assert "1 position MAY SKIP records" in skips and "job A.orders-0" in skips and "twice" not in skips
     assert not re.search("MAY SKIP|twice|LEFT OUT", said("spark", *JOB))

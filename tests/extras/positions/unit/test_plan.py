@@ -12,14 +12,8 @@ from migrate.extras.positions.plan import FORMAT_KEY, PositionPlan, is_clean, re
 from migrate.model import CheckResult, Decision, Failure, Grade, Level, Scope
 from migrate.row_table import PlanRows
 from migrate.survey.policies import Policies, Waiver
-from tests.extras.positions.unit.positionplans import (
-    checkpoint,
-    file_of,
-    make_position,
-    make_positions,
-    planned,
-    positions,
-)
+from tests.builders import make_row
+from tests.extras.positions.unit.positionplans import checkpoint, file_of, make_positions, planned, positions
 from tests.fakes import Script
 from tests.unit import planscene
 from tests.unit.planscene import rows_of, world
@@ -137,9 +131,9 @@ def test_an_end_that_has_no_place_leaves_no_bound_and_is_said(ends):
 ])  # fmt: skip
 def test_what_is_read_twice_reaches_from_the_batchs_begin_to_what_is_read_twice_at_its_end(end, twice, grade):
     exact = {"grade": Grade.EXACT, "rereads_at_most": 0, "rereads_estimate": None}
-    begin = make_position("query", "t", 0, target_offset=100, **exact)
+    begin = make_row("query", "t", 0, target_offset=100, **exact)
     found = held([ended()], PositionsAsked(), {})
-    (row,) = with_open_batches(PlanRows.of([begin]), [make_position("query", "t", 0, **(exact | end))], found)
+    (row,) = with_open_batches(PlanRows.of([begin]), [make_row("query", "t", 0, **(exact | end))], found)
     assert (row.rereads_at_most, row.rereads_estimate) == twice and row.grade is grade
 
 
@@ -157,7 +151,7 @@ def test_a_state_and_a_row_that_is_not_exact_block_together(asked):
     ({"grade": Grade.ESTIMATED, "decision": Decision.SKIP}, Level.PASS),
 ])  # fmt: skip
 def test_a_state_is_safe_only_where_nothing_can_be_read_twice(position, level):
-    rows = PlanRows.of([make_position("query", "t", 0, **position)])
+    rows = PlanRows.of([make_row("query", "t", 0, **position)])
     found = held([checkpoint(is_stateful=True)], PositionsAsked(), {})
     (result,) = state_would_count_twice.judge(found, None, rows)
     assert (result.level, result.subject) == (level, "1 holder" if level is Level.PASS else "query")
@@ -206,7 +200,7 @@ def test_the_header_says_where_positions_were_read_and_the_fingerprint_covers_al
 
 
 def test_a_file_that_was_edited_or_cut_short_is_refused_and_so_is_another_one_which_is_never_replaced(tmp_path):
-    path, plan = tmp_path / "c.json", make_positions([make_position(target_offset=4711)])
+    path, plan = tmp_path / "c.json", make_positions([make_row(target_offset=4711)])
     write(plan, path)
     whole = path.read_text()
     path.write_text(whole.replace("4711", "4712"))
@@ -221,7 +215,7 @@ def test_a_file_that_was_edited_or_cut_short_is_refused_and_so_is_another_one_wh
         write(plan, path)
     assert path.read_text() == "notes of mine"
     path.write_text(whole)
-    write(make_positions([make_position("other")]), path)
+    write(make_positions([make_row("other")]), path)
     assert list(read(path).holders()) == ["other"]
 
 

@@ -13,18 +13,12 @@ from migrate.extras.positions.verify import (
     verify_lines,
     verify_positions,
 )
-from tests.extras.positions.unit.positionplans import (
-    FakePositions,
-    checkpoint,
-    make_position,
-    make_positions,
-    origin_of,
-    positions,
-)
+from tests.builders import make_row
+from tests.extras.positions.unit.positionplans import FakePositions, checkpoint, make_positions, origin_of, positions
 
 
 def planned_rows(count):
-    return [make_position("query", "t", p, target_topic="A.t", target_offset=100) for p in range(count)]
+    return [make_row("query", "t", p, target_topic="A.t", target_offset=100) for p in range(count)]
 
 
 PLAN, THREE = make_positions(planned_rows(2)), make_positions(planned_rows(3))
@@ -74,7 +68,7 @@ def test_the_verdict_comes_first_and_what_is_wrong_or_has_moved_on_next(offsets,
 def test_where_both_sides_have_one_name_a_folder_went_on_from_the_rewritten_batch_or_where_it_began(
     batch, rewritten, began_at, standing
 ):
-    row = make_position("query", "t", 0, target_topic="t", source_committed=400, target_offset=100)
+    row = make_row("query", "t", 0, target_topic="t", source_committed=400, target_offset=100)
     folder = checkpoint(
         "query", [("t", 0, 500)], batch=batch, began=positions("query", [("t", 0, began_at)]),
         asked_batch=() if rewritten is None else positions("query", [("t", 0, rewritten)]),
@@ -91,7 +85,7 @@ def test_the_folder_that_was_translated_is_no_folder_on_the_target_nor_are_its_n
 
 
 def test_holders_of_which_no_folder_was_named_are_said_not_to_be_looked_at():
-    plan = make_positions([*PLAN.rows, make_position("other", "t", 0)])
+    plan = make_positions([*PLAN.rows, make_row("other", "t", 0)])
     seen = verify_positions(plan, [folder_at(100, 100)])
     assert not_looked_at(plan, seen) == ("other",)
     assert "1 position of 1 holder not looked at: other." in " ".join(lines(plan, seen))
@@ -99,7 +93,7 @@ def test_holders_of_which_no_folder_was_named_are_said_not_to_be_looked_at():
 
 
 def test_a_position_that_the_plan_blocks_is_left_out_and_never_a_success():
-    blocked = make_position("query", "t", 1, target_topic="A.t", target_offset=None, decision="block")
+    blocked = make_row("query", "t", 1, target_topic="A.t", target_offset=None, decision="block")
     plan = make_positions([PLAN.rows[0], blocked])
     seen = verify_positions(plan, [folder_at(100, 100)])
     assert standings(seen) == [EQUAL, PositionStanding.LEFT_OUT]
@@ -108,7 +102,7 @@ def test_a_position_that_the_plan_blocks_is_left_out_and_never_a_success():
 
 
 def test_a_folder_that_cannot_be_read_is_said_first_and_costs_no_other_folder_its_answer():
-    plan = make_positions([*PLAN.rows, make_position("other", "t", 0)])
+    plan = make_positions([*PLAN.rows, make_row("other", "t", 0)])
     asked = [CheckpointAsked("other", "file:///gone"), CheckpointAsked("query", folder_at().origin)]
     verified = verify_positions(plan, read_checkpoints(asked, FakePositions((folder_at(100, 100),))))
     assert standings(verified) == [EQUAL, EQUAL]
