@@ -236,12 +236,7 @@ class FakeCluster:
         if self.states.get(group, EMPTY).member_count:
             return Failure("NON_EMPTY_GROUP", "the group is not empty")
         # As Kafka up to 3.9: no tombstone is written for what is not visible, and none overtakes it.
-        script = self._written("delete", group, dict.fromkeys(self.offsets.get(group, {})))
-        if script is None or script.applied:
-            self.offsets.pop(group, None)
-            self.states.pop(group, None)
-        self._crash(script)
-        return script.failure if script else None
+        return self._answered("delete", group, dict.fromkeys(self.offsets.get(group, {})))
 
     def _delete_offsets(
         self, group: str, partitions: Collection[TopicPartition]
@@ -249,18 +244,24 @@ class FakeCluster:
         if self.lacking is not None:
             return dict.fromkeys(partitions, self.lacking)
         visible = [place for place in partitions if place in self.offsets.get(group, {})]
-        script = self._written("delete_offsets", group, dict.fromkeys(visible))
-        self._crash(script)
-        return dict.fromkeys(partitions, script.failure if script else None)
+        return dict.fromkeys(partitions, self._answered("delete_offsets", group, dict.fromkeys(visible)))
 
     def _alter(self, group: str, commits: Commits) -> dict[TopicPartition, Failure | None]:
         if self.lacking is not None and any(commit.metadata for commit in commits.values()):
             return dict.fromkeys(commits, self.lacking)
         if self.states.get(group, EMPTY).member_count:
             return dict.fromkeys(commits, Failure("UNKNOWN_MEMBER_ID", "the group has active members"))
-        script = self._written("alter", group, commits)
-        self._crash(script)
-        return dict.fromkeys(commits, script.failure if script else None)
+        return dict.fromkeys(commits, self._answered("alter", group, commits))
+
+    def _answered(self, call: str, group: str, wanted: Appended) -> Failure | None:
+        """Carry a write out, crash right after it where that is due, and return what is answered."""
+        script = self._written(call, group, wanted)
+        if self.crash_after is not None and (script is None or script.applied or script.late):
+            self.crash_after -= 1
+            if self.crash_after <= 0:
+                self.crash_after = None
+                raise Crash
+        return script.failure if script else None
 
     def _written(self, call: str, group: str, wanted: Appended) -> Script | None:
         """Carry a write out as the next script says; return that script."""
@@ -268,6 +269,9 @@ class FakeCluster:
         if script is None or script.applied:
             self._put(group, wanted)
             self.overtake(group, wanted.keys())
+            if call == "delete":
+                self.offsets.pop(group, None)
+                self.states.pop(group, None)
         elif script.late:
             self.unseen.setdefault(group, []).append(wanted)
         return script
@@ -279,13 +283,6 @@ class FakeCluster:
             else:
                 self.offsets.setdefault(group, {})[partition] = commit
                 self.states.setdefault(group, EMPTY)
-
-    def _crash(self, script: Script | None) -> None:
-        if self.crash_after is not None and (script is None or script.applied or script.late):
-            self.crash_after -= 1
-            if self.crash_after <= 0:
-                self.crash_after = None
-                raise Crash
 
     def _called(self, call: str) -> None:
         self.on_call(call)
@@ -311,6 +308,12 @@ class NamedCluster:
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._cluster, name)
+        if name in ("renewed", "holding"):
+            return lambda *lock: NamedCluster(call(*lock), self._names)
+        if name == "groups":
+            return lambda: frozenset(self._told(dict.fromkeys(call())))
+        if name == "group_kinds":
+            return lambda: self._told(call())
         if name in ("alter", "delete_offsets"):
             return lambda wanted: self._told(call(self._names.to_target(wanted)))
         if name in ("group_states", "commits", "delete_groups", "group_records"):
@@ -319,18 +322,6 @@ class NamedCluster:
 
     def _told(self, answer: Any) -> Any:
         return answer if isinstance(answer, Failure) else self._names.to_source(answer)
-
-    def groups(self) -> frozenset[str]:
-        return frozenset(self._told(dict.fromkeys(self._cluster.groups())))
-
-    def group_kinds(self) -> Any:
-        return self._told(self._cluster.group_kinds())
-
-    def renewed(self) -> Any:
-        return NamedCluster(self._cluster.renewed(), self._names)
-
-    def holding(self, lock: int) -> Any:
-        return NamedCluster(self._cluster.holding(lock), self._names)
 
 
 class FakeApplyEdges:

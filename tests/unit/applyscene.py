@@ -16,7 +16,7 @@ from migrate.plan.plan import Plan
 from migrate.show.apply import apply_lines
 from migrate.show.next_steps import Typed
 from tests.builders import make_check
-from tests.fakes import Crash, FakeClock, FakeGroupFacts, NoProgress
+from tests.fakes import FakeClock, FakeGroupFacts, NoProgress
 from tests.unit.plans import clusters, plan, row
 
 
@@ -78,11 +78,6 @@ def with_checks(made: Plan, *checks: CheckResult) -> Plan:
 def kept(group: str, offset: int = 60, **changes: object) -> Row:
     values = {"decision": Decision.KEEP, "reason": "already-there", "target_prior": offset}
     return row(group, offset=offset, **(values | changes))
-
-
-def killed() -> None:
-    """Be a process that is gone."""
-    raise Crash
 
 
 def text(result: ApplyResult) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from migrate.model import Commits, Failure, GroupState, TopicPartition
-from migrate.survey.renamed import TargetNames
-from tests.fakes import Appended, Crash, FakeCluster, NamedCluster, Script
+from migrate.survey.renamed import SAME_NAMES, TargetNames
+from tests.fakes import Appended, Crash, FakeCluster, Script
 from tests.unit.answers import DENIED, UNSURE
 
 COLLEAGUE = "a colleague"
@@ -50,6 +50,7 @@ ANSWERS = {
     "lost, applied later, then denied": [Script(LOST, late=True), Script(DENIED)],
 }
 WRITES = ("alter", "delete", "delete_offsets")
+WRITES_TO_GROUPS = ("alter", "delete_groups", "delete_offsets")
 
 
 @dataclass(frozen=True)
@@ -147,34 +148,30 @@ class Misnamed(BaseException):
 
 
 class OnTarget:
-    """The target as its clients see it: groups have their names there, whatever the plan's source calls them.
+    """The target as its clients see it, who must call a group as it is `called` there.
 
-    `target` keeps its notes by the source's names, `names` has those by the target's.
+    `target` goes by the source's names all the same, and so do its notes.
     """
 
-    def __init__(self, target: Target, names: Mapping[str, str]) -> None:
-        self._target = target
-        self._names = names
-        self._called = {group: name for name, group in names.items()}
+    def __init__(self, target: Target, called: Mapping[str, str], names: TargetNames = SAME_NAMES) -> None:
+        self._target, self._called, self._names = target, called, names
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._target, name)
-        if name not in ("commits", "group_states", "alter", "delete_offsets", "delete_groups"):
+        if name not in ("commits", "group_states", *WRITES_TO_GROUPS):
             return call
 
-        def told(groups: Any, *more: Any, **options: Any) -> dict[str, Any]:
-            if unknown := set(groups) - self._names.keys():
-                raise Misnamed(f"{unknown} on a target that has {sorted(self._names)}")
-            wanted = groups if isinstance(groups, Mapping) else dict.fromkeys(groups)
-            asked = {self._names[group]: value for group, value in wanted.items()}
-            if name not in ("commits", "group_states"):
-                self._target.asked |= asked.keys()
-            return {self._called[group]: answer for group, answer in call(asked, *more, **options).items()}
+        def told(groups: Any, *more: Any, **options: Any) -> Any:
+            if wrong := [group for group in groups if self._names.on_target(group) != self._called.get(group)]:
+                raise Misnamed(f"{wrong} on a target that has {self._called}")
+            if name in WRITES_TO_GROUPS:
+                self._target.asked |= set(groups)
+            return call(groups, *more, **options)
 
         return told
 
-    def named(self, names: TargetNames) -> Any:
-        return NamedCluster(self, names) if names else self
+    def named(self, names: TargetNames) -> "OnTarget":
+        return OnTarget(self._target, self._called, names)
 
     def renewed(self) -> "OnTarget":
         self._target.renewed()

@@ -145,7 +145,7 @@ class Life:
     def wired(self) -> Iterator[None]:
         """Plug the fakes in where the commands take their clusters, clock and disk from."""
         with pytest.MonkeyPatch.context() as patch:
-            on_target = OnTarget(self.target, {r.group_on_target: group for group, r in self.plan.groups().items()})
+            called = {group: rows.group_on_target for group, rows in self.plan.groups().items()}
 
             def observed(plan: Plan, *arguments: Any, **more: Any) -> ApplyResult:
                 self.applied = plan
@@ -153,7 +153,7 @@ class Life:
                 self.judged = self.target.tick + 1
                 return self.result
 
-            edges = nullcontext(FakeApplyEdges(on_target))
+            edges = nullcontext(FakeApplyEdges(OnTarget(self.target, called)))
             plug_in(patch, apply_plan=observed, apply_session=lambda *_: edges, get_ready=lambda: None)
             plug_in(patch, SystemClock=lambda: self.clock)
             patch.setattr("migrate.apply.journal.os", self.disk)

@@ -230,10 +230,11 @@ def test_renamed_groups_are_approved_followed_and_taken_back_under_their_new_nam
     assert r"Names on the target, by the first that fits: g -> g-eu; regex:team-(.*) -> \1" in night.status()
     names.unlink()  # the mandate has it all
     night.scene.target.commit("g", "A.t", 0, 7)
+    night.scene.target.commit("g-eu", "A.t", 0, 5)
     assert "FOLLOWED" in night.follow(plan=plan).stdout
     assert night.on_b("g-eu", "h", "g") == [G, H, {("A.t", 0): 7}]
     assert "RESTORED" in night.rollback(plan=plan).stdout
-    assert night.on_b("g-eu", "h", "g") == [{}, {}, {("A.t", 0): 7}]
+    assert night.on_b("g-eu", "h", "g") == [{("A.t", 0): 5}, {}, {("A.t", 0): 7}]
 
 
 def test_what_an_undo_plan_has_restored_is_a_later_plans_by_now_and_stays(night):

@@ -10,7 +10,10 @@ from migrate.errors import ClusterError
 from migrate.extras.follow.judge import WhyNot
 from migrate.extras.follow.text import pass_document
 from migrate.match.protocol import Matched, Tail, Why
-from migrate.model import UNREAD_METADATA, Commit, Failure, LogRange, TopicPartition
+from migrate.model import UNREAD_METADATA, Commit, Decision, Failure, LogRange, TopicPartition
+from migrate.plan.plan import RESTORE_MOVED
+from migrate.show.apply import apply_lines
+from migrate.show.next_steps import Typed
 from migrate.survey.cluster import BrokerSettings
 from migrate.survey.offsets_topic import CommitTopic, GroupKind, GroupRecord
 from tests.extras.follow.followscene import DENIED, T0, T1, U0, FollowScene, G, H, reasons
@@ -323,13 +326,6 @@ def test_told_to_stop_it_begins_no_write(scene):
     assert (stopped.is_stopped, stopped.rows_set, stopped.refused, scene.target.writes) == (True, 0, {}, 0)
 
 
-def test_a_write_without_an_answer_is_settled_by_reading_back(scene):
-    scene.target.script("alter", "g", Script(Failure("_TIMED_OUT", "no answer", True, True), applied=True))
-    scene.look()
-    assert scene.on_b("g") == G and scene.look().refused == {}
-    assert [scene.known("g").trace.may_stand(place) for place in (T0, T1)] == [(Commit(55),), (Commit(60),)]
-
-
 def test_a_group_of_which_a_commit_is_not_seen_on_the_source_any_more_is_named_and_not_set_in_part(scene):
     scene.look()
     gone = scene.source.offsets["g"].pop(TopicPartition("t", 1))
@@ -434,3 +430,51 @@ def test_a_group_whose_commits_move_without_a_member_or_were_read_only_once_is_n
         cluster.when("high_watermarks", partial(cluster.commit, "g", "t", 0, 56))
     result = scene.look()
     assert reasons(result) == ({} if accepted else {"g": reason}) and result.unsafe == tuple(reasons(result))
+
+
+# --- the way back -----------------------------------------------------------------------------------------
+
+
+def test_it_goes_from_our_last_write_to_what_stood_there_first_or_to_nothing_and_without_a_doubt_asks_nobody(scene):
+    scene.target.commit("g", "A.t", 0, 5)
+    scene.look()
+    scene.source.commit("g", "t", 0, 70)
+    scene.look()
+    undo = scene.undo()
+    assert [(r.target_partition, r.decision, r.target_prior, r.target_offset, r.reason) for r in undo.rows][:2] == [
+        (T0, Decision.SET, 70, 5, "was-there"), (T1, Decision.REMOVE, 60, None, "was-absent"),
+    ]  # fmt: skip
+    assert (undo.rows[0].source_topic, undo.header.kind) == ("t", "undo")
+    assert undo.header.undoes == scene.plan.fingerprint and scene.asked == []
+
+
+@pytest.mark.parametrize("metadata", ["", "m"])
+def test_of_a_write_in_doubt_what_stands_there_is_taken_back_and_only_metadata_needs_java(scene, metadata):
+    scene.target.commit("g", "A.t", 1, 3, metadata)
+    scene.look()
+    scene.kill_amid_a_write()
+    assert {r.target_partition: r.target_prior for r in scene.undo().rows}[T0] == 70
+    assert scene.asked == [bool(metadata)]
+
+
+def test_a_target_that_does_not_tell_is_an_error_and_no_guess(scene):
+    scene.look()
+    scene.kill_amid_a_write()
+    scene.target.script("commits", "g", DENIED)
+    with pytest.raises(ClusterError, match="could not be read"):
+        scene.undo()
+
+
+def test_an_offset_that_moved_since_is_said_to_be_set_by_follow_and_moved_by_nobody_in_particular(scene):
+    def told(moved):
+        result = scene.rollback(moved=moved, execute=False)
+        text = "\n".join(apply_lines(result, Typed("rollback", "mandate.plan", ()), "f" * 64, 1000, False))
+        assert "apply set" not in text and "since the apply" not in text and "a consumer ran" not in text
+        return text
+
+    scene.look()
+    scene.target.commit("g", "A.t", 0, 75)
+    refused = told("refuse")
+    assert "expected 55 (what follow set), seen 75: moved on by 20 since: a consumer or another client" in refused
+    assert "offsets have moved since follow set them" in refused.lower()
+    assert "follow set 55, now 75" in told(RESTORE_MOVED)

@@ -9,7 +9,7 @@ import pytest
 from migrate.extras.follow.judge import WhyNot
 from migrate.extras.follow.seen_groups import survey_of_the_others
 from migrate.mm2.name_map import NoNameOfItsOwn
-from tests.extras.follow.followscene import DENIED, FollowScene, G, H, reasons
+from tests.extras.follow.followscene import DENIED, T0, FollowScene, G, H, reasons
 from tests.fakes import ALIVE
 from tests.unit.checkscene import SURVEY
 
@@ -44,13 +44,12 @@ def test_a_renamed_group_is_written_judged_and_told_by_its_new_name_alone(scene)
     assert result.unsafe == ("g",) and result.target_names == {"g": "g-eu"}
 
 
-def test_its_way_back_is_under_the_new_name_and_exact(scene):
-    scene.target.commit("g-eu", "A.t", 0, 5)
+def test_a_write_in_doubt_is_asked_for_and_taken_back_under_the_new_name(scene):
     scene.look()
-    undo = scene.undo()
-    assert {(row.group, row.target_group) for row in undo.rows} == {("g", "g-eu"), ("h", "")}
-    scene.rollback()
-    assert (scene.on_b("g-eu"), scene.on_b("g"), scene.on_b("h")) == ({("A.t", 0): 5}, OLD, {})
+    scene.kill_amid_a_write(is_made=False)
+    rows = scene.undo().rows
+    assert {r.target_partition: (r.target_group, r.target_prior) for r in rows}[T0] == ("g-eu", 55)
+    assert {(row.group, row.target_group) for row in rows} == {("g", "g-eu"), ("h", "")}
 
 
 def test_the_journal_says_the_new_name_beside_each_event_also_after_it_was_made_short(scene):

@@ -73,8 +73,11 @@ def test_a_pass_is_one_json_line_with_what_it_did_and_the_reasons_counted():
     assert (unjudged["refused"], unjudged["unsafe_to_fail_over"]) == (None, None), "it judged no group"
 
 
-def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_pass_saw_it():
+def test_the_status_file_names_each_group_that_is_left_out_as_the_newest_whole_pass_saw_it_also_when_one_is_down():
     document = status_file(LEFT_OUT, A_IS_DOWN)
+    shown = status(document)
+    assert shown["Pass"].startswith(f"ended before any group was judged; at {AT}, left out: 1 alive-on-target, 1 would")
+    assert shown["Unsafe"] == "unsafe-to-fail-over: c" and shown["Trouble"] == "A is down."
     assert document["pass"]["trouble"] == "A is down." and document["fingerprint"] == PLAN.fingerprint
     assert document["refused_at"] == AT and document["refused_groups"]["a"]["target_group"] == ""
     assert document["refused_groups"]["c"] == {
@@ -106,17 +109,8 @@ def test_what_a_status_file_says_is_told_with_its_age_and_without_one_that_there
     told = status({**document, "ended": "it was asked to stop"}, 10**6)
     assert "ended: it was asked to stop" in told["Follow"] and "Writes" not in told
     assert "no status file" in dict(status_facts(None, 0, None))["Follow"]
-
-
-def test_a_process_that_should_have_told_of_its_next_pass_is_overdue():
-    document = status_file(passed(seconds=20.0))
-    assert ["overdue" in status(document, seconds)["Follow"] for seconds in (50, 51)] == [False, True]
-
-
-def test_while_a_cluster_is_down_the_status_goes_on_naming_the_unsafe_groups_and_says_when_they_were_seen():
-    shown = status(status_file(LEFT_OUT, A_IS_DOWN))
-    assert shown["Pass"].startswith(f"ended before any group was judged; at {AT}, left out: 1 alive-on-target, 1 would")
-    assert shown["Unsafe"] == "unsafe-to-fail-over: c" and shown["Trouble"] == "A is down."
+    overdue = ["overdue" in status(status_file(passed(seconds=20.0)), seconds)["Follow"] for seconds in (50, 51)]
+    assert overdue == [False, True]
 
 
 def test_a_new_run_keeps_what_the_one_before_knew_until_a_pass_of_its_own_is_well():

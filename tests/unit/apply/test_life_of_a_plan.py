@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -26,17 +27,19 @@ from tests.unit.lifelaws import ALWAYS, OF_A_COMMAND
 from tests.unit.planlife import COPY, FOLDERS, HERE, Life, Ran, Saved
 
 GROUPS = "abcd"
+# Metadata is written, read back and restored byte for byte.
+OLD, NEW = "old\x00é", "AgAAAZ\x00\x00" + "名" * 4088
 ROWS: dict[str, dict[str, Any]] = {
     "new": {},
     "moved": {"target_prior": 10},
-    "moved, metadata before": {"target_prior": 10, "target_prior_metadata": "old"},
-    "moved, metadata planned": {"target_prior": 10, "target_metadata": "time", "source_metadata": "time"},
+    "moved, metadata before": {"target_prior": 10, "target_prior_metadata": OLD},
+    "moved, metadata planned": {"target_prior": 10, "target_metadata": NEW, "source_metadata": NEW},
     "there already": {"target_prior": 60},
-    "there with other metadata": {"target_prior": 60, "target_prior_metadata": "old"},
+    "there with other metadata": {"target_prior": 60, "target_prior_metadata": OLD},
     "rewound": {"target_prior": 80},
     "kept": {"target_prior": 60, "decision": Decision.KEEP, "reason": "already-there"},
     "kept with metadata": {
-        "target_prior": 70, "target_prior_metadata": "old", "decision": Decision.KEEP, "reason": "ahead-kept",
+        "target_prior": 70, "target_prior_metadata": OLD, "decision": Decision.KEEP, "reason": "ahead-kept",
     },
     "skipped": {"decision": Decision.SKIP, "offset": None, "method": Method.EXPLICIT},
 }  # fmt: skip
@@ -228,10 +231,29 @@ def test_what_a_rollback_may_still_restore_is_unknown_and_not_failed_to_an_undo_
     assert ran.result and {row.status for row in ran.result.rows} == {RowStatus.UNKNOWN}, ran.said
 
 
-def test_a_rollback_that_made_a_hidden_commit_visible_and_removed_nothing_does_not_end_as_if_it_had_written_nothing():
-    """What overtakes a write that was never acknowledged is a write itself."""
-    machine = life_of("new", "new")
-    machine.apply(HERE, Trouble(answers=((0, "lost, applied later, then denied"),)), OPTIONS)
-    machine.roll_back(HERE, Trouble(answers=((0, "loading"), (0, "loading"))), OPTIONS)
-    ran = machine.ran
-    assert any(w.carried_out for w in ran.writes) and ran.code == 4, ran.said
+# --- one trouble, wherever it can come --------------------------------------------------------------------------
+
+NEVER_SEEN = Trouble(answers=((0, "lost, applied later, then denied"),))
+ANSWERED = [(), *((answer,) for answer in ANSWERS), ("loading", "loading"), ("lost", "lost")]
+TROUBLES = {
+    **{str(kind): [Trouble(kind, at) for at in range(14)]
+       for kind in (Kind.KILLED_BEFORE_CALL, Kind.MEDDLED, Kind.UNREADABLE)},
+    **{", ".join(given): [Trouble(answers=tuple((0, answer) for answer in given))] for given in ANSWERED},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [["new"], ["new", "new"], ["moved", "new"], ["there with other metadata", "moved"]])
+@pytest.mark.parametrize("troubles", TROUBLES.values(), ids=TROUBLES)
+@pytest.mark.parametrize("where", ["apply", "rollback", "rollback of what is not seen"])
+def test_after_a_trouble_a_rollback_finishes_and_what_nobody_saw_does_not_come_back(rows, troubles, where):
+    """Coordinators up to Kafka 3.9 write no tombstone for what they do not hold, and load it when they move."""
+    for trouble in troubles:
+        machine = life_of(*rows)
+        machine.apply(HERE, {"apply": trouble, "rollback": CALM}.get(where, NEVER_SEEN), OPTIONS)
+        if not machine.begun():
+            continue
+        machine.roll_back(HERE, CALM if where == "apply" else trouble, OPTIONS)
+        machine.roll_back(HERE, CALM, OPTIONS)
+        while any(machine.life.target.unseen.values()):
+            machine.an_append_becomes_visible(0)
+        assert trouble.is_meddled or machine.ran.code == 0, machine.ran.said

@@ -1,33 +1,21 @@
 """`sign`: names beside a plan, counted once each, and a plan that asks for them is not applied without."""
 
 import json
-from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.apply.signatures import (
-    add_signature,
-    names_of,
-    person,
-    read_signatures,
-    refusal,
-    signature_of,
-    signatures_beside,
-    signatures_path,
-)
-from migrate.errors import UnreadablePlan
-from migrate.plan.companions import journal_path
+from migrate.apply.signatures import names_of, person, refusal, signature_of, signatures_beside, signatures_path
 from migrate.plan.file import write_plan
 from migrate.plan.plan import signatures_required
 from tests.builders import make_plan, make_row
-from tests.fakes import FakeApplyEdges, FakeClock
 from tests.unit import plans
-from tests.unit.commands import clusters, plug_in, run, run_on_plan
+from tests.unit.commands import run
+from tests.unit.nights import ends, night_on
 from tests.unit.plans import plan, row
 
 NOW = "2026-11-21T02:00:00.000Z"
@@ -69,45 +57,39 @@ def test_a_plan_may_be_written_exactly_if_as_many_different_names_stand_as_it_as
     assert (refusal(plan, Path("cutover.plan"), signatures) is None) == (different >= required)
 
 
-def test_apply_refuses_a_plan_with_too_few_names_before_it_asks_any_cluster(plan_file, tmp_path):
-    sign(plan_file, "Ada")
-    words = "--request-timeout=1", "--approve", PLAN.fingerprint, "--execute"
-    shown = run("apply", str(plan_file), *clusters(tmp_path), *words)
-    assert shown.exit_code == 3
-    assert "asks for 2 signatures of different names, and has 1 of 2 (Ada)" in shown.stderr
-    assert f"mm2-migrate sign {plan_file} --by NAME" in shown.stderr
-    assert not journal_path(plan_file, PLAN.fingerprint).exists()
-
-
-def test_a_dry_run_of_an_unsigned_plan_shows_all_of_it_and_ends_with_how_to_sign(tmp_path, monkeypatch):
+def test_a_plan_with_too_few_names_is_shown_whole_by_a_dry_run_and_never_executed(tmp_path, monkeypatch):
+    night = night_on(tmp_path, monkeypatch)
     unsigned = plan(
         row("g", source_log_start=None, source_log_end=None), source_down=True, source_cluster_id="",
-        settings={"require-signatures": "1"},
+        settings={"require-signatures": "2"},
     )  # fmt: skip
     path = tmp_path / "cutover.plan"
     write_plan(unsigned, path)
-    edges = nullcontext(FakeApplyEdges(plans.clusters(unsigned)[0]))
-    plug_in(monkeypatch, apply_session=lambda *_: edges, SystemClock=FakeClock)
-    flow = SimpleNamespace(source=None, target=None, synced=lambda groups: frozenset())
-    lines, code = run_on_plan("apply", path, flow)
-    assert code == 3 and lines[0].startswith("REFUSED: ") and "DRY RUN: 1 offset of 1 group would be set" in lines
-    assert f"mm2-migrate sign {path} --by NAME" in lines[-1] and not any("--execute" in line for line in lines)
+    night.target.ranges = plans.clusters(unsigned)[0].ranges
+    sign(path, "Ada")
+    asks = "asks for 2 signatures of different names, and has 1 of 2 (Ada)", f"mm2-migrate sign {path} --by NAME"
+    dry = night.run("apply", path.name)
+    ends(dry, 3, *asks, "DRY RUN: 1 offset of 1 group would be set")
+    assert dry.stdout.startswith("REFUSED: ") and "--execute" not in dry.stdout
+    calls = night.target.calls.total()
+    ends(night.execute("apply", path.name), 3, *asks)
+    assert night.target.calls.total() == calls and not list(tmp_path.glob("*.journal.jsonl"))
 
 
-def test_a_signature_of_another_plan_counts_for_nothing_and_is_told(plan_file):
-    file = signatures_path(plan_file, PLAN.fingerprint)
-    add_signature(file, signature_of(make_plan([make_row("other")]).fingerprint, "Eve", "", NOW))
-    with pytest.raises(UnreadablePlan, match="is for plan"):
-        read_signatures(file, PLAN.fingerprint)
+OF_ANOTHER_PLAN = json.dumps(asdict(signature_of("f" * 64, "Eve", "", NOW))).encode() + b"\n"
 
 
-@pytest.mark.parametrize("damage", [b"not json\n", b"[]\n", b'{"name": 1}\n', b'{"name":"x"}\n'])
-def test_a_damaged_line_is_named_and_not_passed_over(plan_file, damage):
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [*((line, "Line 2 of the signatures") for line in (b"not json\n", b"[]\n", b'{"name": 1}\n', b'{"name":"x"}\n')),
+     (OF_ANOTHER_PLAN, "is for plan")],
+)  # fmt: skip
+def test_a_line_that_is_damaged_or_signs_another_plan_is_told_and_not_passed_over(plan_file, damage, said):
     sign(plan_file, "Ada")
     file = signatures_path(plan_file, PLAN.fingerprint)
     file.write_bytes(file.read_bytes() + damage)
     shown = sign(plan_file, "Bob")
-    assert shown.exit_code == 1 and "Line 2 of the signatures" in shown.stderr
+    assert shown.exit_code == 1 and said in shown.stderr
 
 
 def test_a_line_that_a_crash_tore_off_is_no_signature_and_harms_no_later_one(plan_file):
@@ -134,16 +116,9 @@ def test_a_name_that_is_none_or_has_a_character_that_nobody_sees_is_wrong_use(pl
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ("\u01f0", "J\u030c"),
-        ("\u0390", "\u0399\u0308\u0301"),
-        ("\uff21\uff44\uff41", "ada"),
-        ("Stra\u00dfe", "STRASSE"),
-        ("\u1fb3\u0301", "\u0391\u0345\u0301"),
-        ("\u212b", "\u00e5"),
-        ("\u2460", "1"),
-    ],
+    [("\u01f0", "J\u030c"), ("\u0390", "\u0399\u0308\u0301"), ("\uff21\uff44\uff41", "ada"),
+     ("Stra\u00dfe", "STRASSE"), ("\u1fb3\u0301", "\u0391\u0345\u0301"), ("\u212b", "\u00e5"), ("\u2460", "1")],
     ids=ascii,
-)
+)  # fmt: skip
 def test_names_that_unicode_takes_for_the_same_count_once(one, other):
     assert person(one) == person(other)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from migrate.apply.history import FAILED, REMOVED, SET, UNKNOWN, GroupTrace, JournalState
-from migrate.apply.outcome import Noted, RowStatus, State, noted, state_of, written
+from migrate.apply.outcome import Noted, RowStatus, noted, written
 from migrate.apply.verify import (
     Known,
     Standing,
@@ -279,38 +279,8 @@ def test_an_undo_that_nobody_acknowledged_is_not_verified_whatever_is_read(answe
 
 
 UNREAD = Failure("_TIMED_OUT", "no answer")
-MOVED = row("g", target_prior=10, target_prior_metadata="was")
-READ_BACK, READ_ONLY = GroupTrace({P0: 60}, {P0: SET}, True), GroupTrace({}, {}, True)
 NEEDING = row("g", reason=UNACKNOWLEDGED)
 LOST, SURE = TIMED_OUT, DENIED
-
-
-@pytest.mark.parametrize(
-    ("planned", "trace", "commit", "state"),
-    [
-        (MOVED, None, Commit(60), State.AS_PLANNED),
-        (MOVED, None, Commit(60, leader_epoch=7), State.AS_PLANNED),
-        (MOVED, None, Commit(60, "m"), State.CHANGED),
-        (MOVED, None, Commit(10, "was"), State.PENDING),
-        (MOVED, None, Commit(10), State.CHANGED),
-        (MOVED, None, Commit(75), State.CHANGED),
-        (MOVED, None, None, State.CHANGED),
-        (MOVED, None, UNREAD, State.UNKNOWN),
-        (GONE, None, None, State.AS_PLANNED),
-        # What was read back once has moved on, and not what lies before it.
-        (row("g"), READ_BACK, Commit(75), State.MOVED_ON),
-        (row("g"), READ_BACK, Commit(60, "m"), State.MOVED_ON),
-        (row("g"), READ_BACK, Commit(59), State.CHANGED),
-        (row("g"), READ_ONLY, Commit(75), State.CHANGED),
-        (KEPT, READ_ONLY, Commit(75), State.MOVED_ON),
-        (KEPT, None, Commit(75), State.CHANGED),
-        (GONE, GroupTrace({P0: None}, {P0: REMOVED}, True), Commit(3), State.MOVED_ON),
-        # The plan holds nothing of these.
-        *((row("g", decision=each), None, Commit(60), State.NOT_HELD) for each in (Decision.BLOCK, Decision.SKIP)),
-    ],
-)
-def test_a_row_is_as_planned_as_it_was_moved_on_or_changed_by_offset_and_metadata(planned, trace, commit, state):
-    assert state_of(planned, trace, commit) is state
 
 
 @pytest.mark.parametrize(

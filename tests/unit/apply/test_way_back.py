@@ -4,6 +4,7 @@ Commands as they are typed, on a cluster in memory.
 """
 
 import itertools
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +19,12 @@ from migrate.apply.waves import wave_of
 from migrate.apply.write import WINDOWS_PER_CHUNK
 from migrate.cli import rollback
 from migrate.clock import SystemClock
-from migrate.model import UNACKNOWLEDGED, Decision, TopicPartition
+from migrate.model import UNACKNOWLEDGED, Decision, LogRange, TopicPartition
 from migrate.plan.file import read_plan, write_plan
 from migrate.plan.plan import Plan
 from tests.fakes import Script
 from tests.unit.answers import DENIED
-from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told
+from tests.unit.nights import GROUPS, PLANNED, PRIOR, UNDO, Night, ends, first_line, night_on, told, verify
 from tests.unit.plans import plan, row
 
 STALE = "is not as it was when this undo was made"
@@ -258,3 +259,38 @@ def test_another_plan_holds_what_an_undo_expects_there_and_where_that_writes_uns
     later = JournalState(applied={"g": trace}, runs=(PastRun(APPLY, "2026-11-30T02:00:00.000Z", ""),))
     others = [(plan(row("g", offset=holds)), later)]
     assert bool(held_by_other_plans(undo, JournalState(), others)) is is_held
+
+
+# --- another name on the target ---------------------------------------------------------------------------
+
+
+def test_a_group_is_written_told_kept_in_the_journal_and_taken_back_under_its_name_on_the_target(night):
+    def held() -> list[dict[int, int]]:
+        return [{p: offset for (_, p), offset in night.target.held(group).items()} for group in ("g00", "g00-eu", "h")]
+
+    def execute(command: str, *words: str):
+        ends(night.execute(command, "cutover.plan"), 0, "g00 -> g00-eu", *words)
+
+    night.plan()
+    no_log = {"source_log_start": None, "source_log_end": None}
+    renamed = no_log | {"target_group": "g00-eu"}
+    rows = row("g00", target_prior=10, **renamed), row("g00", partition=1, **renamed), row("h", **no_log)
+    write_plan(plan(*rows, source_down=True, source_cluster_id=""), night.folder / "cutover.plan")
+    night.target.ranges |= {r.target_partition: LogRange(0, 100) for r in rows}
+    night.target.commit("g00", "A.orders", 0, 77)
+    night.target.commit("g00-eu", "A.orders", 0, 10)
+    before = held()
+    execute("apply")
+    assert held() == [{0: 77}, {0: 60, 1: 60}, {0: 60}]
+    (journal,) = night.folder.glob("*.journal.jsonl")
+    events = map(json.loads, journal.read_text().splitlines())
+    named = {(event["event"], event["group"], event.get("target_group")) for event in events if "group" in event}
+    kinds = ("backup", "intent", "outcome", "readback")
+    assert named == {(kind, *names) for kind in kinds for names in (("g00", "g00-eu"), ("h", None))}
+    document = json.loads(verify(night, "--format", "json").stdout)
+    assert {offset["group"]: offset["target_group"] for offset in document["offsets"]} == {"g00": "g00-eu", "h": ""}
+    night.target.commit("g00-eu", "A.orders", 0, 20)
+    ends(verify(night), 1, "g00 -> g00-eu A.orders:0")
+    night.target.commit("g00-eu", "A.orders", 0, 60)
+    execute("rollback")
+    assert held() == before

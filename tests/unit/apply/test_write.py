@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 import signal
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,13 +17,13 @@ from migrate.apply.read_back import read_commits
 from migrate.apply.restore import goes_whole
 from migrate.apply.write import FRESH_SECONDS, SIGNALS, Interruption
 from migrate.errors import MigrateError, Refused
-from migrate.model import UNACKNOWLEDGED, Commit, Commits, Decision, Failure, TopicPartition
+from migrate.model import Commit, Commits, Decision, Failure, TopicPartition
 from migrate.plan.file import refuse_replaced, write_plan
 from migrate.ports import Outcomes
 from migrate.spark.machine import _quieten_py4j
 from tests.fakes import Crash, FakeClock, FakeCluster, Script
 from tests.unit.answers import DENIED, MOVED, TIMED_OUT
-from tests.unit.applyscene import Scene, killed, statuses, text
+from tests.unit.applyscene import Scene, statuses, text
 from tests.unit.plans import clusters, plan, row
 
 P0 = TopicPartition("A.orders", 0)
@@ -49,38 +49,6 @@ def hidden(tmp_path: Path) -> Scene:
     return scene
 
 
-def surface_all(scene: Scene):
-    while scene.target.unseen["a"]:
-        scene.target.surface("a")
-
-
-def test_a_row_that_crashed_before_its_answer_is_restored_although_the_prior_offset_is_read(one):
-    one.target.when("alter", killed)
-    with pytest.raises(Crash):
-        one.apply()
-    one.target.calm()
-    assert one.target.held("a") == {("A.orders", 0): 10}
-    (undone,) = one.undo().rows
-    assert (undone.decision, undone.reason, undone.target_offset) == (Decision.SET, UNACKNOWLEDGED, 10)
-    before = one.target.calls["alter"]
-    result = one.rollback()
-    assert result.exit_code == 0 and statuses(result) == {undone.key: RowStatus.SET}
-    assert one.target.calls["alter"] == before + 1, "the prior offset must be acknowledged, not only read"
-    assert one.rollback().executed is False and one.target.calls["alter"] == before + 1, "and once is enough"
-
-
-@pytest.mark.parametrize("others", [False, True])
-def test_an_append_that_no_reading_shows_does_not_come_back_after_the_rollback(hidden, others):
-    """Coordinators up to Kafka 3.9 write no tombstone for what they do not hold, and load the append when they move."""
-    if others:
-        hidden.target.commit("a", "A.bills", 0, 5)
-    result = hidden.rollback()
-    assert result.exit_code == 0 and list(statuses(result).values()) == [RowStatus.REMOVED]
-    assert hidden.target.calls["delete_offsets"] == others
-    surface_all(hidden)
-    assert hidden.target.held("a") == ({("A.bills", 0): 5} if others else {})
-
-
 @pytest.mark.parametrize(
     ("failure", "exit_code", "status"), [(ALIVE, 1, RowStatus.FAILED), (HIDDEN, 4, RowStatus.UNKNOWN)]
 )
@@ -94,17 +62,12 @@ def test_a_removal_is_not_said_to_be_done_where_the_hidden_append_could_not_be_o
     assert hidden.rollback().exit_code == 0 and not hidden.target.unseen["a"] and hidden.target.held("a") == {}
 
 
-def test_a_group_that_could_not_be_read_before_its_removal_is_not_removed_over_a_hidden_append(hidden):
-    judged = hidden.target.calls["commits"] + 1
-
-    def fail_once():
-        if hidden.target.calls["commits"] == judged:
-            hidden.target.script("commits", "a", Script(LOADING))
-
-    hidden.target.when("commits", fail_once)
-    assert hidden.rollback().exit_code == 0
-    surface_all(hidden)
-    assert hidden.target.held("a") == {}
+def test_a_group_is_deleted_whole_only_if_every_row_removes_and_nothing_else_is_committed():
+    first, second = (row("g", partition=p, offset=None, decision=Decision.REMOVE) for p in (0, 1))
+    commits = {r.target_partition: Commit(60) for r in (first, second)}
+    assert goes_whole([first, second], commits) and goes_whole([first, second], {})
+    assert not goes_whole([first], commits), "another offset would go with it"
+    assert not goes_whole([first, row("g", partition=1)], commits), "the other row is set"
 
 
 def test_a_failure_for_sure_does_not_undo_that_an_earlier_try_may_be_written_and_how_that_ended_is_still_told(one):
@@ -209,14 +172,6 @@ def test_what_py4j_logs_by_the_root_logger_is_kept_off_the_terminal_and_nothing_
         root.filters[:] = before
 
 
-def test_a_group_is_deleted_whole_only_if_every_row_removes_and_nothing_else_is_committed():
-    first, second = (row("g", partition=p, offset=None, decision=Decision.REMOVE) for p in (0, 1))
-    commits = {r.target_partition: Commit(60) for r in (first, second)}
-    assert goes_whole([first, second], commits) and goes_whole([first, second], {})
-    assert not goes_whole([first], commits), "another offset would go with it"
-    assert not goes_whole([first, row("g", partition=1)], commits), "the other row is set"
-
-
 def meanwhile(scene: Scene, seconds: float, act: Callable[[], object]):
     """Let time pass between the look at the groups and the first write, and something happen."""
 
@@ -256,47 +211,29 @@ def test_a_group_that_cannot_be_read_again_before_it_is_written_is_not_written_a
 GOOD = {P0: Commit(10)}
 
 
-class Reads:
-    """A cluster whose next readings are answered by `answers`: a failure for every group, None for the commits of those
-    groups that it knows; with no answer left it breaks."""
-
-    def __init__(self, cluster: FakeCluster, answers: Collection[Failure | None]):
-        self.cluster, self.answers, self.clients = cluster, list(answers), 0
-
-    def renewed(self) -> "Reads":
-        self.clients += 1
-        return self
-
-    def commits(self, groups: Collection[str]) -> Mapping[str, Commits | Failure]:
-        answer = self.answers.pop(0)
-        known = [group for group in groups if group in self.cluster.states]
-        return self.cluster.commits(known) if answer is None else dict.fromkeys(groups, answer)
-
-
 @pytest.mark.parametrize(
-    ("groups", "chunk", "answers", "seconds", "told", "clients"),
+    ("failure", "breaks", "seconds", "told", "clients"),
     [
-        ("a", 500, [TIMED_OUT, None], 60.0, [GOOD], 2),
-        ("a", 500, [DENIED], 60.0, [DENIED.code], 1),
-        ("ax", 500, [None], 60.0, [GOOD, "NO_ANSWER"], 1),
-        ("abc", 1, [None, TIMED_OUT, None, None], 60.0, [GOOD, GOOD, GOOD], 2),
-        ("abc", 1, [None, TIMED_OUT, None], 0.0, [GOOD, TIMED_OUT.code, GOOD], 1),
-        ("abc", 1, [None, None], 0.0, [GOOD, GOOD, "NO_ANSWER"], 1),
-        ("abc", 1, [None, TIMED_OUT], 0.0, [GOOD, TIMED_OUT.code, "NO_ANSWER"], 1),
+        (TIMED_OUT, False, 60.0, [GOOD, GOOD, GOOD], 2),
+        (DENIED, False, 60.0, [GOOD, DENIED.code, GOOD], 1),
+        (TIMED_OUT, False, 0.0, [GOOD, TIMED_OUT.code, GOOD], 1),
+        (TIMED_OUT, True, 0.0, [GOOD, TIMED_OUT.code, "NO_ANSWER"], 1),
     ],
     ids=[
-        "what passes is read again", "what is denied does not pass", "a group that the answer leaves out",
-        "one of several passes", "one did not pass in time", "a client that breaks keeps what was read",
-        "and why it was not",
+        "what passes is read again",
+        "what is denied is not",
+        "nor what passes too late",
+        "the client breaks after it",
     ],
-)  # fmt: skip
-def test_of_groups_that_are_read_back_each_is_told(monkeypatch, groups, chunk, answers, seconds, told, clients):
-    monkeypatch.setattr(read_back, "READ_CHUNK", chunk)
+)
+def test_of_groups_that_are_read_back_each_is_told(monkeypatch, failure, breaks, seconds, told, clients):
+    monkeypatch.setattr(read_back, "READ_CHUNK", 1)
     target, _ = clusters(plan(*(row(group, target_prior=10) for group in "abc")))
-    reads = Reads(target, answers)
-    read = read_commits(reads, list(groups), FakeClock(), seconds)
-    shown = [r.code if isinstance(r, Failure) else r for r in (read[group] for group in groups)]
-    assert (shown, reads.clients) == (told, clients)
+    target.script("commits", "b", Script(failure))
+    target.when("commits", lambda: setattr(target, "down", breaks and target.calls["commits"] == 2))
+    read = read_commits(target, list("abc"), FakeClock(), seconds)
+    assert [r.code if isinstance(r, Failure) else r for r in (read[group] for group in "abc")] == told
+    assert target.clients == 1 + clients
 
 
 @pytest.fixture(params=["write", "sync"])

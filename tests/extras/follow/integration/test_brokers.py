@@ -25,7 +25,7 @@ from tests.extras.follow.integration.followedscene import (
 )
 from tests.integration.cli import CommandLine
 from tests.integration.clusters import AnyLab, commit, commits_on, member
-from tests.integration.javajudge import HeldByGroup, JavaJudge
+from tests.integration.javajudge import JavaJudge
 from tests.integration.running import started
 from tests.integration.scene import Scene
 from tests.lab.lab import Lab
@@ -177,56 +177,3 @@ def test_ten_minutes_of_life_with_kills_and_restarts_lose_nothing_and_can_be_tak
         print(f"\n{ended.stdout}\nlost by the oracle: {by_oracle}")
         print(f"delays before the kill: {before_kill}")
         print(f"{len(in_life)} passes of the second run, {max(p['seconds'] for p in in_life)} s at most")
-
-
-@pytest.mark.long
-def test_renamed_groups_are_followed_killed_and_taken_back_under_their_new_names_by_kafkas_own_admin(
-    lab: AnyLab, tmp_path: Path
-) -> None:
-    if lab.external:
-        pytest.skip("the judge speaks to the lab's clusters only, and the environment names others")
-    scene, topic = staged(lab, "named")
-    copy, group = scene.copy(topic), scene.group
-    commands = CommandLine.of(lab, tmp_path)
-    (tmp_path / "names.csv").write_text(
-        f"source_group,target_group\n{group('started')},{group('back')}\n"
-        f"{group('back')},{group('started')}\nregex:(idle|handed)(.*),eu.\\1\\2\n"
-    )
-    called = {
-        group("started"): group("back"), group("back"): group("started"),
-        group("idle"): f"eu.{group('idle')}", group("handed"): f"eu.{group('handed')}",
-    }  # fmt: skip
-    with JavaJudge(lab.source) as source, JavaJudge(lab.target) as target:
-
-        def held(judge: JavaJudge) -> HeldByGroup:
-            return {name: of for name, of in judge.held().items() if name.endswith(scene.suffix) and of}
-
-        source.commit({group("idle"): {(topic, 0): (310, "é\x00m")}})
-        target.commit({called[group("back")]: {(copy, 1): (4, "before")}})
-        before = held(target)
-        mandate = Mandated.made(commands, scene, "--group-map", "names.csv")
-        dry = commands.run("follow", "run", PLAN, *commands.clusters, *QUICK).expect(0)
-        assert dry.stdout.startswith("DRY RUN: a pass would set 8 rows of 4 groups") and held(target) == before
-        with started(commands, *mandate.words("2s", *QUICK)) as running:
-            wait_pass(running, "a pass after the first", quiet_pass)
-            running.kill()
-        on_a = held(source)
-        wanted = {called[g]: {(copy, p): at for (_, p), at in places.items()} for g, places in on_a.items()}
-        old_name = {group("idle"): before[group("idle")]}
-        assert held(target) == wanted | old_name, "what has an old name on the target is nobody's here"
-
-        source.commit({group("back"): {(topic, 0): (20, "back")}, group("handed"): {(topic, 0): (400, "")}})
-        target.commit({called[group("handed")]: {(copy, 0): (900, "")}})
-        with started(commands, *mandate.words("2s", *QUICK)) as running:
-            wait_pass(running, "the reset", lambda seen: seen["refused"] == {WRITTEN: 1} and not seen["rows_set"])
-            running.process.send_signal(signal.SIGTERM)
-            ended = running.result().expect(4)
-        assert f"{group('handed')} -> {called[group('handed')]}  {WRITTEN}: unsafe-to-fail-over" in ended.stdout
-        wanted[called[group("back")]][copy, 0] = (20, "back")
-        wanted[called[group("handed")]][copy, 0] = (900, "")
-        assert held(target) == wanted | old_name
-
-        mandate.undo().expect(3)
-        mandate.undo("--allow-partial").expect(4)
-        moved = {called[group("handed")]: wanted[called[group("handed")]]}
-        assert held(target) == before | moved
