@@ -37,14 +37,11 @@ def test_a_missing_mm2_topic_warns_unless_it_was_named_and_one_that_nobody_looke
     assert levels("mm2-offset-syncs-topic", failback=True) == {SYNCS: Level.PASS}
 
 
-@pytest.mark.parametrize(
-    ("counts", "level", "seen", "todo"),
-    [
-        ({"offset-sync": 70, "tombstone": 2}, Level.BLOCK, "70 offset-sync", "--checkpoints-topic"),
-        ({"undecodable:connect-json": 3}, Level.BLOCK, "", "ByteArrayConverter"),
-        ({"checkpoint": 9, "undecodable:bad-length": 1}, Level.WARN, "1 undecodable:bad-length", ""),
-    ],
-)
+@pytest.mark.parametrize(("counts", "level", "seen", "todo"), [
+    ({"offset-sync": 70, "tombstone": 2}, Level.BLOCK, "70 offset-sync", "--checkpoints-topic"),
+    ({"undecodable:connect-json": 3}, Level.BLOCK, "", "ByteArrayConverter"),
+    ({"checkpoint": 9, "undecodable:bad-length": 1}, Level.WARN, "1 undecodable:bad-length", ""),
+])  # fmt: skip
 def test_what_is_no_checkpoint_is_told_by_its_kind_with_what_to_do(counts, level, seen, todo):
     (result,) = found("mm2-checkpoints-topic", checkpoints=CheckpointReading({}, counts))
     assert result.level is level and seen in result.seen and todo in result.todo

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from migrate.checks import rights
-from migrate.checks.rights import COMMANDS, Health, Resources, missing, needed, resources_of
+from migrate.checks.rights import COMMANDS, Health, ResourceKind, Resources, Seen, missing, needed, resources_of
 from migrate.model import Commit, Failure, Side, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.offsets_topic import READER_GROUP_PREFIX
-from tests.unit.rightscene import FLOW, REFUSED, granted, seen
+from tests.unit.surveyscene import FLOW
 
 RIGHTS_PAGE = Path(__file__).parents[3] / "docs" / "rights.md"
 SOURCE, TARGET = (resources_of(FLOW, side, ["g"], ["t"]) for side in (Side.SOURCE, Side.TARGET))
@@ -18,6 +18,20 @@ BARE_TARGET = TARGET | {Resources.POSITIONS: []}
 LATE = Failure("REQUEST_TIMED_OUT", "no answer", retriable=True)
 GONE = Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")
 FORBIDDEN = Failure("GROUP_AUTHORIZATION_FAILED", "no")
+REFUSED = Failure("TOPIC_AUTHORIZATION_FAILED", "no")
+ALL = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS", "READ", "DELETE"})
+
+
+def seen(cluster=ALL, groups=None, topics=None, hidden=None):
+    return Seen(cluster, groups or {"g": ALL}, topics or {}, hidden)
+
+
+def granted(resources, operations=ALL):
+    groups, topics = (
+        dict.fromkeys([name for kind, found in resources.items() if kind.kind is wanted for name in found], operations)
+        for wanted in (ResourceKind.GROUP, ResourceKind.TOPIC)
+    )
+    return seen(operations, groups, topics)
 
 
 def grants(*asked):
@@ -43,8 +57,8 @@ def test_on_the_way_back_mm2s_syncs_lie_on_the_side_that_is_written():
 
 def test_what_a_cluster_refuses_to_describe_is_missing_and_what_it_does_not_report_is_neither_granted_nor_missing():
     of_both = ["DESCRIBE on group g", "DESCRIBE on topic t"]
-    assert grants("apply", Side.SOURCE, SOURCE, rights.Seen(None, {"g": FORBIDDEN}, {"t": REFUSED})) == of_both
-    silent = rights.Seen(None, {"g": LATE}, {"t": LATE})
+    assert grants("apply", Side.SOURCE, SOURCE, Seen(None, {"g": FORBIDDEN}, {"t": REFUSED})) == of_both
+    silent = Seen(None, {"g": LATE}, {"t": LATE})
     assert grants("apply", Side.SOURCE, SOURCE, silent) == []
     assert grants("apply", Side.SOURCE, SOURCE, silent, None) == of_both
     assert "DESCRIBE on the cluster" in grants("plan", Side.SOURCE, SOURCE, silent, None)
@@ -54,7 +68,7 @@ def test_the_page_of_rights_lists_exactly_these_and_every_kind_of_resource_is_on
     text = RIGHTS_PAGE.read_text()
     listed = set(re.findall(r"^\| `([^`]+)` \| (source|target) \| ([A-Z_]+) \| ([^|]+?) \|", text, re.MULTILINE))
     assert listed == {(r.command, str(r.side), str(r.operation), str(r.resources)) for r in rights.RIGHTS}
-    assert {resource.kind for resource in Resources} == set(rights.ResourceKind)
+    assert {resource.kind for resource in Resources} == set(ResourceKind)
 
 
 def examined(side, resources, told):
@@ -120,16 +134,13 @@ def test_subjects_are_the_groups_that_the_filters_leave_and_what_they_have_commi
     assert rights.names_to_ask(FLOW, Side.TARGET, *subjects, {"A.other"})[Resources.TOPICS] == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "reader", "health"),
-    [
-        ({"READ"}, {"DESCRIBE"}, Health.OK),
-        ({"READ"}, set(), Health.FAIL),
-        ({"DESCRIBE"}, {"DESCRIBE"}, Health.FAIL),
-        # Brokers say of a topic that they hide that it is not there, and every cluster with groups has this one.
-        (GONE, {"DESCRIBE"}, Health.FAIL),
-    ],
-)
+@pytest.mark.parametrize(("answer", "reader", "health"), [
+    ({"READ"}, {"DESCRIBE"}, Health.OK),
+    ({"READ"}, set(), Health.FAIL),
+    ({"DESCRIBE"}, {"DESCRIBE"}, Health.FAIL),
+    # Brokers say of a topic that they hide that it is not there, and every cluster with groups has this one.
+    (GONE, {"DESCRIBE"}, Health.FAIL),
+])  # fmt: skip
 def test_the_offsets_topic_is_needed_only_where_commits_are_to_be_read_there(answer, reader, health):
     topics = {"__consumer_offsets": answer if isinstance(answer, Failure) else frozenset(answer)}
     told = seen(groups={READER_GROUP_PREFIX: frozenset(reader)}, topics=topics)

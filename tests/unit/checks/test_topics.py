@@ -110,22 +110,19 @@ LIMITED, UNREADABLE = Unmatched(WhyUnmatched.MATCH_LIMIT), Unmatched.not_readabl
 NO_TIME = Unmatched(WhyUnmatched.TIMESTAMPS_NOT_KEPT)
 
 
-@pytest.mark.parametrize(
-    ("answer", "equality", "way"),
-    [
-        (LIMITED, Equality.WITHOUT_TIMESTAMP, "--match-limit"),
-        (LIMITED, Equality.KEY_AND_VALUE, "--match-limit"),
-        # A proven sync, a kept timestamp or a match.
-        (Unmatched(WhyUnmatched.MATCH_LIMIT, lower=(40, 40)), Equality.KEY_AND_VALUE, ""),
-        (Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=30), Equality.ALL, ""),
-        (UNREADABLE, None, ""),
-        (Matched(41, Why.LOOK_ALIKES, 3), Equality.KEY_AND_VALUE, ""),
-        (None, None, ""),
-        # Timestamps alone should place it, whatever else is known.
-        (NO_TIME, Equality.KEY_AND_VALUE, "--by records"),
-        (NO_TIME, None, "--by records"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "equality", "way"), [
+    (LIMITED, Equality.WITHOUT_TIMESTAMP, "--match-limit"),
+    (LIMITED, Equality.KEY_AND_VALUE, "--match-limit"),
+    # A proven sync, a kept timestamp or a match.
+    (Unmatched(WhyUnmatched.MATCH_LIMIT, lower=(40, 40)), Equality.KEY_AND_VALUE, ""),
+    (Unmatched(WhyUnmatched.MATCH_LIMIT, guard_offset=30), Equality.ALL, ""),
+    (UNREADABLE, None, ""),
+    (Matched(41, Why.LOOK_ALIKES, 3), Equality.KEY_AND_VALUE, ""),
+    (None, None, ""),
+    # Timestamps alone should place it, whatever else is known.
+    (NO_TIME, Equality.KEY_AND_VALUE, "--by records"),
+    (NO_TIME, None, "--by records"),
+])  # fmt: skip
 def test_under_log_append_time_a_row_that_timestamps_would_have_to_place_or_guard_is_blocked(answer, equality, way):
     results = found("timestamps-not-kept", (answered(answer, equality=equality),))
     assert [(r.subject, r.level) for r in results] == [("g/t/0", Level.BLOCK)] * bool(way)
@@ -161,14 +158,11 @@ def test_beside_an_open_transaction_on_the_source_to_accept_that_it_is_not_drain
     assert with_open(watermark=Failure("_TIMED_OUT", "no answer"))[0] == ["g/t/0"]
 
 
-@pytest.mark.parametrize(
-    ("tail", "verdict", "said"),
-    [
-        (Tail(0, foreign=7), (Level.WARN, Level.WARN), "none that was read of A: another client writes there"),
-        (Tail(0, foreign=7, perhaps_copies=7), (Level.NOT_VISIBLE, Level.PASS), "; up to 7 may be copies"),
-        (Tail(0, foreign=7, perhaps_copies=3), UNSEEN_WARN, "; up to 3 may be copies"),
-    ],
-)
+@pytest.mark.parametrize(("tail", "verdict", "said"), [
+    (Tail(0, foreign=7), (Level.WARN, Level.WARN), "none that was read of A: another client writes there"),
+    (Tail(0, foreign=7, perhaps_copies=7), (Level.NOT_VISIBLE, Level.PASS), "; up to 7 may be copies"),
+    (Tail(0, foreign=7, perhaps_copies=3), UNSEEN_WARN, "; up to 3 may be copies"),
+])  # fmt: skip
 def test_a_target_topic_that_others_write_to_is_named_unless_aborted_records_explain_all_of_it(tail, verdict, said):
     (told,) = found("target-topic-dedicated", comparison=compared(t0=tail))
     assert (told.subject, told.level, told.counts_as) == ("t", *verdict)

@@ -40,17 +40,13 @@ def test_a_window_holds_the_nearest_syncs_on_either_side(history, committed):
     assert around == Window(max(below, default=None), min(above, default=None))
 
 
-@pytest.mark.parametrize(
-    ("pairs", "committed", "start", "target"),
-    [
-        ([(10, 7)], 10, 0, 7),
-        ([(50, 50)], 20, 3, 3),
-        ([(10, 7)], 10, 9, 9),
-        # Between syncs the offset after the lower one is taken, and never the distance added.
-        ([(0, 0), (10, 7)], 60, 0, 8),
-    ],
-    ids=["on the sync", "below all syncs", "the sync is below the target's log start", "between syncs"],
-)
+@pytest.mark.parametrize(("pairs", "committed", "start", "target"), [
+    ([(10, 7)], 10, 0, 7),
+    ([(50, 50)], 20, 3, 3),
+    ([(10, 7)], 10, 9, 9),
+    # Between syncs the offset after the lower one is taken, and never the distance added.
+    ([(0, 0), (10, 7)], 60, 0, 8),
+], ids=["on the sync", "below all syncs", "the sync is below the target's log start", "between syncs"])  # fmt: skip
 def test_the_lower_end_is_the_sync_on_the_commit_or_the_offset_behind_one_and_never_before_the_targets_log_start(
     pairs, committed, start, target
 ):
@@ -58,15 +54,11 @@ def test_the_lower_end_is_the_sync_on_the_commit_or_the_offset_behind_one_and_ne
     assert lower_end(around, committed, LogRange(start, 100)) == target
 
 
-@pytest.mark.parametrize(
-    ("pairs", "committed", "lower", "target_end", "estimate"),
-    [
-        (((100, 100), (200, 200)), 150, 101, 300, 49),
-        (((100, 100), (200, 260)), 150, 101, 400, 159),
-        (((0, 0), (299, 299)), 300, 300, 300, 0),
-    ],
-    ids=["source records since the sync", "the window is wider on the target", "caught up"],
-)
+@pytest.mark.parametrize(("pairs", "committed", "lower", "target_end", "estimate"), [
+    (((100, 100), (200, 200)), 150, 101, 300, 49),
+    (((100, 100), (200, 260)), 150, 101, 400, 159),
+    (((0, 0), (299, 299)), 300, 300, 300, 0),
+], ids=["source records since the sync", "the window is wider on the target", "caught up"])  # fmt: skip
 def test_the_estimate_of_rereads_is_the_width_of_the_window_on_the_side_where_it_is_wider(
     pairs, committed, lower, target_end, estimate
 ):

@@ -17,8 +17,6 @@ def site(version="", home="connect", **more):
 
 
 ORDERS = TopicPartition("orders", 3)
-
-
 URL = "http://connect:8083"
 CONNECT = {"mm2_connect_url": URL, "mm2_source_connectors": "A->B.src", "mm2_checkpoint_connectors": "chk"}
 
@@ -53,44 +51,36 @@ def test_an_older_worker_is_paused_and_reset_by_a_null_in_its_topic(version, ver
     assert restart[-1] == f"{URL}/connectors/A-%3EB.src/restart?includeTasks=true"
 
 
-@pytest.mark.parametrize(
-    ("version", "kafka"),
-    [
-        ("7.4.1-ccs", (3, 4)),
-        ("5.5.12-ce", (2, 5)),
-        ("8.1.0-ce", (4, 1)),
-        ("4.3.1", (4, 3)),
-        ("4.0.0-SNAPSHOT", (4, 0)),
-        ("3.9.0-rc3", (3, 9)),
-        ("6.3.0-ccs", None),
-        ("4.1.4-ccs", None),
-        ("7.4.1", None),
-        ("3.6.0-amzn-1", None),
-    ],
-)
+@pytest.mark.parametrize(("version", "kafka"), [
+    ("7.4.1-ccs", (3, 4)),
+    ("5.5.12-ce", (2, 5)),
+    ("8.1.0-ce", (4, 1)),
+    ("4.3.1", (4, 3)),
+    ("4.0.0-SNAPSHOT", (4, 0)),
+    ("3.9.0-rc3", (3, 9)),
+    ("6.3.0-ccs", None),
+    ("4.1.4-ccs", None),
+    ("7.4.1", None),
+    ("3.6.0-amzn-1", None),
+])  # fmt: skip
 def test_a_vendors_version_is_not_taken_for_kafkas(version, kafka):
     assert site(version, **CONNECT).version == kafka
 
 
-@pytest.mark.parametrize(
-    ("version", "unknown"),
-    [
-        ("", "Kafka's version is not known"),
-        ("7.4.1-vendor", "Which Kafka 7.4.1-vendor is, is not known here"),
-    ],
-)
-def test_of_an_unknown_version_both_ways_are_printed_with_the_versions_that_they_need(version, unknown):
-    at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
-    assert verbs(at) == ["stop", "stop", "pause", "pause"]
-    text = " ".join(stopping(at))
-    assert f"{unknown}; from 3.5 on there is stop" in text
-    assert "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:" in text
-    patch, delete, produce, restart = commands(resetting(at, ORDERS))
-    assert "PATCH" in patch and "DELETE" in delete and "kafka-console-producer.sh" in produce and "POST" in restart
-    text = " ".join(resetting(at, ORDERS))
-    assert text.startswith(f"{unknown}. Kafka from 3.6 on:") and "Kafka before 3.6:" in text
-    strimzi = [words[0] for words in commands(resetting(site(version, "strimzi"), ORDERS))]
-    assert strimzi == ["kubectl", "printf"]
+def test_of_an_unknown_version_both_ways_are_printed_with_the_versions_that_they_need():
+    named = "Which Kafka 7.4.1-vendor is, is not known here"
+    for version, unknown in (("", "Kafka's version is not known"), ("7.4.1-vendor", named)):
+        at = site(version, mm2_offsets_topic="connect-offsets", **CONNECT)
+        assert verbs(at) == ["stop", "stop", "pause", "pause"]
+        text = " ".join(stopping(at))
+        assert f"{unknown}; from 3.5 on there is stop" in text
+        assert "Where the worker answers HTTP 404 to that, it is Kafka before 3.5, which has pause:" in text
+        patch, delete, produce, restart = commands(resetting(at, ORDERS))
+        assert "PATCH" in patch and "DELETE" in delete and "kafka-console-producer.sh" in produce and "POST" in restart
+        text = " ".join(resetting(at, ORDERS))
+        assert text.startswith(f"{unknown}. Kafka from 3.6 on:") and "Kafka before 3.6:" in text
+        strimzi = [words[0] for words in commands(resetting(site(version, "strimzi"), ORDERS))]
+        assert strimzi == ["kubectl", "printf"]
 
 
 @pytest.mark.parametrize("home", ["connect", "strimzi", "dedicated", ""])

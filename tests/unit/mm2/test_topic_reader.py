@@ -5,20 +5,23 @@ from dataclasses import dataclass, field, replace
 from threading import Semaphore
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.errors import ClusterError
 from migrate.match.equality import Content
 from migrate.match.protocol import Unreadable
 from migrate.mm2 import topic_reader as plainmirror
 from migrate.mm2.chain import Window
-from migrate.mm2.config_file import client_flow
+from migrate.mm2.checkpoint_table import CheckpointTable, WrittenCheckpoints, checkpoints_at
+from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.topic_reader import ConsumedMm2Topics, News
-from migrate.mm2.topics import CheckpointKey, WindowQuestion
+from migrate.mm2.topics import CheckpointKey, CheckpointRecord, WindowQuestion
 from migrate.mm2.wire import SyncRecord, WireCheckpoint
 from migrate.model import LogRange, OffsetSync, Side, TopicPartition
+from tests.unit.surveyscene import FLOW
 from tests.wirebytes import encode_checkpoint, encode_sync
 
-FLOW = client_flow({"bootstrap.servers": "a:1"}, {"bootstrap.servers": "b:1"}, "A", "B")
 SYNCS, CHECKPOINTS, OFFSETS = "mm2-offset-syncs.B.internal", "A.checkpoints.internal", "mm2-offsets.A.internal"
 T0 = TopicPartition("t", 0)
 
@@ -161,3 +164,71 @@ def test_a_topic_that_may_not_be_read_is_an_error_that_names_it():
     source.refused = "TOPIC_AUTHORIZATION_FAILED"
     with pytest.raises(ClusterError, match="A does not let us read MM2's topic mm2-offset-syncs.B.internal"):
         windows(reader, 1)
+
+
+COUNTED = st.integers(0, 2**63 - 1)
+# Partition, whether it is a tombstone, the offsets, the timestamp, metadata.
+RECORDS = st.tuples(
+    st.integers(0, 5), st.booleans(), COUNTED, COUNTED, st.integers(-1, 2**62), st.sampled_from(["", "m\x00,é"])
+)
+PLACES = st.sampled_from([("g", "A.orders"), ("g", "A.bills"), ("h", "A.orders")])
+
+
+@given(st.lists(st.tuples(PLACES, RECORDS)), st.randoms())
+def test_the_newest_of_each_key_counts_and_a_tombstone_takes_it_away(written, random) -> None:
+    plain: dict[CheckpointKey, CheckpointRecord] = {}
+    by_topic: dict[tuple[str, str], list[tuple[int, ...]]] = {}
+    for position, (place, (partition, is_tombstone, source, target, time, metadata)) in enumerate(written):
+        key = CheckpointKey(*place, partition)
+        plain.pop(key, None)
+        if not is_tombstone:
+            plain[key] = CheckpointRecord(source, target, metadata, position, time)
+        by_topic.setdefault(place, []).append((partition, position, is_tombstone, source, target, time, metadata))
+    for records in by_topic.values():
+        random.shuffle(records)
+    columns = ((place, zip(*records, strict=True)) for place, records in by_topic.items())
+    table = CheckpointTable(WrittenCheckpoints(*place, *map(list, each)) for place, each in columns)
+    assert table == plain and len(table) == len(plain) and set(table) == set(plain)
+    for latest in (table, plain):
+        copies = [TopicPartition(topic, n) for topic in ("A.orders", "A.bills") for n in (5, 0, 3)]
+        found = [plain.get(CheckpointKey("g", *copy)) for copy in copies]
+        assert checkpoints_at(latest, "g", copies) == [
+            record and (record.source_offset, record.target_offset) for record in found
+        ]
+
+
+T3 = TopicPartition("té", 3)
+KEY = '["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"té"}]'.encode()
+OTHER = '["my-mirror", {"topic": "té", "partition": 3, "cluster": "A"}]'.encode()
+
+
+@pytest.mark.parametrize(("records", "positions"), [
+    ([(KEY, b'{"offset":4660}'), (KEY, b'{"offset":9223372036854775807}')], {T3: 2**63 - 1}),
+    ([(KEY, b'{"offset":4660}'), (KEY, None)], {}),
+    ([(KEY, None), (KEY, b'{"offset":0}')], {T3: 0}),
+    ([(KEY, b'{"offset":9}'), (OTHER, b'{"offset":5}')], {T3: 5}),
+    ([(OTHER, b'{"offset":5}'), (KEY, b'{"offset":9}')], {T3: 5}),
+])  # fmt: skip
+def test_the_last_of_a_key_wins_a_null_clears_it_and_of_two_connectors_the_smaller_is_believed(records, positions):
+    assert positions_of(records, "A") == positions
+
+
+def test_where_mm2s_connectors_are_known_those_of_others_and_of_its_past_do_not_count():
+    records = [(KEY, b'{"offset":9}'), (OTHER, b'{"offset":2}')]
+    assert positions_of(records, "A", ("MirrorSourceConnector",)) == {T3: 9}
+    assert positions_of(records, "A", ("another",)) == {}
+
+
+def test_what_is_no_position_of_this_source_is_left_aside():
+    for key in (
+        b'["MirrorSourceConnector",{"cluster":"C","partition":3,"topic":"t1"}]',
+        b'["MirrorCheckpointConnector",{"partition":3,"topic":"A.t1","group":"g1"}]',
+        b'["MirrorHeartbeatConnector",{"sourceClusterAlias":"A","targetClusterAlias":"B"}]',
+        b'["file-source",{"filename":"x"}]',
+        b'["x",{"cluster":"A","partition":-1,"topic":"t1"}]',
+        b'["x",{"cluster":"A","partition":"3","topic":"t1"}]',
+        *(None, b"", b"\xff", b"[]", b"[" * 9999),
+    ):
+        assert positions_of([(key, b'{"offset":1}')], "A") == {}
+    for value in (b"", b"{}", b'{"offset":-1}', b'{"offset":"1"}', b"7", b"null", b'{"offset":1.5}'):
+        assert positions_of([(KEY, value)], "A") == {}

@@ -54,42 +54,36 @@ def test_no_bytes_raise(key, value):
         read(key, value)
 
 
-@pytest.mark.parametrize(
-    ("decode", "key", "value", "reason"),
-    [
-        (decode_checkpoint, KEY, None, Reason.TOMBSTONE),
-        (decode_checkpoint, None, VALUE, Reason.OTHER),
-        (decode_checkpoint, KEY, b"\x00", Reason.BAD_LENGTH),
-        (decode_checkpoint, KEY, b"\x00\x01" + VALUE[2:], Reason.UNKNOWN_VERSION),
-        (decode_checkpoint, KEY, VALUE[:18] + b"\xff\xff", Reason.BAD_LENGTH),
-        (decode_checkpoint, b"\xff\xff" + KEY[2:], VALUE, Reason.BAD_LENGTH),
-        (decode_checkpoint, KEY, VALUE[:-1] + b"\xff", Reason.INVALID_UTF8),
-        (decode_checkpoint, b"\x00\x01\xff\x00\x01t\x00\x00\x00\x00", VALUE, Reason.INVALID_UTF8),
-        (decode_checkpoint, KEY[:-4] + b"\xff\xff\xff\xff", VALUE, Reason.OTHER),
-        (decode_checkpoint, KEY, VALUE[:2] + b"\xff" * 8 + VALUE[10:], Reason.OTHER),
-        (decode_checkpoint, KEY, b'{"schema":{"type":"bytes","optional":false},"payload":"AAAA"}', Reason.CONNECT_JSON),
-        (decode_checkpoint, KEY, b'"AAAAAAAAAAAAAAAAAAAAAAAAAAE="', Reason.CONNECT_JSON),
-        (decode_sync, SYNC_KEY, None, Reason.TOMBSTONE),
-        (decode_sync, SYNC_KEY, SYNC_VALUE + b"\x00", Reason.BAD_LENGTH),
-        (decode_sync, SYNC_KEY[:-1], SYNC_VALUE, Reason.BAD_LENGTH),
-        (decode_sync, SYNC_KEY, b"\x80" + SYNC_VALUE[1:], Reason.OTHER),
-        (decode_sync, None, SYNC_VALUE, Reason.OTHER),
-    ],
-)
+@pytest.mark.parametrize(("decode", "key", "value", "reason"), [
+    (decode_checkpoint, KEY, None, Reason.TOMBSTONE),
+    (decode_checkpoint, None, VALUE, Reason.OTHER),
+    (decode_checkpoint, KEY, b"\x00", Reason.BAD_LENGTH),
+    (decode_checkpoint, KEY, b"\x00\x01" + VALUE[2:], Reason.UNKNOWN_VERSION),
+    (decode_checkpoint, KEY, VALUE[:18] + b"\xff\xff", Reason.BAD_LENGTH),
+    (decode_checkpoint, b"\xff\xff" + KEY[2:], VALUE, Reason.BAD_LENGTH),
+    (decode_checkpoint, KEY, VALUE[:-1] + b"\xff", Reason.INVALID_UTF8),
+    (decode_checkpoint, b"\x00\x01\xff\x00\x01t\x00\x00\x00\x00", VALUE, Reason.INVALID_UTF8),
+    (decode_checkpoint, KEY[:-4] + b"\xff\xff\xff\xff", VALUE, Reason.OTHER),
+    (decode_checkpoint, KEY, VALUE[:2] + b"\xff" * 8 + VALUE[10:], Reason.OTHER),
+    (decode_checkpoint, KEY, b'{"schema":{"type":"bytes","optional":false},"payload":"AAAA"}', Reason.CONNECT_JSON),
+    (decode_checkpoint, KEY, b'"AAAAAAAAAAAAAAAAAAAAAAAAAAE="', Reason.CONNECT_JSON),
+    (decode_sync, SYNC_KEY, None, Reason.TOMBSTONE),
+    (decode_sync, SYNC_KEY, SYNC_VALUE + b"\x00", Reason.BAD_LENGTH),
+    (decode_sync, SYNC_KEY[:-1], SYNC_VALUE, Reason.BAD_LENGTH),
+    (decode_sync, SYNC_KEY, b"\x80" + SYNC_VALUE[1:], Reason.OTHER),
+    (decode_sync, None, SYNC_VALUE, Reason.OTHER),
+])  # fmt: skip
 def test_a_broken_record_has_its_reason(decode, key, value, reason):
     assert decode(key, value) == reason
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "kind"),
-    [
-        (b'["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t1"}]', b'{"offset":9}', "connect-offsets"),
-        (b'{"schema":{"type":"bytes"},"payload":"AA=="}', b'{"schema":{},"payload":"AA=="}', "connect-json"),
-        (KEY, None, "tombstone"),
-        (b"order-1", b'{"id":1}', "undecodable:unknown-version"),
-        (SYNC_KEY, SYNC_VALUE, "offset-sync"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "kind"), [
+    (b'["MirrorSourceConnector",{"cluster":"A","partition":3,"topic":"t1"}]', b'{"offset":9}', "connect-offsets"),
+    (b'{"schema":{"type":"bytes"},"payload":"AA=="}', b'{"schema":{},"payload":"AA=="}', "connect-json"),
+    (KEY, None, "tombstone"),
+    (b"order-1", b'{"id":1}', "undecodable:unknown-version"),
+    (SYNC_KEY, SYNC_VALUE, "offset-sync"),
+])  # fmt: skip
 def test_the_records_of_a_wrong_topic_name_it(key, value, kind):
     assert label(RecordKind.CHECKPOINT, key, value) == kind
 

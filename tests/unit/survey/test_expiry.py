@@ -1,27 +1,27 @@
-"""By when consumers must be back: for every kind of group the clock that Kafka itself uses."""
+"""By when consumers must be back, by the clock that Kafka itself uses, and how long an answer about groups counts."""
+
+from unittest.mock import Mock
 
 import pytest
 
 from migrate.checks.groups import offsets_expiry
-from migrate.model import Commit, Decision, Failure, GroupState, Level, TopicPartition
-from migrate.progress import Timer
+from migrate.cli.status import Lookout
+from migrate.mm2.topic_reader import News
+from migrate.model import Commit, Decision, Failure, GroupState, Level, Side, TopicPartition
 from migrate.row_table import PlanRows
+from migrate.session.status import StatusSession
 from migrate.survey.expiry import Expiry, OffsetClocks, expiry_of, needs_record, remedy, span
-from migrate.survey.group_facts import BrokerSettings, GroupFacts
+from migrate.survey.group_facts import REMEMBERED_SECONDS, AnswerMemory, BrokerSettings, GroupFacts
 from migrate.survey.groups import ExpiryWatch
 from migrate.survey.offsets_topic import GroupKind, GroupRecord
 from tests.builders import make_row
-from tests.fakes import FakeClock, FakeCluster, FakeGroupFacts, NoProgress
-from tests.unit.checkscene import surveyed
+from tests.fakes import FakeClock, FakeCluster, FakeComparer, FakeGroupFacts, NoProgress
+from tests.unit.checkscene import HOUR, NOW, WEEK, surveyed
+from tests.unit.planscene import world
+from tests.unit.surveyscene import request, timer
 
-NOW = 1_785_553_200_000  # 2026-08-01 03:00 UTC
-HOUR = 3_600_000
-WEEK = BrokerSettings(7 * 24 * HOUR, True)
 FORBIDDEN = Failure("TOPIC_AUTHORIZATION_FAILED", "not allowed")
-PLACE = TopicPartition("A.t", 0)
-
-
-OTHER, THIRD = TopicPartition("A.t", 1), TopicPartition("A.t", 2)
+PLACE, OTHER, THIRD = (TopicPartition("A.t", partition) for partition in range(3))
 SHORT = BrokerSettings(HOUR, True)
 
 
@@ -51,15 +51,12 @@ def classic(since, committed=(), expires=()) -> GroupRecord:
     return recorded(committed, expires, GroupKind.CLASSIC, since)
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        {"state": "Absent", "records": FORBIDDEN},
-        {"state": "Dead", "records": FORBIDDEN},
-        {"record": recorded()},
-        {"kind": "consumer", "record": recorded(kind=GroupKind.CONSUMER)},
-    ],
-)
+@pytest.mark.parametrize("known", [
+    {"state": "Absent", "records": FORBIDDEN},
+    {"state": "Dead", "records": FORBIDDEN},
+    {"record": recorded()},
+    {"kind": "consumer", "record": recorded(kind=GroupKind.CONSUMER)},
+])  # fmt: skip
 def test_a_group_that_is_not_there_yet_or_has_no_classic_members_has_the_full_time_from_apply_on(known):
     found = expiry(**known)
     assert hours_left(**known) == 168 and found.from_apply
@@ -72,41 +69,38 @@ def test_a_classic_groups_clock_runs_since_it_lost_its_last_member_however_fresh
     assert "2026-08-01 04:00 UTC" in found.sentence and "2026-07-25 04:00 UTC" in found.sentence
 
 
-@pytest.mark.parametrize(
-    ("known", "hours"),
-    [
-        # Nobody can tell: the records are forbidden, the settings are, or the record does not say since when.
-        ({"records": FORBIDDEN}, None),
-        ({"settings": FORBIDDEN}, None),
-        ({"record": classic(None)}, None),
-        # But what is set goes within a short retention, whatever else is unknown.
-        ({"settings": SHORT, "records": FORBIDDEN}, 1),
-        ({"settings": SHORT, "kept": {PLACE}, "sets": True}, 1),
-        ({"settings": SHORT, "kept": {PLACE}}, None),
-        # What is kept goes by the time of its commit.
-        ({"record": recorded([-100]), "kept": {PLACE}}, 68),
-        ({"record": recorded([-10, -100]), "kept": {PLACE, OTHER}}, 68),
-        ({"record": recorded(), "kept": {PLACE}}, None),
-        ({"kind": "consumer", "records": FORBIDDEN, "kept": {PLACE}}, None),
-        ({"record": recorded([0, 0], [500, 400]), "kept": {PLACE, OTHER}}, 400),
-        # An end of its own also outlasts the clock of the others.
-        ({"record": recorded([-160], [1000]), "kept": {PLACE}}, 1000),
-        ({"record": recorded([0, -100], [1000]), "kept": {PLACE, OTHER}}, 68),
-        # The group's other offsets are set, and go by when it became empty.
-        ({"record": classic(-100, [0], [1000]), "kept": {PLACE}, "sets": True}, 68),
-        # That clock takes nothing where every kept offset has an end of its own, and none is set.
-        ({"record": classic(-200, [-200], [500, 500]), "kept": {PLACE, OTHER}}, 500),
-        ({"record": classic(-200, [-200], [500, 500]), "kept": {PLACE, OTHER}, "sets": True}, -32),
-        ({"record": classic(-200, [-200], [500, 500]), "kept": {PLACE, OTHER, THIRD}}, -32),
-        # An end that is near is reported even where the other clocks are unknown, one that is far is not.
-        ({"record": classic(None, [], [1]), "kept": {PLACE}}, 1),
-        ({"record": classic(None, [], [100]), "kept": {PLACE, OTHER}}, None),
-        ({"record": recorded([], [100]), "kept": {PLACE, OTHER}}, None),
-        ({"settings": FORBIDDEN, "record": recorded([0], [3]), "kept": {PLACE}, "sets": True}, None),
-        # Who is not there has no commits any more.
-        ({"state": "Absent", "settings": FORBIDDEN, "record": recorded([0], [1]), "kept": {PLACE}}, None),
-    ],
-)
+@pytest.mark.parametrize(("known", "hours"), [
+    # Nobody can tell: the records are forbidden, the settings are, or the record does not say since when.
+    ({"records": FORBIDDEN}, None),
+    ({"settings": FORBIDDEN}, None),
+    ({"record": classic(None)}, None),
+    # But what is set goes within a short retention, whatever else is unknown.
+    ({"settings": SHORT, "records": FORBIDDEN}, 1),
+    ({"settings": SHORT, "kept": {PLACE}, "sets": True}, 1),
+    ({"settings": SHORT, "kept": {PLACE}}, None),
+    # What is kept goes by the time of its commit.
+    ({"record": recorded([-100]), "kept": {PLACE}}, 68),
+    ({"record": recorded([-10, -100]), "kept": {PLACE, OTHER}}, 68),
+    ({"record": recorded(), "kept": {PLACE}}, None),
+    ({"kind": "consumer", "records": FORBIDDEN, "kept": {PLACE}}, None),
+    ({"record": recorded([0, 0], [500, 400]), "kept": {PLACE, OTHER}}, 400),
+    # An end of its own also outlasts the clock of the others.
+    ({"record": recorded([-160], [1000]), "kept": {PLACE}}, 1000),
+    ({"record": recorded([0, -100], [1000]), "kept": {PLACE, OTHER}}, 68),
+    # The group's other offsets are set, and go by when it became empty.
+    ({"record": classic(-100, [0], [1000]), "kept": {PLACE}, "sets": True}, 68),
+    # That clock takes nothing where every kept offset has an end of its own, and none is set.
+    ({"record": classic(-200, [-200], [500, 500]), "kept": {PLACE, OTHER}}, 500),
+    ({"record": classic(-200, [-200], [500, 500]), "kept": {PLACE, OTHER}, "sets": True}, -32),
+    ({"record": classic(-200, [-200], [500, 500]), "kept": {PLACE, OTHER, THIRD}}, -32),
+    # An end that is near is reported even where the other clocks are unknown, one that is far is not.
+    ({"record": classic(None, [], [1]), "kept": {PLACE}}, 1),
+    ({"record": classic(None, [], [100]), "kept": {PLACE, OTHER}}, None),
+    ({"record": recorded([], [100]), "kept": {PLACE, OTHER}}, None),
+    ({"settings": FORBIDDEN, "record": recorded([0], [3]), "kept": {PLACE}, "sets": True}, None),
+    # Who is not there has no commits any more.
+    ({"state": "Absent", "settings": FORBIDDEN, "record": recorded([0], [1]), "kept": {PLACE}}, None),
+])  # fmt: skip
 def test_the_first_clock_that_is_known_to_run_decides_unless_an_earlier_one_may(known, hours):
     assert hours_left(**known) == hours
 
@@ -129,7 +123,7 @@ def test_plan_and_apply_both_look_at_what_is_set_beside_what_is_kept():
     assert [told.level for told in offsets_expiry.judge(seen, PlanRows.of(rows))] == [Level.BLOCK]
     assert [told.level for told in offsets_expiry.judge(seen, PlanRows.of(rows[:1]))] == [Level.PASS]
     target = FakeCluster(told=FakeGroupFacts(brokers=SHORT, records=records))
-    watch = ExpiryWatch(target, Timer(FakeClock(), NoProgress()), NOW)
+    watch = ExpiryWatch(target, timer(), NOW)
     assert watch.look({"g": rows}, {"g"}, state, {"g": {PLACE: Commit(650)}})[0]["g"].left_ms(NOW) == HOUR
 
 
@@ -150,3 +144,68 @@ def test_an_end_that_is_no_date_is_told_as_a_number_and_ends_no_command():
     far = GroupRecord(GroupKind.SIMPLE, committed_ms={PLACE: NOW}, expires_ms={PLACE: 2**53})
     found = expiry(record=far, kept={PLACE})
     assert f"by {2**53} ms since 1970" in found.sentence and found.back_by_ms == 2**53
+
+
+REFUSED = Failure("_TIMED_OUT", "no answer within 60 s")
+RECORDS = "records"
+
+
+def test_an_answer_is_remembered_of_the_same_question_about_the_same_groups_and_a_failure_is_not():
+    memory = AnswerMemory(FakeClock())
+    answers = iter([REFUSED, {"t": REFUSED}, "well"])
+    given = [memory.answer(RECORDS, ("g",), lambda: next(answers)) for _ in range(5)]
+    assert given == [REFUSED, {"t": REFUSED}, "well", "well", "well"]
+    others = [(RECORDS, ("h",)), ("kinds", ("g",)), (RECORDS, ("g",))]
+    assert [memory.answer(*question, lambda: "anew") for question in others] == ["anew", "anew", "well"]
+
+
+def test_an_answer_to_what_was_asked_before_everything_is_to_be_asked_afresh_is_not_kept():
+    memory = AnswerMemory(FakeClock())
+
+    def asked_meanwhile():
+        memory.forget()
+        return "old"
+
+    assert memory.answer(RECORDS, ["g"], asked_meanwhile) == "old"
+    assert memory.answer(RECORDS, ["g"], lambda: "new") == "new"
+
+
+def test_a_late_answer_takes_no_newer_ones_place_and_is_as_old_as_its_question():
+    clock = FakeClock()
+    memory = AnswerMemory(clock)
+
+    def asked_again():
+        clock.wait(1.0)
+        assert memory.answer(RECORDS, ["g"], lambda: "new") == "new"
+        clock.wait(REMEMBERED_SECONDS - 2.0)
+        return "old"
+
+    assert memory.answer(RECORDS, ["g"], asked_again) == "old"
+    assert memory.answer(RECORDS, ["g"], lambda: "newest") == "new"
+    clock.wait(2.0)
+    assert memory.answer(RECORDS, ["g"], lambda: "newest") == "newest"
+
+
+def lookout(source, target, mirror, on_target, clock):
+    mirror.news = lambda side, topic: News(clock.now_ms())
+    mirror.sync_pairs = lambda place, source_end, target_end: ()
+    source.told, target.told = FakeGroupFacts(), on_target
+    source.memory, target.memory = AnswerMemory(clock), AnswerMemory(clock)
+    memories = {Side.SOURCE: source.memory, Side.TARGET: target.memory}
+    return Lookout(request(), StatusSession(source, target, mirror, FakeComparer(), memories), NoProgress(), clock)
+
+
+def test_the_look_that_decides_asks_afresh_and_glances_do_not():
+    """Group g is empty on B for nearly as long as B keeps offsets."""
+    clusters, clock = world(), FakeClock()
+    clusters[1].commit("g", "A.t", 0, 50)
+    clusters[1].states["g"] = GroupState("Empty", kind="classic")
+    record = GroupRecord(GroupKind.CLASSIC, "consumer", clock.now_ms() - 167 * HOUR)
+    cluster = Mock(wraps=FakeGroupFacts(records={"g": record}))
+    looks = lookout(*clusters, cluster, clock)
+    for _ in range(3):
+        looks.look(1.0)
+    assert cluster.broker_settings.call_count == cluster.group_records.call_count == 1
+    blocks = looks.look(15.0).blocks
+    assert [c.subject for c in blocks if c.check == "offsets-expiry"] == ["g"]
+    assert cluster.broker_settings.call_count == cluster.group_records.call_count == 2

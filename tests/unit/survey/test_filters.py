@@ -1,37 +1,29 @@
-"""The tool's own filters: full match, excludes win, and the taker is named."""
+"""What a plan is asked for: its filters match in full and each taker is named; its policies are spelt right."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from migrate.errors import UsageError
 from migrate.survey.filters import Filters, is_one_name, read_groups_file
-
-NAMES = st.text("ab_-.c", min_size=1, max_size=6) | st.sampled_from(["__x", "console-consumer-1", "connect-s"])
-PATTERNS = st.lists(st.sampled_from(["a.*", "b", ".*", "__x", "c+", "connect-.*"]), max_size=2)
-
+from migrate.survey.policies import UNTRANSLATABLE_REASONS, Policies, Untranslatable, parse_untranslatable
 
 TEAMS = {"groups": ["team-.*", "x"], "exclude_groups": ["team-b.*"], "topics": ["o.*"], "exclude_topics": ["other"]}
 
 
-@pytest.mark.parametrize(
-    ("options", "group", "topic", "taken_by"),
-    [
-        ({}, "connect-sink", "t", None),
-        ({}, "__internal", "t", "default-exclude"),
-        ({}, "console-consumer-123", "t", "default-exclude"),
-        (TEAMS, "team-a", "orders", None),
-        (TEAMS, "xx", "orders", "group"),
-        (TEAMS, "my-team-a", "orders", "group"),
-        (TEAMS, "team-b1", "orders", "exclude-group"),
-        (TEAMS, "team-a", "other", "exclude-topic"),
-        (TEAMS, "team-a", "a.orders", "topic"),
-        # The default exclude holds unless the group is named literally.
-        ({"groups": [".*"]}, "__x", "t", "default-exclude"),
-        ({"groups": ["__x"]}, "__x", "t", None),
-        ({"groups": ["__x"], "exclude_groups": ["__.*"]}, "__x", "t", "exclude-group"),
-    ],
-)
+@pytest.mark.parametrize(("options", "group", "topic", "taken_by"), [
+    ({}, "connect-sink", "t", None),
+    ({}, "__internal", "t", "default-exclude"),
+    ({}, "console-consumer-123", "t", "default-exclude"),
+    (TEAMS, "team-a", "orders", None),
+    (TEAMS, "xx", "orders", "group"),
+    (TEAMS, "my-team-a", "orders", "group"),
+    (TEAMS, "team-b1", "orders", "exclude-group"),
+    (TEAMS, "team-a", "other", "exclude-topic"),
+    (TEAMS, "team-a", "a.orders", "topic"),
+    # The default exclude holds unless the group is named literally.
+    ({"groups": [".*"]}, "__x", "t", "default-exclude"),
+    ({"groups": ["__x"]}, "__x", "t", None),
+    ({"groups": ["__x"], "exclude_groups": ["__.*"]}, "__x", "t", "exclude-group"),
+])  # fmt: skip
 def test_patterns_match_in_full_and_each_taker_is_named(options, group, topic, taken_by):
     assert Filters.from_options(**options).verdict(group, topic) == taken_by
 
@@ -69,8 +61,7 @@ def test_a_groups_file_narrows_and_names_what_the_cluster_lacks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
-    [(None, "cannot be read"), (b"# nothing\n\n", "names no group"), (b"\xff\xfe", "not UTF-8")],
+    ("content", "told"), [(None, "cannot be read"), (b"# nothing\n\n", "names no group"), (b"\xff\xfe", "not UTF-8")]
 )
 def test_a_groups_file_that_cannot_serve_is_refused_by_name(tmp_path, content, told):
     file = tmp_path / "wave.txt"
@@ -80,26 +71,36 @@ def test_a_groups_file_that_cannot_serve_is_refused_by_name(tmp_path, content, t
         read_groups_file(file)
 
 
-@pytest.mark.parametrize("argument", ["groups", "exclude_groups", "topics", "exclude_topics"])
-def test_a_bad_expression_is_told_with_its_option_and_its_place(argument):
-    option = f"--{argument.replace('_', '-').removesuffix('s')}"
-    with pytest.raises(UsageError, match=rf"{option} '\(x' \(number 2\)"):
-        Filters.from_options(**{argument: ["ok", "(x"]})
-
-
-@given(PATTERNS, PATTERNS, PATTERNS, PATTERNS, NAMES, NAMES)
-def test_every_commit_stays_or_is_taken_by_one_filter_that_was_given(
-    groups, no_groups, topics, no_topics, group, topic
-):
-    filters = Filters.from_options(groups, no_groups, topics, no_topics)
-    verdict = filters.verdict(group, topic)
-    given_for = {"group": groups, "exclude-group": no_groups, "topic": topics, "exclude-topic": no_topics}
-    assert verdict in (None, "default-exclude") or given_for[verdict]
-    if any(p.fullmatch(group) for p in filters.exclude_groups):
-        assert verdict == "exclude-group"
+def test_a_bad_expression_is_told_with_its_option_and_its_place():
+    for argument in ("groups", "exclude_groups", "topics", "exclude_topics"):
+        option = f"--{argument.replace('_', '-').removesuffix('s')}"
+        with pytest.raises(UsageError, match=rf"{option} '\(x' \(number 2\)"):
+            Filters.from_options(**{argument: ["ok", "(x"]})
 
 
 def test_groups_that_are_left_out_by_name_are_excluded_as_they_are_spelt_and_no_others():
     filters = Filters.from_options(("team.*",), ("team.x",)).without(["team.a", "team(b"])
     groups = ("team.a", "team-a", "team(b", "team.c", "team.x")
     assert [group for group in groups if filters.group_verdict(group)] == ["team.a", "team(b", "team.x"]
+
+
+def test_every_untranslatable_commit_blocks_but_for_a_default_and_choices_by_reason():
+    assert {Policies().for_reason(reason) for reason in UNTRANSLATABLE_REASONS} == {Untranslatable.BLOCK}
+    policies = Policies((), *parse_untranslatable(["skip", "commit-beyond-log-end=latest"]))
+    assert policies.for_reason("commit-beyond-log-end") is Untranslatable.LATEST
+    assert policies.for_reason("topic-not-replicated") is Untranslatable.SKIP
+
+
+def test_no_offset_can_be_set_on_a_partition_that_does_not_exist():
+    for reason in ("target-topic-missing", "target-partition-missing"):
+        with pytest.raises(UsageError, match="no partition"):
+            parse_untranslatable([f"{reason}=earliest"])
+        assert Policies((), *parse_untranslatable(["earliest"])).for_reason(reason) is Untranslatable.BLOCK
+
+
+def test_unknown_words_are_refused_and_latest_which_skips_records_needs_a_reason():
+    with pytest.raises(UsageError, match="needs a reason"):
+        parse_untranslatable(["latest"])
+    for text in ("later", "commit-beyond-log-end=later", "commit=skip"):
+        with pytest.raises(UsageError):
+            parse_untranslatable([text])

@@ -1,9 +1,11 @@
-"""Which topics share a name is asked of the cluster that is copied from, of those inside the filters."""
+"""What groups and topics are called on the target, by which map, and who shares a name."""
 
 import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.errors import UsageError
 from migrate.mm2.flow import ANY
@@ -13,6 +15,7 @@ from migrate.model import GroupPartition, LogRange, Side, TopicPartition
 from migrate.survey.filters import Filters
 from migrate.survey.names import refuse_doubled_places, with_names
 from migrate.survey.policies import Policies, parse_untranslatable
+from migrate.survey.renamed import SAME_NAMES, TargetNames, refuse_map_of_other_clusters
 from migrate.survey.survey import Clusters, PlanRequest
 from tests.fakes import FakeCluster
 from tests.unit.planscene import FakeMirror
@@ -56,3 +59,38 @@ def test_no_group_gets_two_offsets_for_one_place_where_topics_share_a_name(choic
     skipping = Policies((), *parse_untranslatable([*choices, "topic-not-replicated=skip"]))
     refuse_doubled_places(asked(request(flow=MAPPED, policies=skipping)), both)
     refuse_doubled_places(request(flow=FLOW, policies=Policies((), *parse_untranslatable(choices))), both)
+
+
+def test_a_group_that_has_an_old_name_is_told_unless_another_group_takes_that_name_over():
+    names = TargetNames({"orders": "orders-eu", "a": "b", "b": "a"})
+    assert names.under_old_names({"orders", "orders-eu", "a", "b", "x"}) == ("orders",)
+    assert names.under_old_names({"orders-eu"}) == ()
+
+
+def test_names_are_those_of_the_map_that_differ():
+    names = NameMap.from_lines("--group-map", "f", "group", ["source_group,target_group", "x,x", "a,b"])
+    assert TargetNames.of(names, ["a", "x", "y"]).renamed == {"a": "b"}
+    assert TargetNames.of(NameMap(), ["a"]) == SAME_NAMES
+    with pytest.raises(UsageError, match="groups a and b would both be b"):
+        TargetNames.of(names, ["a", "b"])
+
+
+@given(st.permutations("abcd"), st.sets(st.sampled_from("abcd")))
+def test_what_is_asked_under_any_names_comes_back_under_the_same(targets, asked):
+    names = TargetNames({s: t for s, t in zip("abcd", targets, strict=True) if s != t})
+    told = {group: group for group in names.asked(sorted(asked))}
+    assert names.to_source(told) == {group: names.on_target(group) for group in asked}
+    assert names.to_source(names.to_target(dict.fromkeys(asked))) == dict.fromkeys(asked)
+
+
+def test_a_map_of_other_clusters_is_refused_as_far_as_clusters_are_known():
+    """Of two plans that were each made without the other cluster nobody knows: they may be of one flow."""
+
+    def refuse(planned, here):
+        refuse_map_of_other_clusters(NameMap("--group-map", "a.plan", clusters=frozenset(planned)), here)
+
+    for planned, here in (("ab", ("b", "a")), ("ab", ("a", "")), ("b", ("a", "b")), ("", ("a", "b")), ("b", ("a", ""))):
+        refuse(planned, here)
+    for planned, here in (("ab", ("a", "c")), ("ab", ("", "c")), ("b", ("a", "c"))):
+        with pytest.raises(UsageError, match="a.plan is a plan for clusters"):
+            refuse(planned, here)

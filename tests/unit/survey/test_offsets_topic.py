@@ -1,4 +1,4 @@
-"""The offsets topic's records, byte by byte as brokers write them, and nothing raised on any others."""
+"""The offsets topic: its bytes in every version, what its records say of groups, and what of it is pinned."""
 
 import struct
 
@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model import TopicPartition
+from migrate.errors import ClusterError
+from migrate.model import Failure, LogRange, TopicPartition
+from migrate.survey.filters import Filters
+from migrate.survey.offsets_pin import PATIENCE_SECONDS, named_groups, past_open_transactions, pin_offsets_topic
 from migrate.survey.offsets_topic import (
+    OFFSETS_TOPIC,
     PACE_COMMITS,
     PACE_PARTITIONS,
     CommitTopic,
@@ -20,7 +24,10 @@ from migrate.survey.offsets_topic import (
     partition_of,
     records_of,
 )
-from tests.offsetsbytes import group_key
+from migrate.survey.offsets_wire import CommitValue, OffsetsKey, decode_classic, decode_commit, decode_key
+from tests.fakes import FakeClock, FakeCluster
+from tests.offsetsbytes import commit_key, commit_value, group_key, group_value
+from tests.offsetsdecoded import GroupValue, GroupValueMember, decode_group, label
 
 COMMIT_KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
 PLACE = TopicPartition("t1", 3)
@@ -74,15 +81,12 @@ def test_the_newer_commit_says_whether_it_expires_also_of_two_types_of_key_for_o
         assert (found.committed_ms, found.expires_ms, found.made_on) == ({PLACE: AT_MS + 1}, {}, {})
 
 
-@pytest.mark.parametrize(
-    ("value", "since"),
-    [
-        (EMPTY_CLASSIC, AT_MS),
-        (EMPTY_CLASSIC[:-4] + struct.pack(">i", 1) + b"\0" * 40, None),  # it has a member
-        (bytes.fromhex("0004 09 636f6e73756d6572 00000005 00 00 0000018bcfe56800 01 00"), AT_MS),
-        (CLASSIC_WITH_A_MEMBER, None),
-    ],
-)
+@pytest.mark.parametrize(("value", "since"), [
+    (EMPTY_CLASSIC, AT_MS),
+    (EMPTY_CLASSIC[:-4] + struct.pack(">i", 1) + b"\0" * 40, None),  # it has a member
+    (bytes.fromhex("0004 09 636f6e73756d6572 00000005 00 00 0000018bcfe56800 01 00"), AT_MS),
+    (CLASSIC_WITH_A_MEMBER, None),
+])  # fmt: skip
 def test_a_classic_group_without_members_tells_since_when_it_is_empty(value, since):
     assert log_of((GROUP_KEY, value))["g1"] == GroupRecord(GroupKind.CLASSIC, "consumer", since, {})
 
@@ -191,3 +195,141 @@ def test_each_partition_has_a_log_of_its_own_groups_alone():
     older = commit_record(3, 1, 1)
     logs[stray].take([older[0], GROUP_KEY], [older[1], EMPTY_CLASSIC])
     assert records_of(logs.values()) == log_of(V3)
+
+
+KEY = bytes.fromhex("0001 0002 6731 0002 7431 00000003")
+NOW = 1_700_000_000_000
+TOPIC_ID = "AAECAwQFBgcICQoLDA0ODw"
+
+
+def commit_of(version, **said):
+    told = {"version": version, "offset": 258, "leader_epoch": 5 if version >= 3 else None, "metadata": 'é,\x00"'}
+    return CommitValue(**{**told, "committed_ms": NOW, "expires_ms": NOW + 1 if version == 1 else None, **said})
+
+
+@pytest.mark.parametrize("commit", [
+    *map(commit_of, range(5)),
+    commit_of(4, topic_id=TOPIC_ID),
+    commit_of(4, topic_id=TOPIC_ID, other_tags=True),
+    *(commit_of(version, metadata="m" * size) for version in (3, 4) for size in (0, 126, 127, 128, 16_383, 16_384)),
+])  # fmt: skip
+def test_a_commit_is_read_in_every_version_with_metadata_of_any_length(commit):
+    assert decode_commit(commit_value(commit)) == commit
+
+
+@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("members", [0, 2])
+def test_a_classic_group_is_read_in_every_version(version, members):
+    each = GroupValueMember("m1", "static" if version >= 3 else None, "c", "/h", 7 if version else None, 45_000)
+    state_ms = NOW if version >= 2 else None
+    group = GroupValue("classic", version, "consumer", 5, "range", None, state_ms, (each,) * members)
+    value = group_value(group, (b"s" * 300, b""))
+    assert decode_group(2, value) == group
+    assert decode_classic(value) == ("consumer", None if members else state_ms)
+
+
+def test_a_key_tells_group_topic_and_partition_or_if_it_cannot_be_read_its_type_alone():
+    assert decode_key(KEY) == OffsetsKey(1, "g1", "t1", 3) and commit_key("g1", "t1", 3) == KEY
+    assert decode_key(group_key(2, "grüppe")) == OffsetsKey(2, "grüppe")
+    for rest in (b"", b"\x00\x02m1"):
+        assert decode_key(group_key(15, "g", rest)) == OffsetsKey(15, "g")
+        assert decode_key(group_key(24, "", rest)) == OffsetsKey(24, "")
+        assert decode_key(group_key(5, "g", rest)) == OffsetsKey(5)
+    for key in (b"\x00\x0f", b"\x00\x0f\x00\x02g", b"\x00\x0f\x00\x01\xff", b"\x00\x0f\xff\xffg"):
+        assert decode_key(key) == OffsetsKey(15)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        (KEY, None, "commit-tombstone"),
+        (group_key(0, "g", KEY[6:]), None, "commit-tombstone"),
+        (group_key(17, "g"), None, "group-tombstone"),
+        (group_key(5, "g", b"x"), None, "type-5"),
+        (group_key(99, "g"), b"", "type-99"),
+        (None, b"", "undecodable-key:no-key"),
+        (b"\x00", b"", "undecodable-key:bad-length"),
+        (KEY[:-1], b"", "undecodable-key:bad-length"),
+        (KEY + b"x", b"", "undecodable-key:bad-length"),
+        (KEY[:-4] + b"\xff" * 4, None, "undecodable-key:negative"),
+        (group_key(2, "g")[:-1] + b"\xff", None, "undecodable-key:invalid-utf8"),
+        (KEY, b"\x00", "undecodable-value:bad-length"),
+        (KEY, b"\x00\x05", "undecodable-value:unknown-version"),
+        (KEY, commit_value(commit_of(3)) + b"x", "undecodable-value:bad-length"),
+        (KEY, commit_value(commit_of(4, topic_id=TOPIC_ID))[:-1], "undecodable-value:bad-length"),
+        (KEY, commit_value(commit_of(3, offset=-1)), "commit-without-offset"),
+        (KEY, commit_value(commit_of(4, other_tags=True)), "commit-with-unknown-tags"),
+        (KEY, commit_value(commit_of(3, offset=-2)), "undecodable-value:negative"),
+        (KEY, commit_value(commit_of(3, metadata="m")).replace(b"m", b"\xff"), "undecodable-value:invalid-utf8"),
+        (group_key(3, "g"), bytes.fromhex("0001 00000005 00"), "undecodable-value:unknown-version"),
+        (group_key(3, "g"), bytes.fromhex("0000 00000005"), "undecodable-value:bad-length"),
+        (group_key(2, "g"), group_value(GroupValue("classic", 4))[:-1] + b"\x01", "undecodable-value:unknown-tags"),
+    ],
+)  # fmt: skip
+def test_every_record_has_one_label(key, value, wanted):
+    assert label(key, value) == wanted
+
+
+def cluster(**more):
+    ranges = {TopicPartition(OFFSETS_TOPIC, n): LogRange(5, end) for n, end in enumerate((10, 20, 30))}
+    return FakeCluster(ranges=ranges, **more)
+
+
+def past_a_transaction(ends_at_look, now_ends=40, now_at=40):
+    """The pin once a transaction of partition 1, open up to 23, ended at some look, and how long that took."""
+    held, clock = cluster(watermarks={TopicPartition(OFFSETS_TOPIC, 1): 23}), FakeClock()
+    pin = pin_offsets_topic(held, None)
+
+    def on_call(call):
+        if call == "log_ranges" and held.calls[call] >= ends_at_look:
+            held.ranges[TopicPartition(OFFSETS_TOPIC, 1)] = LogRange(5, now_ends)
+            held.watermarks[TopicPartition(OFFSETS_TOPIC, 1)] = now_at
+
+    held.on_call = on_call
+    return past_open_transactions(held, pin, clock), clock.waited
+
+
+def test_a_transaction_that_ends_soon_is_waited_for_and_the_moment_stays_that_of_the_pin():
+    pin, waited = past_a_transaction(3)
+    assert pin.open_ends == {} and pin.logs == {0: LogRange(5, 10), 1: LogRange(5, 23), 2: LogRange(5, 30)}
+    assert 0 < waited < PATIENCE_SECONDS
+    followed_by_another, _ = past_a_transaction(1, now_ends=25, now_at=99)
+    assert followed_by_another.open_ends == {}
+
+
+def test_a_transaction_that_stays_open_is_waited_for_only_so_long():
+    pin, waited = past_a_transaction(1000)
+    assert pin.open_ends == {1: 23} and pin.logs[1] == LogRange(5, 20) and waited == PATIENCE_SECONDS
+    nothing = FakeClock()
+    past_open_transactions(cluster(), pin_offsets_topic(cluster(), None), nothing)
+    assert nothing.waited == 0
+
+
+def test_every_partition_or_those_of_the_groups_that_are_named_is_pinned_at_its_last_stable_offset():
+    asked = []
+    pin = pin_offsets_topic(cluster(on_call=asked.append), None)
+    assert pin.logs == {0: LogRange(5, 10), 1: LogRange(5, 20), 2: LogRange(5, 30)}
+    assert (pin.partitions, pin.offsets, pin.open_ends) == (3, 45, {})
+    assert (pin.offsets_bytes, pin.fetched_bytes) == (45 * 110, 45 * 110 * 2)
+    assert asked.index("high_watermarks") < asked.index("log_ranges"), "a growing log is no open transaction"
+    pin = pin_offsets_topic(cluster(), {"billing"})
+    assert set(pin.logs) == {partition_of("billing", 3)} and pin.partitions == 3
+
+
+def test_an_end_that_is_not_told_is_an_error():
+    broken = cluster()
+    broken.ranges[TopicPartition(OFFSETS_TOPIC, 1)] = Failure("LEADER_NOT_AVAILABLE", "no leader")
+    with pytest.raises(ClusterError, match="returned no log ends of __consumer_offsets-1 .LEADER_NOT_AVAILABLE"):
+        pin_offsets_topic(broken, None)
+
+
+@pytest.mark.parametrize(("filters", "wanted"), [
+    (Filters(), None),
+    (Filters.from_options(groups=["a-b", "c_1"]), {"a-b", "c_1"}),
+    (Filters.from_options(groups=["a.b"]), None),
+    (Filters.from_options(groups=[r"a\.b", "c-1"]), {"a.b", "c-1"}),
+    (Filters.from_options(groups=["a-b", "c.*"]), None),
+    (Filters(groups_file=frozenset({"x.y"})), {"x.y"}),
+])  # fmt: skip
+def test_only_names_that_can_mean_nothing_else_narrow_what_is_read(filters, wanted):
+    assert named_groups(filters) == wanted

@@ -4,12 +4,12 @@ import pytest
 
 from migrate.match.protocol import FetchEstimate, Limits, Matched, Unmatched, Why
 from migrate.model import Decision, Failure, Grade, LogRange, Method, TopicPartition
-from migrate.progress import Timer
 from migrate.survey.records import estimate_text, timed_topics
 from migrate.survey.survey import Clusters, Logs
 from migrate.text import bytes_text, parse_bytes
-from tests.fakes import FakeClock, FakeComparer, FakeGroupFacts, NoProgress
+from tests.fakes import FakeComparer, FakeGroupFacts, NoProgress
 from tests.unit.planscene import planned, planned_flow, world
+from tests.unit.surveyscene import timer
 
 
 def compared(comparer, **options):
@@ -96,16 +96,13 @@ BY_TIMESTAMP = Limits(1_000_000, None, by_timestamp=True)
 UNREADABLE = Failure("TOPIC_AUTHORIZATION_FAILED", "DESCRIBE_CONFIGS is refused")
 
 
-@pytest.mark.parametrize(
-    ("on_source", "on_target", "expected"),
-    [
-        ("CreateTime", "CreateTime", True),
-        ("LogAppendTime", "CreateTime", True),
-        ("CreateTime", "LogAppendTime", False),
-        ("CreateTime", UNREADABLE, False),
-        (UNREADABLE, "CreateTime", False),
-    ],
-)
+@pytest.mark.parametrize(("on_source", "on_target", "expected"), [
+    ("CreateTime", "CreateTime", True),
+    ("LogAppendTime", "CreateTime", True),
+    ("CreateTime", "LogAppendTime", False),
+    ("CreateTime", UNREADABLE, False),
+    (UNREADABLE, "CreateTime", False),
+])  # fmt: skip
 def test_timestamps_may_be_kept_where_both_topics_say_who_stamps_records_and_it_is_not_the_copys_broker(
     on_source, on_target, expected
 ):
@@ -120,4 +117,4 @@ def test_on_a_failback_the_copys_broker_is_that_of_the_plans_source():
     source, target, mirror = world()
     for copy, original, expected in (("CreateTime", "LogAppendTime", {"A.t"}), ("LogAppendTime", "CreateTime", set())):
         target.told, source.told = FakeGroupFacts(timestamp_type=copy), FakeGroupFacts(timestamp_type=original)
-        assert timed_topics(Clusters(target, source, mirror), flow, logs, Timer(FakeClock(), NoProgress())) == expected
+        assert timed_topics(Clusters(target, source, mirror), flow, logs, timer()) == expected

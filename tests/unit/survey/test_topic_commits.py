@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.checks.checklist import NEVER_ACCEPTABLE
 from migrate.commit_table import CommitTable, without_offset
 from migrate.errors import ClusterError, Refused
 from migrate.match.protocol import Limits
@@ -223,6 +224,7 @@ def test_a_newest_record_that_nobody_can_read_blocks_its_group_and_never_stands_
     (found,) = [c for c in made.header.checks if c.check == "commit-undecodable"]
     assert (found.subject, found.level, found.scope) == ("g", Level.BLOCK, Scope.GROUP)
     assert "t-1 (unknown-version)" in found.seen and "--commits-from admin" in found.todo
+    assert found.check in NEVER_ACCEPTABLE
     rows = rows_of(made)
     assert rows["g", "t", 0][0] is Decision.BLOCK and ("g", "t", 1) not in rows
     assert rows["h", "u", 0][0] is Decision.SET
@@ -344,10 +346,7 @@ def test_a_commit_of_then_on_a_topic_that_was_created_anew_since_blocks(live):
     made, _ = from_topic(scene, facts, as_of_ms=1, then=THEN, then_made_on=made_on)
     assert rows_of(made)["g", "t", 0] == (Decision.BLOCK, 20, "commit-of-another-log")
     assert rows_of(made)["h", "u", 0][0] is Decision.SET
-    assert another_log(made) == {
-        "g/t/0": (Level.BLOCK, Level.BLOCK),
-        "2 commits": (Level.PASS, Level.PASS),
-    }
+    assert another_log(made) == {"g/t/0": (Level.BLOCK, Level.BLOCK), "2 commits": (Level.PASS, Level.PASS)}
     (block,) = [c for c in made.header.checks if c.subject == "g/t/0" and c.level is Level.BLOCK]
     assert OLD in block.seen and NEW in block.seen
 
@@ -356,11 +355,7 @@ def test_of_a_commit_of_then_without_a_topic_id_nobody_knows_the_log_and_it_bloc
     """Brokers before Kafka 4.1 store none, and the log that it was made on may be gone since."""
     made, _ = from_topic(as_of_ms=1, then=THEN, then_made_on={"g": {T1: CommitTopic(60, NEW)}})
     hidden = (Level.NOT_VISIBLE, Level.BLOCK)
-    assert another_log(made) == {
-        "g/t/0": hidden,
-        "h/u/0": hidden,
-        "1 commit": (Level.PASS, Level.PASS),
-    }
+    assert another_log(made) == {"g/t/0": hidden, "h/u/0": hidden, "1 commit": (Level.PASS, Level.PASS)}
     assert {row.decision for row in made.rows} == {Decision.BLOCK} and not made.is_clean()
     (block,) = [c for c in made.header.checks if c.subject == "g/t/0" and c.check == "commit-of-another-log"]
     assert "--accept commit-of-another-log:GROUP/TOPIC/PARTITION" in block.todo and "4.1" in block.seen

@@ -1,4 +1,4 @@
-"""Configuration providers: Kafka's own three, followed as Kafka follows them, and never told."""
+"""Files of settings: read as Java and Kafka read them, refused by name and line, and never told."""
 
 import os
 from unittest.mock import patch
@@ -7,6 +7,66 @@ import pytest
 
 from migrate.errors import ConfigError
 from migrate.mm2.config_providers import Providers, provider_settings, resolved, without_providers
+from migrate.mm2.java_properties import read_properties
+from migrate.mm2.yaml_file import yaml_documents
+
+
+def written(tmp_path, content):
+    path = tmp_path / "client.properties"
+    path.write_bytes(content)
+    return path
+
+
+def test_lines_are_read_by_javas_rules(tmp_path):
+    path = written(
+        tmp_path,
+        b"# comment\n! comment\n\na = 1\nb:2\nc 3\nd\n"
+        b"e=x \\\n    y\nf=a\\\\b\\u00e9\\t|\na=again\nA->B.enabled = true\ng=\xc3\xa9\n",
+    )
+    assert read_properties(path) == {
+        "a": "again",
+        "b": "2",
+        "c": "3",
+        "d": "",
+        "e": "x y",
+        "f": "a\\bé\t|",
+        "A->B.enabled": "true",
+        "g": "Ã©",  # bytes are Latin-1, as in Java
+    }
+
+
+@pytest.mark.parametrize(("content", "told"), [
+    (b"a=1\n# c\nb=x\\\n y\nssl.key.password=C:\\users\\hunter2\n", r"client\.properties, line 5"),
+    (None, r"client\.properties: there is no such file"),
+    ("a=b".encode("utf-8-sig"), "line 1: .* byte order mark"),
+    ("a=b".encode("utf-16"), "line 1: .* byte order mark"),
+    ("bootstrap.servers=x:1\n".encode("utf-16-le"), "NUL bytes"),
+], ids=["a malformed escape", "no file", "UTF-8 with a mark", "UTF-16", "UTF-16 without a mark"])  # fmt: skip
+def test_what_cannot_be_read_is_refused_with_its_line_and_without_a_value(tmp_path, content, told):
+    path = written(tmp_path, content) if content else tmp_path / "client.properties"
+    with pytest.raises(ConfigError, match=told) as caught:
+        read_properties(path)
+    assert "hunter2" not in str(caught.value)
+
+
+def read(tmp_path, text, **options):
+    path = tmp_path / "f.yaml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return yaml_documents(path, "Do this.", **options)
+
+
+@pytest.mark.parametrize("text", ["a: [secret", b"\xff\xfe\x00", "!!python/object:os.system {}", "a: *nowhere"])
+def test_what_is_no_yaml_is_named_with_its_line_and_never_quoted(tmp_path, text):
+    with pytest.raises(ConfigError, match=r"f\.yaml(, line \d+)?: this is not valid YAML\. Do this\.") as failed:
+        read(tmp_path, text)
+    assert "secret" not in str(failed.value)
+
+
+def test_a_key_that_is_there_twice_is_refused_where_asked_for(tmp_path):
+    with pytest.raises(ConfigError, match="line 2: 'a' is there twice"):
+        read(tmp_path, "a: 1\na: 2\n", is_strict=True)
+    assert read(tmp_path, "a: 1\na: 2\n") == [{"a": 2}]
+
 
 PACKAGE = "org.apache.kafka.common.config.provider"
 DECLARED = {
