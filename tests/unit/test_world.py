@@ -8,18 +8,17 @@ from random import Random
 
 import pytest
 
-from migrate.match.equality import Content, Equality
+from migrate.match.equality import Content
 from migrate.match.protocol import Matched, Needs, OffsetRange, PartitionAnswer, Tail, Unmatched, Why
 from tests.integration import oracle
+from tests.world.broken import MATCHERS
 from tests.world.judge import judge
 from tests.world.kinds import EXCUSED, KINDS
+from tests.world.mirror import SyncTopic, SyncWriter
 from tests.world.model import World
-from tests.world.notation import drawn, hand
-from tests.world.reference import MATCHERS
+from tests.world.notation import hand
 from tests.world.runner import answer
-from tests.world.shrinking import shrunk
 from tests.world.simulation import simulate
-from tests.world.syncs import SyncTopic, SyncWriter
 from tests.world.tally import Asked, Draw, tally
 from tests.world.troubles import TROUBLES, crossed
 
@@ -113,16 +112,6 @@ def test_every_trouble_is_drawn():
     assert {name for troubles in draws for name in troubles} == set(TROUBLES)
 
 
-def test_fewer_syncs_are_written_where_the_trouble_says_so():
-    def share(*troubles: str) -> float:
-        made = worlds(100, *troubles)
-        return sum(len(world.syncs) for world in made) / sum(len(world.target) for world in made)
-
-    usual = share()
-    for trouble in ("syncs-delayed", "syncs-lost", "few-syncs", "old-mm2", "no-syncs"):
-        assert share(trouble) < 0.9 * usual
-
-
 def test_with_exactly_once_nothing_is_copied_twice_and_syncs_name_only_copies_that_readers_see():
     made = worlds(60, "exactly-once", "restarts")
     for world in made:
@@ -137,14 +126,6 @@ def test_read_committed_copies_no_aborted_record_and_read_uncommitted_does():
 
     assert not any(copies_aborted(w) for w in worlds(40, "transactions", "read-committed"))
     assert any(copies_aborted(w) for w in worlds(40, "transactions"))
-
-
-def test_without_trouble_the_target_is_the_source_and_the_best_offset_is_the_commit():
-    for world in worlds(20):
-        assert [e.identity for e in world.target] == [e.identity for e in world.source]
-        for g in world.commits:
-            assert oracle.best(world.truth, g) == g
-            assert not oracle.missing(world.truth, g)
 
 
 def test_a_world_is_made_again_from_its_seed_and_its_truth_does_not_contradict_itself():
@@ -285,73 +266,3 @@ def test_every_kind_that_is_excused_is_named_by_a_sentence_of_the_page_on_transl
     assert kind in KINDS
     page = (Path(__file__).parents[2] / "docs/translation.md").read_text(encoding="utf-8")
     assert EXCUSED[kind] in " ".join(page.split())
-
-
-# The runner
-
-
-def test_a_reader_is_given_what_a_read_committed_consumer_sees():
-    world = hand(source="0 1! 2 |3 4? 5", target="0@0 2@1")
-    matcher = scripted(Needs(source=(OffsetRange(0, 1), OffsetRange(1, 4)), target=(OffsetRange(0, 2),)))
-    run = answer(world, matcher)
-    (supply,) = matcher.supplies
-    assert world.source_log.end == 4
-    assert [list(s.offsets) for s in supply.source] == [[0], [2]]
-    assert [list(s.offsets) for s in supply.target] == [[0, 1]]
-    assert list(supply.source[1].prints) == list(supply.target[0].prints)[1:]
-    assert (run.source_read, run.target_read, run.read_twice) == (4, 2, 0)
-
-
-def test_a_timestamp_finds_the_first_record_in_log_order_even_an_aborted_one():
-    world = hand(source="0..4", target="0@0 3!@1 1..2@2..3", times={"0": 10, "3": 90, "1": 20, "2": 30})
-    matcher = scripted(Needs(target_times=(5, 10, 15, 30, 91), source_times=(21,)))
-    answer(world, matcher)
-    (supply,) = matcher.supplies
-    assert supply.target_first == {5: 0, 10: 0, 15: 1, 30: 1, 91: 4}
-    assert supply.source_first == {21: 2}
-
-
-def test_retention_deletes_the_start_of_a_range_between_two_rounds():
-    world = hand(source="0..9", target="0..9@0..9", retention=[(2, False, 4)])
-    wanted = Needs(target=(OffsetRange(2, 6),))
-    matcher = scripted(wanted, wanted, Needs(target=(OffsetRange(0, 3),), target_times=(0,)))
-    run = answer(world, matcher)
-    stretches = [supply.target[0] for supply in matcher.supplies]
-    assert [list(s.offsets) for s in stretches] == [[2, 3, 4, 5], [4, 5], []]
-    assert [s.readable_from for s in stretches] == [2, 4, 3]
-    assert matcher.supplies[2].target_first == {0: 4}
-    assert run.target_start == 4
-    assert run.read_twice == 2
-
-
-# Worlds as text, and made smaller
-
-
-def test_a_world_is_printed_as_it_was_written():
-    text = drawn(hand(source="0..5", target="0..2@0..2 0@3 3A@4 L@5 4..5@6..7", syncs=[(0, 0), (5, 7)]))
-    assert "source [0,6): 0..5" in text
-    assert "target [0,8): 0..2@0..2 0@3 3A@4 L@5 4..5@6..7" in text
-    assert "syncs  (0,0) (5,7)  chain (0,0) (5,7)" in text
-
-
-def test_a_failing_world_is_made_smaller_and_still_fails():
-    ask = Asked(MATCHERS["one-too-far"])
-
-    def loses(world: World) -> bool:
-        return "lost" in {v.kind for v in ask(world)[0].violations}
-
-    world = next(w for w in (Draw().world(seed) for seed in range(100)) if w.size > 100 and loses(w))
-    smaller = shrunk(world, loses)
-    assert loses(smaller)
-    assert smaller.size <= 4
-    assert not oracle.contradictions(smaller.truth, compacted=True)
-
-
-def test_calibration_has_the_anchors_of_other_partitions():
-    for trouble, keeps in (
-        ("headers", Equality.WITHOUT_HEADERS),
-        ("append-time", Equality.WITHOUT_TIMESTAMP),
-        ("restarts", Equality.ALL),
-    ):
-        for world in worlds(20, trouble):
-            assert answer(world, scripted()).question.equality is keeps is world.keeps

@@ -31,45 +31,36 @@ def hand(
     commits: Sequence[int] = (),
     *,
     source_start: int | None = None,
-    target_start: int = 0,
     source_end: int | None = None,
-    target_end: int | None = None,
     times: Mapping[str, int] | None = None,
     like: Mapping[str, str] | None = None,
     reached: int | None = None,
     last_copied_offset: int | None = None,
     retention: Sequence[tuple[int, bool, int]] = (),
 ) -> World:
-    """Build a world from text; `source_end` and `target_end` are log ends (high watermarks), where later than the last.
+    """Build a world from text; `source_end` is the log's end (high watermark), where later than the last record.
 
     `times` sets timestamps by identity (default: 10 ms per source offset, and those of other records as their
     neighbour on the target); `like` makes one identity's content equal another's. `commits`: all of them by default.
     """
-    source_words, target_words = list(_words(source)), list(_words(target))
-    lone = [(identity, mark, int(identity)) for identity, mark, _ in source_words if identity]
-    written = tuple(Written(u, i, mark != "!") for i, mark, u in lone)
-    present = [(i, mark, u) for i, mark, u in lone if mark != "~"]
+    lone = [(identity, mark, int(identity)) for identity, mark, _ in _words(source) if identity]
     made = _Contents(times or {}, like or {})
-    source_entries = [_entry(u, i, mark, made.of(i)) for i, mark, u in present]
-    target_entries = []
-    for identity, mark, offset in target_words:
-        made.at(offset)
-        target_entries.append(_entry(offset, identity, mark, made.of(identity, altered=mark == "A")))
+    source_entries = [_entry(u, i, mark, made.of(i)) for i, mark, u in lone if mark != "~"]
+    target_entries = [_entry(d, i, mark, made.of(i, altered=mark == "A")) for i, mark, d in _words(target)]
     source_pin = _pin(source_entries, source_end)
-    target_pin = _pin(target_entries, target_end, target_start)
+    target_pin = _pin(target_entries)
     least = min((e.offset for e in source_entries), default=source_pin) if source_start is None else source_start
     if source_start is None and not any(mark == "~" for _, mark, _ in lone):
         least = 0
-    source_log, target_log = LogRange(least, source_pin), LogRange(target_start, target_pin)
     numbers = [int(e.identity) for e in target_entries if e.identity.isdigit()]
     return World(
         seed=0,
         troubles=frozenset({"changes"} if any(e.altered for e in target_entries) else ()),
-        source_log=source_log,
-        target_log=target_log,
+        source_log=LogRange(least, source_pin),
+        target_log=LogRange(0, target_pin),
         source=_cut(source_entries, source_pin),
         target=_cut(target_entries, target_pin),
-        written=written,
+        written=tuple(Written(u, i, mark != "!") for i, mark, u in lone),
         syncs=tuple(OffsetSync(i, u, d) for i, (u, d) in enumerate(syncs)),
         commits=tuple(commits) or tuple(range(source_pin + 1)),
         reached=reached if reached is not None else (numbers[-1] + 1 if numbers else 0),
@@ -83,21 +74,12 @@ class _Contents:
     def __init__(self, times: Mapping[str, int], like: Mapping[str, str]) -> None:
         self.times, self.like = times, like
         self.newest = START_MS
-        self.offset = 0
-
-    def at(self, offset: int) -> None:
-        self.offset = offset
 
     def of(self, identity: str, altered: bool = False) -> Content:
         name = self.like.get(identity, identity)
-        if name in self.times:
-            time = self.times[name]
-        elif name.isdigit():
-            time = START_MS + STEP_MS * int(name)
-        else:
-            time = self.newest
-        self.newest = time
-        return Content(time, b"k" + name.encode(), (b"changed " if altered else b"v") + name.encode(), ())
+        usual = START_MS + STEP_MS * int(name) if name.isdigit() else self.newest
+        self.newest = self.times.get(name, usual)
+        return Content(self.newest, b"k" + name.encode(), (b"changed " if altered else b"v") + name.encode(), ())
 
 
 def _words(text: str) -> Iterable[tuple[str, str, int]]:
@@ -129,10 +111,10 @@ def _entry(offset: int, identity: str, mark: str, content: Content) -> Entry:
     return Entry(offset, identity, content, visible=shown, pending=mark == "?", altered=mark == "A")
 
 
-def _pin(entries: Sequence[Entry], end: int | None, start: int = 0) -> int:
+def _pin(entries: Sequence[Entry], end: int | None = None) -> int:
     """The last stable offset: below the first open record, else the log's end."""
-    open_ones = [e.offset for e in entries if e.pending]
-    return min([*open_ones, max([start, *(e.offset + 1 for e in entries)]) if end is None else end])
+    behind = max((e.offset + 1 for e in entries), default=0)
+    return min([*(e.offset for e in entries if e.pending), behind if end is None else end])
 
 
 def _cut(entries: Sequence[Entry], pin: int) -> tuple[Entry, ...]:
@@ -143,7 +125,7 @@ def _cut(entries: Sequence[Entry], pin: int) -> tuple[Entry, ...]:
     )
 
 
-def drawn(world: World, commits: Sequence[int] | None = None) -> str:
+def drawn(world: World) -> str:
     """The whole world in a few lines that a person can debug with."""
     kept = chain(world.syncs, world.source_log.end, world.target_log.end)
     there = {e.offset for e in world.source}
@@ -153,7 +135,7 @@ def drawn(world: World, commits: Sequence[int] | None = None) -> str:
         f"source [{world.source_log.start},{world.source_log.end}): {_runs(_marks(world.source, on_target=False))}",
         f"target [{world.target_log.start},{world.target_log.end}): {_runs(_marks(world.target, on_target=True))}",
         f"syncs  {_pairs(world.syncs)}  chain {_pairs(kept)}",
-        f"MM2    next {world.reached}, committed {world.last_copied_offset}; commits {list(commits or world.commits)}",
+        f"MM2    next {world.reached}, committed {world.last_copied_offset}; commits {list(world.commits)}",
     ]
     if gone:
         lines.insert(2, f"gone from the source: {' '.join('~' + w.identity for w in gone)}")
@@ -198,20 +180,16 @@ def _runs(marks: Sequence[tuple[str, str, int | None]]) -> str:
     """Join runs of consecutive numbers at consecutive offsets: 0..5@2..7."""
     runs: list[list[tuple[str, str, int | None]]] = []
     for mark in marks:
-        before = runs[-1][-1] if runs else None
-        follows = (
-            before is not None
-            and mark[0].isdigit()
-            and before[0].isdigit()
-            and int(mark[0]) == int(before[0]) + 1
-            and mark[1] == before[1]
-            and (mark[2] is None or (before[2] is not None and mark[2] == before[2] + 1))
-        )
-        if follows:
+        if runs and _follows(mark, runs[-1][-1]):
             runs[-1].append(mark)
         else:
             runs.append([mark])
     return " ".join(map(_run_text, runs)) or "(empty)"
+
+
+def _follows(mark: tuple[str, str, int | None], before: tuple[str, str, int | None]) -> bool:
+    numbers = mark[0].isdigit() and before[0].isdigit() and int(mark[0]) == int(before[0]) + 1
+    return numbers and mark[1] == before[1] and (mark[2] is None or before[2] is None or mark[2] == before[2] + 1)
 
 
 def _run_text(run: Sequence[tuple[str, str, int | None]]) -> str:

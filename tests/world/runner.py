@@ -51,13 +51,18 @@ class Run:
 def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion | None:
     """Ask about every commit of the world; None where no anchor agrees under any equality.
 
-    A topic without anchors is taken to keep everything, as nothing tells otherwise.
+    Anchors are the syncs whose two records can be read, and those of the topic's other partitions. A topic without
+    any is taken to keep everything, as nothing tells otherwise.
     """
     sync_pairs = tuple(
         (sync.source_offset, sync.target_offset)
         for sync in chain(world.syncs, world.source_log.end, world.target_log.end)
     )
-    equality = calibrated_on(world, sync_pairs)
+    source = {entry.offset: entry.content for entry in world.source_seen}
+    target = {entry.offset: entry.content for entry in world.target_seen}
+    anchors = [(source[u], target[d]) for u, d in sync_pairs if u in source and d in target]
+    anchors += world.elsewhere
+    equality = calibrated(anchors) if anchors else Equality.ALL
     if equality is None:
         return None
     return PartitionQuestion(
@@ -73,15 +78,6 @@ def question(world: World, match_limit: int = 1_000_000) -> PartitionQuestion | 
         match_limit=match_limit,
         compacted="target-compaction" in world.troubles,
     )
-
-
-def calibrated_on(world: World, sync_pairs: Sequence[tuple[int, int]]) -> Equality | None:
-    """Calibrate on the sync_pairs whose two records can be read, and on those of the topic's other partitions."""
-    source = {entry.offset: entry.content for entry in world.source_seen}
-    target = {entry.offset: entry.content for entry in world.target_seen}
-    anchors = [(source[u], target[d]) for u, d in sync_pairs if u in source and d in target]
-    anchors += world.elsewhere
-    return calibrated(anchors) if anchors else Equality.ALL
 
 
 def answer(world: World, matcher: Matcher = matching, match_limit: int = 1_000_000) -> Run:
@@ -127,11 +123,6 @@ def conversed(world: World, asked: PartitionQuestion, matcher: Matcher = matchin
     raise BadNeeds(f"no answer after {MOST_ROUNDS} rounds")
 
 
-def lookup(world: World) -> Callable[[int], int]:
-    """Return what gives the target's first offset with a timestamp (ms) or a later one; its pinned end for none."""
-    return _Reader(world.target, world.target_seen, world.target_log, Equality.ALL).first
-
-
 class _Reader:
     """One log, read as far as its pinned end by a read_committed consumer."""
 
@@ -141,15 +132,14 @@ class _Reader:
         self.times = [entry.content.timestamp for entry in seen]
         self.prints = [fingerprint(entry.content, equality) for entry in seen]
         self.keys = [key_mark(entry.content.key, entry.content.value) for entry in seen]
-        # Brokers search aborted records and markers too.
-        self.all_offsets = [entry.offset for entry in physical]
-        self.greatest = list(accumulate((entry.content.timestamp for entry in physical), max))
         self.physical = physical
+        self.delete_below(log.start)
         self.offsets_read = self.read_twice = 0
         self.was_read: set[int] = set()
 
     def delete_below(self, start: int) -> None:
         self.readable_from = max(self.readable_from, start)
+        # Brokers search aborted records and markers too.
         self.physical = [entry for entry in self.physical if entry.offset >= self.readable_from]
         self.all_offsets = [entry.offset for entry in self.physical]
         self.greatest = list(accumulate((entry.content.timestamp for entry in self.physical), max))

@@ -1,15 +1,15 @@
 """A seeded run of a source, MirrorMaker 2 and a target, with the troubles that a world is to have."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 
 from migrate.match.equality import Content, Equality
 from migrate.model import LogRange
 from tests.integration.oracle import Written
 from tests.world.logs import GrowingLog, Slot
-from tests.world.mirror import Mirror
+from tests.world.mirror import Mirror, SyncTopic, SyncWriter
 from tests.world.model import Entry, World
-from tests.world.syncs import SyncTopic, SyncWriter
 
 EPOCH_MS = 1_700_000_000_000
 APPEND_MS = 2  # a record is never appended in the very millisecond of its making
@@ -21,24 +21,6 @@ def simulate(seed: int, troubles: frozenset[str], size: float = 1.0) -> World:
     return Simulation(seed, troubles, size).run()
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """How often things happen in one world, drawn once."""
-
-    steps: int
-    batch: int
-    keys: int
-    null_keys: float
-    headers: float
-    tombstones: float
-    same_time: float
-    copies: int
-    flush: float
-    alike: float
-    alters: float
-    drops: float
-
-
 class Simulation:
     """The state of a run; `run` is the whole of it."""
 
@@ -46,7 +28,8 @@ class Simulation:
         self.seed, self.troubles = seed, troubles
         self.dice = dice = Random(f"{seed} {sorted(troubles)}")
         compacted = bool(troubles & {"source-compaction", "target-compaction"})
-        self.tuning = Tuning(
+        # How often things happen in this world, drawn once.
+        self.tuning = SimpleNamespace(
             steps=max(3, int(size * dice.choice((12, 25, 40, 60, 120)))),
             batch=dice.choice((1, 2, 4, 8)),
             keys=dice.choice((3, 8, 30)) if compacted else dice.choice((1, 5, 1000)),
@@ -234,7 +217,7 @@ class Simulation:
         if self.dice.random() < 0.5:
             self._fill_source_behind_its_back()
         elif self.dice.random() < 0.5:
-            self.mirror.seek(0)
+            self.mirror.position = 0
 
     def truncate_source(self) -> None:
         end = max(self.source.start, self.source.end - self.dice.randint(1, 15))
@@ -246,9 +229,9 @@ class Simulation:
         roll = self.dice.random()
         if self.mirror.position > end:
             if roll < 0.3:
-                self.mirror.seek(end)
+                self.mirror.position = end
             elif roll < 0.6:
-                self.mirror.seek(self.source.start)
+                self.mirror.position = self.source.start
             elif roll < 0.8:
                 self._fill_source_behind_its_back()
 

@@ -58,8 +58,6 @@ class Asked:
             run = answer(world, matcher, self.match_limit)
         except BadNeeds as error:
             return Judgement(world, (), (Violation("raised", None, f"bad needs: {error}"),)), None
-        except NotImplementedError:
-            raise
         except Exception:
             trace = traceback.format_exc().strip().splitlines()
             return Judgement(world, (), (Violation("raised", None, "\n   ".join(trace[-9:])),)), None
@@ -112,10 +110,10 @@ class Tally:
         self.undrained_told += not is_drained and bool(uncopied)
 
     def _add_rows(self, judged: Judgement, names: list[str]) -> None:
-        matched = [row for row in judged.rows if isinstance(row.place, Matched)]
+        matched = [row.place for row in judged.rows if isinstance(row.place, Matched)]
         at_best = sum(row.at_best for row in judged.rows)
         self.at_best += at_best
-        self.exact += sum(row.place.exact for row in matched if isinstance(row.place, Matched))
+        self.exact += sum(place.exact for place in matched)
         for name in names:
             self.rows_by_trouble[name] += len(judged.rows)
             self.matched_by_trouble[name] += len(matched)
@@ -128,11 +126,9 @@ class Tally:
         """Violations that are not excused, by kind."""
         return {kind: many for kind, many in self.broken.items() if kind not in EXCUSED}
 
-    def example(self, kind: str, ask: Asked, shrink: bool = True) -> str:
+    def example(self, kind: str, ask: Asked) -> str:
         """The smallest world of a kind, made smaller still, with its answers."""
-        world = self.smallest[kind]
-        if shrink:
-            world = shrunk(world, lambda smaller: kind in kinds_in(ask(smaller)[0]))
+        world = shrunk(self.smallest[kind], lambda smaller: kind in kinds_in(ask(smaller)[0]))
         judged, run = ask(world)
         if run is None:
             return drawn(world) + "".join(f"\n!! {v.kind}: {v.detail}" for v in judged.violations)

@@ -2,29 +2,16 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from migrate.match.compare import Memory, TasksHere, compare_records, compare_tails
 from migrate.match.equality import Content, Equality
-from migrate.match.protocol import (
-    FetchEstimate,
-    Limits,
-    Listener,
-    Matched,
-    Unmatched,
-    Why,
-    WhyUnmatched,
-    Work,
-    no_chain,
-)
+from migrate.match.protocol import FetchEstimate, Limits, Listener, Matched, Unmatched, Why, WhyUnmatched, Work
 from migrate.model import LogRange, TopicPartition
-from tests.memorylogs import MemoryReader, record
+from tests.memorylogs import MemoryReader, log_range, record
 
 LIMITS = Limits(1_000_000, None)
-
-
 UNHEARD = Listener(lambda estimate: None, lambda done, total: None)
 PLACE, COPY = TopicPartition("t", 0), TopicPartition("A.t", 0)
 UNREADABLE = {PLACE: "TOPIC_AUTHORIZATION_FAILED"}
@@ -63,7 +50,7 @@ class Flow:
         return Work(PLACE, COPY, LogRange(0, self.written), LogRange(0, self.copied + 5), (committed,))
 
     def comparison(self, committed=57, limits=LIMITS):
-        listener = Listener(self.expected.append, lambda done, total: None)
+        listener = Listener(self.expected.append, UNHEARD.advance)
         return compare_records(self.tasks, [self.work(committed)], limits, listener, memory=self.memory)
 
     def place_of(self, committed=57, limits=LIMITS):
@@ -115,44 +102,32 @@ def test_records_that_compare_under_nothing_are_placed_by_their_syncs():
     assert Flow(shift=1000).place_of().reason == "records-changed-in-flight"
 
 
-def logs_of(source, copies, sync_pairs=()):
-    """What compares these two logs."""
+def compared(source, copies, *committed, sync_pairs=(), limits=LIMITS, listener=UNHEARD, memory=None, **known):
+    """Compare these two logs."""
     readers = nullcontext((MemoryReader({PLACE: source}), MemoryReader({COPY: copies})))
-    return partial(compare_records, TasksHere(lambda: readers, lambda *_: sync_pairs))
+    work = Work(PLACE, COPY, LogRange(min(source), max(source) + 1), log_range(copies), committed, **known)
+    return compare_records(TasksHere(lambda: readers, lambda *_: sync_pairs), [work], limits, listener, memory)
 
 
-class Repeating:
-    """Devices that all say the same again and again, each second one of them, copied without a sync."""
-
-    def __init__(self, devices=600, written=3120, copied=3000):
-        self.records = {n: Content(n * 1000, b"k%d" % (n % devices), b"on", ()) for n in range(written)}
-        self.written, self.copied, self.first = written, copied, 0
-        self.comparer = partial(compare_records, TasksHere(self.open, no_chain), memory=Memory())
-
-    def open(self):
-        copies = {n: self.records[n] for n in range(self.copied)}
-        source = {n: self.records[n] for n in range(self.first, self.written)}
-        return nullcontext((MemoryReader({PLACE: source}), MemoryReader({COPY: copies})))
-
-    def place_of(self, committed):
-        work = Work(PLACE, COPY, LogRange(self.first, self.written), LogRange(0, self.copied), (committed,))
-        return self.comparer([work], LIMITS, UNHEARD).answers[PLACE].places[committed]
+def repeating(devices, seconds):
+    """Devices that all say the same again and again, each second one of them."""
+    return {n: Content(n * 1000, b"k%d" % (n % devices), b"on", ()) for n in seconds}
 
 
 def test_behind_a_target_that_lags_a_commit_is_not_placed_at_what_only_looks_like_the_next_record():
-    for committed, read_twice in (2880, 0), (2940, 60):
-        placed = Repeating(written=3000, copied=2880).place_of(committed)
-        assert (placed.target_offset, placed.rereads_at_most) == (2880, read_twice)
+    found = compared(repeating(600, range(3000)), repeating(600, range(2880)), 2880, 2940).answers[PLACE].places
+    assert [(found[g].target_offset, found[g].rereads_at_most) for g in (2880, 2940)] == [(2880, 0), (2880, 60)]
 
 
 def test_that_timestamps_are_not_kept_is_not_remembered_where_no_sync_says_so():
     """Of all that the source has in common with the end of a target that lags, retention has taken the originals."""
-    scene = Repeating(devices=60)
-    scene.first, scene.copied = 2990, 2980
-    assert scene.place_of(3000).why is Why.LOOK_ALIKES
-    scene.copied = scene.written
-    placed = scene.place_of(3000)
-    assert placed.why is Why.PROVEN and placed.target_offset == 3000
+    source, memory = repeating(60, range(2990, 3120)), Memory()
+    lagging, whole = (
+        compared(source, repeating(60, range(copied)), 3000, memory=memory).answers[PLACE].places[3000]
+        for copied in (2980, 3120)
+    )
+    assert lagging.why is Why.LOOK_ALIKES
+    assert (whole.why, whole.target_offset) == (Why.PROVEN, 3000)
 
 
 DAY_MS = 24 * 3_600_000
@@ -165,8 +140,7 @@ def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_nigh
     source = {n: Content(n // rows * DAY_MS + n % rows, b"k%d" % (n % rows), b"v", ()) for n in range(2 * rows)}
     source |= {rows + n: replace(source[rows + n], value=b"changed") for n in range(100)}
     copies = {n: replace(source[n], timestamp=n + 1_000) for n in range(rows)}
-    work = Work(PLACE, COPY, LogRange(0, 2 * rows), LogRange(0, rows), (2 * rows,))
-    found = logs_of(source, copies, sync_pairs)([work], LIMITS, UNHEARD)
+    found = compared(source, copies, 2 * rows, sync_pairs=sync_pairs)
     assert found.equalities["t"] is Equality.WITHOUT_TIMESTAMP
     assert found.answers[PLACE].tail.uncopied == uncopied
 
@@ -174,9 +148,8 @@ def test_a_load_that_is_not_copied_yet_is_not_taken_for_the_same_one_of_the_nigh
 def test_an_answer_that_is_remembered_keeps_how_its_records_compared():
     written = {n: record(n) for n in range(400) if n != 5}
     later = {n: replace(record(n), timestamp=record(n).timestamp + 8_000_000) for n in range(400)}
-    comparer = partial(logs_of(written, later, ((5, 5),)), memory=Memory())
-    work = Work(PLACE, COPY, LogRange(0, 400), LogRange(0, 400), (20,))
-    looks = [comparer([work], Limits(100, None), UNHEARD) for _ in range(2)]
+    seen = {"sync_pairs": ((5, 5),), "limits": Limits(100, None), "memory": Memory()}
+    looks = [compared(written, later, 20, **seen) for _ in range(2)]
     assert [look.equalities for look in looks] == [{"t": Equality.WITHOUT_TIMESTAMP}] * 2
     assert all(isinstance(look.answers[PLACE].places[20], Unmatched) for look in looks)
     first, again = ((look.source_bytes, look.target_bytes) for look in looks)
@@ -194,10 +167,9 @@ def test_where_nothing_is_to_be_compared_a_sync_and_a_timestamp_place_the_commit
 def test_by_timestamps_the_source_alone_is_read_where_copies_are_shown_to_keep_theirs(may_keep):
     log = {n: Content(100_000 + 100 * n, b"k%d" % n, b"v%d" % n, ()) for n in range(200)}
     changed = {n: replace(content, value=b"?") for n, content in log.items()}
-    work = Work(PLACE, COPY, LogRange(0, 200), LogRange(0, 200), (50, 200), may_keep_timestamps=may_keep)
     expected: list[FetchEstimate] = []
-    listener = Listener(expected.append, lambda done, total: None)
-    places = logs_of(log, changed)([work], replace(LIMITS, by_timestamp=True), listener).answers[PLACE].places
+    told = {"listener": Listener(expected.append, UNHEARD.advance), "limits": replace(LIMITS, by_timestamp=True)}
+    places = compared(log, changed, 50, 200, may_keep_timestamps=may_keep, **told).answers[PLACE].places
     assert places[200] == Matched(200, Why.LEAST_TIMESTAMP, 0)
     if may_keep:
         assert places[50] == Matched(50, Why.LEAST_TIMESTAMP, 150)

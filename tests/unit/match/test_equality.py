@@ -1,4 +1,4 @@
-"""When two records count as one, and how a topic's anchors tell what is kept on the way."""
+"""When two records count as one, how one may be shown, and how a topic's anchors tell what is kept on the way."""
 
 from dataclasses import replace
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.match.equality import Content, Equality, calibrated, is_clear
+from migrate.match.equality import Content, Equality, Part, calibrated, is_clear
+from migrate.match.next_record import SHOWN_DIGITS, next_record
 from tests.prints import fingerprint
 
 contents = st.builds(
@@ -40,6 +41,23 @@ def test_null_is_not_empty_and_bytes_do_not_move_between_parts():
         *((b"a", b"b", headers) for headers in ((("c", b""),), (("c", None),), (("", b"c"),), (("c", b""),) * 2)),
     ]
     assert len({fingerprint(Content(0, *parts), Equality.ALL) for parts in odd}) == len(odd)
+
+
+@given(contents, contents)
+def test_two_records_differ_in_exactly_the_parts_that_are_not_the_same(one, other):
+    a, b = (next_record(i, c.timestamp, c.key, c.value, c.headers) for i, c in ((1, one), (2, other)))
+    whole = parts(one, Equality.ALL), parts(other, Equality.ALL)
+    differing = {part for part, mine, theirs in zip(Part, *whole, strict=True) if mine != theirs}
+    assert set(a.differing(b)) == differing
+    for equality in Equality:
+        assert (a.fingerprint(equality.parts) == b.fingerprint(equality.parts)) == (not differing & equality.parts)
+
+
+def test_nothing_of_a_payload_is_kept_but_the_size_of_key_and_value():
+    secret = b"card 4711"
+    shown = next_record(1, 1_700_000_000_000, b"key", secret, [("id", secret)])
+    assert secret.decode() not in repr(shown) and not any(secret in digest for digest in shown.digests)
+    assert shown.size == 12 and len(shown.fingerprint()) == SHOWN_DIGITS
 
 
 def record(number: int, headers: bool = True) -> Content:

@@ -1,4 +1,4 @@
-"""A task drives many matchings together: one reading of each cluster per round, for all of them."""
+"""A task drives many matchings together: one reading of each cluster per round; its table of places."""
 
 import pickle
 from collections.abc import Generator
@@ -6,10 +6,25 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from migrate.errors import ClusterError, EnvironmentLacks
 from migrate.match.equality import Equality
-from migrate.match.protocol import Needs, OffsetRange, PartitionAnswer, PartitionQuestion, Supply, Tail, Unreadable
+from migrate.match.place_table import PlaceTable
+from migrate.match.protocol import (
+    Matched,
+    Needs,
+    OffsetRange,
+    PartitionAnswer,
+    PartitionQuestion,
+    Supply,
+    Tail,
+    Unmatched,
+    Unreadable,
+    Why,
+    WhyUnmatched,
+)
 from migrate.match.task import OFFSETS_AT_ONCE, PARTITIONS_AT_ONCE, Fetched, answers_or_error, match_partitions
 from migrate.model import LogRange, TopicPartition
 from tests.memorylogs import MemoryReader, record
@@ -101,3 +116,17 @@ def test_what_ends_a_command_ends_a_task_as_a_value(error):
     (failed,) = answers_or_error(opened, match_partitions, [question(1)])
     again = pickle.loads(pickle.dumps(failed))  # as it comes back from an executor
     assert (type(again), again.problem, again.todo) == (type(error), error.problem, error.todo)
+
+
+ANY_OFFSET = st.integers(0, 2**63 - 1)
+PAIRS = st.none() | st.tuples(ANY_OFFSET, ANY_OFFSET)
+MATCHED = st.builds(Matched, ANY_OFFSET, st.sampled_from(Why), ANY_OFFSET, ANY_OFFSET, PAIRS, PAIRS)
+UNMATCHED = st.builds(Unmatched, st.sampled_from(WhyUnmatched), st.none() | ANY_OFFSET, PAIRS, error_code=st.text())
+
+
+@given(st.dictionaries(st.integers(0, 50), MATCHED | UNMATCHED), st.integers(0, 50))
+def test_a_table_holds_what_the_dictionary_held(places: dict[int, Matched | Unmatched], asked: int) -> None:
+    table = PlaceTable.of(places)
+    assert table == places and list(table.items()) == sorted(places.items()) and PlaceTable.of(table) is table
+    assert pickle.loads(pickle.dumps(table)) == places
+    assert table.get(asked) == places.get(asked) and (asked in table) == (asked in places)

@@ -127,25 +127,23 @@ def test_an_offset_beyond_the_targets_log_is_of_another_log_and_never_kept(rewin
         assert f"--rewind set sets {made.target_offset}" in made.sentence
 
 
-def test_one_blocked_row_blocks_its_whole_group_and_no_other():
+def test_one_blocked_row_and_a_check_block_a_whole_group_and_no_other_and_keep_the_translation():
     rows = [
         row(),
         row(source=TopicPartition("t", 1), target_partitions=1, target_log=None),
         row(source=TopicPartition("u", 0), target=TopicPartition("A.u", 0)),
         row(group="other"),
+        row(group="alive"),
     ]
-    laid = {r.key: (r.decision, r.reason, r.target_offset) for r in with_blocks(PlanRows.of(rows), {})}
+    checked = {"alive": ("target-group-empty", "Stable with 2 members; expected none.")}
+    laid = {r.key: (r.decision, r.reason, r.target_offset) for r in with_blocks(PlanRows.of(rows), checked)}
     assert laid == {
+        ("alive", "t", 0): (BLOCK, "target-group-empty", 111),
         ("g", "t", 0): (BLOCK, "group-blocked", 111),
         ("g", "t", 1): (BLOCK, "target-partition-missing", None),
         ("g", "u", 0): (BLOCK, "group-blocked", 111),
         ("other", "t", 0): (SET, "translated", 111),
     }
-
-
-def test_a_check_that_blocks_a_group_gives_its_rows_their_reason_and_keeps_the_translation():
-    (laid,) = with_blocks(PlanRows.of([row()]), {"g": ("target-group-empty", "Stable with 2 members; expected none.")})
-    assert (laid.decision, laid.reason, laid.target_offset) == (BLOCK, "target-group-empty", 111)
 
 
 PROVEN = Matched(160, Why.PROVEN, 0)

@@ -17,14 +17,7 @@ from migrate.show.diff import diff_lines
 from migrate.show.explain import explanation
 from migrate.show.group_table import activity_texts, group_lines
 from migrate.show.next_steps import OPTIONS_TO_ADD, next_steps
-from migrate.show.plan_export import (
-    FORMATS,
-    csv_lines,
-    kcg_companion,
-    kcg_lines,
-    refuse_unprintable,
-    select,
-)
+from migrate.show.plan_export import FORMATS, csv_lines, kcg_companion, kcg_lines, refuse_unprintable, select
 from migrate.show.plan_table import Page, identity, made_with, totals_lines
 from migrate.show.report_data import report_data
 from tests.builders import make_check, make_plan, make_row
@@ -151,12 +144,18 @@ def companion(plan):
     return kcg_companion(plan, "cutover.plan", plan.rows)
 
 
-def test_a_group_that_kafkas_tool_would_cut_in_two_is_left_out_of_the_kcg_form_and_named():
+def test_what_a_file_for_kafkas_tool_cannot_hold_is_left_out_of_it_and_said_beside_it():
+    """A group whose name that tool would cut in two, and an offset that is to be removed."""
     plan = make_plan([make_row("a\nb"), make_row("c")])
     assert text(plan, "kcg").strip() == "c,A.orders,0,650"
     assert r"LEFT OUT: a\nb: that tool cannot read a line feed" in companion(plan)
     assert "1 row of 1 group" in companion(plan)
     assert companion(make_plan()) == "There is no row to set: the file is empty."
+    rows = [make_row("a"), make_row("b", decision=Decision.REMOVE, target_offset=None)]
+    assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]
+    undo = make_plan(rows, kind="undo")
+    for chosen, is_left_out in ((rows, True), (rows[1:], True), (rows[:1], False)):
+        assert ("LEFT OUT: 1 offset to be removed" in kcg_companion(undo, "undo.plan", chosen)) is is_left_out
 
 
 def test_the_companion_text_says_what_is_lost_and_gives_the_dry_run():
@@ -304,24 +303,11 @@ def test_table_difference_report_and_notebooks_have_both_names():
     assert list(review.rows_table(PLAN)["target_group"]) == ["orders-eu", ""]
 
 
-def cells(row):
-    (read,) = csv.DictReader(csv_lines(make_plan([row]), [row]))
-    return read
-
-
-def test_what_a_file_for_kafkas_tool_cannot_remove_is_said_beside_it():
-    rows = [make_row("a"), make_row("b", decision=Decision.REMOVE, target_offset=None)]
-    assert list(kcg_lines(rows)) == ["a,A.orders,0,650"]
-    undo = make_plan(rows, kind="undo")
-    for chosen, is_left_out in ((rows, True), (rows[1:], True), (rows[:1], False)):
-        assert ("LEFT OUT: 1 offset to be removed" in kcg_companion(undo, "undo.plan", chosen)) is is_left_out
-
-
 def test_other_tools_are_given_the_targets_name_of_a_group_whose_control_characters_are_looked_for_and_csv_both():
     row = make_row("orders", target_group="orders-eu")
     assert list(kcg_lines([row])) == ["orders-eu,A.orders,0,650"]
-    assert (cells(row)["GROUP"], cells(row)["TARGET GROUP"]) == ("orders", "orders-eu")
-    assert (cells(make_row("orders"))["TARGET GROUP"], cells(make_row("=1+1"))["GROUP"]) == ("orders", "'=1+1")
+    read = csv.DictReader(csv_lines(PLAN, [row, make_row("=1+1")]))
+    assert [(cells["GROUP"], cells["TARGET GROUP"]) for cells in read] == [("orders", "orders-eu"), ("'=1+1", "'=1+1")]
     assert " --group orders-eu --dry-run" in kcg_companion(make_plan([row]), "cutover.plan", [row])
     refuse_unprintable([make_row("a\x1b", target_group="名前 =1 [red]")])
     with pytest.raises(UsageError, match=r"group a\\x1b holds control characters"):

@@ -121,10 +121,12 @@ def test_without_pandas_the_line_to_type_is_told(tmp_path):
     assert ran.returncode == 1 and "pip install -c constraints.txt '.[notebook]'" in ran.stderr.splitlines()[-1]
 
 
-def test_a_name_in_a_table_stays_text():
-    hostile = "<script>alert(1)</script>$x$"
-    shown = review.groups_table(make_plan([make_row(hostile)])).to_html()
+def test_a_name_stays_text_in_a_table_and_a_dollar_sign_in_it_begins_no_formula_in_a_chart():
+    plan = make_plan([make_row("<script>$x$")])
+    shown = review.groups_table(plan).to_html()
     assert "<script>" not in shown and "&lt;script&gt;" in shown
+    (axes,) = lag_chart(plan).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [r"<script>\$x\$"]
 
 
 def test_every_table_of_an_empty_plan_has_its_columns_and_no_line():
@@ -146,10 +148,12 @@ def test_the_next_commands_sign_and_apply_this_fingerprint():
     assert "leave the blocked groups out" in said and "--allow-partial" in apply
 
 
-def test_a_plan_of_rules_is_no_plan_to_review(tmp_path):
+def test_a_plan_of_rules_and_a_partition_without_rows_are_nothing_to_review(tmp_path):
     write_plan(make_plan([], kind="rules"), tmp_path / "m.plan")
-    with pytest.raises(review.ReviewStopped, match="holds rules"):
+    with pytest.raises(ReviewStopped, match="holds rules"):
         review.open_plan(tmp_path / "m.plan")
+    with pytest.raises(ReviewStopped, match="orders:0"):
+        places_chart(make_plan([make_row()]), "orders", 9)
 
 
 @pytest.fixture
@@ -186,10 +190,10 @@ def test_the_second_notebook_tells_what_was_done_and_found(applied):
 def test_a_plan_without_a_journal_and_a_verification_of_another_plan_are_one_line(tmp_path, applied):
     made = applied.plan
     other = make_plan([make_row()])
-    with pytest.raises(review.ReviewStopped, match="There is no journal"):
+    with pytest.raises(ReviewStopped, match="There is no journal"):
         outcome.open_wave(tmp_path / "other.plan", other)
     for file, of, said in (("verification.json", other, "verifies plan"), ("cutover.plan", made, "is not what")):
-        with pytest.raises(review.ReviewStopped, match=said):
+        with pytest.raises(ReviewStopped, match=said):
             outcome.verification_table(tmp_path / file, of)
 
 
@@ -208,14 +212,11 @@ def test_what_an_undo_plan_took_back_is_undone_here_too(applied):
     assert verdict.startswith("VERIFIED BEFORE OR AMID THE LAST APPLY OF AN UNDO PLAN")
 
 
-def test_bars_are_the_longest_first_and_equal_ones_by_name():
+def test_bars_are_the_longest_first_equal_ones_by_name_and_without_a_number_where_nobody_tells_one():
     rows = [make_row(g, source_committed=90, source_log_end=90 + n) for g, n in (("b", 1), ("c", 5), ("a", 1))]
-    assert [(bar.group, bar.own) for bar in lag_bars(make_plan(rows).groups())] == [("c", 5), ("a", 1), ("b", 1)]
-
-
-def test_a_group_whose_number_nobody_tells_has_a_bar_without_one():
-    (bar,) = lag_bars(make_plan([make_row("g", source_log_end=None)]).groups())
-    assert (bar.own, bar.total) == (None, 0)
+    bars = lag_bars(make_plan([*rows, make_row("unknown", source_log_end=None)]).groups())
+    assert [(bar.group, bar.own) for bar in bars] == [("unknown", None), ("c", 5), ("a", 1), ("b", 1)]
+    assert bars[0].total == 0
 
 
 def test_what_mm2_adds_lengthens_the_bar_and_what_it_leaves_out_is_noted():
@@ -241,27 +242,13 @@ def closed():
     pyplot.close("all")
 
 
-def test_the_bars_are_those_of_the_report_from_the_bottom_up():
-    bars = rereads_bars(golden_plan().groups())
+def test_charts_have_the_reports_bars_from_the_bottom_up_count_those_beyond_the_limit_and_hold_every_row():
+    bars = rereads_bars(golden_plan().groups())[::-1]
     (axes,) = rereads_chart(golden_plan()).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == [bar.group for bar in bars][::-1]
-    widths = [patch.get_width() for patch in axes.patches]
-    assert widths == [bar.own or 0 for bar in bars][::-1] + [bar.mm2_adds for bar in bars][::-1]
-
-
-def test_bars_beyond_the_limit_are_counted_in_the_title_and_every_row_is_in_a_bar_of_grades():
+    assert [label.get_text() for label in axes.get_yticklabels()] == [bar.group for bar in bars]
+    assert [patch.get_width() for patch in axes.patches] == [b.own or 0 for b in bars] + [b.mm2_adds for b in bars]
     (axes,) = lag_chart(golden_plan(), 3).axes
     assert len(axes.patches) == 3
     assert axes.get_title().endswith(f"(the 3 highest of {len(golden_plan().groups())})")
     (axes,) = grades_chart(golden_plan()).axes
     assert sum(patch.get_width() for patch in axes.patches) == len(golden_plan().rows)
-
-
-def test_a_dollar_sign_in_a_name_begins_no_formula():
-    (axes,) = lag_chart(make_plan([make_row("$x$")])).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == [r"\$x\$"]
-
-
-def test_a_partition_without_rows_is_told_with_some_that_have_them():
-    with pytest.raises(ReviewStopped, match="orders:0"):
-        places_chart(make_plan([make_row()]), "orders", 9)

@@ -14,9 +14,8 @@ from migrate.cli.report import run_report
 from migrate.errors import UnreadablePlan, UsageError
 from migrate.model import Decision, Failure
 from migrate.plan.file import write_plan
-from migrate.plan.plan import Plan
 from migrate.show.aftermath import Aftermath
-from migrate.show.report_outcome import Verified, aftermath, verified_of
+from migrate.show.report_outcome import aftermath, verified_of
 from migrate.show.verify import verify_document
 from tests.builders import make_check
 from tests.fakes import Script
@@ -28,10 +27,11 @@ SAME_WORD = {RowStatus.SET, RowStatus.ALREADY, RowStatus.FAILED, RowStatus.UNKNO
              RowStatus.KEPT, RowStatus.SKIPPED}  # fmt: skip
 
 
-def after(scene: Scene, verified: Verified | None = None) -> Aftermath:
+def after(scene: Scene, verification: str = "") -> Aftermath:
     content = scene.journal.path.read_bytes() if scene.journal.path.exists() else b""
     state = read_history(content, "journal", scene.plan.fingerprint)
-    return aftermath(scene.plan, state, verified)
+    found = verified_of(verification.encode(), "v.json", scene.plan) if verification else None
+    return aftermath(scene.plan, state, found)
 
 
 def verdicts(told: Aftermath) -> list[tuple[str, str]]:
@@ -42,11 +42,6 @@ def assert_same(result: ApplyResult, told: Aftermath) -> None:
     for ended in result.rows:
         if ended.status in SAME_WORD:
             assert told.rows[ended.key].status == ended.status, ended
-
-
-def read_text(folder: Path, content: str, plan: Plan) -> Verified:
-    (folder / "v.json").write_text(content)
-    return verified_of((folder / "v.json").read_bytes(), "v.json", plan)
 
 
 def test_an_apply_that_went_well_is_told_as_such(tmp_path: Path) -> None:
@@ -102,16 +97,16 @@ def test_a_verification_stands_beside_the_results(tmp_path: Path) -> None:
     content = "\n".join(verify_document(only_a, scene.plan, None, scene.clock.now_ms()))
     document = json.loads(content)
     assert (document["rows_looked_at"], document["rows_in_plan"], document["exit_code"]) == (1, 2, 0)
-    told = after(scene, read_text(tmp_path, content, scene.plan))
+    told = after(scene, content)
     assert verdicts(told)[-1] == ("VERIFIED IN PART: 1 equal; 1 row not looked at", "warn")
     scene.target.commit("a", "A.orders", 0, 75)
-    told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
+    told = after(scene, verified(scene))
     assert told.verdicts[-1].text == "VERIFIED: 1 ahead, 1 equal"
     assert told.rows["a", "orders", 0].standing == "ahead"
-    told = after(scene, read_text(tmp_path, verified(scene, consumers_ran=False), scene.plan))
+    told = after(scene, verified(scene, consumers_ran=False))
     assert told.verdicts[-1].kind == "bad" and told.rows["a", "orders", 0].standing == "ahead-empty"
     scene.target.commit("b", "A.orders", 1, 3)
-    told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
+    told = after(scene, verified(scene))
     assert told.verdicts[-1].kind == "bad" and told.rows["b", "orders", 1].standing == "behind"
 
 
@@ -120,7 +115,7 @@ def test_a_verification_that_leaves_rows_or_blocks_out_is_no_good_news(tmp_path:
     blocked = row("b", partition=1, decision=Decision.BLOCK, reason="x", sentence="Alive.")
     scene = Scene(plan(row("a"), blocked, checks=(block,)), tmp_path)
     scene.target.commit("a", "A.orders", 0, 60)
-    told = after(scene, read_text(tmp_path, verified(scene), scene.plan))
+    told = after(scene, verified(scene))
     said = "VERIFIED IN PART: 1 equal; 1 row not written, 1 block of the plan open"
     assert verdicts(told)[-1] == (said, "warn")
     assert told.rows["b", "orders", 1].verified == "not verified: Alive."
@@ -129,10 +124,9 @@ def test_a_verification_that_leaves_rows_or_blocks_out_is_no_good_news(tmp_path:
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"fingerprint": "x", "exit_code": 0, "offsets": [1]}'])
 def test_a_file_that_is_no_verification_or_one_of_another_plan_is_refused(tmp_path: Path, content: str) -> None:
     scene = Scene(plan(row("a")), tmp_path)
-    with pytest.raises(UsageError, match="is not what"):
-        read_text(tmp_path, content, scene.plan)
-    with pytest.raises(UsageError, match="verifies plan"):
-        read_text(tmp_path, verified(scene), plan(row("b")))
+    for text, of, said in ((content, scene.plan, "is not what"), (verified(scene), plan(row("b")), "verifies plan")):
+        with pytest.raises(UsageError, match=said):
+            verified_of(text.encode(), "v.json", of)
 
 
 def test_report_finds_the_journal_beside_the_plan_under_any_name(tmp_path: Path) -> None:

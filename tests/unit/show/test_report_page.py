@@ -208,7 +208,7 @@ def test_json_in_a_script_can_not_end_it_and_is_the_same_value(text):
 
 def test_offsets_that_javascript_would_round_are_text():
     plan = make_plan([make_row(source_committed=2**53 + 1, source_log_end=2**60)])
-    assert f'"{2**53 + 1}"' in report_data(plan, Aftermath(), "p", 10).groups[0]
+    assert f'"{2**53 + 1}"' in report_data(plan, NOTHING, "p", 10).groups[0]
 
 
 def test_how_long_a_group_was_idle_is_in_the_page_where_its_records_told_it():
