@@ -37,7 +37,10 @@ def plan_document_schema() -> dict[str, Any]:
         },
         "required": ["type", "fingerprint", "rows_in_plan", *header["required"]],
     }  # fmt: skip
-    row = _row()
+    # From the fields of the Avro schema, which have a sentence each.
+    row = _closed({f["name"]: _avro(f["type"]) | {"description": f["doc"]} for f in ROW_SCHEMA_FIELDS}) | {
+        "description": "One committed offset of a consumer group, and what becomes of it on the target cluster."
+    }
     row_line = {**row, "properties": {"type": {"const": "row"}, **row["properties"]}}
     row_line["required"] = ["type", *row["required"]]
     return {
@@ -66,13 +69,6 @@ def plan_document_schema() -> dict[str, Any]:
             "row": row,
             "line": {"oneOf": [line, row_line], "description": "A line of `show --format jsonl`."},
         },
-    }
-
-
-def _row() -> dict[str, Any]:
-    """Return a row's schema from the fields of the Avro schema, which have a sentence each."""
-    return _closed({f["name"]: _avro(f["type"]) | {"description": f["doc"]} for f in ROW_SCHEMA_FIELDS}) | {
-        "description": "One committed offset of a consumer group, and what becomes of it on the target cluster."
     }
 
 
@@ -121,12 +117,7 @@ def _object(kind: type) -> dict[str, Any]:
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:
     """Return an object that has all of these and nothing else: an unknown field is a mistake of ours."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _of(hint: Any) -> dict[str, Any]:

@@ -16,18 +16,14 @@ class SixServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def worker(
-    answers: Mapping[str, Any], login: str = "", asked: list[str] | None = None, host: str = "127.0.0.1"
-) -> Iterator[str]:
+def worker(answers: Mapping[str, Any], login: str = "", host: str = "127.0.0.1") -> Iterator[str]:
     """Serve the answers: a document, or a status; a path that is not there is 404. Yields the address.
 
-    `login` is the Authorization header that is demanded; `asked` collects the paths. It listens on `host`.
+    `login` is the Authorization header that is demanded. It listens on `host`.
     """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if asked is not None:
-                asked.append(self.path)
             found = answers.get(self.path, 404)
             if login and self.headers.get("Authorization") != login:
                 found = 401

@@ -58,45 +58,43 @@ FLOW = client_flow(PROPERTIES, PROPERTIES, "A", "B")
 TOPICS = ("orders", "orders-1", "名前", "__consumer_offsets")
 LENGTH = 1_000
 TAKEN_AT_MS = 1_785_553_200_000  # 2026-08-01 03:00 UTC
+RARE = 0.03
 # What a plan can be: each takes other ways through the rules.
-KINDS = ("usual", "mixed", "failback", "source-down", "as-of", "uncommitted", "no-match")
+KINDS = ("mixed", "failback", "source-down", "as-of", "uncommitted", "no-match")
 
 
-def random_survey(seed: int, kind: str, groups: int = 12) -> tuple[PlanRequest, Survey]:
-    """Return a request and what was read for it. Of kind "usual", almost every group has nothing special."""
-    return _Maker(random.Random(f"{kind}-{seed}"), kind).made(groups)
+def random_survey(seed: int, kind: str) -> tuple[PlanRequest, Survey]:
+    """Return a request and what was read for it."""
+    return _Maker(random.Random(f"{kind}-{seed}"), kind).made()
 
 
 class _Maker:
     def __init__(self, rnd: random.Random, kind: str) -> None:
         self.rnd, self.kind = rnd, kind
-        # By itself: names change nothing of all else.
-        self.naming = random.Random(kind)
-        self.rare = 0.005 if kind == "usual" else 0.03
         self.topics = [f"A.{topic}" for topic in TOPICS] if kind == "failback" else list(TOPICS)
-        self.places = [
-            TopicPartition(topic, n) for topic in self.topics[: 3 if kind == "usual" else 4] for n in range(6)
-        ]
+        self.places = [TopicPartition(topic, n) for topic in self.topics for n in range(6)]
         self.flow: Flow = FLOW.reversed() if kind == "failback" else FLOW
 
     def rarely(self) -> bool:
-        return self.rnd.random() < self.rare
+        return self.rnd.random() < RARE
 
-    def made(self, groups: int) -> tuple[PlanRequest, Survey]:
+    def made(self) -> tuple[PlanRequest, Survey]:
         rnd, flow, down = self.rnd, self.flow, self.kind == "source-down"
+        policies = Policies(
+            untranslatable=rnd.choice([Untranslatable.BLOCK, Untranslatable.SKIP, Untranslatable.EARLIEST]),
+            rewind=rnd.choice(list(Rewind)),
+            uncommitted=Uncommitted.EARLIEST if self.kind == "uncommitted" else Uncommitted.IGNORE,
+        )
         reads = FROM_CHECKPOINTS if down else FROM_COORDINATORS
-        request = PlanRequest(flow, Filters(), self._policies(), 0.0, {}, commits=reads)
+        request = PlanRequest(flow, Filters(), policies, 0.0, {}, commits=reads)
         logs = Logs(
             {} if down else {place: self._log() for place in self.places if not self.rarely()},
             {copy_of(flow, place): self._log() for place in self.places if not self.rarely()},
         )
         source_topics = dict.fromkeys(self.topics, 6)
-        copied = sorted({place.topic for place in self.places if self.kind == "usual" or rnd.random() < 0.9})
+        copied = [topic for topic in self.topics if rnd.random() < 0.9]
         target_topics = {flow.policy.target_topic(topic): 4 if self.rarely() else 6 for topic in copied}
-        applications = [tuple(sorted(rnd.sample(self.places, rnd.randrange(1, 9)))) for _ in range(3)]
-        # One that has committed on every partition of its topics.
-        applications.append(tuple(self.places[:6]))
-        commits = {f"group-{n}": self._commits(rnd.choice(applications), metadata=self.rarely()) for n in range(groups)}
+        commits = {f"group-{n}": self._commits() for n in range(12)}
         selected = SelectedCommits(
             GroupCommits(commits), commits, {}, frozenset(), frozenset(commits),
             **(self._as_of(commits) if self.kind == "as-of" else {}),
@@ -104,12 +102,7 @@ class _Maker:
         keys = with_uncommitted(selected.commits, source_topics, target_topics, request)
         keys = with_missing(keys, selected.missing)
         answers = {} if self.kind in ("no-match", "source-down") else self._answers(keys, logs)
-        renamed = {group: f"{group}-eu" for group in commits if self.naming.random() < 0.3}
-        # As MM2 calls the groups in checkpoints: some of those renamed as on the source, some as here.
-        checkpointed = {
-            renamed.get(group, group) if self.naming.random() < 0.5 else group: table
-            for group, table in commits.items()
-        }
+        renamed = {group: f"{group}-eu" for group in commits if rnd.random() < 0.3}
         states = {group: GroupState("Empty") for group in sorted(selected.groups)}
         survey = Survey(
             request=request,
@@ -124,7 +117,7 @@ class _Maker:
             logs=logs,
             watermarks=Watermarks({}, {}),
             growth={},
-            mm2=self._mm2(checkpointed, keys, logs, answers),
+            mm2=self._mm2(commits, keys, logs, answers),
             comparison=self._comparison(answers) if answers else None,
             group_facts=GroupFacts(),
             connect_topics=(),
@@ -133,35 +126,25 @@ class _Maker:
         )
         return request, survey
 
-    def _policies(self) -> Policies:
-        rnd = self.rnd
-        return Policies(
-            untranslatable=rnd.choice([Untranslatable.BLOCK, Untranslatable.SKIP, Untranslatable.EARLIEST]),
-            rewind=rnd.choice(list(Rewind)),
-            uncommitted=Uncommitted.EARLIEST if self.kind == "uncommitted" else Uncommitted.IGNORE,
-        )
-
     def _log(self) -> LogRange | Failure:
         if self.rarely():
             return Failure("LEADER_NOT_AVAILABLE", "no leader")
         return LogRange(self.rnd.choice([0, 0, 100]), LENGTH - self.rnd.choice([0, 0, 200]))
 
-    def _commits(self, places: tuple[TopicPartition, ...], metadata: bool) -> CommitTable:
-        rnd = self.rnd
-        top = LENGTH + 50 if self.rarely() else LENGTH - 250
-        # A few offsets, so that groups meet at some of them.
-        offsets = [rnd.choice([120, 500, rnd.randrange(110, top)]) for _ in places]
-        return CommitTable(places, offsets, ["streams" if metadata and rnd.random() < 0.5 else "" for _ in places])
+    def _commits(self) -> CommitTable:
+        rnd, carries = self.rnd, self.rarely()
+        places = sorted(rnd.sample(self.places, rnd.randrange(1, 9)))
+        # A few offsets, so that groups meet at some of them; some are beyond their log.
+        offsets = [rnd.choice([120, 500, rnd.randrange(110, LENGTH + 50)]) for _ in places]
+        return CommitTable(places, offsets, ["streams" if carries and rnd.random() < 0.5 else "" for _ in places])
 
-    def _priors(self, commits: CommitTable) -> dict[TopicPartition, Commit] | CommitTable:
-        rnd, usual = self.rnd, self.rnd.random() < 0.7
-        offsets = [rnd.randrange(0, 100) if usual else rnd.choice([offset, 100, LENGTH]) for offset in commits.offsets]
-        priors = {
-            copy_of(self.flow, place): Commit(offset, "old" if self.rarely() else "")
-            for place, offset in zip(commits.partitions, offsets, strict=True)
+    def _priors(self, commits: CommitTable) -> dict[TopicPartition, Commit]:
+        rnd = self.rnd
+        return {
+            copy_of(self.flow, place): Commit(rnd.choice([offset, 50, 100, LENGTH]), "old" if self.rarely() else "")
+            for place, offset in zip(commits.partitions, commits.offsets, strict=True)
             if rnd.random() < 0.9
         }
-        return CommitTable.of(priors) if rnd.random() < 0.5 else priors
 
     def _as_of(self, commits: dict[str, CommitTable]) -> dict[str, Any]:
         live = {group: {place: Commit(700) for place in table.partitions[1:]} for group, table in commits.items()}
@@ -173,21 +156,18 @@ class _Maker:
         }
         return {"now": live, "missing": missing}
 
-    def _answers(self, keys: object, logs: Logs) -> dict[TopicPartition, PartitionAnswer]:
+    def _answers(self, keys: Any, logs: Logs) -> dict[TopicPartition, PartitionAnswer]:
         committed: dict[TopicPartition, set[int]] = {}
-        for key, commit in keys.items():  # type: ignore[attr-defined]
+        for key, commit in keys.items():
             if commit is not None and not self.rarely():
                 committed.setdefault(key.source_partition, set()).add(commit.offset)
-        return {
-            place: PartitionAnswer(self._places(place, offsets, logs), Tail(0), 10, 10)
-            for place, offsets in committed.items()
-        }
-
-    def _places(self, place: TopicPartition, offsets: set[int], logs: Logs) -> object:
-        log = logs.target.get(copy_of(self.flow, place))
-        end = log.end if isinstance(log, LogRange) else LENGTH
-        places = {offset: self._place(offset, end) for offset in offsets}
-        return PlaceTable(places) if self.rnd.random() < 0.7 else places
+        answers = {}
+        for place, offsets in committed.items():
+            log = logs.target.get(copy_of(self.flow, place))
+            end = log.end if isinstance(log, LogRange) else LENGTH
+            places = {offset: self._place(offset, end) for offset in offsets}
+            answers[place] = PartitionAnswer(PlaceTable(places), Tail(0), 10, 10)
+        return answers
 
     def _place(self, offset: int, end: int) -> Matched | Unmatched:
         rnd = self.rnd
@@ -195,17 +175,16 @@ class _Maker:
             reason = rnd.choice([WhyUnmatched.MATCH_LIMIT, WhyUnmatched.NOT_READABLE])
             return Unmatched(reason, rnd.choice([None, 50]), rnd.choice([None, (90, 95)]), error_code="X")
         target = LENGTH * 2 if self.rarely() else min(end, rnd.choice([offset, offset + 5, end]))
-        lower = rnd.choice([(offset, target), (offset - 10, target - 10), (offset - 10, target - 10), None])
-        why = Why.PROVEN if rnd.random() < 0.7 else rnd.choice(list(Why))
-        return Matched(target, why, rnd.choice([0, 0, 3]), rnd.choice([0, 0, 1]), lower, rnd.choice([None, (990, 995)]))
+        lower = rnd.choice([(offset, target), (offset - 10, target - 10), None])
+        return Matched(target, rnd.choice(list(Why)), rnd.choice([0, 3]), rnd.choice([0, 1]), lower, (990, 995))
 
     def _comparison(self, answers: dict[TopicPartition, PartitionAnswer]) -> Comparison:
         equalities = {topic: self.rnd.choice([*Equality, None]) for topic in self.topics}
         return Comparison(answers, equalities, FetchEstimate(0, 0, 0, 0, 0, 0), 0, 0)
 
-    def _mm2(self, commits: dict[str, CommitTable], keys: object, logs: Logs, answers: object) -> Mm2Records:
+    def _mm2(self, commits: dict[str, CommitTable], keys: Any, logs: Logs, answers: object) -> Mm2Records:
         rnd, asks, windows = self.rnd, window_questions(self.flow, logs), {}
-        for key, commit in keys.items():  # type: ignore[attr-defined]
+        for key, commit in keys.items():
             question = asks(key, commit)
             if question is not None and rnd.random() < (0.1 if answers else 0.9):
                 at = commit.offset
@@ -218,11 +197,10 @@ class _Maker:
             for copy in {copy_of(self.flow, place).topic for place in table.partitions}
             if rnd.random() < 0.8
         ]
-        table = CheckpointTable(written)
-        latest = table if rnd.random() < 0.5 else dict(table)
-        syncs = SyncReading(windows, {"offset-sync": rnd.choice([0, 7])})
+        syncs = SyncReading(windows, {"offset-sync": 7})
         topics = [
             Mm2Topic(side, name, True, LogRange(0, 9))
             for side, name in ((Side.TARGET, "A.checkpoints.internal"), (Side.SOURCE, "mm2-offset-syncs.B.internal"))
         ]
-        return Mm2Records(CheckpointReading(latest, {"checkpoint": 7}), topics[0], syncs, topics[1], Positions())
+        reading = CheckpointReading(CheckpointTable(written), {"checkpoint": 7})
+        return Mm2Records(reading, topics[0], syncs, topics[1], Positions())

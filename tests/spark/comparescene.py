@@ -49,18 +49,12 @@ class Scene:
     unreadable: list[TopicPartition] = field(default_factory=list)
 
     def add(
-        self,
-        place: TopicPartition,
-        log: Log,
-        copy: Log,
-        syncs: list[tuple[int, int]],
-        committed: tuple[int, ...],
-        start: int = 0,
+        self, place: TopicPartition, log: Log, copy: Log, syncs: list[tuple[int, int]], committed: tuple[int, ...]
     ) -> None:
         to = copy_of(place)
         self.source[place], self.target[to] = log, copy
         self.syncs += [(place, u, d) for u, d in syncs]
-        self.works.append(Work(place, to, log_range(log, start), log_range(copy), tuple(sorted(committed))))
+        self.works.append(Work(place, to, log_range(log), log_range(copy), tuple(sorted(committed))))
 
     def readers(self) -> MemoryReaders:
         target = MemoryReader(self.target, dict.fromkeys(self.unreadable, "TOPIC_AUTHORIZATION_FAILED"))
@@ -124,14 +118,9 @@ class Heard:
 
 
 def compare(
-    spark: "SparkSession",
-    scene: Scene,
-    limits: Limits = NO_LIMITS,
-    flow: Flow = FLOW,
-    heard: "Heard | None" = None,
-    held: bool = False,
-    error: Exception | None = None,
-) -> Comparison:
+    spark: "SparkSession", scene: Scene, limits: Limits = NO_LIMITS, flow: Flow = FLOW, heard: "Heard | None" = None,
+    held: bool = False, error: Exception | None = None,
+) -> Comparison:  # fmt: skip
     """Compare by Spark, where the syncs are too unless they are `held`."""
     pairs = [encode_sync(SyncRecord(p.topic, p.partition, u, d)) for p, u, d in scene.syncs]
     with closing(Syncs(frame(spark, pairs), flow)) as syncs:
@@ -140,8 +129,7 @@ def compare(
         return compare_records(tasks, scene.works, limits, (heard or Heard()).listener)
 
 
-def plain(place: TopicPartition, length: int = 200, committed: tuple[int, ...] = (50,)) -> Scene:
-    scene = Scene()
-    log = {n: record(n) for n in range(length)}
-    scene.add(place, log, log, [(u, u) for u in range(0, length, 20)], committed)
+def plain(place: TopicPartition) -> Scene:
+    scene, log = Scene(), {n: record(n) for n in range(200)}
+    scene.add(place, log, log, [(u, u) for u in range(0, 200, 20)], (50,))
     return scene

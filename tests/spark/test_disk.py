@@ -1,11 +1,17 @@
-"""No secret on any disk: whatever Spark and Python write while many topics are compared, and what they delete again."""
+"""No secret on any disk: whatever Spark and Python write while many topics are compared, and what they delete again.
+
+`python -m tests.spark.test_disk FOLDER SECRET...` compares so many topics that what Spark's tasks are given does not
+fit into a megabyte. It leaves its event log in the folder, and Spark's local files below it.
+"""
 
 import os
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,16 +20,25 @@ from migrate.errors import EnvironmentLacks
 from migrate.kafka.reader_pair import KafkaReaders
 from migrate.kafka.settings import ClientSettings
 from migrate.match.compare import compare_records
-from migrate.match.protocol import no_chain
-from migrate.model import Side, TopicPartition
+from migrate.match.protocol import Limits, Work, no_chain
+from migrate.mm2.wire import SyncRecord
+from migrate.model import LogRange, Side, TopicPartition
 from migrate.spark.jars import cache_folder
+from migrate.spark.session import spark_session, stop_session
+from migrate.spark.syncs import Syncs
 from migrate.spark.tasks import SparkTasks
+from tests.memorylogs import MemoryReader
 from tests.spark.comparescene import NO_LIMITS, Heard, plain
-from tests.spark.diskrun import TOPICS, name_of
 from tests.spark.processes import with_our_package
+from tests.spark.records import FLOW, frame
+from tests.wirebytes import encode_sync
 
 SECRETS = ("hush-hush-of-A", "hush-hush-of-B")
 LOOK_SECONDS = 0.002
+TOPICS = 4_500
+# Of the longest names that there are, fewer topics do.
+NAME_LENGTH = 249
+EMPTY = LogRange(0, 0)
 
 
 @contextmanager
@@ -60,7 +75,7 @@ def test_a_run_over_many_topics_leaves_and_makes_no_file_with_a_secret(tmp_path:
         "TMPDIR": str(temporary),
         "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}",
     }
-    command = [sys.executable, "-m", "tests.spark.diskrun", str(folder), *SECRETS]
+    command = [sys.executable, "-m", "tests.spark.test_disk", str(folder), *SECRETS]
     with every_file_kept(folder, kept):
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=400)
     assert (done.stdout, done.stderr) == (f"{TOPICS}\n{TOPICS}\n", "")
@@ -82,3 +97,58 @@ def test_settings_that_spark_would_write_to_a_file_are_refused(spark) -> None:  
     # What does not fit into memory is encrypted on disk.
     assert spark.sparkContext.getConf().get("spark.io.encryption.enabled") == "true"
     assert spark.sparkContext._encryption_enabled
+
+
+@dataclass(frozen=True)
+class SecretReaders:
+    """What travels to the tasks as it does in earnest: settings with secrets. The logs that it opens are empty."""
+
+    settings: KafkaReaders
+
+    @contextmanager
+    def __call__(self) -> Iterator[tuple[MemoryReader, MemoryReader]]:
+        yield MemoryReader(defaultdict(dict)), MemoryReader(defaultdict(dict))
+
+
+def name_of(number: int) -> str:
+    return f"{number:05}".ljust(NAME_LENGTH, "t")
+
+
+def main(folder: Path, secrets: list[str]) -> None:
+    events = folder / "events"
+    events.mkdir()
+    spark = spark_session(
+        "local[2]",
+        {
+            "spark.local.dir": str(folder / "local"),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": f"file://{events}",
+            "spark.eventLog.compress": "false",
+            # What is looked for must not hide: all is written as it is.
+            "spark.io.encryption.enabled": "false",
+            "spark.broadcast.compress": "false",
+            "spark.shuffle.compress": "false",
+            "spark.shuffle.spill.compress": "false",
+        },
+    )
+    names = [name_of(number) for number in range(TOPICS)]
+    works = [Work(TopicPartition(n, 0), TopicPartition(f"A.{n}"[:249], 0), EMPTY, EMPTY, (0,)) for n in names]
+    config = [{"sasl.password": secret, "ssl.key.pem": secret} for secret in secrets]
+    sides = [
+        ClientSettings(side, side.name, str(side), said, frozenset(said.values()))
+        for side, said in zip(Side, config, strict=True)
+    ]
+    try:
+        readers = SecretReaders(KafkaReaders(sides[0], sides[1], 10.0))
+        syncs = Syncs(frame(spark, [encode_sync(SyncRecord(names[0], 0, 0, 0))]), FLOW)
+        # The questions held in the driver, and in Spark.
+        for chains in (no_chain, syncs):
+            tasks = SparkTasks(lambda: spark, lambda chains=chains: chains, readers)  # type: ignore[misc]
+            found = compare_records(tasks, works, Limits(1000, None), Heard().listener)
+            print(len(found.answers))
+    finally:
+        stop_session(spark)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

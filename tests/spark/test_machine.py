@@ -32,21 +32,6 @@ from migrate.cli.console import one_paragraph
 once_waiting(lambda: os.kill(os.getpid(), signal.SIGINT))
 one_paragraph(barrier.acquire)()
 """
-JVM_DIES = """
-from migrate.cli.console import one_paragraph
-from migrate.spark.background import background_spark
-from migrate.spark.machine import java_machine, stop_java_machine
-def command():
-    with background_spark("local[1]", {}) as session:
-        session()
-        once_waiting(lambda: os.kill(pid, signal.SIGKILL))
-        barrier.acquire()
-try:
-    one_paragraph(command)()
-except SystemExit as end:
-    print(end.code, java_machine().java.lang.Integer.MAX_VALUE)
-stop_java_machine()
-"""
 CRASHED = """
 once_waiting(lambda: os.kill(pid, signal.SIGSEGV))
 try:
@@ -85,12 +70,6 @@ def test_ctrl_c_while_the_jvm_is_awaited_is_one_clear_line():
     assert done.returncode == 1
     assert done.stderr.startswith("mm2-migrate: Interrupted. Run the same command again")
     assert done.stderr.count("\n") == 1
-
-
-def test_a_jvm_that_dies_under_a_command_is_one_paragraph_and_another_can_be_started():
-    done = hanging(JVM_DIES)
-    assert re.fullmatch(r"mm2-migrate: The JVM .* ended by SIGKILL, before it had answered\. Run .*\n", done.stderr)
-    assert done.stdout == "1 2147483647\n"
 
 
 def test_a_jvm_that_crashes_leaves_no_file_with_its_memory(tmp_path, monkeypatch):

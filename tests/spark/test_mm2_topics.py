@@ -13,7 +13,7 @@ from migrate.mm2.connect_offsets import positions_of
 from migrate.mm2.topic_reader import ConsumedMm2Topics
 from migrate.mm2.topics import WindowQuestion
 from migrate.mm2.wire import SyncRecord, WireCheckpoint
-from migrate.model import LogRange, OffsetSync, Side
+from migrate.model import LogRange, Side
 from migrate.spark.checkpoints import newest_checkpoints, read_checkpoints
 from migrate.spark.dataframes import read_topic
 from migrate.spark.mm2_topics import positions_in
@@ -63,10 +63,10 @@ def some_record(rnd):
     return encode_checkpoint(WireCheckpoint(group, topic, partition, *offsets, "" if group == "g" else metadata))
 
 
-def records_of_all_kinds(seed, count=1500):
+def records_of_all_kinds(seed):
     rnd = random.Random(seed)
     pairs = [*CONNECT, CHECKPOINT]
-    for _ in range(count):
+    for _ in range(1500):
         key, value = some_record(rnd)
         if rnd.random() < 0.3:
             key = damaged(rnd, key)
@@ -140,22 +140,6 @@ def test_the_windows_between_syncs_are_those_of_the_other_reader(spark, seed, wi
     pairs, questions = scene(seed, wildness)
     expected = held(pairs, flow).windows(Side.SOURCE, "topic", LogRange(0, len(pairs)), questions)
     assert windows_of(frame(spark, pairs), questions, flow) == expected
-
-
-def test_where_no_end_contradicts_it_the_newest_sync_is_the_last_of_its_chain(spark):
-    pairs = [encode_sync(SyncRecord("t", 0, *sync)) for sync in ((90, 90), (190, 190), (60, 20))]
-    asked = WindowQuestion("t", 0, 2**63 - 1, None, 2**63 - 1)
-    assert windows_of(frame(spark, pairs), [asked]).windows[asked] == Window(OffsetSync(2, 60, 20), None)
-
-
-def test_many_questions_travel_in_several_documents(spark):
-    pairs = [encode_sync(SyncRecord("t", 0, u, 2 * u)) for u in range(0, 30_000, 100)]
-    questions = [WindowQuestion("t", 0, g, None, UNBOUNDED) for g in range(25_000)]
-    reading = windows_of(frame(spark, pairs), questions)
-    for g in (0, 99, 100, 24_999):
-        below = OffsetSync(g // 100, g - g % 100, 2 * (g - g % 100))
-        above = OffsetSync(g // 100 + 1, below.source_offset + 100, 2 * below.source_offset + 200)
-        assert reading.windows[questions[g]] == Window(below, above)
 
 
 def test_topics_of_another_kind_are_recognised_and_where_there_is_nothing_no_broker_is_asked(spark):

@@ -20,10 +20,10 @@ def read(spark, *records, as_of_ms=None):
     return newest_commits(reader, logs, PARTITIONS, as_of_ms)
 
 
-def some_records(rnd, count=250):
+def some_records(rnd):
     """Records of all kinds and versions, some taken away again, some cut short, some of keys that are none."""
     records = []
-    for _ in range(count):
+    for _ in range(250):
         group = rnd.choice(["a", "b", "grüppe", "with,\"'", "🦀"])
         partition, key, _ = commit(group, 0, rnd.choice("tuv"), rnd.randrange(3), rnd.choice([0, 1, 1]))
         value = commit_value(some_commit(rnd))
@@ -109,23 +109,16 @@ LATER = [(OWN, 0, b"\0\2\0\1x", b""), (OWN, 1, b"\0\2\0\1y", b""), (OWN, 5, *com
          (OWN, 6, *commit("h", 2)[1:])]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("lacks", "start", "after_ms", "is_known"),
-    [
-        (None, 0, 2, True),
-        (None, 0, 0, True),
-        (3, 0, 2, True),
-        (0, 0, 2, False),
-        (1, 0, 2, False),
-        (2, 0, 2, False),
-        (0, 0, 0, False),
-        (None, 1, 2, False),
-    ],
-    ids=[
-        "whole", "nothing is of before", "the newest lacks", "the first lacks", "the last of before lacks",
-        "the first of later lacks", "nothing is left of before", "the log does not begin at 0",
-    ],
-)  # fmt: skip
+# Which offset lacks, where the log begins, which time is asked for, and whether the first commit is known to be later.
+LACKING = {
+    "whole": (None, 0, 2, True), "nothing is of before": (None, 0, 0, True), "the newest lacks": (3, 0, 2, True),
+    "the first lacks": (0, 0, 2, False), "the last of before lacks": (1, 0, 2, False),
+    "the first of later lacks": (2, 0, 2, False), "nothing is left of before": (0, 0, 0, False),
+    "the log does not begin at 0": (None, 1, 2, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lacks", "start", "after_ms", "is_known"), LACKING.values(), ids=LACKING)
 def test_a_first_commit_of_later_is_no_compacted_one_where_no_record_of_before_is_missing(
     spark, lacks, start, after_ms, is_known
 ):

@@ -1,10 +1,8 @@
 """Time: pauses that grow and end with their deadline, and times of day as they are written."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from migrate.clock import LATEST_DATE_MS, Backoff, SystemClock, iso, minute
+from migrate.clock import LATEST_DATE_MS, Backoff, iso, minute
 
 
 class Waits:
@@ -41,15 +39,3 @@ def test_times_of_day_are_written_in_utc_and_a_minute_never_comes_late():
 @pytest.mark.parametrize("time_ms", [2**62, 1_785_553_259_999_000, LATEST_DATE_MS + 1, -(10**15), -1])
 def test_a_time_that_is_no_date_is_a_number(time_ms):
     assert iso(time_ms) == minute(time_ms) == f"{time_ms} ms since 1970"
-
-
-@given(st.integers(0, 2**42), st.integers(0, 2**42))
-def test_written_times_are_in_the_order_of_the_times(first, second):
-    assert (iso(first) < iso(second)) == (first < second)
-
-
-def test_the_machines_clock_goes_on():
-    clock = SystemClock()
-    began, day = clock.monotonic(), clock.now_ms()
-    clock.wait(0.01)
-    assert clock.monotonic() >= began + 0.01 and clock.now_ms() >= day

@@ -121,14 +121,6 @@ def test_every_option_that_a_page_names_is_one_of_its_command():
     assert not offenders, "\n".join(offenders)
 
 
-def test_a_link_an_option_and_a_command_that_are_wrong_would_be_seen():
-    assert anchors("# `status`: ready or not\n") == {"status-ready-or-not"} and command_of("planned") is None
-    assert command_of("mm2-migrate mm2 offsets --topic x") == "mm2 offsets"
-    for piece in ("plan --execute", "scripts/demo --long"):
-        assert not set(OPTION.findall(piece)) <= known_options("README.md", piece)
-    assert sum(len(pieces(page)) for page in PAGES) > 100
-
-
 def test_every_check_is_named_and_so_are_those_that_nobody_can_accept():
     named = set(CODE.findall(PAGES["docs/checks.md"].read_text()))
     reasons = set(CODE.findall(PAGES["docs/translation.md"].read_text()))

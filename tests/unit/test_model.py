@@ -10,12 +10,10 @@ from migrate.model import (
     Commit,
     Decision,
     Failure,
-    GroupPartition,
     GroupState,
     Level,
     LogRange,
     Scope,
-    TopicPartition,
     lag,
     may_skip,
     rereads,
@@ -46,13 +44,6 @@ def test_of_many_members_some_are_named_and_all_are_counted():
     state = GroupState("Stable", 5, ("a@1", "b@2", "c@3"))
     assert state.some_members(2) == "a@1, b@2 and 3 more" and state.some_members() == "a@1, b@2, c@3 and 2 more"
     assert GroupState("Stable", 1, ("a@1",)).some_members() == "a@1" and GroupState("Empty").some_members() == ""
-
-
-def test_a_rows_names_are_those_of_its_two_partitions_and_of_waivers():
-    made = ROW._replace(source_topic="t", target_topic="A.t", partition=3)
-    assert (made.source_partition, made.target_partition) == (TopicPartition("t", 3), TopicPartition("A.t", 3))
-    assert made.subject == "g/t/3" and made.key == ("g", "t", 3) and str(made.target_partition) == "A.t-3"
-    assert GroupPartition("g", "t", 3).source_partition == made.source_partition
 
 
 def test_what_a_row_commits_is_its_offset_with_its_metadata_or_nothing():

@@ -51,16 +51,6 @@ def test_a_spark_that_is_kept_is_there_after_records_are_read():
         clusters.end_records()  # a Spark that was told to end would fail here
 
 
-def test_properties_are_resolved_once_for_each_family_of_clients(monkeypatch):
-    resolved = []
-    for name in ("client_settings", "java_settings"):
-        resolve = getattr(sessions, name)
-        monkeypatch.setattr(sessions, name, lambda of, n=name, r=resolve: resolved.append((n, of.side)) or r(of))
-    with plan.plan_session(flow(), OPTIONS) as clusters:
-        assert clusters.source is not None and clusters.comparer is not None
-    assert sorted(resolved) == [(name, side) for name in ("client_settings", "java_settings") for side in Side]
-
-
 def test_a_source_that_is_down_needs_no_settings_that_librdkafka_can_use():
     with plan.plan_session(flow(JAVA_ALONE), OPTIONS, FROM_CHECKPOINTS) as clusters:
         assert (clusters.source, clusters.comparer) == (None, None) and clusters.looks_for_hidden

@@ -9,14 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.text import (
-    Colour,
     cells,
     name,
-    paint,
     parse_duration,
     safe,
     shell_word,
-    some,
     utf16_units,
     wants_colour,
 )
@@ -65,12 +62,6 @@ def test_colour_is_for_terminals_that_want_it(is_terminal, environment, wanted):
     assert wants_colour(is_terminal, environment) is wanted
 
 
-def test_paint_adds_nothing_but_the_colour_and_nothing_at_all_when_off():
-    assert paint("x", Colour.RED, True) == "\x1b[1;31mx\x1b[0m"
-    assert paint("x", Colour.RED, False) == "x"
-    assert paint("", Colour.RED, True) == ""
-
-
 HOSTILE = ["pl\udce4ne.plan", "a b", "it's", "$(id)", "`id`", "a\nb", "\x1b[2J", "注文\u200b", "\\x41'\n", "x\x1b41"]
 
 
@@ -81,11 +72,6 @@ def test_bash_reads_a_shell_word_as_exactly_the_name(text):
     assert word.isprintable()
     done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)
     assert done.stdout == os.fsencode(text)  # also of a file name that is no text
-
-
-def test_of_many_names_some_are_listed_and_the_rest_counted():
-    assert some(["a", "b"]) == "a, b" and some("abc", 3) == "a, b, c"
-    assert some("abcd", 2, "; ") == "a; b and 2 more"
 
 
 @pytest.mark.parametrize(

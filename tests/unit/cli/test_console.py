@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
+from migrate import errors
 from migrate.cli.console import exit_code_of, one_paragraph
-from migrate.errors import Refused
+from migrate.errors import MigrateError, Refused
 from migrate.plan.file import write_plan
 from tests.builders import make_plan, make_row
 from tests.unit.commands import run
@@ -27,6 +28,19 @@ def process(*words, **how):
 
 def ran(*words, **how):
     return process(sys.executable, "-m", "migrate", *words, **how)
+
+
+# What a script sees of each; 4 is of a command that ended without an error, and left something undone.
+EXIT_CODES = {
+    "MigrateError": 1, "ClusterError": 1, "UnreadablePlan": 1, "EnvironmentLacks": 1, "UsageError": 2, "ConfigError": 2,
+    "NoSuchPlan": 2, "Refused": 3,
+}  # fmt: skip
+
+
+def test_each_error_has_its_exit_code_and_codes_differ():
+    kinds = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, MigrateError)}
+    assert {kind.__name__: kind("x").exit_code for kind in kinds} == EXIT_CODES
+    assert sorted(value for name, value in vars(errors).items() if name.startswith("EXIT_")) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

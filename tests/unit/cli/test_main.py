@@ -6,7 +6,6 @@ import subprocess
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 import confluent_kafka
@@ -14,7 +13,7 @@ import pytest
 from click import Argument, Group
 
 from migrate import __version__
-from migrate.cli import main, version
+from migrate.cli import version
 from migrate.cli.main import CommandGroup, cli
 from migrate.cli.options import NEVER_FROM_ENVIRONMENT, options_of
 from migrate.errors import EnvironmentLacks
@@ -59,24 +58,6 @@ def test_the_readme_and_the_reference_name_every_command(command):
     """The extras' commands have pages of their own, and are in the front page's table."""
     for page in (README, REFERENCE) if command.split()[0] not in cli.extras else (README,):
         assert re.search(rf"(`|mm2-migrate ){command}\b", page)
-
-
-def test_extras_can_fill_one_group_of_commands_and_without_one_of_them_it_has_the_others(monkeypatch):
-    """Here: two extras of a test, of which the second joins the first's group; and no extra at all."""
-    one = SimpleNamespace(GROUP="looks", SHORT_HELP="One.", HELP="Help of one.", COMMANDS={"a": ("m", "a", "Does a.")})
-    two = SimpleNamespace(GROUP="looks", SHORT_HELP="Two.", HELP="Help of two.", COMMANDS={"b": ("m", "b", "Does b.")})
-    alone = SimpleNamespace(SHORT_HELP="Alone.", HELP="Help.", COMMANDS={"c": ("m", "c", "Does c.")})
-    there = {"one": one, "alone": alone, "two": two}
-
-    def filled(*names):
-        monkeypatch.setattr(main, "EXTRAS", names)
-        monkeypatch.setattr(main, "import_module", lambda path: there[path.removeprefix("migrate.extras.")])
-        return {group.name: list(group.known) for group in main.extras()}
-
-    assert filled("one", "alone", "two") == {"looks": ["a", "b"], "alone": ["c"]}
-    both = next(main.extras())
-    assert both.short_help == "One. Two." and both.help == "Help of one.\n\nHelp of two."
-    assert filled("two") == {"looks": ["b"]} and filled("alone") == {"alone": ["c"]} and filled() == {}
 
 
 def test_help_shows_the_cutover_in_the_order_of_the_night_and_the_extras_under_their_own_heading():

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from migrate.cli.choices import MovedGroupOptions, PolicyOptions
 from migrate.cli.main import cli
-from migrate.cli.options import MOST_SECONDS, NEVER_FROM_ENVIRONMENT, Seconds, resolve_flow
+from migrate.cli.options import NEVER_FROM_ENVIRONMENT, resolve_flow
 from migrate.errors import UsageError
 from migrate.mm2.flow import ANY
 from migrate.mm2.naming import PolicyKind
@@ -103,15 +103,6 @@ def test_no_command_waits_for_ever_or_for_what_is_no_time(command, option):
         assert told.exit_code == 2 and f"Invalid value for '{option.opts[0]}'" in told.output, told.output
 
 
-def test_spans_that_end_are_taken_up_to_the_longest_and_what_is_refused_says_what_is_possible():
-    for given in ("0.1", "15", str(MOST_SECONDS)):
-        assert Seconds(min=0.1).convert(given, None, None) == float(given)
-    told, help_text = (
-        " ".join(run("plan", *words).output.split()) for words in (["--request-timeout", "nan"], ["--help"])
-    )
-    assert "is not a number of seconds up to 2,000,000" in told and "x>=0.1" in help_text
-
-
 def test_behind_another_replicator_topics_have_their_own_names_or_those_of_a_map_and_nothing_of_mm2s(tmp_path):
     client = tmp_path / "c.properties"
     client.write_text("bootstrap.servers=x:1\n")
@@ -146,14 +137,11 @@ def given(tmp_path):
     return written
 
 
-def test_a_file_is_read_as_the_groups_go_and_backwards_on_the_way_back(given):
+def test_a_file_of_names_is_read_backwards_on_the_way_back_unless_it_cannot_be(given):
     options = given("source_group,target_group", "orders,orders-eu")
-    assert options.names().mapped("orders") == "orders-eu" and not options.names().clusters
     back = options.names(failback=True)
+    assert options.names().mapped("orders") == "orders-eu" and not options.names().clusters
     assert (back.mapped("orders-eu"), back.mapped("orders")) == ("orders", "orders")
-
-
-def test_an_expression_and_two_lines_to_one_name_cannot_be_read_backwards_and_the_plan_is_named_instead(given):
     options = given(r"regex:(.*),\1-eu")
     assert options.names().mapped("a") == "a-eu"
     with pytest.raises(UsageError, match="cannot be read backwards.*name the plan that was applied"):
@@ -162,20 +150,15 @@ def test_an_expression_and_two_lines_to_one_name_cannot_be_read_backwards_and_th
         given("source_group,target_group", "a,x", "b,x").names(failback=True)
 
 
-def test_a_plan_names_its_groups_and_is_read_backwards_the_other_way(given):
-    there = given(make_row("orders", target_group="orders-eu"), make_row("plain"))
-    assert there.names().mapped("orders") == "orders-eu"
-    assert [there.names(failback=True).mapped(group) for group in ("orders-eu", "plain")] == ["orders", "plain"]
-    back = given(make_row("orders-eu", target_group="orders"), failback=True)
-    assert back.names().mapped("orders") == "orders-eu"
+def test_a_plan_names_its_groups_between_its_clusters_alone_and_is_read_backwards_the_other_way(given):
+    there = given(make_row("orders", target_group="orders-eu"), make_row("plain"), target_cluster_id="b")
+    back = there.names(failback=True)
+    assert there.names().mapped("orders") == "orders-eu" and there.names().clusters == {"cluster-id-of-A", "b"}
+    assert [back.mapped(group) for group in ("orders-eu", "plain")] == ["orders", "plain"]
+    assert back.clusters == there.names().clusters
+    back = given(make_row("orders-eu", target_group="orders"), failback=True, source_cluster_id="")
+    assert back.names().mapped("orders") == "orders-eu" and back.names().clusters == {"cluster-id-of-B"}
     assert back.names(failback=True).mapped("orders-eu") == "orders"
-
-
-def test_a_plans_map_holds_between_its_clusters_alone(given):
-    row = make_row("orders", target_group="x")
-    options = given(row, source_cluster_id="a", target_cluster_id="b")
-    assert options.names().clusters == options.names(failback=True).clusters == {"a", "b"}
-    assert given(row, source_cluster_id="", target_cluster_id="b").names().clusters == {"b"}
 
 
 def test_a_plan_that_renames_nothing_and_a_file_that_is_not_there_are_refused(given, tmp_path):

@@ -12,10 +12,11 @@ from migrate.described_group import AssignedTopic, Coordinator, GroupDescription
 from migrate.errors import ClusterError
 from migrate.kafka import admin as module
 from migrate.kafka.admin import NOT_EXACT, SIDE_BY_SIDE, ConfluentAdmin, EmptyGroups
-from migrate.kafka.errors import code_of, failure_of, is_passing, note_cause, on_one_line, or_too_few_copies, timed_out
+from migrate.kafka.errors import RETRIABLE, failure_of, is_passing, note_cause, or_too_few_copies, timed_out
 from migrate.kafka.settings import ClientSettings
 from migrate.model import UNREAD_METADATA, Commit, Failure, Side, TopicPartition
-from migrate.write_outcome import NOT_WRITTEN, may_be_written
+from migrate.spark import java_admin
+from migrate.write_outcome import NOT_WRITTEN, PASSING, may_be_written
 from tests.unit.logscene import NOWHERE, settings
 
 P0, P1, P2 = (TopicPartition("t", partition) for partition in range(3))
@@ -166,8 +167,8 @@ class FakeConnection:
         self.drops += 1
 
 
-def reader_over_fakes(concurrency=100):
-    reader = ConfluentAdmin(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=concurrency)
+def reader_over_fakes():
+    reader = ConfluentAdmin(ClientSettings(Side.TARGET, "B", "target B", {}), concurrency=100)
     reader._connections = tuple(FakeConnection() for _ in reader._connections)
     reader._connection = reader._connections[0]
     return reader
@@ -287,15 +288,6 @@ def test_stable_offsets_that_never_come_and_a_write_that_no_coordinator_takes_sa
     assert "__consumer_offsets" in write and "min.insync.replicas" in write and "min.insync.replicas" not in reading
 
 
-def test_errors_have_kafkas_own_names():
-    named = {
-        KafkaError.UNKNOWN_TOPIC_OR_PART: "UNKNOWN_TOPIC_OR_PARTITION", KafkaError.UNKNOWN: "UNKNOWN_SERVER_ERROR",
-        KafkaError.NOT_LEADER_FOR_PARTITION: "NOT_LEADER_OR_FOLLOWER", KafkaError._TRANSPORT: "_TRANSPORT",
-        KafkaError.UNKNOWN_MEMBER_ID: "UNKNOWN_MEMBER_ID",
-    }  # fmt: skip
-    assert {code: code_of(KafkaError(code)) for code in named} == named
-
-
 AFTER_THE_APPEND = (
     "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
     "NOT_ENOUGH_REPLICAS", "NOT_LEADER_FOR_PARTITION", "KAFKA_STORAGE_ERROR", "UNKNOWN", "NETWORK_EXCEPTION",
@@ -312,7 +304,7 @@ def test_an_error_that_may_arise_after_the_append_leaves_a_write_unknown_and_a_r
     error = KafkaError(getattr(KafkaError, name))
     assert failure_of(error, writing=True).outcome_unknown is (name in AFTER_THE_APPEND)
     assert not failure_of(error).outcome_unknown
-    assert may_be_written("AN_ERROR_OF_KAFKA_5") and "AN_ERROR_OF_KAFKA_5" not in NOT_WRITTEN
+    assert may_be_written("AN_ERROR_OF_KAFKA_5") and may_be_written("") and NOT_WRITTEN
 
 
 def test_the_right_that_is_missing_depends_on_what_was_to_be_done():
@@ -322,8 +314,9 @@ def test_the_right_that_is_missing_depends_on_what_was_to_be_done():
     assert "READ on the topic, which includes DESCRIBE)" in failure_of(denied, fetching=True).message
 
 
-def test_what_librdkafka_says_becomes_one_line_without_secrets():
-    assert on_one_line("no\n  hunter2 here.", {"hunter2"}) == "no [hidden] here"
+def test_both_clients_try_again_on_the_same_of_kafkas_errors():
+    assert {code for code in RETRIABLE if not code.startswith("_")} == PASSING
+    assert java_admin.PASSING is PASSING
 
 
 @pytest.mark.parametrize("code", [KafkaError._NOENT, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION])

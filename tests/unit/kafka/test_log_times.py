@@ -13,25 +13,31 @@ T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u",
 
 
 class FakeConnection:
-    """Answers from `told` by partition and timestamp, -1 where there is nothing, as librdkafka does."""
+    """Answers from `told` by partition and timestamp, -1 where there is nothing, as librdkafka does.
 
-    def __init__(self, told):
-        self.told, self.calls, self.drops = told, [], 0
+    Where a leader `is_silent` it says -1 of all that it is asked first, as librdkafka does too; a line that `broke`
+    with a code gives failures until it has been dropped once.
+    """
+
+    def __init__(self, told, is_silent=False, broke=""):
+        self.told, self.is_silent, self.broke, self.calls, self.drops = told, is_silent, broke, [], 0
 
     def drop(self):
         self.drops += 1
 
     def collect(self, submit):
-        return submit(self)
+        found = submit(self)
+        return dict.fromkeys(found, Failure(self.broke, "broken", True)) if self.broke and not self.drops else found
 
     def list_offsets(self, specs, isolation_level, **_):
         assert isolation_level.name == "READ_UNCOMMITTED"
         self.calls.append(len(specs))
-        found = {}
-        for p, spec in specs.items():
-            offset, timestamp = self.told.get((p.topic, p.partition, spec._value), (-1, -1))
-            found[p] = SimpleNamespace(offset=offset, timestamp=timestamp)
-        return found
+        told = {} if self.is_silent and len(self.calls) == 1 else self.told
+        answers = {p: told.get((p.topic, p.partition, spec._value), (-1, -1)) for p, spec in specs.items()}
+        return {p: SimpleNamespace(offset=offset, timestamp=time) for p, (offset, time) in answers.items()}
+
+    def metadata(self):
+        return SimpleNamespace(topics={"t": SimpleNamespace(partitions={0: None})})
 
 
 def reader(connection, deadline_seconds=5.0):
@@ -53,18 +59,9 @@ def test_the_newest_timestamp_is_told_and_none_is_no_timestamp():
     assert told[T0] == 123 and isinstance(told[T1], Failure) and told[T1].code == "NO_TIMESTAMP"
 
 
-class Silent(FakeConnection):
-    """Says -1 of all that it is asked first, as librdkafka does where a leader is silent."""
-
-    def list_offsets(self, specs, isolation_level, **_):
-        found = super().list_offsets(specs, isolation_level)
-        is_first = len(self.calls) == 1
-        return {p: SimpleNamespace(offset=-1, timestamp=-1) for p in found} if is_first else found
-
-
 def test_a_time_that_a_log_should_have_is_asked_for_again_because_its_leader_may_have_been_silent():
     """Else the row would be at the log's start, and all of the log would be read twice."""
-    of = reader(Silent({("t", 0, 5): (50, 5), ("t", 0, -3): (60, 9)}))
+    of = reader(FakeConnection({("t", 0, 5): (50, 5), ("t", 0, -3): (60, 9)}, is_silent=True))
     found, newest = of.first_offsets([(T0, 5), (T0, 7)])
     assert found == {(T0, 5): 50, (T0, 7): None} and newest == {T0: 9}
 
@@ -76,28 +73,13 @@ def test_a_log_without_a_timestamp_and_one_that_may_just_be_empty_are_not_waited
     assert (answer.code, answer.retriable, of._connection.drops) == ("NO_TIMESTAMP", retriable, 0)
 
 
-class Broken(FakeConnection):
-    """Answers with a failure until it has been dropped once."""
-
-    def __init__(self, told, code):
-        super().__init__(told)
-        self.code = code
-
-    def collect(self, submit):
-        found = submit(self)
-        return found if self.drops else {pair: Failure(self.code, "broken", True) for pair in found}
-
-    def metadata(self):
-        return SimpleNamespace(topics={"t": SimpleNamespace(partitions={0: None})})
-
-
 @pytest.mark.parametrize("code", ["_TRANSPORT", "_DESTROY_BROKER", "_UNKNOWN_PARTITION", "LEADER_NOT_AVAILABLE"])
 def test_a_line_that_breaks_under_a_look_by_time_is_no_partition_that_can_not_be_read(code):
-    of = reader(Broken({("t", 0, -3): (50, 123)}, code))
+    of = reader(FakeConnection({("t", 0, -3): (50, 123)}, broke=code))
     assert of.newest_times([T0]) == {T0: 123} and of._connection.drops == 1
 
 
 def test_a_partition_that_the_cluster_does_not_have_is_not_asked_for_until_the_deadline():
-    of = reader(Broken({}, "_UNKNOWN_PARTITION"))
+    of = reader(FakeConnection({}, broke="_UNKNOWN_PARTITION"))
     (answer,) = of.newest_times([T1]).values()
     assert answer.code == "UNKNOWN_TOPIC_OR_PARTITION" and len(of._connection.calls) == 1
