@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.cputime import cpu_seconds
-from tests.lab.fixtures import external_lab, lab, lab_factory
+from tests.lab.fixtures import lab, lab_factory
 from tests.seeds import DEFAULT_SEED, VARIABLE
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 # One lab for the whole run, whoever asks for it.
-__all__ = ["external_lab", "lab", "lab_factory"]
+__all__ = ["lab", "lab_factory"]
 
 # No deadline: a busy machine is no failure. Default runs draw the same examples and scenes every time, --long draws new
 # ones, and keeps the examples that fail in .hypothesis/examples.
@@ -42,7 +42,6 @@ LIMIT_WITH_LONG = 3600
 # Skips that CI may have, by words of their reasons, and why. Any other fails there: a test that nobody ran must not
 # look as if it had passed.
 SKIPS_IN_CI = {
-    "the environment names other": "clusters of one's own (tests/lab/fixtures.py) are not ours to stop or configure",
     "MariaDB is missing": "a large package for one long test",
     "Kerberos' KDC is missing": "packages of the system for one long scene",
     "confluent-kafka was built without Kerberos": "as all that PyPI has",

@@ -35,7 +35,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from tests.integration.oracle import Found, Log
-from tests.lab.fixtures import ExternalLab
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.reading import bounds as bounds_of
@@ -44,7 +43,6 @@ from tests.lab.waiting import LabError, wait_until
 
 Partition = tuple[str, int]
 Commits = dict[str, dict[Partition, int]]
-AnyLab = Lab | ExternalLab
 
 CALL_SECONDS = 30.0
 # librdkafka looks for a coordinator three times within half a second, and then never answers.
@@ -314,7 +312,7 @@ def read_logs(
         consumer.close()
 
 
-def all_syncs(lab: AnyLab) -> dict[Partition, list[tuple[int, int]]]:
+def all_syncs(lab: Lab) -> dict[Partition, list[tuple[int, int]]]:
     """Read every offset sync in MM2's topic: (source offset, target offset) by source partition, in log order.
 
     An MM2 that writes none has no such topic.

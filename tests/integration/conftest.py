@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.clusters import AnyLab, delete_groups
+from tests.integration.clusters import delete_groups
 from tests.integration.killedscene import killed
 from tests.integration.scene import Scene
+from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
 
@@ -17,7 +18,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def killed_scene(lab: AnyLab, request: pytest.FixtureRequest) -> Iterator[Scene]:
+def killed_scene(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Scene]:
     scene = killed(lab, new_seed())
     yield scene
     # MM2 asks for the commits of every group there is once a second: those of five scenes take a third of a core.

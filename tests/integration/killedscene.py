@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable
 
 from tests.integration.clusters import (
     READ_SECONDS,
-    AnyLab,
     Commits,
     Partition,
     all_syncs,
@@ -12,6 +11,7 @@ from tests.integration.clusters import (
     read_logs,
 )
 from tests.integration.scene import COMPACTED, Scene
+from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 
 KILLED_COMMITS = 600
@@ -19,7 +19,7 @@ KILLED_GROUPS = 80
 EARLY_GROUPS = 25
 
 
-def killed(lab: AnyLab, seed: int) -> Scene:
+def killed(lab: Lab, seed: int) -> Scene:
     """Build the scene that a cutover is judged on: some 29,000 records, and an MM2 killed -9 twice amid them.
 
     Topics: `plain` (4 partitions and an empty one; compressed), `tx` (3; transactions, a quarter aborted),

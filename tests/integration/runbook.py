@@ -9,8 +9,8 @@ from pathlib import Path
 
 from migrate.plan.file import stored_fingerprint
 from tests.integration.cli import REPOSITORY, Ran, run, run_warm
-from tests.integration.clusters import AnyLab
 from tests.integration.scene import Scene
+from tests.lab.lab import Lab
 
 RUNBOOK = (REPOSITORY / "RUNBOOK.md").read_text()
 STEP = re.compile(r"<!-- here: (?P<here>.*?) -->|^ *```bash(?P<extra>[ a-z_]*)\n(?P<block>.*?)^ *```", re.M | re.S)
@@ -57,7 +57,7 @@ def without_numbers(text: str) -> str:
     return re.sub(r"\d[\d,]* (\w+?)s?\b", r"N \1", text)
 
 
-def set_scene(lab: AnyLab, name: str) -> Scene:
+def set_scene(lab: Lab, name: str) -> Scene:
     """Make the topics and groups of the runbook on A, all of it copied to B and checkpointed."""
     scene = Scene(lab, name, seed=7)
     orders, clicks = scene.create("orders", 2), scene.create("clicks", 1)

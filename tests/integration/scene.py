@@ -23,7 +23,6 @@ from tests.integration import oracle
 from tests.integration.clusters import (
     CALL_SECONDS,
     QUIET,
-    AnyLab,
     Commits,
     Partition,
     all_syncs,
@@ -37,6 +36,7 @@ from tests.integration.clusters import (
 )
 from tests.integration.lookalikes import told_apart
 from tests.integration.oracle import Truth, Written
+from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 
 # Every batch of the compacted topic lies this far behind the one before it, in record time: a new segment.
@@ -60,7 +60,7 @@ class Scene:
     `keys` holds each record's key, `tombstones` those without a value, `compacted` the topics that a cleaner works on.
     """
 
-    lab: AnyLab
+    lab: Lab
     name: str
     seed: int
     dice: Random = field(init=False)

@@ -19,7 +19,6 @@ from migrate.model import Side
 from migrate.survey.offsets_topic import READER_GROUP_PREFIX
 from tests.integration.cli import CommandLine
 from tests.integration.scene import Scene
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.security import MODULES, Grant, SecureCluster
 from tests.lab.tokens import TokenServer
@@ -200,7 +199,6 @@ def granted_scene(
 
     Brokers take the tokens of the scene's server, or `logins`: what else a lab's brokers check.
     """
-    own_clusters_only()
     tokens = TokenServer({USER: PASSWORD}).start()
     try:
         with Lab(folders.mktemp("secure"), users={USER: PASSWORD}, tokens=logins or tokens, **lab) as made:

@@ -9,7 +9,6 @@ from tests.integration.clusters import member
 from tests.integration.judge import judged_cutover
 from tests.integration.placement import commit_densely
 from tests.integration.scene import Scene
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.ipv6 import SIX, SixCluster, has_ipv6
 from tests.lab.lab import Lab
 from tests.seeds import new_seed
@@ -20,7 +19,6 @@ GROUPS = 12
 
 
 def test_a_cutover_goes_the_whole_way_between_brokers_with_ipv6_addresses(tmp_path: Path) -> None:
-    own_clusters_only()
     if not has_ipv6():
         pytest.skip(f"this machine has no IPv6: nobody can listen on {SIX}")
     with Lab(tmp_path / "six", kind=SixCluster) as lab:

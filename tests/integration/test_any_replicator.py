@@ -10,12 +10,11 @@ import pytest
 from migrate.match.least_timestamp import SPAN_MS
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, planned_offsets
-from tests.integration.clusters import AnyLab, Partition, by_place, commits_on
+from tests.integration.clusters import Partition, by_place, commits_on
 from tests.integration.copiedscene import DROPPED_KEY, CopiedScene
 from tests.integration.judge import Judge, told
 from tests.integration.oracle import Truth, Written
 from tests.lab.copier import Ways
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
@@ -25,7 +24,7 @@ UNSEEN_2, UNSEEN_3 = ("; ".join(f"partition {p}: the records do not show it" for
 Row = Mapping[str, Any]
 
 
-def copied(lab: AnyLab, folder: Path, kills: int = 2, ways: Ways = AS_IT_IS) -> CopiedScene:
+def copied(lab: Lab, folder: Path, kills: int = 2, ways: Ways = AS_IT_IS) -> CopiedScene:
     """Two topics, timestamps that fall by up to two minutes, aborted transactions; a replicator killed amid it."""
     scene = CopiedScene(lab, "copied", new_seed())
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)
@@ -89,13 +88,12 @@ def checks_of(document: Mapping[str, Any], level: str) -> set[str]:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Two clusters, and no MirrorMaker at all."""
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("lab"), start_mirror=False) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
-def scene(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> CopiedScene:
+def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> CopiedScene:
     return copied(lab, tmp_path_factory.mktemp("copier"))
 
 
@@ -165,7 +163,7 @@ def test_two_topics_that_would_share_a_name_are_both_blocked(
 
 @pytest.mark.long
 def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_never_trusted_by_its_timestamps(
-    lab: AnyLab, tmp_path: Path
+    lab: Lab, tmp_path: Path
 ) -> None:
     scene = copied(lab, tmp_path, 1, Ways(keeps_time=False))
     commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
@@ -179,7 +177,7 @@ def test_a_replicator_that_stamps_records_anew_is_compared_all_the_same_and_neve
 
 
 @pytest.mark.long
-def test_a_replicator_that_leaves_records_out_loses_no_other(lab: AnyLab, tmp_path: Path) -> None:
+def test_a_replicator_that_leaves_records_out_loses_no_other(lab: Lab, tmp_path: Path) -> None:
     scene = copied(lab, tmp_path, 1, Ways(drops_key=DROPPED_KEY))
     commands, only = scene.commands(tmp_path), ("--group", f"g[0-9]+-{scene.suffix}")
     accepted = ("--accept", "missing-on-target", "--accept", "not-drained")

@@ -15,7 +15,6 @@ from tests.integration.placement import commit_densely
 from tests.integration.repeated import breaking
 from tests.integration.running import Running, started
 from tests.integration.scene import Scene
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.proxy import Network, ProxiedCluster
 from tests.lab.waiting import wait_until
@@ -78,7 +77,6 @@ class Far:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """Plain records and transactions, all copied by an MM2 that needs no proxy, and groups anywhere among them."""
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("far"), kind=ProxiedCluster) as lab:
         scene = Scene(lab, "far", new_seed())
         plain, tx = scene.create("plain", 3), scene.create("tx", 2)

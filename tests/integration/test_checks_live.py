@@ -32,7 +32,6 @@ from tests.integration.rawmember import member_with_assignor
 from tests.integration.repeated import again_and_again
 from tests.integration.scene import Scene
 from tests.lab.cluster import OFFSETS_PARTITIONS
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
@@ -74,7 +73,6 @@ def results(document: dict[str, Any], check: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    own_clusters_only()
     options = MirrorOptions(policy="identity", extra=MM2_LINES)
     retention = {"offsets.retention.minutes": str(RETENTION_MINUTES)}
     with Lab(tmp_path_factory.mktemp("checks"), mirror=options, target_overrides=retention) as lab:

@@ -16,7 +16,6 @@ from tests.integration.cli import CommandLine, Ran
 from tests.integration.clusters import CALL_SECONDS, Partition
 from tests.integration.scene import Scene
 from tests.lab.connect import ask
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
@@ -53,7 +52,6 @@ class Worker:
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    own_clusters_only()
     mirror = MirrorOptions(
         connect=True,
         offset_syncs_location="target",

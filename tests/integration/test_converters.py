@@ -16,7 +16,6 @@ from tests.integration.clusters import all_syncs
 from tests.integration.judge import Judge, told
 from tests.integration.killedscene import commit_anywhere, kill_mid_stream, wait_translated
 from tests.integration.scene import Scene
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.seeds import new_seed
@@ -127,7 +126,6 @@ def converted(lab: Lab, name: str, seed: int) -> Scene:
 @pytest.fixture(scope="module")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Two clusters, without an MM2 so far."""
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("converters"), start_mirror=False) as lab:
         yield lab
 

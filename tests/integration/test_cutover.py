@@ -16,7 +16,6 @@ import pytest
 from tests.integration import oracle
 from tests.integration.cli import REPOSITORY, CommandLine, Place, kcg_lines, planned_offsets
 from tests.integration.clusters import (
-    AnyLab,
     Commits,
     Partition,
     all_syncs,
@@ -31,6 +30,7 @@ from tests.integration.judge import SUPERSEDED, UNNAMED_SECOND_COPY, Judge, told
 from tests.integration.killedscene import KILLED_COMMITS
 from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
+from tests.lab.lab import Lab
 
 PLAN = "cutover.plan"
 # Groups that stood on the target before: a rollback has to bring that back.
@@ -80,7 +80,7 @@ class Cutover:
 
 
 @pytest.fixture(scope="module")
-def cutover(lab: AnyLab, killed_scene: Scene, installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Cutover:
+def cutover(lab: Lab, killed_scene: Scene, installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Cutover:
     scene, folder = killed_scene, tmp_path_factory.mktemp("cutover")
     warm = CommandLine.of(lab, folder, warm=True)
     commands = replace(warm, warm=False, program=(str(installed),))

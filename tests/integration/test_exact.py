@@ -12,7 +12,6 @@ from tests.integration.cli import CommandLine, committed_offsets
 from tests.integration.clusters import all_syncs
 from tests.integration.flows import FLOWS, Staged
 from tests.integration.judge import UNNAMED_SECOND_COPY, Judge, Score, told
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 
 # In every run the same judge has the rows of test_cutover and test_variants.
@@ -86,7 +85,6 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    own_clusters_only()
     made = Stage(tmp_path_factory)
     yield made
     made.down()

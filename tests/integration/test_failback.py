@@ -14,7 +14,6 @@ from tests.integration.cli import CommandLine, Place, Ran
 from tests.integration.clusters import (
     CALL_SECONDS,
     QUIET,
-    AnyLab,
     Commits,
     Partition,
     by_place,
@@ -27,6 +26,7 @@ from tests.integration.clusters import (
 from tests.integration.killedscene import kill_mid_stream
 from tests.integration.oracle import Log, Truth, Written
 from tests.integration.scene import Scene
+from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
 GROUPS = 24
@@ -84,7 +84,7 @@ def swapped_truth(scene: Scene) -> dict[Partition, Truth]:
 
 
 @pytest.fixture(scope="module")
-def way_back(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
+def way_back(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> WayBack:
     scene = Scene(lab, "back", new_seed())
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)
 

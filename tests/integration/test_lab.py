@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 
-from tests.integration.clusters import AnyLab, create_topic
-from tests.lab.fixtures import external_lab
+from tests.integration.clusters import create_topic
+from tests.lab.lab import Lab
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import LabError, wait_until
 from tests.mockcluster import LIST_OFFSETS, NOT_LEADER_OR_FOLLOWER, MockCluster
@@ -60,7 +60,7 @@ def test_readers_wait_until_a_young_partition_has_a_leader() -> None:
         assert reader.bounds("young", 0) == (0, 0)
 
 
-def test_a_paused_mirror_copies_nothing_until_it_is_resumed(lab: AnyLab) -> None:
+def test_a_paused_mirror_copies_nothing_until_it_is_resumed(lab: Lab) -> None:
     topic = f"paused-{uuid4().hex[:8]}"
     create_topic(lab.source_bootstrap, topic, 1)
     produce(lab.source_bootstrap, topic, 10)
@@ -73,23 +73,6 @@ def test_a_paused_mirror_copies_nothing_until_it_is_resumed(lab: AnyLab) -> None
     finally:
         lab.mirror.resume()
     lab.mirror.wait_until_replicated([topic])
-
-
-def test_clusters_of_your_own_take_the_labs_place(lab: AnyLab, tmp_path: Path) -> None:
-    environment = {
-        "MM2_MIGRATE_TEST_SOURCE": str(lab.source_properties),
-        "MM2_MIGRATE_TEST_TARGET": lab.target_bootstrap,
-        "MM2_MIGRATE_TEST_MM2_CONFIG": str(lab.mm2_properties),
-    }
-    other = external_lab(environment, tmp_path)
-    assert other is not None
-    assert (other.source_bootstrap, other.target_bootstrap) == (lab.source_bootstrap, lab.target_bootstrap)
-    assert other.target_properties.read_text() == f"bootstrap.servers={lab.target_bootstrap}\n"
-    assert other.options.checkpoints_topic == lab.options.checkpoints_topic
-    with pytest.raises(pytest.skip.Exception, match="left alone"):
-        other.mirror.kill()
-    with pytest.raises(LabError, match="set all of"):
-        external_lab({"MM2_MIGRATE_TEST_SOURCE": "127.0.0.1:9"}, tmp_path)
 
 
 def test_nothing_outlives_a_killed_owner(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from tests.integration.clusters import (
 )
 from tests.integration.running import started
 from tests.lab.cluster import Cluster
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
@@ -96,7 +95,6 @@ def copied(lab: Lab, ends: Mapping[Partition, int]) -> dict[Partition, int]:
 
 def test_thousands_of_partitions_move_by_group_and_are_told_on_one_screen(tmp_path: Path) -> None:
     """Topics are copied in full, and nothing twice: so every offset is the same on both sides."""
-    own_clusters_only()
     options = MirrorOptions(topics="many-.*", groups="many-.*", tasks_max=2, extra=MM2_TAKES_ITS_TIME)
     overrides = {"source_overrides": SMALL_INDEXES, "target_overrides": SMALL_INDEXES}
     (tmp_path / "commands").mkdir()

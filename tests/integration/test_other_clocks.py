@@ -18,7 +18,6 @@ from tests.integration.cli import REPOSITORY, CommandLine, Ran, planned_offsets,
 from tests.integration.clusters import by_place, commits_on
 from tests.integration.members import stay_and_leave
 from tests.integration.scene import Scene
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 
 pytestmark = pytest.mark.long
@@ -39,7 +38,6 @@ time.time_ns = lambda: _time_ns() + _seconds * 10**9
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """Two groups, of which one has just lost its last member on the target, where it stands at the start."""
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("clocks")) as lab:
         scene = Scene(lab, "clocks", seed=9)
         pool = scene.create("pool", 2)

@@ -2,8 +2,9 @@
 
 from confluent_kafka import Producer
 
-from tests.integration.clusters import CALL_SECONDS, QUIET, AnyLab, commit, member, portrait
+from tests.integration.clusters import CALL_SECONDS, QUIET, commit, member, portrait
 from tests.integration.scene import Scene
+from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
 
@@ -12,7 +13,7 @@ def changed(before: dict[str, object], after: dict[str, object]) -> set[str]:
 
 
 def test_a_portrait_stays_the_same_under_a_living_mm2_and_shows_one_record_one_commit_and_one_member(
-    lab: AnyLab,
+    lab: Lab,
 ) -> None:
     scene, source = Scene(lab, "portrait", new_seed()), lab.source_bootstrap
     topic, group = scene.create("plain", 1), scene.group("g")

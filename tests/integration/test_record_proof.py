@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.integration.cli import CommandLine, Place, Ran
-from tests.integration.clusters import AnyLab, Partition, commit, delete_before, portrait
+from tests.integration.clusters import Partition, commit, delete_before, portrait
 from tests.integration.oracle import Found, Log, Truth
 from tests.integration.scene import Scene
+from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
 GROUPS = 12
@@ -38,7 +39,7 @@ def by_place(records: Iterable[dict[str, Any]]) -> dict[Place, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def proved(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Proved:
+def proved(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Proved:
     scene = Scene(lab, "proof", new_seed())
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)
     scene.write([(plain, 0), (plain, 1)], 1500)

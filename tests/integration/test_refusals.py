@@ -14,7 +14,6 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 from tests.integration.cli import CommandLine, Ran, run
 from tests.integration.clusters import (
     CALL_SECONDS,
-    AnyLab,
     Commits,
     admin,
     commit,
@@ -34,7 +33,7 @@ LIVE = ("live-target", "live-source", "live-accepted")
 
 
 @pytest.fixture(scope="module")
-def small(lab: AnyLab) -> Scene:
+def small(lab: Lab) -> Scene:
     """Three topics of 2 partitions, copied and quiet, and a few groups in the middle of them."""
     scene = Scene(lab, "small", seed=1)
     pool, fated, reborn = scene.create("pool", 2), scene.create("fated", 2), scene.create("reborn", 2)
@@ -49,7 +48,7 @@ def small(lab: AnyLab) -> Scene:
 
 
 @pytest.fixture(scope="module")
-def clean_plan(lab: AnyLab, small: Scene, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clean_plan(lab: Lab, small: Scene, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plan of all the groups that are stopped on both sides; nothing stands in its way."""
     folder = tmp_path_factory.mktemp("clean")
     names = "|".join(GROUPS)
@@ -58,7 +57,7 @@ def clean_plan(lab: AnyLab, small: Scene, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def commands(lab: AnyLab, clean_plan: Path, tmp_path: Path) -> CommandLine:
+def commands(lab: Lab, clean_plan: Path, tmp_path: Path) -> CommandLine:
     """The commands, in a folder that holds a copy of the clean plan and no journal."""
     shutil.copy(clean_plan, tmp_path / PLAN)
     return CommandLine.of(lab, tmp_path, warm=True)
@@ -88,7 +87,7 @@ def refused(ran: Ran, *words: str) -> None:
 
 
 def test_live_groups_are_blocked_on_either_side_and_so_is_a_commit_of_another_log_and_an_accepted_one_goes_through(
-    lab: AnyLab, small: Scene, tmp_path: Path
+    lab: Lab, small: Scene, tmp_path: Path
 ) -> None:
     commands = CommandLine.of(lab, tmp_path, warm=True)
     pool, other = small.topic("pool"), small.group("other-log")
@@ -133,7 +132,7 @@ def test_live_groups_are_blocked_on_either_side_and_so_is_a_commit_of_another_lo
 
 
 def test_a_consumer_that_joins_between_plan_and_apply_stops_its_group_and_only_that_with_allow_partial(
-    lab: AnyLab, small: Scene, commands: CommandLine
+    lab: Lab, small: Scene, commands: CommandLine
 ) -> None:
     joins = small.group("joins")
     with member(lab.target_bootstrap, joins, small.copy(small.topic("pool"))):
@@ -173,7 +172,7 @@ def test_without_the_right_approval_nothing_is_written(small: Scene, commands: C
 
 
 def test_a_source_that_does_not_answer_is_refused_until_the_command_says_that_it_is_gone(
-    lab: AnyLab, small: Scene, commands: CommandLine
+    lab: Lab, small: Scene, commands: CommandLine
 ) -> None:
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
     gone = config(lab, commands.folder, nobody, lab.target_bootstrap)
@@ -201,9 +200,7 @@ def test_a_source_that_does_not_answer_is_refused_until_the_command_says_that_it
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_a_broker_that_is_down_is_named_while_a_spark_still_starts(
-    lab: AnyLab, commands: CommandLine, side: str
-) -> None:
+def test_a_broker_that_is_down_is_named_while_a_spark_still_starts(lab: Lab, commands: CommandLine, side: str) -> None:
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
     down = config(
         lab, commands.folder, **{"source": lab.source_bootstrap, "target": lab.target_bootstrap, side: nobody}
@@ -222,11 +219,9 @@ def test_a_broker_that_is_down_is_named_while_a_spark_still_starts(
 
 
 def test_a_source_topic_that_was_created_anew_since_the_plan_is_refused_though_all_else_is_as_it_was(
-    lab: AnyLab, small: Scene, commands: CommandLine
+    lab: Lab, small: Scene, commands: CommandLine
 ) -> None:
     """As many records, the same committed offsets, and an MM2 that has not looked yet: other records all the same."""
-    if not isinstance(lab, Lab):
-        pytest.skip("needs an MM2 that it may stop, and the environment names other clusters")
     reborn, group = small.topic("reborn"), small.group("reborn")
     places, ends = dict(small.commits[group]), small.source_ends()
     lab.mirror.pause()
@@ -249,7 +244,7 @@ def test_a_target_topic_that_was_recreated_since_the_plan_is_refused(small: Scen
 
 
 @pytest.fixture(scope="module")
-def refilled(lab: AnyLab) -> Scene:
+def refilled(lab: Lab) -> Scene:
     """A target topic that was created anew once 200 records were copied, and has copies of the 5 that came since.
 
     MM2 is at the end. Of what the groups are owed the target lacks all but these 5: 50 records for `late`, which has a
@@ -282,7 +277,7 @@ def blocks(document: Any) -> set[tuple[str, str]]:
     ],
 )
 def test_a_target_topic_that_was_recreated_is_not_ready_though_all_seems_copied(
-    lab: AnyLab, refilled: Scene, tmp_path: Path, group: str, seen: str
+    lab: Lab, refilled: Scene, tmp_path: Path, group: str, seen: str
 ) -> None:
     commands = CommandLine.of(lab, tmp_path, warm=True)
     chosen = ("--group", refilled.group(group), "--settle", "1")
@@ -294,7 +289,7 @@ def test_a_target_topic_that_was_recreated_is_not_ready_though_all_seems_copied(
 
 @pytest.mark.long
 def test_comparing_names_the_missing_records_and_without_it_nothing_is_proven_afterwards(
-    lab: AnyLab, refilled: Scene, tmp_path: Path
+    lab: Lab, refilled: Scene, tmp_path: Path
 ) -> None:
     commands, topic, late = CommandLine.of(lab, tmp_path, warm=True), refilled.topic("t"), refilled.group("late")
     commands.plan("compared.plan", "--group", late).expect(3)
@@ -314,7 +309,7 @@ def test_comparing_names_the_missing_records_and_without_it_nothing_is_proven_af
 # --- helpers ----------------------------------------------------------------------------------------------
 
 
-def config(lab: AnyLab, folder: Path, source: str, target: str) -> Path:
+def config(lab: Lab, folder: Path, source: str, target: str) -> Path:
     """The lab's mm2.properties with other addresses: of two lines the last one counts."""
     lines = lab.mm2_properties.read_text().splitlines()
     for alias, address in ((lab.options.source_alias, source), (lab.options.target_alias, target)):

@@ -24,7 +24,6 @@ from tests.integration.repeated import again_and_again
 from tests.integration.running import applying, started
 from tests.integration.scene import Scene
 from tests.lab.cluster import Broker, Cluster
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
@@ -47,7 +46,6 @@ THREE_COPIES = (
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A target with three copies of everything, two of them needed, and groups anywhere on what MM2 has copied."""
-    own_clusters_only()
     mirror = MirrorOptions(extra=dict.fromkeys(THREE_COPIES, "3"))
     # Leaders move when a test has them moved, and not by themselves.
     overrides = {MIN_COPIES: "2", "default.replication.factor": "3", "auto.leader.rebalance.enable": "false"}

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli import run
-from tests.integration.clusters import AnyLab, commit, commits_on, member, read_as_groups
+from tests.integration.clusters import commit, commits_on, member, read_as_groups
 from tests.integration.runbook import PLAIN, RUNBOOK, STEP, Night, set_scene, steps
 from tests.integration.scene import Scene
+from tests.lab.lab import Lab
 from tests.notebooks import Tables, facts, outputs
 from tests.notebooks import run as run_notebook
 
@@ -21,7 +22,7 @@ def decide_waves(scene: Scene, folder: Path) -> None:
         (folder / name).write_text("".join(f"{scene.group(g)}\n" for g in groups))
 
 
-def consume_on_b(lab: AnyLab, scene: Scene, consumers: ExitStack) -> None:
+def consume_on_b(lab: Lab, scene: Scene, consumers: ExitStack) -> None:
     """Let the first wave read to the end on B and commit it, with members that stay until they are stopped."""
     target = lab.target_bootstrap
     groups = commits_on(target, [scene.group(name) for name in PLAIN[:2]])
@@ -36,7 +37,7 @@ def consume_on_b(lab: AnyLab, scene: Scene, consumers: ExitStack) -> None:
 
 
 @pytest.fixture(scope="module")
-def night(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Night:
+def night(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     """The whole runbook, once."""
     folder = tmp_path_factory.mktemp("night")
     shutil.copy(lab.mm2_properties, folder / "mm2.properties")
@@ -58,7 +59,7 @@ def night(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Night:
     return night
 
 
-def test_every_command_of_the_runbook_does_what_it_says_and_in_the_end_all_is_back(lab: AnyLab, night: Night) -> None:
+def test_every_command_of_the_runbook_does_what_it_says_and_in_the_end_all_is_back(lab: Lab, night: Night) -> None:
     blocks = [found["block"] for found in STEP.finditer(RUNBOOK) if found["block"] and not found["extra"]]
     assert len(night.ran) == "".join(blocks).count("mm2-migrate ") > 30
     scene, orders = night.scene, night.scene.topic("orders")

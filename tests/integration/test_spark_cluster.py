@@ -13,9 +13,9 @@ import pytest
 import migrate
 from migrate.spark.jars import connector_jars
 from tests.integration.cli import DEADLINE_SECONDS, CommandLine, Ran
-from tests.integration.clusters import AnyLab
 from tests.integration.scene import Scene
 from tests.integration.standalone import SPARK_HOME, Standalone, on, settings, started_standalone
+from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
 
@@ -27,7 +27,7 @@ RECORDS, GROUPS = 20_000, 8
 class Here:
     """A scene, and the plan of it that this machine made by itself."""
 
-    def __init__(self, lab: AnyLab, folder: Path) -> None:
+    def __init__(self, lab: Lab, folder: Path) -> None:
         self.scene = scene = Scene(lab, "cluster", new_seed())
         plain = scene.create("plain", 4)
         scene.write([(plain, p) for p in range(4)], RECORDS)
@@ -55,7 +55,7 @@ def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]
 
 
 @pytest.fixture(scope="module")
-def here(lab: AnyLab, tmp_path_factory: pytest.TempPathFactory) -> Here:
+def here(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Here:
     return Here(lab, tmp_path_factory.mktemp("here"))
 
 

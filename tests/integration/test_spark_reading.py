@@ -25,9 +25,10 @@ from migrate.spark.java_settings import java_settings
 from migrate.spark.mm2_topics import SparkMirrorReader
 from migrate.spark.session import spark_session, stop_session
 from migrate.survey.offsets_topic import OFFSETS_TOPIC
-from tests.integration.clusters import AnyLab, create_topic, partitions_of
+from tests.integration.clusters import create_topic, partitions_of
 from tests.integration.offsetsrecords import sent_in_transaction
 from tests.lab.cluster import QUIET_CLIENT
+from tests.lab.lab import Lab
 from tests.lab.reading import topic_reader
 from tests.lab.waiting import wait_until
 from tests.wirebytes import encode_checkpoint, encode_sync
@@ -41,7 +42,7 @@ def spark():
 
 
 @pytest.fixture
-def flow(lab: AnyLab) -> Flow:
+def flow(lab: Lab) -> Flow:
     return read_flow(lab.mm2_properties, lab.options.source_alias, lab.options.target_alias)
 
 
@@ -59,7 +60,7 @@ def test_one_spark_reads_the_offsets_topics_of_two_clusters(spark, lab, flow, to
 
 
 @pytest.fixture
-def topic(lab: AnyLab) -> str:
+def topic(lab: Lab) -> str:
     """A topic on the target that MM2 has nothing to do with."""
     name = f"own-{uuid4().hex[:8]}"
     create_topic(lab.target_bootstrap, name, 1)

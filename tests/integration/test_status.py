@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import CALL_SECONDS, QUIET, AnyLab, groups_on, member, portrait
+from tests.integration.clusters import CALL_SECONDS, QUIET, groups_on, member, portrait
 from tests.integration.repeated import again_and_again
 from tests.integration.running import started
 from tests.integration.scene import Scene
@@ -24,7 +24,7 @@ SLOW = 30_000
 
 
 @pytest.fixture(scope="module")
-def quiet(lab: AnyLab) -> Scene:
+def quiet(lab: Lab) -> Scene:
     """Two topics, copied in full, with groups amid one and at the end of the other; nobody writes, nobody reads."""
     scene = Scene(lab, "status", seed=6)
     pool, other = scene.create("pool", 2), scene.create("other", 2)
@@ -41,7 +41,7 @@ def quiet(lab: AnyLab) -> Scene:
 
 
 @pytest.fixture
-def commands(lab: AnyLab, tmp_path: Path) -> CommandLine:
+def commands(lab: Lab, tmp_path: Path) -> CommandLine:
     return CommandLine.of(lab, tmp_path)
 
 
@@ -76,9 +76,7 @@ def producing(bootstrap: str, topic: str) -> Iterator[None]:
     assert producer.flush(CALL_SECONDS) == 0
 
 
-def test_a_quiet_drained_flow_is_ready_and_what_it_says_is_true(
-    lab: AnyLab, quiet: Scene, commands: CommandLine
-) -> None:
+def test_a_quiet_drained_flow_is_ready_and_what_it_says_is_true(lab: Lab, quiet: Scene, commands: CommandLine) -> None:
     before = portrait(lab.source_bootstrap, lab.options)
     ran, document = status(commands, quiet)
     ran.expect(0)
@@ -95,7 +93,7 @@ def test_a_quiet_drained_flow_is_ready_and_what_it_says_is_true(
 
 @pytest.mark.long
 def test_a_forgotten_producer_blocks_its_topic_in_status_and_in_plan_until_it_is_stopped(
-    lab: AnyLab, quiet: Scene, commands: CommandLine
+    lab: Lab, quiet: Scene, commands: CommandLine
 ) -> None:
     pool = quiet.topic("pool")
     with producing(lab.source_bootstrap, pool):
@@ -120,7 +118,7 @@ def test_a_forgotten_producer_blocks_its_topic_in_status_and_in_plan_until_it_is
 
 
 def test_a_group_that_is_alive_is_shown_with_its_members_and_hosts_on_either_side(
-    lab: AnyLab, quiet: Scene, commands: CommandLine
+    lab: Lab, quiet: Scene, commands: CommandLine
 ) -> None:
     group, pool = quiet.group("live"), quiet.topic("pool")
     with member(lab.source_bootstrap, group, pool), member(lab.target_bootstrap, group, quiet.copy(pool)):
@@ -137,13 +135,6 @@ def test_a_group_that_is_alive_is_shown_with_its_members_and_hosts_on_either_sid
 # --- watching ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def own(lab: AnyLab) -> Lab:
-    if not isinstance(lab, Lab):
-        pytest.skip("needs an MM2 that it may stop and slow down, and the environment names other clusters")
-    return lab
-
-
 @contextmanager
 def watching(commands: CommandLine, *options: str) -> Iterator[Callable[[], list[dict[str, Any]]]]:
     """A running `status --watch --format json`; yields the documents so far, and waits for its end on leaving."""
@@ -155,26 +146,26 @@ def watching(commands: CommandLine, *options: str) -> Iterator[Callable[[], list
 
 @pytest.mark.long
 def test_a_watch_over_a_paused_mm2_moves_ends_by_itself_and_the_plan_after_it_is_clean_and_exact(
-    own: Lab, tmp_path: Path
+    lab: Lab, tmp_path: Path
 ) -> None:
-    scene = Scene(own, "watched", seed=7)
+    scene = Scene(lab, "watched", seed=7)
     topics = [scene.create("one", 2), scene.create("two", 1)]
     scene.write([(topic, 0) for topic in topics], 300)
     scene.wait_replicated()
     for number in range(6):
         scene.commit({scene.group(f"g{number}"): {(t, 0): 40 * number for t in topics}})
-    commands = CommandLine.of(own, tmp_path)
+    commands = CommandLine.of(lab, tmp_path)
     chosen = ("--group", f".*{scene.suffix}", "--settle", "3")
     # A drain that takes a while.
-    slow = quota(own.target_bootstrap, {"client-id": None}, {"producer_byte_rate": SLOW})
-    own.mirror.pause()
+    slow = quota(lab.target_bootstrap, {"client-id": None}, {"producer_byte_rate": SLOW})
+    lab.mirror.pause()
     try:
         scene.write([(t, 0) for t in topics], 12_000)
         with slow, watching(commands, *chosen) as documents:
             wait_until(lambda: len(documents()) >= 2, 60, "two looks at an MM2 that stands still")
-            own.mirror.resume()
+            lab.mirror.resume()
     finally:
-        own.mirror.resume()
+        lab.mirror.resume()
     told = documents()
     assert told[-1]["ready"] and not any(d["ready"] for d in told[:2])
     first = {topic for check, topic in blocks(told[0]) if check == "not-drained"}

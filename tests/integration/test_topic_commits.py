@@ -15,7 +15,6 @@ from tests.integration import oracle
 from tests.integration.cli import CommandLine, Ran, committed_offsets, planned_offsets
 from tests.integration.clusters import (
     CALL_SECONDS,
-    AnyLab,
     by_place,
     commit,
     commits_on,
@@ -180,7 +179,7 @@ def after_now() -> int:
     return moment
 
 
-def recreated_since(lab: AnyLab) -> tuple[Scene, str, int]:
+def recreated_since(lab: Lab) -> tuple[Scene, str, int]:
     """A scene whose topic was created anew, a group that has committed before and since, and a time in between.
 
     What it committed before, deleting the topic has taken from the coordinator, and left in the offsets topic.
@@ -197,7 +196,7 @@ def recreated_since(lab: AnyLab) -> tuple[Scene, str, int]:
     return scene, group, time_ms
 
 
-def test_a_commit_of_before_its_topic_was_created_anew_blocks(lab: AnyLab, tmp_path: Path) -> None:
+def test_a_commit_of_before_its_topic_was_created_anew_blocks(lab: Lab, tmp_path: Path) -> None:
     scene, group, time_ms = recreated_since(lab)
     chosen = ("--group", group, "--commits-as-of", str(time_ms))
     ran, document = planned(CommandLine.of(lab, tmp_path, warm=True), "then.plan", *chosen)

@@ -48,8 +48,6 @@ class Lab:
     brokers vote, and one of the source's.
     """
 
-    external = False
-
     def __init__(
         self,
         folder: Path,

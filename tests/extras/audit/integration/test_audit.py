@@ -24,7 +24,6 @@ from tests.integration.flows import FLOWS, Flow, copied_through_kills
 from tests.integration.oracle import Truth, best, missing
 from tests.integration.running import started
 from tests.integration.scene import Scene
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.waiting import wait_until
 from tests.seeds import new_seed
@@ -132,14 +131,12 @@ class Story:
 
 @pytest.fixture(scope="module")
 def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("audit"), start_mirror=False) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
 def story(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    own_clusters_only()
     scene = Scene(lab, "audit", new_seed())
     plain, tx, reborn, trimmed = (scene.create(name, 2) for name in ("plain", "tx", "reborn", "trimmed"))
     places = [(topic, p) for topic in (plain, reborn, trimmed) for p in range(2)]

@@ -19,7 +19,6 @@ from tests.integration.copiedscene import DROPPED_KEY, CopiedScene
 from tests.integration.running import started
 from tests.integration.standalone import on, started_standalone
 from tests.lab.copier import Ways
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.seeds import new_seed
 
@@ -56,7 +55,6 @@ class Undisturbed:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbed]:
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("lab"), start_mirror=False) as lab:
         scene = CopiedScene(lab, "copied", new_seed())
         plain, tx = scene.create("plain", 4), scene.create("tx", 2)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.clusters import AnyLab
 from tests.integration.runbook import Night, Typed, set_scene, steps
+from tests.lab.lab import Lab
 
 
 @pytest.mark.long
-def test_its_commands_of_the_runbook_do_what_they_say(lab: AnyLab, tmp_path: Path) -> None:
+def test_its_commands_of_the_runbook_do_what_they_say(lab: Lab, tmp_path: Path) -> None:
     shutil.copy(lab.mm2_properties, tmp_path / "mm2.properties")
     night = Night(set_scene(lab, "audit-night"), tmp_path)
     for step in (*(s for s in steps() if isinstance(s, Typed) and s.words[0] == "export"), *steps("audit")):

@@ -23,7 +23,6 @@ from tests.integration.copiedscene import CopiedScene
 from tests.integration.flows import copied_through_kills
 from tests.integration.scene import Scene
 from tests.lab.copier import Copier, Ways
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
@@ -37,7 +36,6 @@ Document = Mapping[str, Any]
 
 @pytest.fixture(scope="module")
 def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("back"), start_mirror=False) as lab:
         yield lab
 

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from tests.integration.clusters import AnyLab
 from tests.integration.runbook import PLAIN, night_of, set_scene
+from tests.lab.lab import Lab
 
 
-def test_its_command_of_the_runbook_plans_each_flow(lab: AnyLab, tmp_path: Path) -> None:
+def test_its_command_of_the_runbook_plans_each_flow(lab: Lab, tmp_path: Path) -> None:
     scene = set_scene(lab, "flows-night")
     flows = [{"name": name, "groups": [scene.group(name)]} for name in PLAIN[:2]]
     defaults = {"mm2_config": "mm2.properties", "source": "A", "target": "B", "settle": 1}

@@ -24,7 +24,7 @@ from tests.extras.follow.integration.followedscene import (
     wait_pass,
 )
 from tests.integration.cli import CommandLine
-from tests.integration.clusters import AnyLab, commit, commits_on, member
+from tests.integration.clusters import commit, commits_on, member
 from tests.integration.javajudge import JavaJudge
 from tests.integration.running import started
 from tests.integration.scene import Scene
@@ -35,7 +35,7 @@ QUICK = ("--settle", "1")
 ALIVE, WRITTEN = "alive-on-target", "written-by-somebody-else"
 
 
-def staged(lab: AnyLab, name: str) -> tuple[Scene, str]:
+def staged(lab: Lab, name: str) -> tuple[Scene, str]:
     scene = Scene(lab, name, new_seed())
     topic = scene.create("plain", 2)
     scene.write(scene.partitions, 1500)
@@ -47,9 +47,7 @@ def staged(lab: AnyLab, name: str) -> tuple[Scene, str]:
     return scene, topic
 
 
-def test_offsets_stay_fresh_while_all_lives_and_nothing_is_written_that_must_not_be(
-    lab: AnyLab, tmp_path: Path
-) -> None:
+def test_offsets_stay_fresh_while_all_lives_and_nothing_is_written_that_must_not_be(lab: Lab, tmp_path: Path) -> None:
     scene, topic = staged(lab, "follow")
     source, target, copy = lab.source_bootstrap, lab.target_bootstrap, scene.copy(topic)
     idle, back, handed, begun, living = map(scene.group, ("idle", "back", "handed", "started", "living"))

@@ -3,11 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.integration.clusters import AnyLab, commits_on
+from tests.integration.clusters import commits_on
 from tests.integration.runbook import PLAIN, night_of, set_scene
+from tests.lab.lab import Lab
 
 
-def test_its_commands_of_the_runbook_do_what_they_say(lab: AnyLab, tmp_path: Path) -> None:
+def test_its_commands_of_the_runbook_do_what_they_say(lab: Lab, tmp_path: Path) -> None:
     scene = set_scene(lab, "follow-night")
     wave = [scene.group(name) for name in PLAIN[:2]]
     (tmp_path / "wave1.txt").write_text("".join(f"{group}\n" for group in wave))

@@ -18,7 +18,6 @@ from tests.integration.clusters import Partition, commit, commits_on, portrait
 from tests.integration.flows import copied_through_kills
 from tests.integration.oracle import Truth
 from tests.integration.scene import Scene
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
 from tests.lab.waiting import wait_until
@@ -81,7 +80,6 @@ def chosen(scene: Scene) -> tuple[str, ...]:
 
 
 def test_a_cutover_is_compared_before_it_after_it_and_after_somebodys_reset(lab: Lab, tmp_path: Path) -> None:
-    own_clusters_only()
     scene, commands = staged(lab, "compare"), CommandLine.of(lab, tmp_path, warm=True)
     source_before = portrait(lab.source_bootstrap, lab.options)
     before = look(commands, scene, exit_code=1)
@@ -123,15 +121,14 @@ def test_what_mm2s_group_sync_wrote_is_judged_as_the_truth_judges_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By another MM2, whose group sync writes the offsets; with `--no-match` nothing is said that the truth denies."""
-    own_clusters_only()
     with Lab(tmp_path / "lab", mirror=MirrorOptions(sync_group_offsets=True), start_mirror=False) as lab:
         synced, commands = staged(lab, "synced"), CommandLine.of(lab, tmp_path, warm=True)
         lab.mirror.wait_checkpoints([synced.group("done")])
-        seen: list[Any] = []
+        looks: list[Any] = []
 
         def is_at_rest() -> bool:
-            seen.append(commits_on(lab.target_bootstrap, sorted(synced.commits)))
-            return bool(seen[-1]) and len(seen) > 5 and all(seen[-1] == earlier for earlier in seen[-6:])
+            looks.append(commits_on(lab.target_bootstrap, sorted(synced.commits)))
+            return bool(looks[-1]) and len(looks) > 5 and all(looks[-1] == earlier for earlier in looks[-6:])
 
         wait_until(is_at_rest, SYNC_SECONDS, "MM2's group sync", poll_seconds=1.0)
         exact, quick = look(commands, synced), look(commands, synced, "--no-match")

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from tests.integration.clusters import AnyLab
 from tests.integration.runbook import PLAIN, night_of, set_scene
+from tests.lab.lab import Lab
 
 
-def test_its_commands_of_the_runbook_do_what_they_say(lab: AnyLab, tmp_path: Path) -> None:
+def test_its_commands_of_the_runbook_do_what_they_say(lab: Lab, tmp_path: Path) -> None:
     scene = set_scene(lab, "inventory-night")
     groups = {scene.group(name) for name in PLAIN}
     listed, _ = night_of("inventory", scene, tmp_path, "--group", f".*-{scene.suffix}").ran

@@ -29,11 +29,10 @@ from migrate.row_table import row_document
 from migrate.spark.session import spark_session, stop_session
 from tests.integration import oracle
 from tests.integration.cli import CommandLine, Ran
-from tests.integration.clusters import QUIET, READ_SECONDS, AnyLab, Partition, bounds, commits_on, drain
+from tests.integration.clusters import QUIET, READ_SECONDS, Partition, bounds, commits_on, drain
 from tests.integration.killedscene import kill_mid_stream, wait_cleaned
 from tests.integration.scene import COMPACTED, Scene
 from tests.integration.sinkworker import SinkWorker
-from tests.lab.fixtures import own_clusters_only
 from tests.lab.jars import DEFAULT_VERSION, fetched, java_executable
 from tests.lab.lab import Lab
 from tests.lab.options import MirrorOptions
@@ -165,18 +164,17 @@ def position_in(checkpoint: Path) -> dict[Partition, int]:
 
 
 @pytest.fixture(scope="module", params=["default", pytest.param("identity", marks=pytest.mark.long)])
-def flow_lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnyLab]:
+def flow_lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The lab of the run, and one whose topics keep their names."""
     if request.param == "default":
         yield request.getfixturevalue("lab")
         return
-    own_clusters_only()
     with Lab(tmp_path_factory.mktemp("identity"), mirror=MirrorOptions(policy="identity")) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
-def moved(flow_lab: AnyLab, spark: Any, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Moved:
+def moved(flow_lab: Lab, spark: Any, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Moved:
     lab = flow_lab
     scene = Scene(lab, "held", new_seed())
     plain, tx = scene.create("plain", 3), scene.create("tx", 2)

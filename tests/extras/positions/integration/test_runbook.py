@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from tests.integration.clusters import AnyLab
 from tests.integration.runbook import night_of, set_scene
+from tests.lab.lab import Lab
 
 
-def test_its_commands_of_the_runbook_do_what_they_say(lab: AnyLab, tmp_path: Path) -> None:
+def test_its_commands_of_the_runbook_do_what_they_say(lab: Lab, tmp_path: Path) -> None:
     scene = set_scene(lab, "positions-night")
     topic = scene.topic("orders")
     (tmp_path / "offsets.csv").write_text(
