@@ -2,6 +2,7 @@
 
 import pickle
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +59,14 @@ def test_tables_with_other_commits_are_not_equal() -> None:
     here = TopicPartition("orders", 0)
     assert CommitTable.of({here: Commit(7)}) != CommitTable.of({here: Commit(7, "", 0)})
     assert CommitTable.of({here: Commit(7)}) != {TopicPartition("orders", 1): Commit(7)}
+
+
+@pytest.mark.parametrize("columns", [([7],), ([7, 8], ["m"]), ([7, 8], [], [1])])
+def test_columns_of_other_lengths_are_refused(columns: tuple[list[int], ...]) -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        CommitTable([TopicPartition("orders", 0), TopicPartition("orders", 1)], *columns)
+    with pytest.raises(ValueError, match="comes twice"):
+        CommitTable([TopicPartition("orders", 0)] * 2, [7, 8])
 
 
 GROUPS = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.dictionaries(PARTITIONS, COMMITS))
