@@ -174,6 +174,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("long")]
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left_out)
+        items.sort(key=lambda item: turn_of(item.path))
+
+
+def turn_of(file: Path) -> int:
+    """When a file's turn comes in a default run: first what many files wait for, in the end what fills the gaps."""
+    from tests.workers import shared_start
+
+    return 0 if shared_start(file) else 1 if folder_of(file.relative_to(TESTS)) in NEEDS else 2
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,11 +17,16 @@ class SharedStarts(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        asked = asked_for(Path(file))
-        if asked & OF_THE_LAB:
-            # One for all would be what the whole run waits for.
-            return "the lab of the extras" if "extras" in Path(file).parts else "the lab"
-        return "Spark" if "spark" in asked and Path(file).parent.name == "spark" else file
+        return shared_start(Path(file)) or file
+
+
+def shared_start(file: Path) -> str:
+    """What a file shares with others of one worker, "" for nothing."""
+    asked = asked_for(file)
+    if asked & OF_THE_LAB:
+        # One for all would be what the whole run waits for.
+        return "the lab of the extras" if "extras" in file.parts else "the lab"
+    return "Spark" if "spark" in asked and file.parent.name == "spark" else ""
 
 
 @cache
