@@ -178,7 +178,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def turn_of(file: Path) -> int:
-    """When a file's turn comes in a default run: first what many files wait for, in the end what fills the gaps."""
+    """When a file's turn comes in a default run: first those that one worker runs one after another, last the quick."""
     from tests.workers import shared_start
 
     return 0 if shared_start(file) else 1 if folder_of(file.relative_to(TESTS)) in NEEDS else 2

@@ -111,7 +111,7 @@ def started(
 def applying(
     commands: CommandLine, plan: str, *options: str, groups: int = 1, concurrency: int = 2, **how: Any
 ) -> Iterator[Running]:
-    """An apply with few calls in flight, so that there is an amid; the outcome of so many groups is in its journal."""
+    """An apply with few calls in flight, once its journal has the outcome of so many groups, or once it has ended."""
     approved = commands.approved(plan)
     journal = journal_path(commands.folder / plan, approved[1])
     few = ("--concurrency", str(concurrency))

@@ -104,9 +104,7 @@ def judged(
             # Its cleaner may have taken a copy because of a further one, in any stretch: counts are not enough.
             pairs, by_sums, records = dict[Stretch, Paired](), dict[Stretch, Category](), [both(differing)]
         else:
-            on_both = {each for each in differing if held.is_on_both_sides(each)}
-            equals = kept.enter_context(closing(Counts(both(on_both))))
-            pairs, by_sums, records = _counted(reading, topic, held, differing, equals, lasts, both)
+            pairs, by_sums, records = _judged_by_counts(reading, topic, held, differing, lasts, both, kept)
         for each, category in by_sums.items():
             pairs[each] = Paired(0, 0, *held.counts(each), None, None)
             alone_in[each][category] = pairs[each].alone
@@ -137,23 +135,25 @@ def judged(
     return TopicAudit(topic.topic, topic.target, equality, +counts, first, times, tuple(unproven), lacks), settled
 
 
-def _counted(
+def _judged_by_counts(
     reading: LogReading,
     topic: PinnedTopic,
     held: TopicSums,
     differing: Collection[Stretch],
-    equals: Counts,
     lasts: bool,
     both: Callable[[Collection[Stretch]], "DataFrame"],
+    kept: ExitStack,
 ) -> tuple[dict[Stretch, Paired], dict[Stretch, Category], list["DataFrame"]]:
-    """Judge differing stretches by counts: `equals` of those on both sides, and the sums of the others.
+    """Judge differing stretches without comparing records: by counts what both sides have, by sums what one has.
 
     Returns what was found of records that have copies, the one-sided stretches whose place decides, and the records
-    of `both` logs that must be compared.
+    of `both` logs that must be compared; until `kept` ends these may be read.
     """
+    on_both = {each for each in differing if held.is_on_both_sides(each)}
+    one_sided = set(differing) - on_both
+    equals = kept.enter_context(closing(Counts(both(on_both))))
     every = equals.paired()
     now = reading.with_current_starts(topic)
-    one_sided = {each for each in differing if not held.is_on_both_sides(each)}
     by_sums = _judged_by_sums(now, held, one_sided, _bounds(topic, now, held, differing, every, lasts))
     # Where every record has a counterpart, as after replays, counts are enough.
     unequal, left = {each for each, p in every.items() if p.alone}, one_sided - by_sums.keys()

@@ -209,7 +209,7 @@ class NamedFile:
     def take(self, topic: str, records: Iterable[Named]) -> tuple[tuple[Named, ...], tuple[int, int] | None]:
         """Write them all; return the first few of each category, and the least and greatest time of what is missing.
 
-        Where they cannot all be told, none is written: who asks again would write some twice.
+        Where not all of them can be read, none is written: a retry would write some twice.
         """
         begins = self.file.tell()
         try:
